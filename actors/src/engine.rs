@@ -1,6 +1,7 @@
 //! The engine: everything between a verified request and its durable outcome. [`Engine::start`] spawns the actors and
 //! the committer; the handle is cheap to clone.
 
+mod clock;
 pub(crate) mod preview;
 mod shutdown;
 
@@ -501,6 +502,11 @@ impl Engine {
     /// Requests in flight.
     pub fn requests_under_way(&self) -> usize {
         self.inner.room.in_flight()
+    }
+
+    /// How many groups have been compared with what their records make, since the start.
+    pub fn groups_compared(&self) -> u64 {
+        self.inner.compared.load(Ordering::Relaxed)
     }
 
     pub(crate) fn reader(&self) -> &Reader {

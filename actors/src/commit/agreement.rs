@@ -7,25 +7,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use kedge_protocol::Hash;
 use kedge_protocol::record::RequestRecord;
-use kedge_storage::verify::Difference;
 use kedge_storage::{Group, Store};
 
+use super::error::Disagreement;
+use super::group::Answer;
 use super::record::record;
-use super::writer::Answer;
-use crate::engine::Engine;
 use crate::replay::apply::{Apply, ApplyError};
 
 /// Every group of up to this many requests is in the sample.
 const SMALL_REQUESTS: usize = 8;
-
-/// Why a group must not be written.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Disagreement {
-    #[error("the log's records cannot be applied: {0}")]
-    Apply(#[from] ApplyError),
-    #[error("the rows differ from those that the log's records make: {0}")]
-    Rows(#[from] Difference),
-}
 
 /// Compares a sample of the groups with what their records make.
 pub(crate) struct Sampler {
@@ -64,13 +54,6 @@ impl Sampler {
         compare(store, group, answers)?;
         self.compared.fetch_add(1, Ordering::Relaxed);
         Ok(())
-    }
-}
-
-impl Engine {
-    /// How many groups have been compared with what their records make, since the start.
-    pub fn groups_compared(&self) -> u64 {
-        self.inner.compared.load(Ordering::Relaxed)
     }
 }
 

@@ -23,20 +23,20 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use kedge_env::Env;
 use kedge_machine::image::Image;
+use kedge_protocol::Hash;
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::log_tree::{self, Frontier};
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::resource::{Object, ObjectStatus};
 use kedge_protocol::signature::SigningKey;
-use kedge_protocol::{Address, Hash};
-use kedge_storage::{CommitError, Group, IdempotencyRow, LogHead, SecretRow, SideWrite};
+use kedge_storage::{Group, IdempotencyRow, LogHead, SecretRow, SideWrite};
 
-use super::agreement::Disagreement;
+use super::error::CommitterError;
+use super::group::{Afterwards, Answer, Formed};
 use super::pace::Pace;
-use super::record::{ends_credentials, put_image, record};
+use super::record::{ends_credentials, record};
 use super::signing::Signing;
-use super::writer::{Afterwards, Answer, Formed};
 use crate::api::{NewSecret, SealedBatch};
 use crate::events::SideEvents;
 use crate::metric_definitions as metric;
@@ -45,31 +45,13 @@ use crate::pipeline::decision::outcomes;
 use crate::pipeline::work::{PlacedUnit, Work};
 use crate::pipeline::world::Published;
 use crate::replay::counted;
+use crate::replay::images::put_image;
 use crate::timekeeper::Timekeeper;
 
 /// Actions of one commit group, at most: eight full batches.
 const GROUP_ACTIONS_MAX: usize = 8 * BATCH_ACTIONS_MAX;
 /// Bytes of texts of one commit group, at most.
 const GROUP_BYTES_MAX: usize = 32 * 1024 * 1024;
-
-/// Why the committer had to stop: nothing is acknowledged after it.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum CommitterError {
-    #[error("the commit failed: {0}")]
-    Commit(#[from] CommitError),
-    #[error("the store could not be read: {0}")]
-    Read(#[from] kedge_storage::ReadError),
-    #[error("the high-water mark of released headers could not be written: {0}")]
-    HighWater(#[from] std::io::Error),
-    #[error("batch {number} was sealed without a key, or names a key that should have signed it")]
-    Key { number: u64 },
-    #[error("the writer has ended")]
-    Writer,
-    #[error("sequence {first} and the rest of its commit group were not written: {why}")]
-    Disagreement { first: u64, why: Disagreement },
-    #[error("two requests of signer {signer} were placed with nonce {nonce}")]
-    Nonce { signer: Address, nonce: u64 },
-}
 
 /// What the committer is made of. Its steps are [`Committer::begin`], [`Committer::add`] and [`Committer::close`]; it owns no
 /// thread and no channel, and never waits.

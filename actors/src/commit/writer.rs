@@ -20,17 +20,14 @@ use std::sync::mpsc;
 
 use arc_swap::ArcSwap;
 use kedge_env::Env;
-use kedge_protocol::Id;
-use kedge_storage::{Group, LogHead, LogPosition, Store};
-use tokio::sync::{oneshot, watch};
+use kedge_storage::{Group, LogPosition, Store};
+use tokio::sync::watch;
 
-use super::committer::CommitterError;
 use super::disk::Disk;
-use crate::api::{Outcome, SealedBatch};
+use super::error::CommitterError;
+use super::group::Formed;
 use crate::events::Listeners;
 use crate::failure::FailureSink;
-use crate::pipeline::unit::Unit;
-use crate::pipeline::work::PlacedUnit;
 use crate::pipeline::world::Published;
 
 pub(crate) use threads::{Threads, start};
@@ -38,50 +35,6 @@ pub(crate) use threads::{Threads, start};
 /// Groups that may be handed over and not published: one that waits for the disk, and one whose rows are written. A
 /// group that waits longer stays open and grows.
 const AHEAD_MAX: u64 = 2;
-
-/// A unit whose batch is sealed, to be answered after the commit.
-pub(crate) struct Answer {
-    pub(crate) unit: PlacedUnit,
-    pub(crate) batch: Arc<SealedBatch>,
-    pub(crate) first_leaf_index: u32,
-    /// The signer's highest nonce with it.
-    pub(crate) nonce_highest: u64,
-}
-
-/// What happens once a group is durable.
-#[derive(Default)]
-pub(crate) struct Afterwards {
-    pub(crate) answers: Vec<Answer>,
-    pub(crate) refusals: Vec<(Arc<Unit>, Outcome)>,
-    pub(crate) acknowledgements: Vec<oneshot::Sender<()>>,
-    /// The organizations that something happened to.
-    touched: Vec<Id>,
-    /// Who is notified of events outside the log; `None` stands for everybody.
-    pub(crate) reported: Vec<Option<Id>>,
-}
-
-impl Afterwards {
-    /// True if nobody waits for anything.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.answers.is_empty() && self.refusals.is_empty() && self.acknowledgements.is_empty()
-    }
-
-    pub(crate) fn touch(&mut self, organization: Id) {
-        if self.touched.last() != Some(&organization) {
-            self.touched.push(organization);
-        }
-    }
-}
-
-/// A group that is ready to be written.
-pub(crate) struct Formed {
-    pub(crate) group: Group,
-    /// Where the log ends with it.
-    pub(crate) head: LogHead,
-    /// After this sequence no API key has changed, and no wallet was removed from its organization.
-    pub(crate) keys_changed_at: u64,
-    pub(crate) afterwards: Afterwards,
-}
 
 /// A group in the log, which ends at `position` with it.
 struct Logged {

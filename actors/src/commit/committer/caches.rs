@@ -7,7 +7,8 @@ use kedge_protocol::nonce::NonceWindow;
 use kedge_protocol::{Address, Id};
 use kedge_storage::{Group, SecretRow};
 
-use super::{Committer, CommitterError};
+use super::Committer;
+use crate::commit::error::CommitterError;
 
 /// How many entries the committer's caches hold before they are emptied, as soon as no write is in flight.
 const CACHE_MAX: usize = 100_000;

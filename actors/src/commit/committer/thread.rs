@@ -6,8 +6,10 @@ use std::time::Instant;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
-use super::{Closed, Committer, CommitterError};
-use crate::commit::writer::{Formed, Threads, Writing};
+use super::{Closed, Committer};
+use crate::commit::error::CommitterError;
+use crate::commit::group::Formed;
+use crate::commit::writer::{Threads, Writing};
 use crate::pipeline::work::Work;
 
 /// What the committer's thread owns.

@@ -5,7 +5,8 @@ use kedge_machine::image::Image;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use tokio::sync::oneshot;
 
-use super::{Committer, CommitterError, Forming};
+use super::{Committer, Forming};
+use crate::commit::error::CommitterError;
 use crate::pipeline::work::{PlacedUnit, Work};
 
 impl Committer {

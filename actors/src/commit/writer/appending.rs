@@ -10,9 +10,10 @@ use kedge_env::Env;
 use kedge_storage::Store;
 
 use super::waiting::Waiting;
-use super::{Formed, Logged, Outlet, Step};
+use super::{Logged, Outlet, Step};
 use crate::commit::agreement::Sampler;
-use crate::commit::committer::CommitterError;
+use crate::commit::error::CommitterError;
+use crate::commit::group::Formed;
 
 /// What the writer waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -10,10 +10,11 @@ use kedge_protocol::Id;
 use kedge_storage::{CommitError, Group, Snapshot};
 
 use super::waiting::Waiting;
-use super::{Afterwards, Answer, Formed, Logged, Outlet, Step};
+use super::{Logged, Outlet, Step};
 use crate::api::{Outcome, Placement};
-use crate::commit::committer::CommitterError;
 use crate::commit::disk::Stuck;
+use crate::commit::error::CommitterError;
+use crate::commit::group::{Afterwards, Answer, Formed};
 use crate::metric_definitions as metric;
 use crate::pipeline::decision::outcomes;
 use crate::pipeline::world::Published;

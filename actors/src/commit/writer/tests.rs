@@ -11,10 +11,11 @@ use kedge_env::simulated::{Fault, Loss, SimulatedEnv};
 use tokio::sync::oneshot;
 
 use self::bench::{Bench, Reply, open};
+use super::Step;
 use super::appending::Until;
 use super::releaser::Released;
-use super::{Formed, Step};
 use crate::commit::committer::Closed;
+use crate::commit::group::Formed;
 use crate::pipeline::work::Work;
 
 const DONE: Option<Step<(), Until>> = Some(Step::Done(()));

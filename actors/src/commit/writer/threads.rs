@@ -10,9 +10,10 @@ use tokio::sync::watch;
 
 use super::appending::{Until, Writer};
 use super::releaser::Releaser;
-use super::{AHEAD_MAX, Formed, Logged, Outlet, Step, Writing};
+use super::{AHEAD_MAX, Logged, Outlet, Step, Writing};
 use crate::commit::agreement::Sampler;
-use crate::commit::committer::CommitterError;
+use crate::commit::error::CommitterError;
+use crate::commit::group::Formed;
 
 /// How long the writer waits before it checks again whether what it appended was applied.
 const SETTLING_PAUSE: Duration = Duration::from_micros(200);

@@ -20,13 +20,14 @@ use kedge_protocol::{Address, Hash, chain};
 use kedge_storage::{Group, SideKeys, Store};
 use tokio::sync::{oneshot, watch};
 
+use super::super::Outlet;
 use super::super::appending::Writer;
 use super::super::releaser::Releaser;
-use super::super::{Formed, Outlet};
 use crate::api::{Asker, Outcome, Submission, SubmitError, SubmittedAction};
 use crate::commit::agreement::Sampler;
 use crate::commit::committer::{Caches, Closed, Committer};
 use crate::commit::disk::Disk;
+use crate::commit::group::Formed;
 use crate::commit::pace::Pace;
 use crate::commit::signing::{HeldKeys, Signing};
 use crate::events::{Listeners, SideEvents};
