@@ -21,11 +21,9 @@ use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::log_tree::Frontier;
 use kedge_protocol::{Address, Id, SequencerKeys};
 use kedge_storage::{EventRow, Mode, ReadError, SideWrite, Store};
-use ractor::ActorRef;
+use ractor::{Actor, ActorRef, SpawnErr};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::anchor::NodeHealth;
-use crate::anchor::actor::AnchorMessage;
 use crate::api::{Outcome, Submission, SubmitError};
 use crate::commit::agreement::Sampler;
 use crate::commit::committer::{Caches, Committer, CommitterThread};
@@ -37,6 +35,7 @@ use crate::commit::writer::{self, Outlet};
 use crate::events::{Listener, Listeners, SideEvents};
 use crate::failure::{self, Failure};
 use crate::lock::locked;
+use crate::messages::{AnchorMessage, NodeHealth, WebhooksMessage};
 use crate::metric_definitions as metric;
 use crate::pipeline::admission::{Admission, Bounds};
 use crate::pipeline::messages::DirectoryMessage;
@@ -49,7 +48,6 @@ use crate::pipeline::work::Work;
 use crate::pipeline::world::{Catalog, Progress, Published, Reader};
 use crate::pipeline::{Pipeline, Sizes};
 use crate::timekeeper::Timekeeper;
-use crate::webhooks::WebhooksMessage;
 
 /// How the engine is set up.
 #[derive(Clone)]
@@ -102,7 +100,7 @@ pub enum StartError {
     Read(#[from] ReadError),
     /// An actor did not start.
     #[error("an actor did not start: {0}")]
-    Spawn(#[from] ractor::SpawnErr),
+    Spawn(#[from] SpawnErr),
     /// The committer's thread did not start.
     #[error("the committer's thread did not start: {0}")]
     Thread(#[from] std::io::Error),
@@ -507,6 +505,22 @@ impl Engine {
     /// How many groups have been compared with what their records make, since the start.
     pub fn groups_compared(&self) -> u64 {
         self.inner.compared.load(Ordering::Relaxed)
+    }
+
+    /// Accepts writes again, unless the store was opened for reading.
+    pub(crate) fn resume(&self) {
+        self.inner.store.resume();
+    }
+
+    /// Spawns an actor that ends with the engine.
+    pub(crate) async fn spawn_linked<A: Actor>(
+        &self,
+        actor: A,
+        arguments: A::Arguments,
+    ) -> Result<ActorRef<A::Msg>, SpawnErr> {
+        let supervisor = self.inner.supervisor.get_cell();
+        let (actor, _) = Actor::spawn_linked(None, actor, arguments, supervisor).await?;
+        Ok(actor)
     }
 
     pub(crate) fn reader(&self) -> &Reader {

@@ -5,7 +5,8 @@
 //! Each folder uses only those above it:
 //!
 //! - The ground floor, in this folder: `api` (what goes in and comes out), `overlay` (decisions in flight),
-//!   `timekeeper`, `fair`, `failure`, `lock`, `metric_definitions`.
+//!   `messages` (to the actors that are started on the engine), `timekeeper`, `fair`, `failure`, `lock`,
+//!   `metric_definitions`.
 //! - `events`: reading them, waiting for them, and those outside the log.
 //! - `pipeline`: from a request to its place in the log.
 //! - `replay`: from the log to the rows of the store.
@@ -21,6 +22,7 @@ pub mod events;
 mod failure;
 pub mod fair;
 mod lock;
+mod messages;
 pub mod metric_definitions;
 pub mod overlay;
 mod pipeline;
@@ -28,7 +30,7 @@ mod replay;
 pub mod timekeeper;
 pub mod webhooks;
 
-pub use anchor::{AnchorOptions, AnchorReport, CheckpointError, NodeHealth, contradiction};
+pub use anchor::{AnchorOptions, CheckpointError, contradiction};
 pub use api::{
     ActionOutcome, Asker, Done, Expected, Keep, Made, NewSecret, Outcome, Placement, SealedBatch,
     Submission, SubmitError, SubmittedAction,
@@ -37,6 +39,7 @@ pub use commit::signing::{HeldKeys, SigningError};
 pub use engine::preview::Preview;
 pub use engine::{Engine, Options, StartError};
 pub use failure::Failure;
+pub use messages::{AnchorReport, NodeHealth};
 pub use pipeline::world::Published;
 pub use replay::{apply, catch_up};
 pub use timekeeper::{Clock, passing_clock, wall_clock};

@@ -18,15 +18,13 @@ use kedge_chain::sender::{
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Hash, log_tree};
 use kedge_storage::{AnchorRow, AnchorStatus, SideWrite};
-use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
+use ractor::{Actor, ActorProcessingErr, ActorRef};
 
-use super::bond_answers::{self, AnswerRows};
-use super::commands::AnchorReport;
-use super::doubt::Doubt;
-use super::node::NodeProbe;
-use super::rows::{Rows, recent};
+use super::rows::{AnswerRows, Rows, recent, store_error};
+use super::state::{AnchorState, Doubt, NodeProbe};
 use crate::engine::Engine;
 use crate::events::anchor_events;
+use crate::messages::{AnchorMessage, AnchorReport};
 use crate::metric_definitions as metric;
 
 /// How anchoring is set up.
@@ -47,44 +45,7 @@ pub struct AnchorOptions {
     pub responder: Option<ResponderOptions>,
 }
 
-/// Messages to the anchor actor.
-pub(crate) enum AnchorMessage {
-    /// Look at the clock and the chain.
-    Tick,
-    /// Anchor without waiting for the interval.
-    Now(RpcReplyPort<Result<AnchorReport, String>>),
-    /// Check the chain again, and continue if nothing stands in the way. Returns how many batches the chain's
-    /// checkpoint covers.
-    Recover(RpcReplyPort<Result<u64, String>>),
-    /// Read the sequencer's keys from the contract.
-    ReadKeys(RpcReplyPort<Result<(), String>>),
-}
-
 pub(crate) struct AnchorActor;
-
-pub(crate) struct AnchorState {
-    pub(crate) engine: Engine,
-    pub(crate) sender: Sender<Rows>,
-    pub(crate) responder: Option<Responder<AnswerRows>>,
-    interval_ms: u64,
-    last_begun_ms: u64,
-    chain_compared: bool,
-    /// Batches of a checkpoint that the chain holds, until a row of ours covers it.
-    pub(crate) foreign: Option<u64>,
-    /// A node's claim that made the store read-only.
-    pub(crate) doubt: Option<Doubt>,
-    /// The contract as the second node sees it, if there is one.
-    pub(crate) second: Option<AnchorContract>,
-    pub(crate) node: NodeProbe,
-    pub(crate) finality_fallback_depth: u64,
-    pub(crate) next_keys_at_ms: u64,
-    /// Callers that asked for an anchor that has not begun yet.
-    asked: Vec<RpcReplyPort<Result<AnchorReport, String>>>,
-}
-
-pub(crate) fn store_error(error: impl std::error::Error + Send + Sync + 'static) -> StoreError {
-    StoreError(Box::new(error))
-}
 
 /// Starts the anchor actor. It ticks until the engine stops it.
 pub(crate) async fn start(
@@ -98,7 +59,8 @@ pub(crate) async fn start(
     let responder = match options.responder {
         Some(responding) => {
             let (key, rpc) = (options.key.clone(), options.rpc.clone());
-            Some(bond_answers::open(engine, responding, key, rpc).await?)
+            let engine = engine.clone();
+            Some(Responder::open(responding, key, rpc, AnswerRows { engine }).await?)
         }
         None => None,
     };
@@ -123,7 +85,7 @@ pub(crate) async fn start(
         next_keys_at_ms: 0,
         asked: Vec::new(),
     };
-    let (actor, _) = engine
+    let actor = engine
         .spawn_linked(AnchorActor, state)
         .await
         .map_err(|error| OpenError::Store(StoreError(error.to_string().into())))?;

@@ -9,8 +9,8 @@ use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
 use kedge_protocol::{Hash, log_tree};
 use kedge_storage::{AnchorRow, AnchorStatus};
 
-use super::actor::{AnchorState, store_error};
-use super::rows::{new_row, recent};
+use super::rows::{new_row, recent, store_error};
+use super::state::AnchorState;
 use crate::metric_definitions as metric;
 
 /// How far a checkpoint's time may lie ahead of this server's clock, milliseconds: what the contract allows.

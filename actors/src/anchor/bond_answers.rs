@@ -9,66 +9,20 @@ use kedge_chain::contract::bond::{
     CaseKind, answer_action_calldata, answer_inclusion_calldata, answer_leaves_calldata,
     answer_stale_calldata,
 };
-use kedge_chain::responder::{
-    AnswerStore, OpenCase, Options, RespondError, Responder, StoredAnswer, Turn,
-};
-use kedge_chain::rpc::{At, RpcClient};
+use kedge_chain::responder::{OpenCase, RespondError, Responder, Turn};
+use kedge_chain::rpc::At;
 use kedge_chain::sender::StoreError;
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::evidence::Opening;
-use kedge_protocol::signature::SigningKey;
-use kedge_protocol::{Hash, log_tree};
-use kedge_storage::{PlacedAction, SideWrite};
+use kedge_protocol::log_tree;
+use kedge_storage::PlacedAction;
 
-use super::actor::{AnchorState, store_error};
+use super::rows::{AnswerRows, store_error};
+use super::state::AnchorState;
 use crate::engine::Engine;
 
-/// The responder's answers, in their own rows.
-pub(crate) struct AnswerRows {
-    engine: Engine,
-}
-
-/// A responder that continues with what the engine's store has.
-pub(crate) async fn open(
-    engine: &Engine,
-    options: Options,
-    key: SigningKey,
-    rpc: RpcClient,
-) -> Result<Responder<AnswerRows>, StoreError> {
-    let rows = AnswerRows {
-        engine: engine.clone(),
-    };
-    Responder::open(options, key, rpc, rows).await
-}
-
-impl AnswerRows {
-    async fn put(&self, case: Hash, sent: Option<Vec<u8>>) -> Result<(), StoreError> {
-        let write = SideWrite::BondAnswer { case, sent };
-        self.engine.side_write(write).await.map_err(store_error)
-    }
-}
-
-impl AnswerStore for AnswerRows {
-    async fn save(&self, answer: &StoredAnswer) -> Result<(), StoreError> {
-        let bytes = serde_json::to_vec(answer).map_err(store_error)?;
-        self.put(answer.case, Some(bytes)).await
-    }
-
-    async fn remove(&self, case: Hash) -> Result<(), StoreError> {
-        self.put(case, None).await
-    }
-
-    async fn load(&self) -> Result<Vec<StoredAnswer>, StoreError> {
-        let rows = self.engine.published().snapshot.bond_answers();
-        let rows = rows.map_err(store_error)?;
-        rows.iter()
-            .map(|row| serde_json::from_slice(row).map_err(store_error))
-            .collect()
-    }
-}
-
 /// The log's answer to a case.
-enum Answer {
+enum BondAnswer {
     /// Send this.
     Calldata(Vec<u8>),
     /// The batch is this log's, and has to be anchored first.
@@ -105,9 +59,9 @@ impl AnchorState {
             for open in cases {
                 let id = open.asked.id;
                 match self.answer_to(responder, &open, &latest).await? {
-                    Answer::Calldata(calldata) => responder.prepare(id, calldata),
-                    Answer::AnchorFirst => self.anchor_soon(),
-                    Answer::None(why) => responder.cannot_answer(id, why),
+                    BondAnswer::Calldata(calldata) => responder.prepare(id, calldata),
+                    BondAnswer::AnchorFirst => self.anchor_soon(),
+                    BondAnswer::None(why) => responder.cannot_answer(id, why),
                 }
             }
         }
@@ -124,14 +78,14 @@ impl AnchorState {
         responder: &Responder<AnswerRows>,
         open: &OpenCase,
         latest: &LatestCheckpoint,
-    ) -> Result<Answer, RespondError> {
+    ) -> Result<BondAnswer, RespondError> {
         if let Some(why) = self.contradiction(latest.batches, latest.history)? {
-            return Ok(Answer::None(why));
+            return Ok(BondAnswer::None(why));
         }
         let asked = &open.asked;
         let snapshot = &self.engine.published().snapshot;
         let Some(batch) = snapshot.batch(asked.number).map_err(store_error)? else {
-            return Ok(Answer::None(format!(
+            return Ok(BondAnswer::None(format!(
                 "this log has no batch {}",
                 asked.number
             )));
@@ -139,10 +93,10 @@ impl AnchorState {
         let header = batch.header;
         if asked.kind != CaseKind::Leaves && header.hash() != asked.batch_hash {
             let why = format!("this log has a different batch {}", asked.number);
-            return Ok(Answer::None(why));
+            return Ok(BondAnswer::None(why));
         }
         if latest.batches <= asked.number {
-            return Ok(Answer::AnchorFirst);
+            return Ok(BondAnswer::AnchorFirst);
         }
         let path = |batches| log_tree::inclusion_path(snapshot, asked.number, batches);
         let calldata = match asked.kind {
@@ -154,13 +108,13 @@ impl AnchorState {
             CaseKind::Leaves => {
                 let Some(leaves) = snapshot.leaves(asked.number).map_err(store_error)? else {
                     let why = format!("this log lacks leaves of batch {}", asked.number);
-                    return Ok(Answer::None(why));
+                    return Ok(BondAnswer::None(why));
                 };
                 let path = path(latest.batches).map_err(store_error)?;
                 answer_leaves_calldata(latest.batches, &header, &path, &leaves)
             }
         };
-        Ok(Answer::Calldata(calldata))
+        Ok(BondAnswer::Calldata(calldata))
     }
 
     /// An old action is answered by its age, which reveals nothing of it. For any other, its opening is sent.
@@ -169,24 +123,24 @@ impl AnchorState {
         responder: &Responder<AnswerRows>,
         open: &OpenCase,
         header: &BatchHeader,
-    ) -> Result<Answer, RespondError> {
+    ) -> Result<BondAnswer, RespondError> {
         let asked = &open.asked;
         if let Some(batches) = self.closed_checkpoint(responder, open).await? {
             let snapshot = &self.engine.published().snapshot;
             let path = log_tree::inclusion_path(snapshot, asked.number, batches);
             let path = path.map_err(store_error)?;
             let calldata = answer_stale_calldata(header, asked.leaf, batches, &path);
-            return Ok(Answer::Calldata(calldata));
+            return Ok(BondAnswer::Calldata(calldata));
         }
         let snapshot = &self.engine.published().snapshot;
         let placed = snapshot.action_at(asked.sequence).map_err(store_error)?;
         let Some(placed) = placed.filter(|placed| placed.leaf().hash() == asked.leaf) else {
             let why = format!("this log has a different action {}", asked.sequence);
-            return Ok(Answer::None(why));
+            return Ok(BondAnswer::None(why));
         };
         let opening = opening(&self.engine, &placed)?;
         let calldata = answer_action_calldata(header.hash(), &placed.leaf(), &opening);
-        Ok(Answer::Calldata(calldata))
+        Ok(BondAnswer::Calldata(calldata))
     }
 
     /// The first checkpoint that holds the batch, if its window had closed when the case was opened.

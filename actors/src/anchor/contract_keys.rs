@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kedge_chain::contract::KeyTrust;
 use tokio::sync::oneshot;
 
-use super::actor::{AnchorMessage, AnchorState};
+use super::state::AnchorState;
 use crate::engine::Engine;
 use crate::lock::locked;
 use crate::pipeline::work::Work;
@@ -15,8 +15,6 @@ use crate::pipeline::work::Work;
 const READ_MS: u64 = 60_000;
 /// The same, while log and contract do not name the same keys, or no batch is signed.
 const READ_UNSETTLED_MS: u64 = 1_000;
-/// How long a caller waits for the contract's keys.
-const READ_NOW_MAX: std::time::Duration = std::time::Duration::from_secs(30);
 /// The pause after a node failed to answer, milliseconds.
 const RETRY_MS: u64 = 10_000;
 
@@ -36,19 +34,6 @@ impl Engine {
             let _ = work.send(Work::Keys { done }).await;
             drop(work);
             let _ = looked.await;
-        }
-    }
-}
-
-impl Engine {
-    /// Reads the contract's keys now. An error states why that failed.
-    pub async fn read_contract_keys(&self) -> Result<(), String> {
-        let actor = self.inner.anchor.get();
-        let actor = actor.ok_or("this server does not anchor")?;
-        let timeout = Some(READ_NOW_MAX);
-        match actor.call(AnchorMessage::ReadKeys, timeout).await {
-            Ok(ractor::rpc::CallResult::Success(read)) => read,
-            _ => Err("the chain did not answer in time; try again".to_owned()),
         }
     }
 }

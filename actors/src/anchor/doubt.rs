@@ -9,10 +9,10 @@ use kedge_chain::contract::{AnchorContract, LatestCheckpoint, ReadError};
 use kedge_chain::rpc::{At, RpcError};
 use kedge_chain::sender::StoreError;
 use kedge_protocol::Hash;
+use kedge_storage::Snapshot;
 
-use super::actor::{AnchorState, store_error};
-use super::commands::contradiction;
-use crate::engine::Engine;
+use super::rows::store_error;
+use super::state::{AnchorState, Doubt};
 use crate::metric_definitions as metric;
 
 /// How many times a node is asked again at once, and the pause before each time.
@@ -21,22 +21,20 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// Consecutive answers that must lead to the log before a claim counts as withdrawn.
 const AGREEING_MIN: u32 = 3;
 
-/// A checkpoint that a node claims and that this store does not lead to.
-pub(crate) struct Doubt {
-    /// Which one; unknown if the claim appeared before the start, when nothing ran that could ask about it.
-    batches: Option<u64>,
-    /// Consecutive answers that led to the log.
-    agreeing: u32,
-}
-
-impl Doubt {
-    /// The doubt that the start of a server leaves, if the chain contradicted the store then.
-    pub(crate) fn of_start(engine: &Engine) -> Option<Self> {
-        engine.inner.store.is_suspended().then_some(Self {
-            batches: None,
-            agreeing: 0,
-        })
-    }
+/// Why a store of `held` batches does not lead to a checkpoint that the chain holds, if it does not.
+pub fn contradiction(
+    snapshot: &Snapshot,
+    held: u64,
+    batches: u64,
+    history: Hash,
+) -> Result<Option<String>, kedge_storage::ReadError> {
+    let leads = batches <= held && kedge_protocol::log_tree::root(snapshot, batches)? == history;
+    Ok((!leads).then(|| {
+        format!(
+            "the chain holds a checkpoint of {batches} batches that does not match this store: \
+             it is older than what was anchored, or belongs to another log. Restore a newer copy"
+        )
+    }))
 }
 
 /// The result of asking again.

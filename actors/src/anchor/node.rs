@@ -4,40 +4,14 @@ use std::sync::Arc;
 
 use kedge_chain::rpc::RpcError;
 
-use super::actor::AnchorState;
-use crate::engine::Engine;
+use super::state::{AnchorState, NodeProbe};
+use crate::messages::NodeHealth;
 use crate::metric_definitions as metric;
 
 /// How often a node that answers is probed, milliseconds.
 const PROBE_MS: u64 = 10_000;
 /// Consecutive failures after which a node counts as unreachable.
 const FAILURES_MIN: u32 = 2;
-
-/// The state of the chain's node.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct NodeHealth {
-    /// Where it is asked: only scheme, host and port.
-    pub endpoint: String,
-    /// Since when it has not answered, milliseconds; `None` while it does.
-    pub unreachable_since_ms: Option<u64>,
-    /// What the last attempt met.
-    pub error: Option<String>,
-}
-
-/// What the anchor actor remembers of the node.
-#[derive(Default)]
-pub(crate) struct NodeProbe {
-    next_at_ms: u64,
-    failures: u32,
-    failing_since_ms: u64,
-}
-
-impl Engine {
-    /// The state of the chain's node; `None` before it was asked, or if the server does not anchor.
-    pub fn node(&self) -> Option<Arc<NodeHealth>> {
-        self.inner.node.load_full()
-    }
-}
 
 impl AnchorState {
     /// Probes the node, if it is due. Returns why it can't be used now.

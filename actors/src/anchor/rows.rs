@@ -1,18 +1,24 @@
-//! The anchors' rows: what the sender intends, stored with the anchors of the log.
+//! What the anchor actor stores: what the sender intends, with the anchors of the log, and the answers to the bond.
 
+use kedge_chain::responder::{AnswerStore, StoredAnswer};
 use kedge_chain::sender::{AnchorIntent, IntentStore, StoreError, StoredIntent};
+use kedge_protocol::{Address, Hash};
 use kedge_storage::{AnchorRow, AnchorStatus, Page, SideWrite};
 
-use super::actor::store_error;
 use crate::engine::Engine;
 
 /// How many rows are searched for open intents: far more than can be open at once.
 const OPEN_ROWS_MAX: usize = 64;
 
+/// An error of the store, as sender and responder report it.
+pub(crate) fn store_error(error: impl std::error::Error + Send + Sync + 'static) -> StoreError {
+    StoreError(Box::new(error))
+}
+
 /// The sender's intents, kept in the rows of their anchors.
 pub(crate) struct Rows {
     pub(crate) engine: Engine,
-    pub(crate) contract: kedge_protocol::Address,
+    pub(crate) contract: Address,
 }
 
 impl Rows {
@@ -47,7 +53,7 @@ pub(crate) fn recent(engine: &Engine) -> Result<Vec<AnchorRow>, StoreError> {
 /// The row of an anchor that was not stored before.
 pub(crate) fn new_row(
     engine: &Engine,
-    contract: kedge_protocol::Address,
+    contract: Address,
     intent: &AnchorIntent,
 ) -> Result<AnchorRow, StoreError> {
     let last = engine
@@ -106,6 +112,37 @@ impl IntentStore for Rows {
             .into_iter()
             .filter(|row| !row.tx.is_empty());
         rows.map(|row| serde_json::from_slice(&row.tx).map_err(store_error))
+            .collect()
+    }
+}
+
+/// The responder's answers, in their own rows.
+pub(crate) struct AnswerRows {
+    pub(crate) engine: Engine,
+}
+
+impl AnswerRows {
+    async fn put(&self, case: Hash, sent: Option<Vec<u8>>) -> Result<(), StoreError> {
+        let write = SideWrite::BondAnswer { case, sent };
+        self.engine.side_write(write).await.map_err(store_error)
+    }
+}
+
+impl AnswerStore for AnswerRows {
+    async fn save(&self, answer: &StoredAnswer) -> Result<(), StoreError> {
+        let bytes = serde_json::to_vec(answer).map_err(store_error)?;
+        self.put(answer.case, Some(bytes)).await
+    }
+
+    async fn remove(&self, case: Hash) -> Result<(), StoreError> {
+        self.put(case, None).await
+    }
+
+    async fn load(&self) -> Result<Vec<StoredAnswer>, StoreError> {
+        let rows = self.engine.published().snapshot.bond_answers();
+        let rows = rows.map_err(store_error)?;
+        rows.iter()
+            .map(|row| serde_json::from_slice(row).map_err(store_error))
             .collect()
     }
 }
