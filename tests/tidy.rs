@@ -3,6 +3,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
+#[path = "tidy/circles.rs"]
+mod circles;
+#[path = "tidy/layout.rs"]
+mod layout;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
