@@ -2,7 +2,7 @@
 //! end or is refused, so however many one wants, the others' next turn is as near as before.
 //!
 //! Requests at the edge, event streams, downloads, long reads, pages of lists, claims, attempts at webhooks and
-//! look-ups of names take their turns here. Signed requests in flight have the same in `room.rs`.
+//! look-ups of names take their turns here. Signed requests in flight have the same in `pipeline/room.rs`.
 
 use std::collections::HashMap;
 use std::hash::Hash;

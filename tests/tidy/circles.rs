@@ -237,7 +237,7 @@ impl Modules {
             let back = from_it
                 .iter()
                 .filter(|other| reached[other].contains(*module));
-            let circle: Vec<String> = back.map(|module| name_of(module)).collect();
+            let circle: Vec<String> = back.map(name_of).collect();
             if !circle.is_empty() {
                 circles.insert(circle);
             }
@@ -270,11 +270,13 @@ fn modules_form_no_large_circles() {
         let allowed = known.map_or(CIRCLE_FILES_MAX, |(_, size)| *size);
         assert!(
             size <= allowed,
-            "{folder}: {size} modules import from each other in a circle: {largest:?}. Move what they share to a module that imports none of them"
+            "{folder}: {size} modules import from each other in a circle: {largest:?}. \
+             Move what they share to a module that imports none of them"
         );
         assert!(
             known.is_none() || size == allowed,
-            "{folder}: the largest circle has {size} modules now: lower the number in LARGE_CIRCLES, or remove it"
+            "{folder}: the largest circle has {size} modules now: lower the number in LARGE_CIRCLES, \
+             or remove it"
         );
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! - A request: `unit`, with its `ending` and its `fate`; `work` is what the committer gets of it. `world` is what
 //!   decisions look up.
-//! - The actors: `directory`, `organization`, `shard` and `sequencer`, under their `supervisor`; `messages` is what they
-//!   send each other.
+//! - The actors: `directory`, `organization`, `shard` and `sequencer`, under their `supervisor`. They send each
+//!   other `messages`.
 //! - Deciding: `object` and `resources`. `decided`, `refused` and `decision` are the result. `rights` and `supply` keep
 //!   concurrent requests from disturbing each other.
 //! - Bounds: `room` and `admission`.

@@ -1,6 +1,6 @@
-//! The threads that the actors of the pipeline run on. They are their own: a message from actor to actor would otherwise
-//! wait for every connection that has something to read, and a request takes five such messages. So what is in flight
-//! progresses however many callers knock.
+//! The threads that the actors of the pipeline run on, and nothing else does: a message from actor to actor would
+//! otherwise wait for every connection that has something to read, and a request takes five such messages. So what is
+//! in flight progresses however many callers knock.
 
 use std::sync::Mutex;
 use std::time::Duration;
