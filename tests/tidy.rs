@@ -3,6 +3,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
+#[path = "tidy/circles.rs"]
+mod circles;
+#[path = "tidy/layout.rs"]
+mod layout;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -119,12 +124,12 @@ const SYSTEM_ALLOWED: &[(&str, &[&str], &str)] = &[
         "`Options::of_store` says that it is for the system's own disk",
     ),
     (
-        "actors/src/keeper.rs",
+        "actors/src/commit/keeper.rs",
         &["thread::sleep", "rustix"],
         "the threads around `Store::maintain` and `Store::flush_gathered`: their pauses, and the keeper's priority",
     ),
     (
-        "actors/src/writer/threads.rs",
+        "actors/src/commit/writer/threads.rs",
         &["thread::sleep"],
         "the threads around the steps of writer and releaser: a step says how long, they wait",
     ),

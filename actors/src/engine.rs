@@ -1,51 +1,44 @@
 //! The engine: everything between a verified request and its durable outcome. [`Engine::start`] spawns the actors and
 //! the committer; the handle is cheap to clone.
 
+mod clock;
+pub(crate) mod preview;
 mod shutdown;
+mod start;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use kedge_env::Env;
 use kedge_machine::World;
-use kedge_machine::sequencer::Tip;
 use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::eip712::Domain;
-use kedge_protocol::limits::BATCH_ACTIONS_MAX;
-use kedge_protocol::log_tree::Frontier;
 use kedge_protocol::{Address, Id, SequencerKeys};
 use kedge_storage::{EventRow, Mode, ReadError, SideWrite, Store};
-use ractor::ActorRef;
-use tokio::sync::{mpsc, oneshot, watch};
+use ractor::{Actor, ActorRef, SpawnErr};
+use tokio::sync::{mpsc, oneshot};
 
-use crate::admission::{Admission, Bounds};
-use crate::agreement::Sampler;
-use crate::anchor::AnchorMessage;
 use crate::api::{Outcome, Submission, SubmitError};
-use crate::committer::{Caches, Committer, CommitterThread};
-use crate::directory::DirectoryMessage;
-use crate::disk::Disk;
-use crate::events::{Listener, Listeners, SideEvents};
-use crate::failure::{self, Failure};
-use crate::keeper::{self, Keepers};
+use crate::commit::keeper::Keepers;
+use crate::commit::signing::{HeldKeys, Signing};
+use crate::events::{Listener, Listeners};
+use crate::failure::Failure;
+use crate::lock::locked;
+use crate::messages::{AnchorMessage, NodeHealth, WebhooksMessage};
 use crate::metric_definitions as metric;
-use crate::node::NodeHealth;
-use crate::pace::Pace;
-use crate::pipeline::{ActorThreads, Pipeline};
-use crate::room::Room;
-use crate::shard::parts;
-use crate::signing::{HeldKeys, Signing};
-use crate::supervisor::SupervisorOptions;
+use crate::pipeline::admission::Admission;
+use crate::pipeline::messages::DirectoryMessage;
+use crate::pipeline::room::Room;
+use crate::pipeline::shard::parts;
+use crate::pipeline::threads::ActorThreads;
+use crate::pipeline::unit::Unit;
+use crate::pipeline::work::Work;
+use crate::pipeline::world::{Progress, Published, Reader};
 use crate::timekeeper::Timekeeper;
-use crate::unit::Unit;
-use crate::webhooks::WebhooksMessage;
-use crate::work::Work;
-use crate::world::{Catalog, Progress, Published, Reader};
-use crate::writer::{self, Outlet};
 
 /// How the engine is set up.
 #[derive(Clone)]
@@ -98,7 +91,7 @@ pub enum StartError {
     Read(#[from] ReadError),
     /// An actor did not start.
     #[error("an actor did not start: {0}")]
-    Spawn(#[from] ractor::SpawnErr),
+    Spawn(#[from] SpawnErr),
     /// The committer's thread did not start.
     #[error("the committer's thread did not start: {0}")]
     Thread(#[from] std::io::Error),
@@ -139,157 +132,7 @@ pub struct Engine {
     pub(crate) inner: Arc<Inner>,
 }
 
-/// Placed units that may wait for the committer.
-const WORK_QUEUE: usize = 4_096;
-
 impl Engine {
-    /// Starts the engine on an open store.
-    pub async fn start(options: Options, store: Arc<Store>) -> Result<Self, StartError> {
-        let snapshot = store.snapshot();
-        let head = snapshot.head()?;
-        let frontier = Frontier::load(head.batches, &snapshot)?;
-        let signing = Arc::new(Signing::new(
-            options.keys.clone(),
-            options.domain.separator(),
-            options.contract.is_some(),
-            snapshot.sequencer_keys()?,
-        ));
-        if store.mode() == Mode::ReadWrite {
-            signing.begin(head.batches);
-        }
-        let last_ms = (head.batches > 0).then_some(head.last_sealed_at_ms);
-        options.time.log_ends_at(last_ms);
-        let listeners = Arc::new(Listeners::default());
-        let side_events = SideEvents::load(&snapshot)?;
-        let published = Arc::new(ArcSwap::from_pointee(Published {
-            head,
-            keys_changed_at: head.sequence,
-            snapshot,
-        }));
-        let (visible, progress) = watch::channel(head.sequence);
-        let progress = Progress::new(progress);
-        let (failure_sink, failed) = failure::channel();
-        let (work, work_receiver) = mpsc::channel(WORK_QUEUE);
-        let committed_ticket = Arc::new(AtomicU64::new(0));
-        let disk_full = Arc::new(AtomicBool::new(false));
-        let compared = Arc::new(AtomicU64::new(0));
-        let sampler = Sampler::new(options.compare_groups_every, Arc::clone(&compared));
-        let disk = Disk::new(
-            Arc::clone(&options.env),
-            &options.data_path,
-            options.disk_reserve_bytes,
-        );
-        let outlet = Outlet {
-            env: Arc::clone(&options.env),
-            disk_full: Arc::clone(&disk_full),
-            disk: disk.clone(),
-            store: Arc::clone(&store),
-            published: Arc::clone(&published),
-            visible,
-            committed_ticket: Arc::clone(&committed_ticket),
-            listeners: Arc::clone(&listeners),
-            failed: failure_sink.clone(),
-        };
-        let (writing, threads) = writer::start(outlet, sampler)?;
-        let actions_max = options.actions_max.max(BATCH_ACTIONS_MAX);
-        let room = Arc::new(Room::new(
-            options.requests_max,
-            actions_max,
-            Arc::clone(&options.env),
-        ));
-        let committer = Committer {
-            env: Arc::clone(&options.env),
-            domain_separator: options.domain.separator(),
-            signing: Arc::clone(&signing),
-            parked: std::collections::VecDeque::new(),
-            time: Arc::clone(&options.time),
-            published: Arc::clone(&published),
-            side_events,
-            head,
-            keys_changed_at: head.sequence,
-            frontier,
-            caches: Caches::default(),
-            pace: Pace::new(room.requests(), options.requests_max, options.env.now()),
-            group_bytes: 0,
-        };
-        let committer = CommitterThread {
-            committer,
-            work: work_receiver,
-            runtime: tokio::runtime::Builder::new_current_thread()
-                .enable_time()
-                .build()?,
-            writing,
-        };
-        let (committer_failed, keeper_failed) = (failure_sink.clone(), failure_sink.clone());
-        let committer = std::thread::Builder::new()
-            .name("committer".into())
-            .spawn(move || committer_failed.watch("committer", || committer.run(threads)))?;
-
-        let threads = ActorThreads::start(options.actor_threads)?;
-        let reader = {
-            let catalog = Arc::new(Catalog::new(options.catalog_entries_max));
-            Reader::new(Arc::clone(&published), catalog)
-        };
-        let ending = Arc::new(AtomicBool::new(false));
-        let actors = Pipeline {
-            tip: Tip {
-                sequence: head.sequence,
-                head: head.head,
-                timestamp_ms: head.last_sealed_at_ms,
-            },
-            options: options.clone(),
-            reader: reader.clone(),
-            committer: work.clone(),
-            committed_ticket,
-            progress: progress.clone(),
-            supervision: SupervisorOptions {
-                failed: failure_sink,
-                ending: Arc::clone(&ending),
-            },
-        };
-        let actors = threads.run(actors.spawn()).await?;
-
-        crate::disk::watch(disk.clone(), &disk_full);
-        crate::store_health::watch(&store, &work);
-        let keepers = keeper::start(&store, &disk, &options.env, &ending, &keeper_failed)?;
-        let bounds = Bounds {
-            requests_min: options.requests_min.min(options.requests_max),
-            requests_max: options.requests_max,
-            wait_target: options.wait_target,
-        };
-        room.watch();
-        let now = options.env.now();
-        Ok(Self {
-            inner: Arc::new(Inner {
-                options,
-                store,
-                published,
-                compared,
-                progress,
-                listeners,
-                reader,
-                directory: actors.directory,
-                supervisor: actors.supervisor,
-                threads,
-                work: Mutex::new(Some(work)),
-                committer: Mutex::new(Some(committer)),
-                keepers: Mutex::new(Some(keepers)),
-                admission: Admission::new(bounds, now),
-                room,
-                closing: AtomicBool::new(false),
-                disk_full,
-                failed,
-                ending,
-                checkpoint: Mutex::new(None),
-                webhooks: OnceLock::new(),
-                anchor: OnceLock::new(),
-                signing,
-                node: ArcSwapOption::empty(),
-                shards: actors.shards,
-            }),
-        })
-    }
-
     /// Carries out a request. What it returns is durable. An error means that nothing was done and nothing will be,
     /// except [`SubmitError::Unknown`]: then the request's nonce shows which.
     pub async fn submit(
@@ -493,6 +336,27 @@ impl Engine {
         self.inner.room.in_flight()
     }
 
+    /// How many groups have been compared with what their records make, since the start.
+    pub fn groups_compared(&self) -> u64 {
+        self.inner.compared.load(Ordering::Relaxed)
+    }
+
+    /// Accepts writes again, unless the store was opened for reading.
+    pub(crate) fn resume(&self) {
+        self.inner.store.resume();
+    }
+
+    /// Spawns an actor that ends with the engine.
+    pub(crate) async fn spawn_linked<A: Actor>(
+        &self,
+        actor: A,
+        arguments: A::Arguments,
+    ) -> Result<ActorRef<A::Msg>, SpawnErr> {
+        let supervisor = self.inner.supervisor.get_cell();
+        let (actor, _) = Actor::spawn_linked(None, actor, arguments, supervisor).await?;
+        Ok(actor)
+    }
+
     pub(crate) fn reader(&self) -> &Reader {
         &self.inner.reader
     }
@@ -501,8 +365,4 @@ impl Engine {
     pub fn failure(&self) -> Failure {
         self.inner.failed.clone()
     }
-}
-
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

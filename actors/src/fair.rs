@@ -2,13 +2,15 @@
 //! end or is refused, so however many one wants, the others' next turn is as near as before.
 //!
 //! Requests at the edge, event streams, downloads, long reads, pages of lists, claims, attempts at webhooks and
-//! look-ups of names take their turns here. Signed requests in flight have the same in `room.rs`.
+//! look-ups of names take their turns here. Signed requests in flight have the same in `pipeline/room.rs`.
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::lock::locked;
 
 /// `percent` of `all`, at least one.
 pub fn share(all: usize, percent: u8) -> usize {
@@ -142,7 +144,7 @@ impl<K: Eq + Hash + Clone> Turns<K> {
 
 impl<K: Eq + Hash> Turns<K> {
     fn lines(&self) -> MutexGuard<'_, HashMap<K, Line>> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.lines)
     }
 }
 

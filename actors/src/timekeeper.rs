@@ -9,13 +9,11 @@
 //! Where no other source exists ([`Alone`]), a clock that advances steadily is believed at a start.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use kedge_env::Env;
 
-use crate::api::SubmitError;
-use crate::engine::Engine;
-use crate::metric_definitions as metric;
+use crate::lock::locked;
 
 /// Returns milliseconds of the wall clock since the Unix epoch.
 pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
@@ -182,16 +180,12 @@ impl Timekeeper {
         }
     }
 
-    fn locked(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Sets where the log ends, before anything is written: `None` while it is empty. What was believed before without
     /// that knowledge is forgotten.
     pub fn log_ends_at(&self, last_ms: Option<u64>) {
         let passed_ms = (self.passed)();
         self.log_ms.store(last_ms.unwrap_or(0), Ordering::Release);
-        let mut state = self.locked();
+        let mut state = locked(&self.state);
         state.log = last_ms.map(|time_ms| Sighting { time_ms, passed_ms });
         if self.bounds.is_some() {
             (state.believed, state.unconfirmed) = (None, false);
@@ -204,7 +198,7 @@ impl Timekeeper {
     pub fn block_seen(&self, time_ms: u64) {
         let Some(bounds) = self.bounds else { return };
         let (clock_ms, passed_ms) = ((self.clock)(), (self.passed)());
-        let mut state = self.locked();
+        let mut state = locked(&self.state);
         let block = Sighting { time_ms, passed_ms };
         state.block = Some(block);
         if state.unconfirmed {
@@ -224,7 +218,7 @@ impl Timekeeper {
             return Err(apart_ms);
         }
         if let Some(bounds) = self.bounds {
-            let mut state = self.locked();
+            let mut state = locked(&self.state);
             self.believe(&mut state, bounds, clock_ms, passed_ms);
         }
         Ok(())
@@ -252,7 +246,7 @@ impl Timekeeper {
         let Some(bounds) = self.bounds else {
             return Ok(());
         };
-        let mut state = self.locked();
+        let mut state = locked(&self.state);
         let near = |seen: Option<Sighting>, gap_ms: u64| {
             seen.is_some_and(|seen| clock_ms <= seen.now(passed_ms).saturating_add(gap_ms))
         };
@@ -334,7 +328,7 @@ impl Timekeeper {
     /// What is known of the time.
     pub fn standing(&self) -> Standing {
         let (clock_ms, passed_ms) = ((self.clock)(), (self.passed)());
-        let state = self.locked();
+        let state = locked(&self.state);
         Standing {
             clock_ms,
             expected_ms: Self::expected(&state, passed_ms),
@@ -342,40 +336,6 @@ impl Timekeeper {
                 .block
                 .map(|block| (block.time_ms, passed_ms.saturating_sub(block.passed_ms))),
         }
-    }
-}
-
-impl Engine {
-    /// Refuses if the clock cannot be believed. Called before anything is compared with its time, and before anything
-    /// is written with it.
-    pub fn check_clock(&self) -> Result<(), SubmitError> {
-        let inner = &self.inner;
-        let log_ms = self.published().head.last_sealed_at_ms;
-        let checked = inner.options.time.check(log_ms);
-        checked.map_or_else(
-            |why| Err(SubmitError::ReadOnly(why.to_string())),
-            |_| Ok(()),
-        )
-    }
-
-    /// Sets the metrics of the clock. Returns whether it is believed, as [`Self::check_clock`] does.
-    pub fn record_clock(&self) -> Result<(), SubmitError> {
-        let standing = self.time().standing();
-        let ahead_s = |of_ms: u64| (standing.clock_ms as f64 - of_ms as f64) / 1_000.0;
-        if let Some(expected_ms) = standing.expected_ms {
-            metrics::gauge!(metric::CLOCK_AHEAD_SECONDS).set(ahead_s(expected_ms));
-        }
-        if let Some((block_ms, ago_ms)) = standing.block {
-            metrics::gauge!(metric::CLOCK_AHEAD_OF_BLOCK_SECONDS).set(ahead_s(block_ms + ago_ms));
-        }
-        let checked = self.check_clock();
-        metrics::gauge!(metric::CLOCK_OUT_OF_BOUNDS).set(f64::from(u8::from(checked.is_err())));
-        checked
-    }
-
-    /// What keeps the engine's time.
-    pub fn time(&self) -> &Timekeeper {
-        &self.inner.options.time
     }
 }
 

@@ -178,38 +178,7 @@ impl Log {
         let mut sequence = self.head.sequence;
         let mut seen_by = Vec::new();
         for _ in 0..=rng.below(4) {
-            let asker = rng.below(ORGANIZATIONS);
-            let actions: Vec<(Kind, u64, u64)> = (0..=rng.below(4))
-                .map(|_| match rng.below(6) {
-                    0 => (Kind::TemplateVariations, 0, 1 + rng.below(3)),
-                    1 => (Kind::Emit, rng.below(OBJECTS), 1),
-                    _ => (Kind::Update, rng.below(OBJECTS), 1),
-                })
-                .collect();
-            let record = self.record(asker, sequence + 1, &actions);
-            let contents: Vec<Hash> = record.actions.iter().map(|a| record.content(a)).collect();
-            group.put_request(&record, &contents);
-            for (kind, object, count) in &actions {
-                sequence += 1;
-                let is_object = kind.is_bus();
-                let mut sees = vec![asker];
-                if is_object && issuer(*object) != asker {
-                    group.put_foreign_action(organization(issuer(*object)), sequence);
-                    sees.push(issuer(*object));
-                }
-                for index in 0..*count {
-                    self.all.push(Expected {
-                        position: Position {
-                            sequence,
-                            index: index as u32,
-                        },
-                        event_type: kedge_machine::kinds::spec(kind).event,
-                        object: is_object.then_some(*object),
-                        seen_by: sees.clone(),
-                    });
-                }
-                seen_by.extend(sees);
-            }
+            seen_by.extend(self.request(rng, &mut group, &mut sequence));
         }
         let header = BatchHeader {
             number: self.head.batches,
@@ -242,6 +211,44 @@ impl Log {
             object: None,
             seen_by,
         });
+    }
+
+    /// Adds a request to a group, after `sequence`. Returns the organizations that see its actions.
+    fn request(&mut self, rng: &mut Rng, group: &mut Group, sequence: &mut u64) -> Vec<u64> {
+        let asker = rng.below(ORGANIZATIONS);
+        let actions: Vec<(Kind, u64, u64)> = (0..=rng.below(4))
+            .map(|_| match rng.below(6) {
+                0 => (Kind::TemplateVariations, 0, 1 + rng.below(3)),
+                1 => (Kind::Emit, rng.below(OBJECTS), 1),
+                _ => (Kind::Update, rng.below(OBJECTS), 1),
+            })
+            .collect();
+        let record = self.record(asker, *sequence + 1, &actions);
+        let contents: Vec<Hash> = record.actions.iter().map(|a| record.content(a)).collect();
+        group.put_request(&record, &contents);
+        let mut seen_by = Vec::new();
+        for (kind, object, count) in &actions {
+            *sequence += 1;
+            let is_object = kind.is_bus();
+            let mut sees = vec![asker];
+            if is_object && issuer(*object) != asker {
+                group.put_foreign_action(organization(issuer(*object)), *sequence);
+                sees.push(issuer(*object));
+            }
+            for index in 0..*count {
+                self.all.push(Expected {
+                    position: Position {
+                        sequence: *sequence,
+                        index: index as u32,
+                    },
+                    event_type: kedge_machine::kinds::spec(kind).event,
+                    object: is_object.then_some(*object),
+                    seen_by: sees.clone(),
+                });
+            }
+            seen_by.extend(sees);
+        }
+        seen_by
     }
 
     fn record(

@@ -1,12 +1,10 @@
 //! What each kind of action is to the rules and to the engine: a row for each. The match has no default, so that a new
 //! kind does not compile without its row, and a new change of objects not without its rule.
 
+use kedge_protocol::Prefix;
 use kedge_protocol::action::Kind;
 use kedge_protocol::event::EventType;
 use kedge_protocol::resource::Who;
-use kedge_protocol::{Id, Prefix};
-
-use crate::organization;
 
 /// What a kind of action is.
 #[derive(Clone, Copy, Debug)]
@@ -58,14 +56,14 @@ pub enum Change {
 
 /// Whose rights an action changes. No request of that wallet is in flight at the same time as the action, so that every
 /// request is placed with the rights that it was admitted with.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RightsOf {
     /// Nobody's.
     Nobody,
     /// The caller's.
     Caller,
-    /// Those of the wallet that the payload names.
-    Named(fn(&str) -> Option<Id>),
+    /// Those of the member that the payload's `wallet_id` names.
+    Member,
 }
 
 /// A kind that makes a resource.
@@ -146,14 +144,7 @@ pub fn spec(kind: &Kind) -> KindSpec {
         | Kind::WebhookRotate
         | Kind::SystemWebhookOff => on(Prefix::Webhook),
         Kind::OrgInvite | Kind::OrgInvitationRevoke | Kind::SystemTier => on(Prefix::Organization),
-        Kind::OrgRole => on_rights(
-            Prefix::Organization,
-            RightsOf::Named(organization::role_subject),
-        ),
-        Kind::OrgMemberRemove => on_rights(
-            Prefix::Organization,
-            RightsOf::Named(organization::removal_subject),
-        ),
+        Kind::OrgRole | Kind::OrgMemberRemove => on_rights(Prefix::Organization, RightsOf::Member),
         Kind::SystemSequencerKey => KindSpec {
             is_exclusive: true,
             ..MAKES

@@ -101,13 +101,6 @@ struct RolePayload {
     role: Role,
 }
 
-/// The wallet whose role a payload sets, if it can be read.
-pub fn role_subject(payload: &str) -> Option<Id> {
-    text::read::<RolePayload>(payload)
-        .ok()
-        .map(|payload| payload.wallet_id)
-}
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RevokePayload {
@@ -150,13 +143,6 @@ pub fn revoke<W: World>(
 #[serde(deny_unknown_fields)]
 struct RemovalPayload {
     wallet_id: Id,
-}
-
-/// The wallet that a payload removes, if it can be read.
-pub fn removal_subject(payload: &str) -> Option<Id> {
-    text::read::<RemovalPayload>(payload)
-        .ok()
-        .map(|payload| payload.wallet_id)
 }
 
 /// Another member of the organization that was not removed.

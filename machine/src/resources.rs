@@ -4,11 +4,13 @@ use kedge_protocol::action::Kind;
 use kedge_protocol::limits::{KEYS_MAX, WEBHOOKS_MAX};
 use kedge_protocol::resource::{DisputeMatter, Organization, Template, Wallet};
 use kedge_protocol::{Id, Prefix};
+use serde::Deserialize;
 
 use crate::image::Image;
 use crate::kinds::{ActsOn, RightsOf, noun, spec};
 use crate::refusal::Refusal;
 use crate::sequencer::Key;
+use crate::text;
 use crate::world::{Caller, Input, OPERATOR, World};
 use crate::{api_key, dispute, file, organization, sequencer_key, template, wallet, webhook};
 
@@ -51,8 +53,16 @@ pub fn rights_subject(kind: &Kind, caller: &Caller, payload: &str) -> Option<Id>
     match spec(kind).rights_of {
         RightsOf::Nobody => None,
         RightsOf::Caller => Some(caller.wallet_id),
-        RightsOf::Named(subject) => subject(payload),
+        RightsOf::Member => text::read(payload)
+            .ok()
+            .map(|Member { wallet_id }| wallet_id),
     }
+}
+
+/// A payload about a member. Its rule reads the other members of the payload.
+#[derive(Deserialize)]
+struct Member {
+    wallet_id: Id,
 }
 
 /// Decides an action. `base` is the present state of the resource that [`base_id`] names.

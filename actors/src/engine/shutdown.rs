@@ -3,7 +3,8 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::{Engine, locked};
+use super::Engine;
+use crate::lock::locked;
 
 impl Engine {
     /// Accepts no more requests, waits for those in flight (at most `timeout`), and stops. False if not everything that

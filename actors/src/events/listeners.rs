@@ -2,11 +2,13 @@
 //! somebody listens, nothing where nobody does.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use arc_swap::ArcSwap;
 use kedge_protocol::Id;
 use tokio::sync::watch;
+
+use crate::lock::locked;
 
 type Waiting = HashMap<Id, Organization>;
 
@@ -84,8 +86,7 @@ impl Listeners {
     }
 
     fn lock(&self) -> MutexGuard<'_, ()> {
-        // A panic under it leaves nothing half done.
-        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.changing)
     }
 }
 

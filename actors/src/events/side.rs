@@ -216,6 +216,8 @@ fn prune(
 mod tests {
     use super::*;
 
+    use std::path::Path;
+
     use kedge_protocol::eip712::Domain;
     use kedge_protocol::{Address, Hash, Prefix};
     use kedge_storage::{LogHead, Store};
@@ -237,22 +239,24 @@ mod tests {
         rows.map(|row| row.unwrap().0).collect()
     }
 
+    const DOMAIN: Domain = Domain {
+        chain_id: 1,
+        verifying_contract: Address::ZERO,
+    };
+
+    fn open(folder: &Path) -> Store {
+        let path = folder.join("store");
+        Store::open(kedge_storage::Options {
+            side_keys: kedge_storage::SideKeys::one(1, [1; 32]),
+            ..kedge_storage::Options::of_store(&path, DOMAIN, Address::ZERO)
+        })
+        .unwrap()
+    }
+
     #[test]
     fn the_oldest_go_and_a_restart_goes_on_behind_the_newest() {
         let directory = tempfile::tempdir().unwrap();
-        let domain = Domain {
-            chain_id: 1,
-            verifying_contract: Address::ZERO,
-        };
-        let store = Store::open(kedge_storage::Options {
-            side_keys: kedge_storage::SideKeys::one(1, [1; 32]),
-            ..kedge_storage::Options::of_store(
-                &directory.path().join("store"),
-                domain,
-                Address::ZERO,
-            )
-        })
-        .unwrap();
+        let store = open(directory.path());
         let one = Some(Id {
             prefix: Prefix::Organization,
             bytes: [1; 16],
@@ -272,7 +276,7 @@ mod tests {
                 }
                 group.put_head(&LogHead {
                     sequence,
-                    ..LogHead::empty(&domain)
+                    ..LogHead::empty(&DOMAIN)
                 });
                 store.commit(group).unwrap()
             };

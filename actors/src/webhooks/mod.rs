@@ -27,13 +27,15 @@ use std::time::Duration;
 use kedge_machine::event::Event;
 use kedge_protocol::Id;
 use kedge_protocol::resource::Webhook;
-use kedge_storage::{DeliveryRow, ReadError, SideWrite};
-use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
+use kedge_storage::{DeliveryRow, ReadError};
+use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::engine::{Engine, StartError};
 use crate::fair::Turns;
+use crate::messages::WebhooksMessage;
+pub use crate::messages::{AlsoWritten, RedeliverError};
 pub use schedule::Schedule;
 use worker::{Order, Worker};
 
@@ -96,37 +98,6 @@ pub struct WebhookOptions {
     pub attempts_share: usize,
     /// Makes the attempts.
     pub courier: Arc<dyn Courier>,
-}
-
-/// Why a delivery is not made again.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum RedeliverError {
-    /// There is no such delivery.
-    #[error("there is no such delivery")]
-    NotFound,
-    /// The webhook is switched off.
-    #[error("the webhook is not active; activate it first")]
-    Off,
-    /// It could not be stored now.
-    #[error("webhooks are unavailable now; try again")]
-    Unavailable,
-}
-
-/// What is written in the same commit as a delivery that is made again, and what is held until then.
-pub type AlsoWritten =
-    Box<dyn FnOnce(&DeliveryRow) -> (Option<SideWrite>, Box<dyn Send + Sync>) + Send + Sync>;
-
-/// Messages to the actor.
-pub(crate) enum WebhooksMessage {
-    /// A webhook was made, changed or ended.
-    Changed(Id),
-    /// A request to make a delivery again.
-    Redeliver {
-        webhook: Id,
-        delivery: Id,
-        also: Option<AlsoWritten>,
-        reply: RpcReplyPort<Result<DeliveryRow, RedeliverError>>,
-    },
 }
 
 /// Keeps one worker for each webhook that has not ended.
@@ -253,8 +224,7 @@ async fn start(
         workers: HashMap::new(),
     };
     let known = served(engine)?;
-    let (actor, _) = engine.spawn_linked(Webhooks, (state, known)).await?;
-    Ok(actor)
+    Ok(engine.spawn_linked(Webhooks, (state, known)).await?)
 }
 
 impl Engine {

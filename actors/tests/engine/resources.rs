@@ -69,6 +69,28 @@ async fn refused(
     refusal.clone()
 }
 
+/// An invited person joins with the invitation, which serves once.
+async fn invite(engine: &Engine, admin: &Client, organization: &str) -> Client {
+    let invite = r#"{"role":"admin","email":"user4@example.com"}"#;
+    let invited = admin
+        .send_one(engine, "org.invite", organization, invite)
+        .await;
+    let Some(Image::Invitation(invitation)) = invited.resources(0).into_iter().nth(1) else {
+        panic!("an invitation is made")
+    };
+    let member = format!(r#","invitation":"{}""#, invitation.id);
+    let carol = join(engine, 4, &member).await;
+    let again = Client::new(5);
+    let address = again.key.address();
+    let body = format!(r#"{{"email":"user4@example.com","address":"{address}"{member}}}"#);
+    let refusal = refused(engine, &again, "wallet.register", "", &body).await;
+    assert!(
+        matches!(refusal, Refusal::EmailTaken | Refusal::Forbidden(_)),
+        "{refusal:?}"
+    );
+    carol
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn accounts_change_and_replay() {
     let folder = tempfile::tempdir().unwrap();
@@ -104,26 +126,9 @@ async fn accounts_change_and_replay() {
     let refusal = refused(&engine, &alice, "wallet.key_add", &wallet, &foreign).await;
     assert!(matches!(refusal, Refusal::Conflict(_)), "{refusal:?}");
 
-    let invite = r#"{"role":"admin","email":"user4@example.com"}"#;
-    let invited = second
-        .send_one(&engine, "org.invite", &organization, invite)
-        .await;
-    let Some(Image::Invitation(invitation)) = invited.resources(0).into_iter().nth(1) else {
-        panic!("an invitation is made")
-    };
-    let member = format!(r#","invitation":"{}""#, invitation.id);
-    let carol = join(&engine, 4, &member).await;
+    let carol = invite(&engine, &second, &organization).await;
     let (carol_id, carols) = ids(&carol);
     assert_eq!(carols, organization_id);
-    let again = Client::new(5);
-    let address = again.key.address();
-    let body = format!(r#"{{"email":"user4@example.com","address":"{address}"{member}}}"#);
-    let refusal = refused(&engine, &again, "wallet.register", "", &body).await;
-    assert!(
-        matches!(refusal, Refusal::EmailTaken | Refusal::Forbidden(_)),
-        "{refusal:?}"
-    );
-
     let demote = format!(r#"{{"wallet_id":"{wallet}","role":"member"}}"#);
     let refusal = refused(&engine, &carol, "org.role", &organization, &demote).await;
     assert!(matches!(refusal, Refusal::Forbidden(_)), "{refusal:?}");

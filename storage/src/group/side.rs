@@ -219,17 +219,19 @@ impl Group {
             SideWrite::Usage {
                 organization,
                 usage,
-            } => {
-                assert_eq!(
-                    organization.prefix,
-                    Prefix::Organization,
-                    "requests are an organization's"
-                );
-                self.put_with(Table::Usage, &organization.bytes, |out| {
-                    encode_into(out, &usage);
-                });
-            }
+            } => self.put_usage(&organization, &usage),
         }
+    }
+
+    fn put_usage(&mut self, organization: &Id, usage: &Usage) {
+        assert_eq!(
+            organization.prefix,
+            Prefix::Organization,
+            "requests are an organization's"
+        );
+        self.put_with(Table::Usage, &organization.bytes, |out| {
+            encode_into(out, usage);
+        });
     }
 
     fn put_delivery(&mut self, row: &DeliveryRow) {

@@ -1,0 +1,357 @@
+//! The anchor actor: at every interval, if there is anything new, it has the log's checkpoint anchored, and follows the
+//! transaction until the chain cannot give it up. An anchor is one Ethereum transaction for everything since the last
+//! one. The actor drives `chain/src/sender`, a state machine with one transaction in flight.
+//!
+//! What it is about to send is stored first, through the committer. On every start and before each send it reads the
+//! contract: the chain is the truth. When the next anchor is due follows from the time of the last one, which is
+//! stored.
+
+use std::time::Duration;
+
+use kedge_chain::contract::AnchorContract;
+use kedge_chain::responder::{Options as ResponderOptions, Responder};
+use kedge_chain::rpc::RpcClient;
+use kedge_chain::sender::{
+    AnchorIntent, AnchorStatus as Status, OpenError, Options as SenderOptions, Sender, StoreError,
+    Update,
+};
+use kedge_protocol::signature::SigningKey;
+use kedge_protocol::{Hash, log_tree};
+use kedge_storage::{AnchorRow, AnchorStatus, SideWrite};
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+
+use super::rows::{AnswerRows, Rows, recent, store_error};
+use super::state::{AnchorState, Doubt, NodeProbe};
+use crate::engine::Engine;
+use crate::events::anchor_events;
+use crate::messages::{AnchorMessage, AnchorReport};
+use crate::metric_definitions as metric;
+
+/// How anchoring is set up.
+pub struct AnchorOptions {
+    /// The sender's own options.
+    pub sender: SenderOptions,
+    /// The account that pays for the transactions.
+    pub key: SigningKey,
+    /// The node.
+    pub rpc: RpcClient,
+    /// A second node, asked where the first one contradicts the log.
+    pub second_rpc: Option<RpcClient>,
+    /// How often the log is anchored, milliseconds.
+    pub interval_ms: u64,
+    /// How often the chain is checked while an anchor is in progress, milliseconds.
+    pub poll_ms: u64,
+    /// The bond whose cases are answered, if the log has one.
+    pub responder: Option<ResponderOptions>,
+}
+
+pub(crate) struct AnchorActor;
+
+/// Starts the anchor actor. It ticks until the engine stops it.
+pub(crate) async fn start(
+    engine: &Engine,
+    options: AnchorOptions,
+) -> Result<ActorRef<AnchorMessage>, OpenError> {
+    let rows = Rows {
+        engine: engine.clone(),
+        contract: options.sender.contract,
+    };
+    let responder = match options.responder {
+        Some(responding) => {
+            let (key, rpc) = (options.key.clone(), options.rpc.clone());
+            let engine = engine.clone();
+            Some(Responder::open(responding, key, rpc, AnswerRows { engine }).await?)
+        }
+        None => None,
+    };
+    let contract = options.sender.contract;
+    let second = options
+        .second_rpc
+        .map(|rpc| AnchorContract::new(rpc, contract));
+    let finality_fallback_depth = options.sender.finality_fallback_depth;
+    let sender = Sender::open(options.sender, options.key, options.rpc, rows).await?;
+    let state = AnchorState {
+        engine: engine.clone(),
+        sender,
+        responder,
+        interval_ms: options.interval_ms,
+        last_begun_ms: last_begun_ms(engine)?,
+        chain_compared: false,
+        foreign: None,
+        doubt: Doubt::of_start(engine),
+        second,
+        node: NodeProbe::default(),
+        finality_fallback_depth,
+        next_keys_at_ms: 0,
+        asked: Vec::new(),
+    };
+    let actor = engine
+        .spawn_linked(AnchorActor, state)
+        .await
+        .map_err(|error| OpenError::Store(StoreError(error.to_string().into())))?;
+    let ticking = actor.clone();
+    tokio::spawn(async move {
+        let mut ticks = tokio::time::interval(Duration::from_millis(options.poll_ms));
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            if ticking.send_message(AnchorMessage::Tick).is_err() {
+                return;
+            }
+        }
+    });
+    Ok(actor)
+}
+
+/// When the last anchor began. The next one is due from then, not from the server's start. Before the first anchor, the
+/// first batch counts.
+fn last_begun_ms(engine: &Engine) -> Result<u64, StoreError> {
+    let rows = recent(engine)?;
+    let last = rows.iter().find(|row| row.status != AnchorStatus::Failed);
+    let begun_ms = if let Some(row) = last {
+        Some(row.checkpoint.checkpoint.issued_at_ms)
+    } else {
+        let first = engine.published().snapshot.batch(0).map_err(store_error)?;
+        first.map(|batch| batch.header.sealed_at_ms)
+    };
+    let now_ms = engine.now_ms();
+    Ok(begun_ms.map_or(now_ms, |begun_ms| begun_ms.min(now_ms)))
+}
+
+impl Actor for AnchorActor {
+    type Msg = AnchorMessage;
+    type State = AnchorState;
+    type Arguments = AnchorState;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<AnchorMessage>,
+        state: AnchorState,
+    ) -> Result<AnchorState, ActorProcessingErr> {
+        Ok(state)
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<AnchorMessage>,
+        message: AnchorMessage,
+        state: &mut AnchorState,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            AnchorMessage::Tick => {}
+            AnchorMessage::Now(reply) => state.asked.push(reply),
+            AnchorMessage::ReadKeys(reply) => {
+                // The caller may be gone.
+                let _ = reply.send(state.read_keys_now().await);
+                return Ok(());
+            }
+            AnchorMessage::Recover(reply) => {
+                // The caller may be gone.
+                let _ = reply.send(state.recover().await);
+                return Ok(());
+            }
+        }
+        // A node that is down is no failure of ours. A store that is closing ends the actor together with the rest of
+        // the engine.
+        if let Err(error) = state.tick().await {
+            tracing::warn!(%error, "anchoring made no progress");
+        }
+        Ok(())
+    }
+}
+
+impl AnchorState {
+    async fn tick(&mut self) -> Result<(), StoreError> {
+        let now_ms = self.engine.now_ms();
+        if let Some(why) = self.probe_node(now_ms).await {
+            self.record_lag(now_ms)?;
+            return self.reply(|| Err(why.clone()));
+        }
+        self.read_keys(now_ms).await;
+        if self.respond(now_ms).await {
+            // An answer has a deadline and an anchor has none, so the answer gets the nonce.
+            return self.record_lag(now_ms);
+        }
+        self.reconsider().await?;
+        self.adopt().await?;
+        if self.doubt.is_some() {
+            self.reply(|| {
+                Err("the chain's node contradicts this store; it will be asked again".into())
+            })?;
+        }
+        let due = now_ms >= self.last_begun_ms + self.interval_ms || !self.asked.is_empty();
+        let may_begin = self.doubt.is_none() && self.sender.is_ready();
+        if (due || !self.chain_compared) && may_begin {
+            self.begin(now_ms, due).await?;
+        }
+        for update in self.sender.step(now_ms).await? {
+            self.record(update).await?;
+        }
+        self.record_lag(now_ms)
+    }
+
+    /// Compares with the chain, and submits what is new, if it is due.
+    async fn begin(&mut self, now_ms: u64, due: bool) -> Result<(), StoreError> {
+        let latest = match self.sender.latest().await {
+            Ok(latest) => latest,
+            Err(error) => {
+                tracing::warn!(%error, "the chain cannot be read; anchoring waits");
+                let why = format!("the chain cannot be read: {error}");
+                return self.reply(|| Err(why.clone()));
+            }
+        };
+        if let Some(why) = self.contradiction(latest.batches, latest.history)? {
+            let why = self.contradicted(latest, why).await?;
+            return self.reply(|| Err(why.clone()));
+        }
+        self.chain_compared = true;
+        self.foreign = Some(latest.batches);
+        self.adopt().await?;
+        if !due {
+            return Ok(());
+        }
+        self.last_begun_ms = now_ms;
+        let signed = self.engine.checkpoint().map_err(store_error)?;
+        let batches = signed.checkpoint.batches;
+        let open = self
+            .sender
+            .health()
+            .open
+            .iter()
+            .map(|open| open.batches)
+            .max();
+        if batches <= latest.batches || open >= Some(batches) {
+            let covered = open.unwrap_or(latest.batches);
+            let row = recent(&self.engine)?
+                .into_iter()
+                .find(|row| row.checkpoint.checkpoint.batches == covered);
+            return self.reply(|| {
+                Ok(AnchorReport {
+                    number: row.as_ref().map(|row| row.number),
+                    id: row.as_ref().map(|row| row.id),
+                    batches: covered,
+                })
+            });
+        }
+        let snapshot = &self.engine.published().snapshot;
+        let proof = if latest.batches == 0 {
+            Vec::new()
+        } else {
+            log_tree::consistency_path(snapshot, latest.batches, batches).map_err(store_error)?
+        };
+        let intent = AnchorIntent {
+            signed,
+            extends_batches: latest.batches,
+            proof,
+        };
+        if let Err(error) = self.sender.submit(intent).await {
+            // An anchor is in progress after all: the next tick tries again.
+            tracing::debug!(%error, "the anchor waits");
+            return Ok(());
+        }
+        let row = recent(&self.engine)?.into_iter().next();
+        self.reply(|| {
+            Ok(AnchorReport {
+                number: row.as_ref().map(|row| row.number),
+                id: row.as_ref().map(|row| row.id),
+                batches,
+            })
+        })
+    }
+
+    /// Anchors at the next tick.
+    pub(crate) fn anchor_soon(&mut self) {
+        self.last_begun_ms = 0;
+    }
+
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "the end of several fallible steps"
+    )]
+    fn reply(
+        &mut self,
+        report: impl Fn() -> Result<AnchorReport, String>,
+    ) -> Result<(), StoreError> {
+        for reply in self.asked.drain(..) {
+            // The caller may be gone.
+            let _ = reply.send(report());
+        }
+        Ok(())
+    }
+
+    /// Stores an anchor that has progressed, and the events about that.
+    pub(crate) async fn store(
+        &self,
+        before: AnchorStatus,
+        row: AnchorRow,
+    ) -> Result<(), StoreError> {
+        let events = anchor_events(before, &row, self.engine.now_ms());
+        let writes = vec![SideWrite::Anchor(row)];
+        self.engine
+            .side_writes_with_events(writes, events)
+            .await
+            .map_err(store_error)
+    }
+
+    async fn record(&mut self, update: Update) -> Result<(), StoreError> {
+        if let Some(note) = &update.note {
+            tracing::warn!(batches = update.batches, note, "anchor");
+        }
+        let found = recent(&self.engine)?.into_iter().find(|row| {
+            row.checkpoint.checkpoint.batches == update.batches
+                && row.status != AnchorStatus::Failed
+        });
+        let Some(mut row) = found else { return Ok(()) };
+        let foreign = update
+            .covered_by_batches
+            .filter(|covered| *covered != update.batches);
+        let before = row.status;
+        row.status = match update.status {
+            Status::Pending => AnchorStatus::Pending,
+            Status::Submitted => AnchorStatus::Submitted,
+            Status::Confirmed => AnchorStatus::Confirmed,
+            // The chain holds a larger checkpoint and will never hold this one.
+            Status::Finalized if foreign.is_some() => AnchorStatus::Failed,
+            Status::Finalized => AnchorStatus::Finalized,
+            Status::Failed => AnchorStatus::Failed,
+        };
+        row.block_number = update.block_number;
+        row.block_hash = update.block_hash;
+        row.attempts = update.attempts;
+        if let Some(hash) = update.tx_hash {
+            move_last(&mut row.tx_hashes, hash);
+        }
+        if matches!(update.status, Status::Finalized | Status::Failed) {
+            tracing::info!(batches = update.batches, status = ?row.status, "anchor ended");
+            if update.status == Status::Failed {
+                self.anchor_soon();
+            }
+        }
+        self.store(before, row).await?;
+        if let (Some(covered), Status::Finalized) = (foreign, update.status) {
+            self.foreign = Some(covered);
+            self.adopt().await?;
+        }
+        Ok(())
+    }
+
+    fn record_lag(&self, now_ms: u64) -> Result<(), StoreError> {
+        let published = self.engine.published();
+        let finalized = recent(&self.engine)?
+            .iter()
+            .find(|row| row.status == AnchorStatus::Finalized)
+            .map_or(0, |row| row.checkpoint.checkpoint.batches);
+        let lag_batches = published.head.batches.saturating_sub(finalized);
+        metrics::gauge!(metric::ANCHOR_LAG_BATCHES).set(lag_batches as f64);
+        let oldest = published.snapshot.batch(finalized).map_err(store_error)?;
+        let lag_ms = oldest.map_or(0, |batch| now_ms.saturating_sub(batch.header.sealed_at_ms));
+        metrics::gauge!(metric::ANCHOR_LAG_SECONDS).set(lag_ms as f64 / 1_000.0);
+        Ok(())
+    }
+}
+
+/// Puts the transaction that counts at the end of the list.
+fn move_last(hashes: &mut Vec<Hash>, hash: Hash) {
+    hashes.retain(|known| *known != hash);
+    hashes.push(hash);
+}

@@ -1,0 +1,175 @@
+//! Answers to what the bond asks of the operator, made from the log. The anchor actor owns them, because one account
+//! pays for both and one nonce is in flight. `chain/src/responder` sends them, the nearest deadline first, and follows
+//! them until a final block holds them. Each transaction is stored before it is sent (table `bond_answers`). While an
+//! answer waits for the next nonce, no anchor is begun. An answer waits for an anchor in flight until half of the time
+//! has passed, and then takes its nonce.
+
+use kedge_chain::contract::LatestCheckpoint;
+use kedge_chain::contract::bond::{
+    CaseKind, answer_action_calldata, answer_inclusion_calldata, answer_leaves_calldata,
+    answer_stale_calldata,
+};
+use kedge_chain::responder::{OpenCase, RespondError, Responder, Turn};
+use kedge_chain::rpc::At;
+use kedge_chain::sender::StoreError;
+use kedge_protocol::batch::BatchHeader;
+use kedge_protocol::evidence::Opening;
+use kedge_protocol::log_tree;
+use kedge_storage::PlacedAction;
+
+use super::rows::{AnswerRows, store_error};
+use super::state::AnchorState;
+use crate::engine::Engine;
+
+/// The log's answer to a case.
+enum BondAnswer {
+    /// Send this.
+    Calldata(Vec<u8>),
+    /// The batch is this log's, and has to be anchored first.
+    AnchorFirst,
+    /// No answer, and why.
+    None(String),
+}
+
+impl AnchorState {
+    /// Checks the bond and continues with the answers. Returns whether one of them waits for the account's next nonce.
+    pub(crate) async fn respond(&mut self, now_ms: u64) -> bool {
+        let Some(mut responder) = self.responder.take() else {
+            return false;
+        };
+        let held = self.respond_with(&mut responder, now_ms).await;
+        self.responder = Some(responder);
+        held.unwrap_or_else(|error| {
+            tracing::warn!(%error, "the bond's cases made no progress");
+            false
+        })
+    }
+
+    async fn respond_with(
+        &mut self,
+        responder: &mut Responder<AnswerRows>,
+        now_ms: u64,
+    ) -> Result<bool, RespondError> {
+        let cases = responder.look(now_ms).await?;
+        if !responder.is_busy() {
+            return Ok(false);
+        }
+        if !cases.is_empty() {
+            let latest = self.sender.latest().await?;
+            for open in cases {
+                let id = open.asked.id;
+                match self.answer_to(responder, &open, &latest).await? {
+                    BondAnswer::Calldata(calldata) => responder.prepare(id, calldata),
+                    BondAnswer::AnchorFirst => self.anchor_soon(),
+                    BondAnswer::None(why) => responder.cannot_answer(id, why),
+                }
+            }
+        }
+        let turn = match self.sender.offer_under_way() {
+            Some(offer) => Turn::Anchor(offer),
+            None => Turn::Free,
+        };
+        responder.step(now_ms, turn).await?;
+        Ok(responder.holds_nonce(responder.next_nonce().await?))
+    }
+
+    async fn answer_to(
+        &self,
+        responder: &Responder<AnswerRows>,
+        open: &OpenCase,
+        latest: &LatestCheckpoint,
+    ) -> Result<BondAnswer, RespondError> {
+        if let Some(why) = self.contradiction(latest.batches, latest.history)? {
+            return Ok(BondAnswer::None(why));
+        }
+        let asked = &open.asked;
+        let snapshot = &self.engine.published().snapshot;
+        let Some(batch) = snapshot.batch(asked.number).map_err(store_error)? else {
+            return Ok(BondAnswer::None(format!(
+                "this log has no batch {}",
+                asked.number
+            )));
+        };
+        let header = batch.header;
+        if asked.kind != CaseKind::Leaves && header.hash() != asked.batch_hash {
+            let why = format!("this log has a different batch {}", asked.number);
+            return Ok(BondAnswer::None(why));
+        }
+        if latest.batches <= asked.number {
+            return Ok(BondAnswer::AnchorFirst);
+        }
+        let path = |batches| log_tree::inclusion_path(snapshot, asked.number, batches);
+        let calldata = match asked.kind {
+            CaseKind::Action => return self.action_answer(responder, open, &header).await,
+            CaseKind::Inclusion => {
+                let path = path(latest.batches).map_err(store_error)?;
+                answer_inclusion_calldata(&header, latest.batches, &path)
+            }
+            CaseKind::Leaves => {
+                let Some(leaves) = snapshot.leaves(asked.number).map_err(store_error)? else {
+                    let why = format!("this log lacks leaves of batch {}", asked.number);
+                    return Ok(BondAnswer::None(why));
+                };
+                let path = path(latest.batches).map_err(store_error)?;
+                answer_leaves_calldata(latest.batches, &header, &path, &leaves)
+            }
+        };
+        Ok(BondAnswer::Calldata(calldata))
+    }
+
+    /// An old action is answered by its age, which reveals nothing of it. For any other, its opening is sent.
+    async fn action_answer(
+        &self,
+        responder: &Responder<AnswerRows>,
+        open: &OpenCase,
+        header: &BatchHeader,
+    ) -> Result<BondAnswer, RespondError> {
+        let asked = &open.asked;
+        if let Some(batches) = self.closed_checkpoint(responder, open).await? {
+            let snapshot = &self.engine.published().snapshot;
+            let path = log_tree::inclusion_path(snapshot, asked.number, batches);
+            let path = path.map_err(store_error)?;
+            let calldata = answer_stale_calldata(header, asked.leaf, batches, &path);
+            return Ok(BondAnswer::Calldata(calldata));
+        }
+        let snapshot = &self.engine.published().snapshot;
+        let placed = snapshot.action_at(asked.sequence).map_err(store_error)?;
+        let Some(placed) = placed.filter(|placed| placed.leaf().hash() == asked.leaf) else {
+            let why = format!("this log has a different action {}", asked.sequence);
+            return Ok(BondAnswer::None(why));
+        };
+        let opening = opening(&self.engine, &placed)?;
+        let calldata = answer_action_calldata(header.hash(), &placed.leaf(), &opening);
+        Ok(BondAnswer::Calldata(calldata))
+    }
+
+    /// The first checkpoint that holds the batch, if its window had closed when the case was opened.
+    async fn closed_checkpoint(
+        &self,
+        responder: &Responder<AnswerRows>,
+        open: &OpenCase,
+    ) -> Result<Option<u64>, RespondError> {
+        let snapshot = &self.engine.published().snapshot;
+        let covering = snapshot.anchor_covering(open.asked.number);
+        let (Some(terms), Some(row)) = (responder.terms(), covering.map_err(store_error)?) else {
+            return Ok(None);
+        };
+        let contract = responder.anchor();
+        let checkpoint = row.checkpoint.checkpoint;
+        if row.contract != contract.address() || !contract.holds(&checkpoint, At::Latest).await? {
+            return Ok(None);
+        }
+        let record = contract.checkpoint(checkpoint.batches, At::Latest).await?;
+        let closed_at_s = record.anchored_at_s + terms.challenge_window_s;
+        Ok((closed_at_s < open.case.opened_at_s).then_some(checkpoint.batches))
+    }
+}
+
+/// The action's text and its whole request, from the log.
+fn opening(engine: &Engine, placed: &PlacedAction) -> Result<Opening, StoreError> {
+    let request = engine.published().snapshot.request_at(placed.sequence);
+    let request = request
+        .map_err(store_error)?
+        .ok_or_else(|| StoreError("the request of an action is missing".into()))?;
+    Opening::of_record(&request, &placed.action).map_err(store_error)
+}

@@ -1,0 +1,48 @@
+//! Signed checkpoints of the log.
+
+use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
+use kedge_protocol::{Hash, log_tree};
+use kedge_storage::ReadError;
+
+use crate::commit::signing::SigningError;
+use crate::engine::Engine;
+use crate::lock::locked;
+
+/// Why there is no signed checkpoint.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    /// The store could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The key of the last batch is not held.
+    #[error("no checkpoint can be signed until the next batch: {0}")]
+    Key(#[from] SigningError),
+}
+
+impl Engine {
+    /// The signed checkpoint of the newest head.
+    ///
+    /// # Errors
+    /// The store cannot be read, or the key of the last batch is not held.
+    pub fn checkpoint(&self) -> Result<SignedCheckpoint, CheckpointError> {
+        let published = self.published();
+        let mut cached = locked(&self.inner.checkpoint);
+        if let Some(signed) = *cached
+            && signed.checkpoint.batches == published.head.batches
+        {
+            return Ok(signed);
+        }
+        let history = log_tree::root(&published.snapshot, published.head.batches)?;
+        let checkpoint = Checkpoint {
+            batches: published.head.batches,
+            sequence: published.head.sequence,
+            head: published.head.head,
+            history,
+            state: Hash::ZERO,
+            issued_at_ms: self.now_ms().max(published.head.last_sealed_at_ms),
+        };
+        let signed = self.inner.signing.sign(&checkpoint)?;
+        *cached = Some(signed);
+        Ok(signed)
+    }
+}

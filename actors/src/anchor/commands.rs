@@ -1,0 +1,66 @@
+//! What the server and its operator ask of the anchor actor.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kedge_chain::sender::OpenError;
+use ractor::RpcReplyPort;
+use ractor::rpc::CallResult;
+
+use super::actor::{self, AnchorOptions};
+use crate::engine::Engine;
+use crate::messages::{AnchorMessage, AnchorReport, NodeHealth};
+
+/// How long a caller waits for the actor: until an anchor is submitted, or the contract was read.
+const ANSWER_MAX: Duration = Duration::from_secs(30);
+
+impl Engine {
+    /// Starts anchoring; at most once.
+    pub async fn start_anchoring(&self, options: AnchorOptions) -> Result<(), OpenError> {
+        let actor = Box::pin(actor::start(self, options)).await?;
+        // A second one would compete for the same transactions.
+        assert!(
+            self.inner.anchor.set(actor).is_ok(),
+            "anchoring is started once"
+        );
+        Ok(())
+    }
+
+    /// Anchors what is new without waiting for the interval. Returns once the anchor is submitted.
+    pub async fn anchor_now(&self) -> Result<AnchorReport, String> {
+        let late = "the anchor was not started in time; it will be retried";
+        self.ask_anchor(AnchorMessage::Now, late).await
+    }
+
+    /// Checks the chain again, and continues if nothing stands in the way. Returns how many batches the chain's
+    /// checkpoint covers.
+    pub async fn recover(&self) -> Result<u64, String> {
+        let late = "the chain did not answer in time; try again";
+        self.ask_anchor(AnchorMessage::Recover, late).await
+    }
+
+    /// Reads the contract's keys now. An error states why that failed.
+    pub async fn read_contract_keys(&self) -> Result<(), String> {
+        let late = "the chain did not answer in time; try again";
+        self.ask_anchor(AnchorMessage::ReadKeys, late).await
+    }
+
+    /// Sends the actor a message and waits for its answer; `late` is the error if that takes too long.
+    async fn ask_anchor<T: Send + 'static>(
+        &self,
+        message: fn(RpcReplyPort<Result<T, String>>) -> AnchorMessage,
+        late: &str,
+    ) -> Result<T, String> {
+        let actor = self.inner.anchor.get();
+        let actor = actor.ok_or("this server does not anchor")?;
+        match actor.call(message, Some(ANSWER_MAX)).await {
+            Ok(CallResult::Success(answer)) => answer,
+            _ => Err(late.to_owned()),
+        }
+    }
+
+    /// The state of the chain's node; `None` before it was asked, or if the server does not anchor.
+    pub fn node(&self) -> Option<Arc<NodeHealth>> {
+        self.inner.node.load_full()
+    }
+}

@@ -1,0 +1,76 @@
+//! The sequencer's keys according to the contract. The anchor actor reads them now and then, so that signing a batch or
+//! judging evidence needs no call to a node.
+
+use std::sync::Arc;
+
+use kedge_chain::contract::KeyTrust;
+use tokio::sync::oneshot;
+
+use super::state::AnchorState;
+use crate::engine::Engine;
+use crate::lock::locked;
+use crate::pipeline::work::Work;
+
+/// How often the keys are read, milliseconds: a rotation is rare, and named ahead of its batch.
+const READ_MS: u64 = 60_000;
+/// The same, while log and contract do not name the same keys, or no batch is signed.
+const READ_UNSETTLED_MS: u64 = 1_000;
+/// The pause after a node failed to answer, milliseconds.
+const RETRY_MS: u64 = 10_000;
+
+impl Engine {
+    /// The sequencer's keys by the contract, as last read; `None` until a node has returned them.
+    pub fn contract_keys(&self) -> Option<Arc<KeyTrust>> {
+        self.inner.signing.contract.load_full()
+    }
+
+    /// Notes the contract's keys, and has the committer check which key signs now.
+    pub async fn note_contract_keys(&self, keys: KeyTrust) {
+        self.inner.signing.contract.store(Some(Arc::new(keys)));
+        let work = locked(&self.inner.work).clone();
+        if let Some(work) = work {
+            let (done, looked) = oneshot::channel();
+            // An engine that has ended signs nothing.
+            let _ = work.send(Work::Keys { done }).await;
+            drop(work);
+            let _ = looked.await;
+        }
+    }
+}
+
+impl AnchorState {
+    /// Reads the keys now, and has the committer check them.
+    pub(crate) async fn read_keys_now(&mut self) -> Result<(), String> {
+        let read = self.sender.contract().key_trust().await;
+        let keys = read.map_err(|error| format!("the chain cannot be read: {error}"))?;
+        self.engine.note_contract_keys(keys).await;
+        self.next_keys_at_ms = self.engine.now_ms() + READ_UNSETTLED_MS;
+        Ok(())
+    }
+
+    /// Reads the keys, if they are due. While the node is down, the keys read before stay.
+    pub(crate) async fn read_keys(&mut self, now_ms: u64) {
+        if now_ms < self.next_keys_at_ms {
+            return;
+        }
+        let signing = &self.engine.inner.signing;
+        let pause_ms = match self.sender.contract().key_trust().await {
+            Ok(keys) => {
+                let is_new = self.engine.contract_keys().as_deref() != Some(&keys);
+                if is_new || signing.stopped().is_some() {
+                    self.engine.note_contract_keys(keys).await;
+                }
+                if signing.is_unsettled() || signing.stopped().is_some() {
+                    READ_UNSETTLED_MS
+                } else {
+                    READ_MS
+                }
+            }
+            Err(error) => {
+                tracing::debug!(%error, "the contract's keys cannot be read");
+                RETRY_MS
+            }
+        };
+        self.next_keys_at_ms = now_ms + pause_ms;
+    }
+}

@@ -1,0 +1,209 @@
+//! A chain that contradicts the log. A node may lie, or be wrong for a moment, so one answer decides nothing. What the
+//! sequencer's key signed is proof, and no node can make that up. What a node only claims is asked again, of a second
+//! node too where one is configured. A store that became read-only by a claim accepts writes again when the claim is
+//! gone; one that a signature contradicts waits for the operator.
+
+use std::time::Duration;
+
+use kedge_chain::contract::{AnchorContract, LatestCheckpoint, ReadError};
+use kedge_chain::rpc::{At, RpcError};
+use kedge_chain::sender::StoreError;
+use kedge_protocol::Hash;
+use kedge_storage::Snapshot;
+
+use super::rows::store_error;
+use super::state::{AnchorState, Doubt};
+use crate::metric_definitions as metric;
+
+/// How many times a node is asked again at once, and the pause before each time.
+const ASKED_AGAIN: u32 = 2;
+const PAUSE: Duration = Duration::from_millis(250);
+/// Consecutive answers that must lead to the log before a claim counts as withdrawn.
+const AGREEING_MIN: u32 = 3;
+
+/// Why a store of `held` batches does not lead to a checkpoint that the chain holds, if it does not.
+pub fn contradiction(
+    snapshot: &Snapshot,
+    held: u64,
+    batches: u64,
+    history: Hash,
+) -> Result<Option<String>, kedge_storage::ReadError> {
+    let leads = batches <= held && kedge_protocol::log_tree::root(snapshot, batches)? == history;
+    Ok((!leads).then(|| {
+        format!(
+            "the chain holds a checkpoint of {batches} batches that does not match this store: \
+             it is older than what was anchored, or belongs to another log. Restore a newer copy"
+        )
+    }))
+}
+
+/// The result of asking again.
+enum Found {
+    /// The sequencer's key signed a checkpoint that this store does not lead to.
+    Proven,
+    /// Every answer contradicts the log, and no signature proves it.
+    Claimed,
+    /// Another answer leads to the log.
+    Withdrawn,
+}
+
+impl AnchorState {
+    /// Why this store does not lead to a checkpoint that the chain holds, if it does not.
+    pub(crate) fn contradiction(
+        &self,
+        batches: u64,
+        history: Hash,
+    ) -> Result<Option<String>, StoreError> {
+        let published = self.engine.published();
+        let held = published.head.batches;
+        contradiction(&published.snapshot, held, batches, history).map_err(store_error)
+    }
+
+    /// Decides what an answer that contradicts the log means. Returns what to report.
+    pub(crate) async fn contradicted(
+        &mut self,
+        latest: LatestCheckpoint,
+        why: String,
+    ) -> Result<String, StoreError> {
+        match self.ask_again(&latest).await? {
+            Found::Proven => {
+                self.doubt = None;
+                self.engine.set_read_only(&why);
+                Ok(why)
+            }
+            Found::Claimed => {
+                let why = format!(
+                    "{why}. No signature by this log's sequencer proves that, so writes are accepted \
+                     again once the node no longer claims it"
+                );
+                self.engine.set_read_only(&why);
+                self.doubt = Some(Doubt {
+                    batches: Some(latest.batches),
+                    agreeing: 0,
+                });
+                Ok(why)
+            }
+            Found::Withdrawn => {
+                metrics::counter!(metric::CHAIN_CLAIMS_REFUSED, "claim" => "checkpoint")
+                    .increment(1);
+                tracing::warn!(
+                    batches = latest.batches,
+                    "the node reported a checkpoint that does not match the log, but another answer \
+                     contradicts it; it is ignored"
+                );
+                Ok(
+                    "the answers about the chain contradict each other; the node will be asked again"
+                        .into(),
+                )
+            }
+        }
+    }
+
+    async fn ask_again(&self, latest: &LatestCheckpoint) -> Result<Found, StoreError> {
+        let nodes = [Some(self.sender.contract()), self.second.as_ref()];
+        for contract in nodes.into_iter().flatten() {
+            if self.is_proven(contract, latest.batches).await? {
+                return Ok(Found::Proven);
+            }
+        }
+        if let Some(second) = &self.second
+            && let Ok(other) = second.latest(At::Latest).await
+            && self.contradiction(other.batches, other.history)?.is_none()
+        {
+            return Ok(Found::Withdrawn);
+        }
+        for _ in 0..ASKED_AGAIN {
+            tokio::time::sleep(PAUSE).await;
+            if let Ok(again) = self.sender.latest().await
+                && self.contradiction(again.batches, again.history)?.is_none()
+            {
+                return Ok(Found::Withdrawn);
+            }
+        }
+        Ok(Found::Claimed)
+    }
+
+    /// Whether the contract's transaction shows that the sequencer signed a checkpoint that this store does not lead
+    /// to.
+    async fn is_proven(&self, contract: &AnchorContract, batches: u64) -> Result<bool, StoreError> {
+        let signed = match contract.anchored_event(batches).await {
+            Ok(Some(event)) => contract.anchored_signature(&event).await,
+            _ => return Ok(false),
+        };
+        let Ok(Some(signed)) = signed else {
+            return Ok(false);
+        };
+        let checkpoint = &signed.checkpoint;
+        Ok(self.is_signed(&signed)
+            && self
+                .contradiction(checkpoint.batches, checkpoint.history)?
+                .is_some())
+    }
+
+    /// While a claim keeps the store read-only: checks whether it is gone, and if so accepts writes again.
+    pub(crate) async fn reconsider(&mut self) -> Result<(), StoreError> {
+        let Some(claimed) = self.doubt.as_ref().map(|doubt| doubt.batches) else {
+            return Ok(());
+        };
+        let Ok(latest) = self.sender.latest().await else {
+            return Ok(());
+        };
+        let contract = self.sender.contract();
+        let is_gone = if self
+            .contradiction(latest.batches, latest.history)?
+            .is_some()
+        {
+            false
+        } else if let Some(claimed) = claimed {
+            match contract.checkpoint(claimed, At::Latest).await {
+                Ok(record) => self.contradiction(claimed, record.history)?.is_none(),
+                // There is no such checkpoint.
+                Err(ReadError::Rpc(RpcError::Node(error))) => error.revert_data().is_some(),
+                Err(_) => return Ok(()),
+            }
+        } else {
+            true
+        };
+        if !is_gone && self.is_proven(contract, latest.batches).await? {
+            tracing::error!(
+                batches = latest.batches,
+                "the sequencer's key signed a checkpoint that does not match this store: restore a \
+                 newer copy"
+            );
+            self.doubt = None;
+            return Ok(());
+        }
+        let Some(doubt) = &mut self.doubt else {
+            return Ok(());
+        };
+        doubt.agreeing = if is_gone { doubt.agreeing + 1 } else { 0 };
+        if doubt.agreeing >= AGREEING_MIN {
+            self.doubt = None;
+            metrics::counter!(metric::CHAIN_CLAIMS_REFUSED, "claim" => "checkpoint").increment(1);
+            tracing::warn!(
+                batches = latest.batches,
+                "the node no longer reports the checkpoint that does not match the log; writes are \
+                 accepted again"
+            );
+            self.engine.resume();
+            self.anchor_soon();
+        }
+        Ok(())
+    }
+
+    /// Checks the chain again. If the store leads to what the chain holds, it accepts writes again, if that was why it
+    /// refused them, and tries at once to anchor what is not anchored.
+    pub(crate) async fn recover(&mut self) -> Result<u64, String> {
+        let latest = self.sender.latest().await;
+        let latest = latest.map_err(|error| format!("the chain cannot be read: {error}"))?;
+        let why = self.contradiction(latest.batches, latest.history);
+        if let Some(why) = why.map_err(|error| error.to_string())? {
+            return Err(why);
+        }
+        self.read_keys_now().await?;
+        self.doubt = None;
+        self.engine.resume();
+        self.anchor_soon();
+        Ok(latest.batches)
+    }
+}

@@ -1,0 +1,22 @@
+//! Anchoring: one actor brings the log's checkpoints to the contract on Ethereum, and follows what the chain says.
+//!
+//! - `actor`: at every interval, anchors what is new. `state` is what it holds, `rows` what it stores.
+//! - `commands`: what the server and its operator ask of the actor. `checkpoint`: what is anchored.
+//! - `adopting`: anchors that somebody else sent. `doubt`: a chain that contradicts the log.
+//! - `bond_answers`: answers to what the bond asks of the operator.
+//! - `contract_keys`: the sequencer's keys according to the contract. `node`: whether the node answers.
+
+mod actor;
+mod adopting;
+mod bond_answers;
+mod checkpoint;
+mod commands;
+mod contract_keys;
+mod doubt;
+mod node;
+mod rows;
+mod state;
+
+pub use actor::AnchorOptions;
+pub use checkpoint::CheckpointError;
+pub use doubt::contradiction;

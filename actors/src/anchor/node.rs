@@ -1,0 +1,74 @@
+//! Whether the chain's node answers. A server serves without it; this reports that it is missing.
+
+use std::sync::Arc;
+
+use kedge_chain::rpc::RpcError;
+
+use super::state::{AnchorState, NodeProbe};
+use crate::messages::NodeHealth;
+use crate::metric_definitions as metric;
+
+/// How often a node that answers is probed, milliseconds.
+const PROBE_MS: u64 = 10_000;
+/// Consecutive failures after which a node counts as unreachable.
+const FAILURES_MIN: u32 = 2;
+
+impl AnchorState {
+    /// Probes the node, if it is due. Returns why it can't be used now.
+    pub(crate) async fn probe_node(&mut self, now_ms: u64) -> Option<String> {
+        if now_ms < self.node.next_at_ms {
+            return None;
+        }
+        let rpc = self.sender.contract().rpc();
+        let endpoint = rpc.endpoint().to_string();
+        let error = match rpc.chain_id().await {
+            // It answers; whether the answer is right is judged elsewhere.
+            Ok(_) | Err(RpcError::Node(_)) => {
+                self.node_answers(endpoint, now_ms);
+                return None;
+            }
+            Err(error) => error.to_string(),
+        };
+        if self.node.failures == 0 {
+            self.node.failing_since_ms = now_ms;
+        }
+        self.node.failures = self.node.failures.saturating_add(1);
+        if self.node.failures == FAILURES_MIN {
+            tracing::warn!(
+                node = endpoint,
+                error,
+                "the chain's node does not answer; nothing is anchored"
+            );
+        }
+        if self.node.failures >= FAILURES_MIN {
+            metrics::gauge!(metric::CHAIN_NODE_REACHABLE).set(0.0);
+            let health = NodeHealth {
+                endpoint: endpoint.clone(),
+                unreachable_since_ms: Some(self.node.failing_since_ms),
+                error: Some(error.clone()),
+            };
+            self.engine.inner.node.store(Some(Arc::new(health)));
+        }
+        Some(format!(
+            "the chain's node {endpoint} does not answer: {error}"
+        ))
+    }
+
+    fn node_answers(&mut self, endpoint: String, now_ms: u64) {
+        if self.node.failures >= FAILURES_MIN {
+            let away_s = now_ms.saturating_sub(self.node.failing_since_ms) / 1_000;
+            tracing::info!(node = endpoint, away_s, "the chain's node answers again");
+        }
+        self.node = NodeProbe {
+            next_at_ms: now_ms + PROBE_MS,
+            ..NodeProbe::default()
+        };
+        metrics::gauge!(metric::CHAIN_NODE_REACHABLE).set(1.0);
+        let health = NodeHealth {
+            endpoint,
+            unreachable_since_ms: None,
+            error: None,
+        };
+        self.engine.inner.node.store(Some(Arc::new(health)));
+    }
+}

@@ -1,0 +1,148 @@
+//! What the anchor actor stores: what the sender intends, with the anchors of the log, and the answers to the bond.
+
+use kedge_chain::responder::{AnswerStore, StoredAnswer};
+use kedge_chain::sender::{AnchorIntent, IntentStore, StoreError, StoredIntent};
+use kedge_protocol::{Address, Hash};
+use kedge_storage::{AnchorRow, AnchorStatus, Page, SideWrite};
+
+use crate::engine::Engine;
+
+/// How many rows are searched for open intents: far more than can be open at once.
+const OPEN_ROWS_MAX: usize = 64;
+
+/// An error of the store, as sender and responder report it.
+pub(crate) fn store_error(error: impl std::error::Error + Send + Sync + 'static) -> StoreError {
+    StoreError(Box::new(error))
+}
+
+/// The sender's intents, kept in the rows of their anchors.
+pub(crate) struct Rows {
+    pub(crate) engine: Engine,
+    pub(crate) contract: Address,
+}
+
+impl Rows {
+    /// The newest row of a checkpoint over this many batches that has not failed.
+    fn find(&self, batches: u64) -> Result<Option<AnchorRow>, StoreError> {
+        let found = recent(&self.engine)?.into_iter().find(|row| {
+            row.checkpoint.checkpoint.batches == batches && row.status != AnchorStatus::Failed
+        });
+        Ok(found)
+    }
+
+    async fn put(&self, row: AnchorRow) -> Result<(), StoreError> {
+        let write = SideWrite::Anchor(row);
+        self.engine.side_write(write).await.map_err(store_error)
+    }
+}
+
+/// The newest rows, newest first.
+pub(crate) fn recent(engine: &Engine) -> Result<Vec<AnchorRow>, StoreError> {
+    let page = Page {
+        after: None,
+        descending: true,
+        limit: OPEN_ROWS_MAX,
+    };
+    engine
+        .published()
+        .snapshot
+        .anchors(page)
+        .map_err(store_error)
+}
+
+/// The row of an anchor that was not stored before.
+pub(crate) fn new_row(
+    engine: &Engine,
+    contract: Address,
+    intent: &AnchorIntent,
+) -> Result<AnchorRow, StoreError> {
+    let last = engine
+        .published()
+        .snapshot
+        .last_anchor()
+        .map_err(store_error)?;
+    let checkpoint = intent.signed.checkpoint;
+    Ok(AnchorRow {
+        number: last.map_or(0, |row| row.number + 1),
+        id: checkpoint.anchor_id(),
+        checkpoint: intent.signed,
+        first_batch: intent.extends_batches,
+        proof: intent.proof.clone(),
+        status: AnchorStatus::Pending,
+        contract,
+        tx_hashes: Vec::new(),
+        tx: Vec::new(),
+        block_number: None,
+        block_hash: None,
+        attempts: 0,
+        issued_at_ms: checkpoint.issued_at_ms,
+    })
+}
+
+impl IntentStore for Rows {
+    async fn save(&self, stored: &StoredIntent) -> Result<(), StoreError> {
+        let row = self.find(stored.intent.batches())?;
+        let mut row = match row {
+            Some(row) => row,
+            None => new_row(&self.engine, self.contract, &stored.intent)?,
+        };
+        row.tx = serde_json::to_vec(stored).map_err(store_error)?;
+        row.tx_hashes = stored
+            .attempts
+            .iter()
+            .map(|attempt| attempt.tx_hash)
+            .collect();
+        self.put(row).await
+    }
+
+    async fn remove(&self, batches: u64) -> Result<(), StoreError> {
+        let Some(mut row) = self.find(batches)? else {
+            return Ok(());
+        };
+        row.tx = Vec::new();
+        // An intent that is forgotten before it finished gave way to a larger one.
+        if row.status != AnchorStatus::Finalized {
+            row.status = AnchorStatus::Failed;
+        }
+        self.put(row).await
+    }
+
+    async fn load(&self) -> Result<Vec<StoredIntent>, StoreError> {
+        let rows = recent(&self.engine)?
+            .into_iter()
+            .filter(|row| !row.tx.is_empty());
+        rows.map(|row| serde_json::from_slice(&row.tx).map_err(store_error))
+            .collect()
+    }
+}
+
+/// The responder's answers, in their own rows.
+pub(crate) struct AnswerRows {
+    pub(crate) engine: Engine,
+}
+
+impl AnswerRows {
+    async fn put(&self, case: Hash, sent: Option<Vec<u8>>) -> Result<(), StoreError> {
+        let write = SideWrite::BondAnswer { case, sent };
+        self.engine.side_write(write).await.map_err(store_error)
+    }
+}
+
+impl AnswerStore for AnswerRows {
+    async fn save(&self, answer: &StoredAnswer) -> Result<(), StoreError> {
+        let bytes = serde_json::to_vec(answer).map_err(store_error)?;
+        self.put(answer.case, Some(bytes)).await
+    }
+
+    async fn remove(&self, case: Hash) -> Result<(), StoreError> {
+        self.put(case, None).await
+    }
+
+    async fn load(&self) -> Result<Vec<StoredAnswer>, StoreError> {
+        let rows = self.engine.published().snapshot.bond_answers();
+        let rows = rows.map_err(store_error)?;
+        rows.iter()
+            .map(|row| serde_json::from_slice(row).map_err(store_error))
+            .collect()
+    }
+}

@@ -1,0 +1,56 @@
+//! What the anchor actor holds.
+
+use kedge_chain::contract::AnchorContract;
+use kedge_chain::responder::Responder;
+use kedge_chain::sender::Sender;
+use ractor::RpcReplyPort;
+
+use super::rows::{AnswerRows, Rows};
+use crate::engine::Engine;
+use crate::messages::AnchorReport;
+
+pub(crate) struct AnchorState {
+    pub(super) engine: Engine,
+    pub(super) sender: Sender<Rows>,
+    pub(super) responder: Option<Responder<AnswerRows>>,
+    pub(super) interval_ms: u64,
+    pub(super) last_begun_ms: u64,
+    pub(super) chain_compared: bool,
+    /// Batches of a checkpoint that the chain holds, until a row of ours covers it.
+    pub(super) foreign: Option<u64>,
+    /// A node's claim that made the store read-only.
+    pub(super) doubt: Option<Doubt>,
+    /// The contract as the second node sees it, if there is one.
+    pub(super) second: Option<AnchorContract>,
+    pub(super) node: NodeProbe,
+    pub(super) finality_fallback_depth: u64,
+    pub(super) next_keys_at_ms: u64,
+    /// Callers that asked for an anchor that has not begun yet.
+    pub(super) asked: Vec<RpcReplyPort<Result<AnchorReport, String>>>,
+}
+
+/// A checkpoint that a node claims and that this store does not lead to.
+pub(super) struct Doubt {
+    /// Which one; unknown if the claim appeared before the start, when nothing ran that could ask about it.
+    pub(super) batches: Option<u64>,
+    /// Consecutive answers that led to the log.
+    pub(super) agreeing: u32,
+}
+
+impl Doubt {
+    /// The doubt that the start of a server leaves, if the chain contradicted the store then.
+    pub(super) fn of_start(engine: &Engine) -> Option<Self> {
+        engine.inner.store.is_suspended().then_some(Self {
+            batches: None,
+            agreeing: 0,
+        })
+    }
+}
+
+/// What the anchor actor remembers of the node.
+#[derive(Default)]
+pub(super) struct NodeProbe {
+    pub(super) next_at_ms: u64,
+    pub(super) failures: u32,
+    pub(super) failing_since_ms: u64,
+}

@@ -1,0 +1,79 @@
+//! Checks whether what the actors decided leads to the rows that [`Apply`] writes for the same records. Where the
+//! operator asks for it (`compare_groups_every`), it checks a sample of groups before they are written. One that differs
+//! does not get into the log, and the process ends: a bug is never served.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use kedge_protocol::Hash;
+use kedge_protocol::record::RequestRecord;
+use kedge_storage::{Group, Store};
+
+use super::error::Disagreement;
+use super::group::Answer;
+use super::record::record;
+use crate::replay::apply::{Apply, ApplyError};
+
+/// Every group of up to this many requests is in the sample.
+const SMALL_REQUESTS: usize = 8;
+
+/// Compares a sample of the groups with what their records make.
+pub(crate) struct Sampler {
+    /// Every `every`-th larger group is in the sample; 0: no group is.
+    every: u64,
+    seen: u64,
+    compared: Arc<AtomicU64>,
+}
+
+impl Sampler {
+    /// `compared` counts the groups that were compared.
+    pub(crate) fn new(every: u64, compared: Arc<AtomicU64>) -> Self {
+        Self {
+            every,
+            seen: 0,
+            compared,
+        }
+    }
+
+    /// Whether the next group to be written is in the sample.
+    pub(crate) fn takes(&mut self, answers: &[Answer]) -> bool {
+        if self.every == 0 || answers.is_empty() {
+            return false;
+        }
+        self.seen += 1;
+        answers.len() <= SMALL_REQUESTS || self.seen.is_multiple_of(self.every)
+    }
+
+    /// Checks a group of the sample. The store must be in the state that the previous group left.
+    pub(crate) fn check(
+        &self,
+        store: &Store,
+        group: &Group,
+        answers: &[Answer],
+    ) -> Result<(), Disagreement> {
+        compare(store, group, answers)?;
+        self.compared.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+fn compare(store: &Store, group: &Group, answers: &[Answer]) -> Result<(), Disagreement> {
+    let before = store.snapshot();
+    let mut apply = Apply::over(before.clone())?;
+    for of_batch in answers.chunk_by(|one, next| Arc::ptr_eq(&one.batch, &next.batch)) {
+        let batch = &of_batch[0].batch.signed;
+        let mut leaves: Vec<Hash> = Vec::new();
+        for answer in of_batch {
+            let number = batch.header.number;
+            let (record, _) = record(&answer.unit, number, answer.first_leaf_index);
+            request(&mut apply, &record)?;
+            leaves.extend(answer.unit.placed.iter().map(|placed| placed.leaf));
+        }
+        apply.batch(batch, &leaves)?;
+    }
+    Ok(group.compare(&apply.take_rows()?, &before)?)
+}
+
+fn request(apply: &mut Apply, record: &RequestRecord<'_>) -> Result<(), ApplyError> {
+    apply.request(record, &record.placed(&record.hashes()))
+}

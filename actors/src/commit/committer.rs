@@ -1,0 +1,474 @@
+//! The committer: it takes placed units in order, seals them into batches, signs the headers, extends the log tree, and
+//! forms the group that becomes durable next. Meanwhile the threads after it (`writer.rs`) write the previous group,
+//! make it durable, publish it and answer. Together these OS threads are the only writer of the store.
+//!
+//! A *commit group* is what one sync makes durable: a frame of the log, and the rows that it leaves. A *batch* is at
+//! most 500 actions under one Merkle root and one signature. It closes at 500 or with its commit group, so every answer
+//! carries a full receipt. A request is never split over two batches.
+//!
+//! Forming a group is a series of steps that own no thread and no channel, and never wait. The thread around them
+//! (`thread.rs`) receives, waits and hands over.
+
+mod caches;
+mod thread;
+mod waiting;
+
+pub(crate) use caches::Caches;
+pub(crate) use thread::CommitterThread;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwap;
+use kedge_env::Env;
+use kedge_machine::image::Image;
+use kedge_protocol::Hash;
+use kedge_protocol::batch::BatchHeader;
+use kedge_protocol::limits::BATCH_ACTIONS_MAX;
+use kedge_protocol::log_tree::{self, Frontier};
+use kedge_protocol::merkle::BatchTree;
+use kedge_protocol::resource::{Object, ObjectStatus};
+use kedge_protocol::signature::SigningKey;
+use kedge_storage::{Group, IdempotencyRow, LogHead, SecretRow, SideWrite};
+
+use super::error::CommitterError;
+use super::group::{Afterwards, Answer, Formed};
+use super::pace::Pace;
+use super::record::{ends_credentials, record};
+use super::signing::Signing;
+use crate::api::{NewSecret, SealedBatch};
+use crate::events::SideEvents;
+use crate::metric_definitions as metric;
+use crate::pipeline::decided::Decided;
+use crate::pipeline::decision::outcomes;
+use crate::pipeline::work::{PlacedUnit, Work};
+use crate::pipeline::world::Published;
+use crate::replay::counted;
+use crate::replay::images::put_image;
+use crate::timekeeper::Timekeeper;
+
+/// Actions of one commit group, at most: eight full batches.
+const GROUP_ACTIONS_MAX: usize = 8 * BATCH_ACTIONS_MAX;
+/// Bytes of texts of one commit group, at most.
+const GROUP_BYTES_MAX: usize = 32 * 1024 * 1024;
+
+/// What the committer is made of. Its steps are [`Committer::begin`], [`Committer::add`] and [`Committer::close`]; it owns no
+/// thread and no channel, and never waits.
+pub(crate) struct Committer {
+    pub(crate) env: Arc<dyn Env>,
+    pub(crate) domain_separator: Hash,
+    pub(crate) signing: Arc<Signing>,
+    /// Units that wait while no batch is signed (`waiting.rs`).
+    pub(crate) parked: VecDeque<Work>,
+    pub(crate) time: Arc<Timekeeper>,
+    pub(crate) published: Arc<ArcSwap<Published>>,
+    pub(crate) side_events: SideEvents,
+    pub(crate) head: LogHead,
+    /// The sequence of the last action that changed an API key or removed a wallet, or a later one.
+    pub(crate) keys_changed_at: u64,
+    pub(crate) frontier: Frontier,
+    pub(crate) caches: Caches,
+    pub(crate) pace: Pace,
+    /// Bytes of the last group: the next one is likely to need as much room.
+    pub(crate) group_bytes: usize,
+}
+
+/// A group that is being formed.
+#[derive(Default)]
+pub(crate) struct Forming {
+    group: Group,
+    afterwards: Afterwards,
+    /// Units of the batch that is open.
+    open: Vec<PlacedUnit>,
+    open_count: usize,
+    /// The key that signs it.
+    key: Option<Arc<SigningKey>>,
+    requests: usize,
+    actions: usize,
+    bytes: usize,
+    form_time: Duration,
+}
+
+impl Forming {
+    /// Whether it takes nothing more.
+    pub(crate) fn is_full(&self) -> bool {
+        self.actions >= GROUP_ACTIONS_MAX || self.bytes >= GROUP_BYTES_MAX
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.open.is_empty() && self.group.is_empty() && self.afterwards.is_empty()
+    }
+}
+
+/// What became of a group that was closed.
+pub(crate) enum Closed {
+    /// It is to be handed over.
+    Formed(Formed),
+    /// More events are kept than may be. Once every group before it is published, [`Committer::prune`] completes it.
+    Unpruned(Unpruned),
+    /// It holds nothing. A look at the keys alone writes nothing: a store that takes no commits is not asked for one.
+    Nothing,
+}
+
+/// A closed group that lacks its last rows.
+pub(crate) struct Unpruned {
+    group: Group,
+    afterwards: Afterwards,
+    form_time: Duration,
+    /// Since when it has been closed.
+    closed_at: Instant,
+}
+
+impl Committer {
+    /// Begins a group, in an empty one that may have the memory of an earlier one.
+    pub(crate) fn begin(group: Group) -> Forming {
+        Forming {
+            group,
+            ..Forming::default()
+        }
+    }
+
+    /// Until when the group waits for more, where others are likely to come.
+    pub(crate) fn held_until(&self, forming: &Forming) -> Option<Instant> {
+        if forming.is_full() {
+            return None;
+        }
+        self.pace.held_until(forming.requests, self.env.now())
+    }
+
+    /// Takes what is placed next, or what else is to be stored.
+    pub(crate) fn add(&mut self, forming: &mut Forming, work: Work) -> Result<(), CommitterError> {
+        let started = self.env.now();
+        forming.requests += usize::from(!matches!(work, Work::Side { .. } | Work::Keys { .. }));
+        forming.actions += work.actions();
+        forming.bytes += work.bytes();
+        match work {
+            Work::Placed(_) | Work::Refused { .. } if !self.parked.is_empty() => {
+                self.parked.push_back(work);
+            }
+            Work::Placed(unit) => self.take(forming, unit)?,
+            Work::Keys { done } => self.take_parked(forming, done)?,
+            Work::Refused { unit, mut outcome } => {
+                forming.group.put_side(SideWrite::Refused {
+                    digest: unit.submission.digest,
+                    deadline_s: unit.submission.head.deadline_s,
+                });
+                if let Some(caller) = unit.caller {
+                    let organization = caller.organization_id;
+                    let now_ms = self.time.now_ms().max(self.head.last_sealed_at_ms);
+                    self.side_events
+                        .add_failed(organization, &unit.submission, &outcome, now_ms);
+                }
+                outcome.nonce_highest = self.window(unit.submission.head.signer)?.highest();
+                forming.afterwards.refusals.push((unit, outcome));
+            }
+            Work::Side {
+                writes,
+                events,
+                done,
+            } => {
+                for write in writes {
+                    forming.group.put_side(write);
+                }
+                self.side_events.add(events);
+                forming.afterwards.acknowledgements.push(done);
+            }
+        }
+        forming.form_time += self.env.now() - started;
+        Ok(())
+    }
+
+    /// Seals the open batch and closes the group.
+    pub(crate) fn close(&mut self, mut forming: Forming) -> Result<Closed, CommitterError> {
+        if forming.is_nothing() {
+            return Ok(Closed::Nothing);
+        }
+        let closed_at = self.env.now();
+        if !forming.open.is_empty() {
+            self.seal(&mut forming)?;
+        }
+        let Forming {
+            mut group,
+            mut afterwards,
+            form_time,
+            ..
+        } = forming;
+        let snapshot = self.published.load_full();
+        afterwards.reported =
+            self.side_events
+                .write(&mut group, &snapshot.snapshot, self.head.sequence)?;
+        let is_too_many = self.side_events.is_too_many(&afterwards.reported);
+        let closed = Unpruned {
+            group,
+            afterwards,
+            form_time,
+            closed_at,
+        };
+        Ok(if is_too_many {
+            Closed::Unpruned(closed)
+        } else {
+            Closed::Formed(self.formed(closed))
+        })
+    }
+
+    /// Completes a group that waited until every group before it was published.
+    pub(crate) fn prune(&mut self, mut closed: Unpruned) -> Result<Formed, CommitterError> {
+        let settled = self.published.load_full();
+        self.side_events.prune(
+            &mut closed.group,
+            &settled.snapshot,
+            &closed.afterwards.reported,
+        )?;
+        Ok(self.formed(closed))
+    }
+
+    fn formed(&mut self, closed: Unpruned) -> Formed {
+        let Unpruned {
+            mut group,
+            afterwards,
+            form_time,
+            closed_at,
+        } = closed;
+        if self.parked.is_empty() {
+            self.signing.review(self.head.batches);
+        }
+        group.put_head(&self.head);
+        self.group_bytes = group.len_bytes();
+        let now = self.env.now();
+        metrics::histogram!(metric::GROUP_FORM_SECONDS).record(form_time + (now - closed_at));
+        self.pace.handed_over(now);
+        Formed {
+            group,
+            head: self.head,
+            keys_changed_at: self.keys_changed_at,
+            afterwards,
+        }
+    }
+
+    /// Makes one batch of the open units and adds everything that they write to the group.
+    fn seal(&mut self, forming: &mut Forming) -> Result<(), CommitterError> {
+        let units = std::mem::take(&mut forming.open);
+        forming.open_count = 0;
+        let number = self.head.batches;
+        let key = forming.key.take().ok_or(CommitterError::Key { number })?;
+        let Forming {
+            group, afterwards, ..
+        } = forming;
+        let leaves: Vec<Hash> = units
+            .iter()
+            .flat_map(|unit| unit.placed.iter().map(|placed| placed.leaf))
+            .collect();
+        let last = units.last().and_then(|unit| unit.placed.last());
+        let head = last.map_or(self.head.head, |placed| placed.head);
+        let latest_ms = units
+            .iter()
+            .map(|unit| unit.timestamp_ms)
+            .max()
+            .unwrap_or(0);
+        let tree = BatchTree::new(&leaves);
+        let header = BatchHeader {
+            number,
+            first_sequence: self.head.sequence + 1,
+            count: leaves.len() as u32,
+            previous_head: self.head.head,
+            head,
+            root: tree.root(),
+            history: self.frontier.root(),
+            state: Hash::ZERO,
+            sealed_at_ms: self
+                .time
+                .now_ms()
+                .max(latest_ms)
+                .max(self.head.last_sealed_at_ms),
+        };
+        let signed = header.sign(&self.domain_separator, &key);
+        group.put_batch(&signed, &leaves);
+        for node in self.frontier.append(log_tree::leaf(&header.hash())) {
+            group.put_node(&node);
+        }
+        let batch = Arc::new(SealedBatch {
+            signed,
+            id: signed.id(),
+            tree,
+        });
+        let mut first_leaf_index = 0;
+        for unit in units {
+            self.put_unit(group, &unit, header.number, first_leaf_index, afterwards)?;
+            let count = unit.placed.len() as u32;
+            let nonce_highest = self.window(unit.unit.submission.head.signer)?.highest();
+            afterwards.answers.push(Answer {
+                unit,
+                batch: Arc::clone(&batch),
+                first_leaf_index,
+                nonce_highest,
+            });
+            first_leaf_index += count;
+        }
+        self.head = LogHead::after(&header);
+        metrics::counter!(metric::BATCHES_SEALED).increment(1);
+        metrics::counter!(metric::ACTIONS_COMMITTED).increment(u64::from(header.count));
+        metrics::histogram!(metric::BATCH_ACTIONS).record(f64::from(header.count));
+        Ok(())
+    }
+
+    fn put_unit(
+        &mut self,
+        group: &mut Group,
+        placed: &PlacedUnit,
+        batch_number: u64,
+        first_leaf_index: u32,
+        afterwards: &mut Afterwards,
+    ) -> Result<(), CommitterError> {
+        let (record, contents) = record(placed, batch_number, first_leaf_index);
+        group.put_request(&record, &contents);
+        let mut added = counted::of_request(&record);
+        let asker = record.organization_id;
+        afterwards.touch(asker);
+        let done = placed
+            .decisions
+            .iter()
+            .filter_map(|(_, decided)| decided.as_ref().ok());
+        for ((decided, at), action) in done.zip(&placed.placed).zip(&record.actions) {
+            self.put_decided(group, decided, at.sequence, placed.timestamp_ms)?;
+            added += counted::of_decided(decided, &action.payload);
+            if let Some(issuer) = decided.issuer().filter(|issuer| *issuer != asker) {
+                group.put_foreign_action(issuer, at.sequence);
+                afterwards.touch(issuer);
+            }
+        }
+        self.count_bytes(group, asker, added)?;
+        if !record.failed.is_empty() {
+            let refused = placed.decisions.iter().filter_map(|(index, decided)| {
+                let refused = decided.as_ref().err()?;
+                Some((*index, &refused.refusal))
+            });
+            let submission = &placed.unit.submission;
+            self.side_events
+                .add_refused(asker, submission, refused, placed.timestamp_ms);
+        }
+        if let Some(keep) = &placed.unit.submission.keep {
+            let outcomes = outcomes(placed.decisions.iter().cloned(), &placed.placed);
+            let row = IdempotencyRow {
+                until_s: keep.until_s,
+                request: keep.request,
+                first_sequence: record.first_sequence,
+                residue: (keep.residue)(&outcomes, placed.timestamp_ms),
+            };
+            group.put_side(SideWrite::Idempotency { key: keep.key, row });
+        }
+        if let Some(secret) = &placed.unit.submission.secret {
+            self.put_secret(group, placed, secret)?;
+        }
+        let signer = record.head.signer;
+        let nonce = record.head.nonce;
+        let window = self.window(signer)?;
+        window
+            .spend(nonce)
+            .map_err(|_| CommitterError::Nonce { signer, nonce })?;
+        group.put_nonces(signer, window);
+        group.put_spent(signer, nonce, record.first_sequence);
+        Ok(())
+    }
+
+    fn put_decided(
+        &mut self,
+        group: &mut Group,
+        decided: &Decided,
+        sequence: u64,
+        timestamp_ms: u64,
+    ) -> Result<(), CommitterError> {
+        match decided {
+            Decided::Object { base, next, index } => {
+                let object: &Object = next;
+                let mut trace = object.trace;
+                trace.place(sequence, timestamp_ms);
+                let owner_before = base.as_ref().map(|base| base.owner_id);
+                let moved_from = owner_before.filter(|owner| *owner != object.owner_id);
+                group.put_object_placed(object, &trace, moved_from);
+                let placed = Object {
+                    properties: String::new(),
+                    trace,
+                    ..*object
+                };
+                for change in index {
+                    group.change_property(
+                        &placed,
+                        change.path,
+                        change.before.as_deref(),
+                        &change.after,
+                    );
+                }
+                if base.is_none() {
+                    let minted = self.minted(object.template_id)?;
+                    *minted += 1;
+                    group.put_minted(object.template_id, *minted);
+                }
+                if object.status == ObjectStatus::Burned {
+                    let (id, published) = (object.template_id, self.published.load());
+                    let known = self.caches.burned.get(&id).copied();
+                    let burned = 1 + known.map_or_else(|| published.snapshot.burned(id), Ok)?;
+                    self.caches.burned.insert(id, burned);
+                    group.put_burned(id, burned);
+                }
+            }
+            Decided::Resources { base, next, .. } => {
+                let before = base.as_ref().and_then(|base| base.images.first());
+                let mut images = Vec::clone(next);
+                Image::place_all(&mut images, sequence, timestamp_ms);
+                for image in &images {
+                    if ends_credentials(image) {
+                        self.keys_changed_at = sequence;
+                    }
+                    self.note_key(image)?;
+                    put_image(group, image, before);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores the secret of what the unit's only action made or renewed.
+    fn put_secret(
+        &mut self,
+        group: &mut Group,
+        placed: &PlacedUnit,
+        secret: &NewSecret,
+    ) -> Result<(), CommitterError> {
+        let Some((_, Ok(Decided::Resources { next, .. }))) = placed.decisions.first() else {
+            return Ok(());
+        };
+        let Some(image) = next.first() else {
+            return Ok(());
+        };
+        let write = match (secret, image) {
+            (NewSecret::Password(phc), image) => SideWrite::Password {
+                wallet: image.id(),
+                phc: phc.clone(),
+            },
+            (NewSecret::Token(token), image) => {
+                let overlap_s = match image {
+                    Image::ApiKey(key) => key.overlap_s,
+                    Image::Webhook(webhook) => webhook.overlap_s,
+                    _ => 0,
+                };
+                let until_ms = placed.timestamp_ms + overlap_s * 1_000;
+                // A second rotation in one group replaces the secret of the first.
+                let before = match self.caches.secrets.get(&image.id()) {
+                    Some(row) => Some(row.clone()),
+                    None => self.published.load().snapshot.secret(image.id())?,
+                };
+                let previous = before.filter(|_| overlap_s > 0);
+                let row = SecretRow {
+                    current: token.clone(),
+                    previous: previous.map(|row| (row.current, until_ms)),
+                };
+                let of = image.id();
+                self.caches.secrets.insert(of, row.clone());
+                SideWrite::Secret { of, row }
+            }
+        };
+        group.put_side(write);
+        Ok(())
+    }
+}

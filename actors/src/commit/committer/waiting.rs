@@ -1,0 +1,75 @@
+//! Units that have their places and wait, in order, because the key of the next batch is not known or not held. Side
+//! writes pass them. `Engine::mode` refuses new requests with the reason.
+
+use kedge_machine::image::Image;
+use kedge_protocol::limits::BATCH_ACTIONS_MAX;
+use tokio::sync::oneshot;
+
+use super::{Committer, Forming};
+use crate::commit::error::CommitterError;
+use crate::pipeline::work::{PlacedUnit, Work};
+
+impl Committer {
+    /// Puts a unit into the open batch. If no batch can be signed, the unit waits, and so does everything after it that
+    /// may rest on it.
+    pub(super) fn take(
+        &mut self,
+        forming: &mut Forming,
+        unit: PlacedUnit,
+    ) -> Result<(), CommitterError> {
+        if forming.open_count + unit.placed.len() > BATCH_ACTIONS_MAX {
+            self.seal(forming)?;
+        }
+        if forming.open.is_empty() {
+            match self.signing.key_of(self.head.batches) {
+                Ok(key) => forming.key = Some(key),
+                Err(why) => {
+                    self.signing.stop(why);
+                    self.parked.push_back(Work::Placed(unit));
+                    return Ok(());
+                }
+            }
+        }
+        forming.open_count += unit.placed.len();
+        forming.open.push(unit);
+        if forming.open_count == BATCH_ACTIONS_MAX {
+            self.seal(forming)?;
+        }
+        Ok(())
+    }
+
+    /// What is known of the keys has changed: retries what waited, in order.
+    pub(super) fn take_parked(
+        &mut self,
+        forming: &mut Forming,
+        done: oneshot::Sender<()>,
+    ) -> Result<(), CommitterError> {
+        let mut waited = std::mem::take(&mut self.parked);
+        while let Some(work) = waited.pop_front() {
+            self.add(forming, work)?;
+            if !self.parked.is_empty() {
+                self.parked.append(&mut waited);
+            }
+        }
+        if self.parked.is_empty() {
+            // An open batch has its key already; what counts is the one after it.
+            let open = u64::from(!forming.open.is_empty());
+            self.signing.review(self.head.batches + open);
+        }
+        // The caller may be gone.
+        let _ = done.send(());
+        Ok(())
+    }
+
+    /// If the image is a key that the log names: it signs from its first batch on. The rules ensure that this is a
+    /// later batch. If it is not, nothing may be signed any more.
+    pub(super) fn note_key(&self, image: &Image) -> Result<(), CommitterError> {
+        let number = self.head.batches;
+        match image {
+            Image::SequencerKey(named) if !self.signing.named(named.entry, number) => {
+                Err(CommitterError::Key { number })
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Two threads for upkeep while commits continue. The flusher brings recent rows to RocksDB, each once and all in one
+//! piece, before they fill their memory or a start would have too much to apply. The keeper makes the file for the log's
+//! next segment ahead of time and compresses closed segments.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use kedge_env::Env;
+use kedge_storage::{CommitError, Store};
+
+use super::disk::{Disk, Stuck};
+use crate::failure::FailureSink;
+
+/// How often it checks whether there is work.
+const INTERVAL: Duration = Duration::from_millis(50);
+/// The keeper's nice value. If the processor is busy all the time, closed segments stay raw for longer.
+const NICE: i32 = 10;
+/// How long after a failed step it is tried again.
+const AGAIN_AFTER: Duration = Duration::from_secs(5);
+
+/// The threads that look after the store.
+pub(crate) struct Keepers {
+    flusher: JoinHandle<()>,
+    keeper: JoinHandle<()>,
+}
+
+/// Does a part of the work; returns whether there may be more to do at once.
+type Step = fn(&Store) -> Result<bool, CommitError>;
+
+/// Starts the threads; they end with the engine, or the store. The flusher has the priority of commits, because they wait
+/// once the memory for rows is full.
+pub(crate) fn start(
+    store: &Arc<Store>,
+    disk: &Disk,
+    env: &Arc<dyn Env>,
+    ending: &Arc<AtomicBool>,
+    failed: &FailureSink,
+) -> std::io::Result<Keepers> {
+    let spawn = |name: &'static str, step: Step, gives_way: bool| {
+        let (store, ending) = (Arc::downgrade(store), Arc::clone(ending));
+        let (disk, env, failed) = (disk.clone(), Arc::clone(env), failed.clone());
+        let named = std::thread::Builder::new().name(name.into());
+        named.spawn(move || {
+            if gives_way {
+                give_way();
+            }
+            failed.watch(name, || run(step, &store, &disk, &*env, &ending));
+        })
+    };
+    let flush: Step = |store| store.flush_gathered().map(|()| false);
+    Ok(Keepers {
+        flusher: spawn("flusher", flush, false)?,
+        keeper: spawn("keeper", Store::maintain, true)?,
+    })
+}
+
+impl Keepers {
+    /// Waits until both have ended.
+    pub(crate) fn join(self) {
+        for thread in [self.flusher, self.keeper] {
+            // A panic was reported when it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Its work can wait: it uses the processor when little else wants it.
+fn give_way() {
+    let thread = rustix::thread::gettid();
+    if let Err(error) = rustix::process::setpriority_process(Some(thread), NICE) {
+        tracing::debug!(%error, "the keeper's priority could not be lowered");
+    }
+}
+
+fn run(
+    step: Step,
+    store: &Weak<Store>,
+    disk: &Disk,
+    env: &dyn Env,
+    ending: &AtomicBool,
+) -> Result<(), CommitError> {
+    let mut stuck = Stuck::default();
+    let mut not_before = env.now();
+    while !ending.load(Ordering::Relaxed) {
+        std::thread::sleep(INTERVAL);
+        if env.now() < not_before {
+            continue;
+        }
+        loop {
+            let Some(store) = store.upgrade() else {
+                return Ok(());
+            };
+            match step(&store) {
+                Ok(true) => {}
+                Ok(false) => {
+                    stuck.over();
+                    break;
+                }
+                // Commits continue meanwhile: an append makes the next file itself, and a closed segment is read raw.
+                Err(CommitError::NoSpace(why)) => {
+                    tracing::warn!(why, "the store's upkeep waits: the disk is full");
+                    stuck.note(disk, &why, env.now())?;
+                    not_before = env.now() + AGAIN_AFTER;
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(())
+}

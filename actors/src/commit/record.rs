@@ -1,0 +1,91 @@
+//! What the log holds of a placed unit.
+
+use std::borrow::Cow;
+
+use kedge_machine::image::Image;
+use kedge_protocol::record::{ActionRecord, FailedAction, RequestRecord};
+use kedge_protocol::{Hash, Id};
+
+use crate::pipeline::decided::Decided;
+use crate::pipeline::work::PlacedUnit;
+
+/// The log's record of a placed unit, and the contents of its done actions.
+pub(crate) fn record(
+    placed: &PlacedUnit,
+    batch_number: u64,
+    first_leaf_index: u32,
+) -> (RequestRecord<'_>, Vec<Hash>) {
+    let submission = &placed.unit.submission;
+    let mut actions = Vec::with_capacity(placed.placed.len());
+    let mut contents = Vec::with_capacity(placed.placed.len());
+    let mut failed = Vec::new();
+    let mut previous = placed.previous_sequences.iter();
+    for (index, decided) in &placed.decisions {
+        let action = &submission.actions[usize::from(*index)];
+        let Ok(decided) = decided else {
+            failed.push(FailedAction {
+                index: *index,
+                action_hash: action.action_hash,
+            });
+            continue;
+        };
+        let (resource, version, _) = decided.resource();
+        contents.push(action.content);
+        actions.push(ActionRecord {
+            index: *index,
+            kind: action.kind.clone(),
+            target: Cow::Borrowed(submission.text(&action.target)),
+            payload: Cow::Borrowed(submission.text(&action.payload)),
+            disclosed: action
+                .disclosed
+                .as_ref()
+                .map(|range| submission.text(range).into()),
+            resource,
+            version,
+            previous_integrity: decided.previous_integrity(),
+            previous_sequence: previous.next().copied().unwrap_or(0),
+        });
+    }
+    let (organization_id, wallet_id) = asker(placed);
+    let record = RequestRecord {
+        batch_number,
+        first_sequence: placed.placed.first().map_or(0, |placed| placed.sequence),
+        first_leaf_index,
+        timestamp_ms: placed.timestamp_ms,
+        organization_id,
+        wallet_id,
+        head: submission.head,
+        signature: submission.signature,
+        salt_seed: submission.salt_seed,
+        actions,
+        failed,
+    };
+    (record, contents)
+}
+
+/// The organization and the wallet that asked; for a registration, those that it makes.
+fn asker(placed: &PlacedUnit) -> (Id, Id) {
+    if let Some(caller) = placed.unit.caller {
+        return (caller.organization_id, caller.wallet_id);
+    }
+    let images = placed
+        .decisions
+        .iter()
+        .find_map(|(_, decided)| match decided {
+            Ok(Decided::Resources { next, .. }) => Some(next),
+            _ => None,
+        });
+    match images.and_then(|images| images.first()) {
+        Some(Image::Wallet(wallet)) => (wallet.organization_id, wallet.id),
+        _ => unreachable!("only a registration has no caller, and it makes a wallet"),
+    }
+}
+
+/// True for what may end credentials that were valid until now.
+pub(crate) fn ends_credentials(image: &Image) -> bool {
+    match image {
+        Image::ApiKey(_) => true,
+        Image::Wallet(wallet) => wallet.is_removed(),
+        _ => false,
+    }
+}

@@ -1,0 +1,43 @@
+//! Looks for failures of the store that no commit has met yet: its background work writes table files long after the
+//! commit that filled them, and without traffic nobody would notice that it cannot.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use kedge_storage::Store;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::pipeline::work::Work;
+
+/// How often it checks.
+const INTERVAL: Duration = Duration::from_millis(250);
+
+/// Starts checking, until the engine or its store is gone. After a failure in the background it makes an empty commit
+/// as an attempt, and the store reports whether it still accepts writes.
+pub(crate) fn watch(store: &Arc<Store>, committer: &mpsc::Sender<Work>) {
+    let (store, committer): (Weak<Store>, _) = (Arc::downgrade(store), committer.downgrade());
+    tokio::spawn(async move {
+        let mut known = 0;
+        loop {
+            tokio::time::sleep(INTERVAL).await;
+            let Some(failures) = store.upgrade().map(|store| store.observe()) else {
+                return;
+            };
+            if failures <= known {
+                continue;
+            }
+            known = failures;
+            let Some(committer) = committer.upgrade() else {
+                return;
+            };
+            let (done, _acknowledged) = oneshot::channel();
+            let attempt = Work::Side {
+                writes: Vec::new(),
+                events: Vec::new(),
+                done,
+            };
+            // Without the committer the engine has failed already.
+            let _ = committer.send(attempt).await;
+        }
+    });
+}

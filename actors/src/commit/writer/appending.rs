@@ -1,0 +1,155 @@
+//! The writer's steps: each group is compared if it is in the sample, and appended to the log. Once no group is left,
+//! one sync makes all of them durable.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use kedge_env::Env;
+use kedge_storage::Store;
+
+use super::waiting::Waiting;
+use super::{Logged, Outlet, Step};
+use crate::commit::agreement::Sampler;
+use crate::commit::error::CommitterError;
+use crate::commit::group::Formed;
+
+/// What the writer waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Until {
+    /// For room on the disk, or for the store to accept commits again; it retries after this long.
+    Passed(Duration),
+    /// For every durable group to be published.
+    Published,
+}
+
+/// A group on its way into the log.
+struct Next {
+    formed: Formed,
+    stage: Stage,
+}
+
+/// What remains to be done with a group.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Not yet checked whether it is in the sample.
+    Given,
+    /// It is in the sample: it is compared before it is appended.
+    Compare,
+    /// It is appended.
+    Append,
+}
+
+/// Appends groups to the log, in order.
+pub(super) struct Writer {
+    env: Arc<dyn Env>,
+    store: Arc<Store>,
+    disk_full: Arc<AtomicBool>,
+    sampler: Sampler,
+    given: VecDeque<Next>,
+    waiting: Waiting,
+    /// Groups in the log that are not yet durable.
+    appended: Vec<Logged>,
+    /// Groups that are durable, for the releaser.
+    durable: Vec<Logged>,
+}
+
+impl Writer {
+    /// `sampler` determines which groups are compared before they are appended.
+    pub(super) fn new(outlet: &Outlet, sampler: Sampler) -> Self {
+        Self {
+            env: Arc::clone(&outlet.env),
+            store: Arc::clone(&outlet.store),
+            disk_full: Arc::clone(&outlet.disk_full),
+            sampler,
+            given: VecDeque::new(),
+            waiting: Waiting::default(),
+            appended: Vec::new(),
+            durable: Vec::new(),
+        }
+    }
+
+    /// Accepts the next group.
+    pub(super) fn give(&mut self, formed: Formed) {
+        self.given.push_back(Next {
+            formed,
+            stage: Stage::Given,
+        });
+    }
+
+    /// Appends the first of the given groups or, if none is left, makes durable what was appended. `None` if there is
+    /// nothing to do.
+    ///
+    /// A full disk accepts nothing of the group, and the group waits: what the sequencer has placed cannot be taken
+    /// back, and new requests are refused meanwhile. The same holds for a store that accepts no commits for now,
+    /// because the chain contradicts it: nothing of the group was released. What was appended before does not wait with
+    /// it.
+    pub(super) fn step(&mut self) -> Result<Option<Step<(), Until>>, CommitterError> {
+        let Some(next) = self.given.front_mut() else {
+            let is_any = !self.appended.is_empty();
+            self.sync()?;
+            return Ok(is_any.then_some(Step::Done(())));
+        };
+        if next.stage == Stage::Given {
+            if self.sampler.takes(&next.formed.afterwards.answers) {
+                next.stage = Stage::Compare;
+                self.sync()?;
+                return Ok(Some(Step::Blocked(Until::Published)));
+            }
+            next.stage = Stage::Append;
+        }
+        if next.stage == Stage::Compare {
+            check(&self.sampler, &self.store, &next.formed)?;
+            next.stage = Stage::Append;
+        }
+        match self.store.append(&next.formed.group) {
+            Ok(position) => {
+                self.waiting.ended(&*self.env);
+                let appended = self.given.pop_front().map(|next| Logged {
+                    formed: next.formed,
+                    position,
+                });
+                self.appended.extend(appended);
+                Ok(Some(Step::Done(())))
+            }
+            Err(error) => {
+                self.sync()?;
+                let now = self.env.now();
+                let store = &self.store;
+                let pause = self.waiting.pause(error, store, &self.disk_full, now)?;
+                Ok(Some(Step::Blocked(Until::Passed(pause))))
+            }
+        }
+    }
+
+    /// Makes durable what is appended.
+    fn sync(&mut self) -> Result<(), CommitterError> {
+        if !self.appended.is_empty() {
+            self.store.sync()?;
+            self.durable.append(&mut self.appended);
+        }
+        Ok(())
+    }
+
+    /// Returns the groups that became durable, in order. They are for the releaser, whatever the last step's result.
+    pub(super) fn durable(&mut self) -> impl Iterator<Item = Logged> {
+        self.durable.drain(..)
+    }
+}
+
+/// A group that differs from what its records make does not get into the log, nor does anything after it.
+fn check(sampler: &Sampler, store: &Store, formed: &Formed) -> Result<(), CommitterError> {
+    let answers = &formed.afterwards.answers;
+    let checked = sampler.check(store, &formed.group, answers);
+    checked.map_err(|why| CommitterError::Disagreement {
+        first: answers.first().map_or(0, |answer| {
+            answer
+                .unit
+                .placed
+                .first()
+                .map_or(0, |placed| placed.sequence)
+        }),
+        why,
+    })
+}

@@ -1,0 +1,206 @@
+//! The releaser's steps: each applies the rows of one durable group and publishes it. After the sync, never before,
+//! come the high-water mark of released headers, then one published (head, snapshot) pair, then the replies.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use kedge_protocol::Id;
+use kedge_storage::{CommitError, Group, Snapshot};
+
+use super::waiting::Waiting;
+use super::{Logged, Outlet, Step};
+use crate::api::{Outcome, Placement};
+use crate::commit::disk::Stuck;
+use crate::commit::error::CommitterError;
+use crate::commit::group::{Afterwards, Answer, Formed};
+use crate::metric_definitions as metric;
+use crate::pipeline::decision::outcomes;
+use crate::pipeline::world::Published;
+
+/// A group larger than this gives its memory back.
+const SPENT_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Publishes durable groups in order.
+pub(super) struct Releaser {
+    outlet: Outlet,
+    given: VecDeque<Logged>,
+    waiting: Waiting,
+    stuck: Stuck,
+}
+
+/// A group that is published and not yet answered.
+#[must_use = "nobody is answered before `answer` is called"]
+pub(super) struct Released {
+    afterwards: Afterwards,
+    group: Group,
+}
+
+impl Releaser {
+    /// It publishes through `outlet`.
+    pub(super) fn new(outlet: Outlet) -> Self {
+        Self {
+            outlet,
+            given: VecDeque::new(),
+            waiting: Waiting::default(),
+            stuck: Stuck::default(),
+        }
+    }
+
+    /// Accepts the next group. It must be durable.
+    pub(super) fn give(&mut self, logged: Logged) {
+        self.given.push_back(logged);
+    }
+
+    /// Applies the rows of the first of the given groups and publishes it; `None` if none is left. The log has the
+    /// group, so it is never given up: if the disk is full, it waits.
+    pub(super) fn step(&mut self) -> Result<Option<Step<Released, Duration>>, CommitterError> {
+        let Self {
+            outlet,
+            given,
+            waiting,
+            stuck,
+        } = self;
+        let (env, store) = (&*outlet.env, &outlet.store);
+        let Some(Logged { formed, position }) = given.front() else {
+            return Ok(None);
+        };
+        let snapshot = match store.apply(&formed.group, position) {
+            Ok(snapshot) => snapshot,
+            Err(error) => {
+                let now = env.now();
+                if let CommitError::NoSpace(why) = &error {
+                    stuck.note(&outlet.disk, why, now)?;
+                }
+                let pause = waiting.pause(error, store, &outlet.disk_full, now)?;
+                return Ok(Some(Step::Blocked(pause)));
+            }
+        };
+        waiting.ended(env);
+        stuck.over();
+        let released = given.pop_front().map(|logged| logged.formed);
+        let released = released.map(|formed| outlet.release(formed, snapshot));
+        Ok(released.transpose()?.map(Step::Done))
+    }
+
+    /// Called after the last group: writes all rows to the disk.
+    pub(super) fn end(&self) -> Result<(), CommitterError> {
+        let store = &self.outlet.store;
+        if self.outlet.failed.is_set() {
+            // Nothing may follow what the writer could not write.
+            return Ok(());
+        }
+        store.write_index();
+        match store.flush() {
+            // The next start rebuilds it from the log.
+            Err(CommitError::NoSpace(why)) => {
+                tracing::warn!(
+                    why,
+                    "the disk is full, so the last rows were not flushed; the next start applies them again"
+                );
+            }
+            written => written?,
+        }
+        if let Some(mark) = store.high_water() {
+            mark.sync()?;
+        }
+        Ok(())
+    }
+}
+
+impl Released {
+    /// Answers every caller that waits for the group. Returns the group, emptied, for reuse.
+    pub(super) fn answer(self) -> Option<Group> {
+        answer(self.afterwards);
+        let mut group = self.group;
+        (group.len_bytes() <= SPENT_BYTES_MAX).then(|| {
+            group.clear();
+            group
+        })
+    }
+}
+
+impl Outlet {
+    /// Releases what the store holds with this group: its actions by their ids, the mark of its headers, its state.
+    fn release(&self, formed: Formed, snapshot: Snapshot) -> Result<Released, CommitterError> {
+        let Formed {
+            mut group,
+            head,
+            keys_changed_at,
+            afterwards,
+        } = formed;
+        self.store.index(&group.take_action_ids());
+        self.store.release(&head)?;
+        let published = Published {
+            head,
+            keys_changed_at,
+            snapshot,
+        };
+        self.publish(published, &afterwards.answers);
+        self.wake(&afterwards);
+        Ok(Released { afterwards, group })
+    }
+
+    fn publish(&self, published: Published, answers: &[Answer]) {
+        let head = published.head;
+        self.published.store(Arc::new(published));
+        if let Some(last) = answers.last() {
+            self.committed_ticket
+                .store(last.unit.ticket, Ordering::Release);
+        }
+        self.visible.send_replace(head.sequence);
+        metrics::gauge!(metric::CHAIN_SEQUENCE).set(head.sequence as f64);
+        metrics::gauge!(metric::CHAIN_BATCHES).set(head.batches as f64);
+    }
+
+    /// Notifies the listeners that there is something new to read.
+    fn wake(&self, afterwards: &Afterwards) {
+        if self.listeners.is_empty() {
+            return;
+        }
+        let reported = &afterwards.reported;
+        if reported.contains(&None) {
+            self.listeners.notify_all();
+        } else {
+            self.listeners.notify(&afterwards.touched);
+            let reported: Vec<Id> = reported.iter().copied().flatten().collect();
+            self.listeners.notify(&reported);
+        }
+    }
+}
+
+fn answer(afterwards: Afterwards) {
+    for done in afterwards.acknowledgements {
+        // The caller may be gone.
+        let _ = done.send(());
+    }
+    for (unit, outcome) in afterwards.refusals {
+        unit.complete(Ok(outcome));
+    }
+    for answer in afterwards.answers {
+        let unit = Arc::clone(&answer.unit.unit);
+        unit.complete(Ok(outcome(answer)));
+    }
+}
+
+fn outcome(answer: Answer) -> Outcome {
+    let Answer {
+        unit: placed,
+        batch,
+        first_leaf_index,
+        nonce_highest,
+    } = answer;
+    Outcome {
+        actions: outcomes(placed.decisions.into_iter(), &placed.placed),
+        placement: Some(Placement {
+            batch,
+            first_sequence: placed.placed[0].sequence,
+            first_leaf_index,
+            count: placed.placed.len() as u32,
+            timestamp_ms: placed.timestamp_ms,
+        }),
+        failed_index: None,
+        nonce_highest,
+    }
+}

@@ -1,0 +1,249 @@
+//! The parts from the committer to the answer on one thread: rows in a directory, the log on a simulated disk, and
+//! requests that are decided and placed by hand.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use kedge_env::Env;
+use kedge_env::simulated::SimulatedEnv;
+use kedge_machine::sequencer::{Sequencer, Tip, ToPlace};
+use kedge_protocol::action::{ActionWords, Kind, RequestHead, salt};
+use kedge_protocol::eip712::Domain;
+use kedge_protocol::hash::keccak;
+use kedge_protocol::log_tree::Frontier;
+use kedge_protocol::signature::SigningKey;
+use kedge_protocol::{Address, Hash, chain};
+use kedge_storage::{Group, SideKeys, Store};
+use tokio::sync::{oneshot, watch};
+
+use super::super::Outlet;
+use super::super::appending::Writer;
+use super::super::releaser::Releaser;
+use crate::api::{Asker, Outcome, Submission, SubmitError, SubmittedAction};
+use crate::commit::agreement::Sampler;
+use crate::commit::committer::{Caches, Closed, Committer};
+use crate::commit::disk::Disk;
+use crate::commit::group::Formed;
+use crate::commit::pace::Pace;
+use crate::commit::signing::{HeldKeys, Signing};
+use crate::events::{Listeners, SideEvents};
+use crate::failure;
+use crate::pipeline::resources::Resources;
+use crate::pipeline::room::Room;
+use crate::pipeline::unit::Unit;
+use crate::pipeline::work::{PlacedUnit, Work};
+use crate::pipeline::world::{Catalog, Published, Reader};
+use crate::replay::catch_up::open_store;
+use crate::timekeeper::{Timekeeper, wall_clock};
+
+const DOMAIN: Domain = Domain {
+    chain_id: 31_337,
+    verifying_contract: Address([7; 20]),
+};
+
+const NOW_MS: u64 = 1_800_000_000_000;
+
+/// Where a caller receives its request's outcome.
+pub(super) type Reply = oneshot::Receiver<Result<Outcome, SubmitError>>;
+
+pub(super) struct Bench {
+    pub(super) env: SimulatedEnv,
+    pub(super) store: Arc<Store>,
+    pub(super) published: Arc<ArcSwap<Published>>,
+    pub(super) disk_full: Arc<AtomicBool>,
+    /// Groups that were compared with what their records make.
+    pub(super) compared: Arc<AtomicU64>,
+    pub(super) committer: Committer,
+    pub(super) writer: Writer,
+    pub(super) releaser: Releaser,
+    room: Arc<Room>,
+    reader: Reader,
+    sequencer: Sequencer,
+    tickets: u64,
+}
+
+fn key() -> SigningKey {
+    SigningKey::from_bytes(&[0x5e; 32]).unwrap()
+}
+
+/// Opens the store whose rows are in `place` and whose log is on the disk of `env`.
+pub(super) fn open(place: &Path, env: &SimulatedEnv) -> Store {
+    let mut options =
+        kedge_storage::Options::of_store(&place.join("store"), DOMAIN, key().address());
+    options.env = Arc::new(env.clone());
+    options.side_keys = SideKeys::one(1, [1; 32]);
+    options.memtable_bytes = 4 << 20;
+    open_store(options).unwrap()
+}
+
+impl Bench {
+    /// On a store that exists or is created; every `compare_every`-th group is compared.
+    pub(super) fn new(place: &Path, env: &SimulatedEnv, compare_every: u64) -> Self {
+        env.set_unix_ms(NOW_MS);
+        let store = Arc::new(open(place, env));
+        let snapshot = store.snapshot();
+        let head = snapshot.head().unwrap();
+        let frontier = Frontier::load(head.batches, &snapshot).unwrap();
+        let keys = snapshot.sequencer_keys().unwrap();
+        let side_events = SideEvents::load(&snapshot).unwrap();
+        let published = Arc::new(ArcSwap::from_pointee(Published {
+            head,
+            keys_changed_at: head.sequence,
+            snapshot,
+        }));
+        let (dyn_env, disk_full) = (Arc::new(env.clone()) as Arc<dyn Env>, Arc::default());
+        let room = Arc::new(Room::new(1_000, 1_000, Arc::clone(&dyn_env)));
+        let separator = DOMAIN.separator();
+        let committer = Committer {
+            env: Arc::clone(&dyn_env),
+            domain_separator: separator,
+            signing: Arc::new(Signing::new(
+                HeldKeys::new(key(), []),
+                separator,
+                false,
+                keys,
+            )),
+            parked: VecDeque::new(),
+            time: Arc::new(Timekeeper::unbounded(wall_clock(&dyn_env))),
+            published: Arc::clone(&published),
+            side_events,
+            head,
+            keys_changed_at: head.sequence,
+            frontier,
+            caches: Caches::default(),
+            pace: Pace::new(room.requests(), 1_000, env.now()),
+            group_bytes: 0,
+        };
+        let outlet = Outlet {
+            env: Arc::clone(&dyn_env),
+            store: Arc::clone(&store),
+            published: Arc::clone(&published),
+            visible: watch::channel(head.sequence).0,
+            committed_ticket: Arc::default(),
+            disk_full: Arc::clone(&disk_full),
+            disk: Disk::new(dyn_env, place, 0),
+            listeners: Arc::new(Listeners::default()),
+            failed: failure::channel().0,
+        };
+        let compared = Arc::new(AtomicU64::new(0));
+        let sampler = Sampler::new(compare_every, Arc::clone(&compared));
+        let tip = Tip {
+            sequence: head.sequence,
+            head: head.head,
+            timestamp_ms: head.last_sealed_at_ms,
+        };
+        Self {
+            env: env.clone(),
+            store,
+            reader: Reader::new(Arc::clone(&published), Arc::new(Catalog::new(10))),
+            published,
+            disk_full,
+            compared,
+            committer,
+            writer: Writer::new(&outlet, sampler),
+            releaser: Releaser::new(outlet),
+            room,
+            sequencer: Sequencer::new(tip, 1_000),
+            tickets: 0,
+        }
+    }
+
+    /// A registration that is decided and placed.
+    pub(super) fn registration(&mut self, number: u8) -> (Work, Reply) {
+        let submission = Arc::new(registration(number, &self.env));
+        let place = self.room.enter(&submission, 1_000).unwrap();
+        let (reply, answer) = oneshot::channel();
+        let unit = Arc::new(Unit::new(Arc::clone(&submission), Vec::new(), place, reply));
+        self.tickets += 1;
+        let decided = Resources::default().decide(&unit, self.tickets, 0, &self.reader);
+        let decided = decided.map_err(|refused| refused.refusal).unwrap();
+        let mut writes = Vec::new();
+        decided.add_writes(&mut writes);
+        let (_, _, integrity) = decided.resource();
+        let content = submission.actions[0].content;
+        let to_place = [ToPlace { content, integrity }];
+        let placed = self.sequencer.place(NOW_MS, &to_place, &writes);
+        let previous = decided.previous_sequence().unwrap();
+        decided.set_sequence(placed[0].sequence);
+        let work = Work::Placed(PlacedUnit {
+            ticket: self.tickets,
+            unit,
+            decisions: vec![(0, Ok(decided))],
+            placed,
+            previous_sequences: vec![previous],
+            timestamp_ms: NOW_MS,
+        });
+        (work, answer)
+    }
+
+    /// One group of this work.
+    pub(super) fn form(&mut self, work: impl IntoIterator<Item = Work>) -> Closed {
+        let mut forming = Committer::begin(Group::new());
+        for work in work {
+            self.committer.add(&mut forming, work).unwrap();
+        }
+        self.committer.close(forming).unwrap()
+    }
+
+    /// A group of one registration.
+    pub(super) fn group(&mut self, number: u8) -> (Formed, Reply) {
+        let (work, reply) = self.registration(number);
+        match self.form([work]) {
+            Closed::Formed(formed) => (formed, reply),
+            Closed::Unpruned(_) | Closed::Nothing => panic!("a registration makes a group"),
+        }
+    }
+
+    /// How many batches can be read.
+    pub(super) fn published_batches(&self) -> u64 {
+        self.published.load().head.batches
+    }
+
+    pub(super) fn is_disk_full(&self) -> bool {
+        self.disk_full.load(Ordering::Relaxed)
+    }
+}
+
+fn registration(number: u8, env: &SimulatedEnv) -> Submission {
+    let key = SigningKey::from_bytes(&[number; 32]).unwrap();
+    let signer = key.address();
+    let text = format!(r#"{{"email":"user{number}@example.com","address":"{signer}"}}"#);
+    let head = RequestHead {
+        signer,
+        nonce: 1,
+        deadline_s: NOW_MS / 1_000 + 300,
+        atomic: false,
+    };
+    let seed = keccak(&[number]);
+    let salt = salt(&seed, 0);
+    let kind = Kind::of_text("wallet.register").unwrap();
+    let words = ActionWords::of(&kind, "", text.as_bytes());
+    let action_hash = words.action_hash(&salt);
+    let digest: Hash = head.digest(&DOMAIN.separator(), &[action_hash]);
+    let signature = key.sign(&digest);
+    let authority = chain::authority(&signature, &salt);
+    Submission {
+        asker: Asker::Registration,
+        head,
+        signature,
+        digest,
+        salt_seed: seed,
+        actions: vec![SubmittedAction {
+            kind,
+            target: 0..0,
+            payload: 0..text.len(),
+            disclosed: None,
+            action_hash,
+            content: chain::content(&words, &signer, &authority),
+        }],
+        text,
+        secret: None,
+        expected: None,
+        keep: None,
+        expires_at: env.now() + Duration::from_secs(20),
+    }
+}

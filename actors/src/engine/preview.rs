@@ -1,0 +1,82 @@
+//! What actions would do: the rules' decisions on one published state, each on top of the ones before it, in an overlay
+//! of the preview's own. It asks no actor. Nothing is reserved, placed or stored.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use kedge_machine::{Caller, Input, Refusal, World, object};
+use kedge_protocol::action::Kind;
+use kedge_protocol::resource::Object;
+use kedge_protocol::{Id, Prefix};
+
+use crate::engine::Engine;
+use crate::pipeline::world::{Published, Reader, unavailable};
+
+/// Decides the actions of one request as they would be decided now.
+pub struct Preview {
+    published: Arc<Published>,
+    reader: Reader,
+    /// Objects after the actions so far.
+    objects: HashMap<Id, Object>,
+    /// Objects that the actions so far would mint of each bounded template.
+    minted: HashMap<Id, u64>,
+}
+
+impl Engine {
+    /// Begins a preview on the state that was published last.
+    pub fn preview(&self) -> Preview {
+        let (reader, published) = self.reader().fixed();
+        Preview {
+            published,
+            reader,
+            objects: HashMap::new(),
+            minted: HashMap::new(),
+        }
+    }
+}
+
+impl Preview {
+    /// The state it decides on.
+    pub fn published(&self) -> &Published {
+        &self.published
+    }
+
+    /// What the next action of the bus would do: returns the object after it. What follows from the action's content (a
+    /// new object's identifier, the integrity) is settled only by the signature, so it means nothing here.
+    pub fn decide(&mut self, caller: &Caller, input: &Input<'_>) -> Result<Object, Refusal> {
+        if *input.kind == Kind::Mint {
+            return self.mint(caller, input);
+        }
+        let missing = || Refusal::not_found("object", input.target);
+        let id = Id::parse_as(Prefix::Object, input.target).map_err(|_| missing())?;
+        let before = match self.objects.remove(&id) {
+            Some(object) => object,
+            None => self.load(id)?.ok_or_else(missing)?,
+        };
+        let template = self.reader.template(before.template_id)?;
+        let template = template.ok_or_else(missing)?;
+        let after = object::act(&self.reader, caller, &before, &template, input);
+        let kept = after.as_ref().unwrap_or(&before).clone();
+        self.objects.insert(id, kept);
+        after
+    }
+
+    fn mint(&mut self, caller: &Caller, input: &Input<'_>) -> Result<Object, Refusal> {
+        let object = object::mint(&self.reader, caller, input)?;
+        let template = self.reader.template(object.template_id)?;
+        if let Some(max) = template.and_then(|template| template.max_supply) {
+            let minted = self.reader.minted(object.template_id)?;
+            let more = self.minted.entry(object.template_id).or_default();
+            if minted + *more >= max {
+                return Err(Refusal::State("the template's supply is used up".into()));
+            }
+            *more += 1;
+        }
+        Ok(object)
+    }
+
+    fn load(&self, id: Id) -> Result<Option<Object>, Refusal> {
+        let object = self.published.snapshot.object(id);
+        Ok(object.map_err(|error| unavailable(&error))?)
+    }
+}

@@ -1,0 +1,125 @@
+//! The decisions about a unit's actions: whether what they rest on has its place, what they write, and what the caller
+//! gets.
+
+use kedge_machine::Refusal;
+use kedge_machine::sequencer::{KeyWrite, Placed};
+
+use super::decided::Decided;
+use super::refused::Refused;
+use crate::api::{ActionOutcome, Done, Made, Outcome};
+
+/// A decision, by the action's index in the request.
+pub(crate) type Decision = (u16, Result<Decided, Refused>);
+
+/// The decisions that were not refusals, latest first.
+fn own(decisions: &[Decision]) -> impl Iterator<Item = &Decided> {
+    let latest_first = decisions.iter().rev();
+    latest_first.filter_map(|(_, decided)| decided.as_ref().ok())
+}
+
+/// Whether everything that a unit's decisions rest on has its place, or is the unit's own. Asked when everything before
+/// the unit has had its turn: what has no place by then never gets one.
+pub(crate) fn all_stand(decisions: &[Decision]) -> bool {
+    let mut indexed = decisions.iter().enumerate();
+    indexed.all(|(index, (_, decided))| match decided {
+        Err(refused) => refused.stands(own(&decisions[..index])),
+        Ok(decided) => {
+            decided.previous_sequence().is_some()
+                || own(&decisions[..index]).any(|earlier| decided.rests_on(earlier))
+        }
+    })
+}
+
+/// The outcomes of a unit's actions.
+pub(crate) fn outcomes(
+    decisions: impl Iterator<Item = Decision>,
+    placed: &[Placed],
+) -> Vec<ActionOutcome> {
+    let mut places = placed.iter();
+    decisions
+        .map(|(_, decided)| match decided {
+            Err(refused) => ActionOutcome::Refused(refused.refusal),
+            Ok(decided) => {
+                let place = places.next().expect("one place for each done action");
+                let (resource, version, integrity) = decided.resource();
+                ActionOutcome::Done(Done {
+                    sequence: place.sequence,
+                    leaf: place.leaf,
+                    head: place.head,
+                    resource,
+                    version,
+                    previous_integrity: decided.previous_integrity(),
+                    integrity,
+                    made: match decided {
+                        Decided::Object { next, .. } => Made::Object(next),
+                        Decided::Resources { next, .. } => Made::Resources(next),
+                    },
+                })
+            }
+        })
+        .collect()
+}
+
+/// The keys that the decisions write, one entry per key; `None` if a decision rests on something that was refused.
+pub(crate) fn writes(decisions: &[Decision]) -> Option<Vec<KeyWrite>> {
+    let mut writes: Vec<KeyWrite> = Vec::with_capacity(decisions.len());
+    let done: Vec<&Decided> = decisions
+        .iter()
+        .filter_map(|(_, decided)| decided.as_ref().ok())
+        .collect();
+    for (i, decided) in done.iter().enumerate() {
+        if decided.previous_sequence().is_some() {
+            decided.add_writes(&mut writes);
+            continue;
+        }
+        // What it rests on has no place yet: that is right only if the unit itself decided it.
+        let own = done[..i]
+            .iter()
+            .rev()
+            .any(|earlier| decided.rests_on(earlier));
+        if !own {
+            return None;
+        }
+        let first = writes.len();
+        decided.add_writes(&mut writes);
+        let mut added = writes.split_off(first).into_iter();
+        let again = added.next()?;
+        let earlier = writes
+            .iter_mut()
+            .rev()
+            .find(|write| write.key == again.key)?;
+        earlier.version = again.version;
+        writes.extend(added);
+    }
+    Some(writes)
+}
+
+/// Sets the given sequences where later decisions look for them. Returns the sequence of each resource's previous
+/// action.
+pub(crate) fn link(decisions: &[Decision], placed: &[Placed]) -> Vec<u64> {
+    let done = decisions
+        .iter()
+        .filter_map(|(_, decided)| decided.as_ref().ok());
+    done.zip(placed)
+        .map(|(decided, placed)| {
+            let previous = decided.previous_sequence();
+            decided.set_sequence(placed.sequence);
+            previous.expect("checked before it was placed, or set a moment ago")
+        })
+        .collect()
+}
+
+/// The outcome of a unit that is refused as a whole.
+pub(crate) fn refusal(decisions: Vec<Decision>, first_refused: Option<usize>) -> Outcome {
+    let actions = decisions.into_iter().map(|(_, decided)| {
+        let why = "not done: another action of the same atomic request was refused";
+        let refusal = decided.err().map(|refused| refused.refusal);
+        ActionOutcome::Refused(refusal.unwrap_or(Refusal::State(why.into())))
+    });
+    Outcome {
+        placement: None,
+        actions: actions.collect(),
+        failed_index: first_refused,
+        nonce_highest: 0,
+    }
+}

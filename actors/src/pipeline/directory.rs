@@ -1,0 +1,316 @@
+//! The directory: knows every shard and organization actor, spawns the latter on demand and lets idle ones end. It
+//! gives each unit its ticket in the same step in which it hands the unit's parts out to be decided, so the order of
+//! tickets is the order in which every actor sees the units.
+//!
+//! Some units are decided alone: one that went stale too often, one that changes a template (which concerns every
+//! organization that mints of it), and one that names a key of the sequencer. Nothing is in flight before such a unit,
+//! and for the latter two nothing is given out until the unit is committed. What was held meanwhile goes next, before
+//! another unit is decided alone.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use kedge_protocol::Id;
+use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
+
+use super::messages::{DirectoryMessage, OrganizationMessage, SequencerMessage, ShardMessage};
+use super::organization::{Organization, OrganizationOptions};
+use super::unit::{Part, Unit};
+use super::world::Catalog;
+use crate::api::{Asker, SubmitError};
+use crate::metric_definitions as metric;
+
+/// What the directory is made of.
+pub(crate) struct DirectoryOptions {
+    pub(crate) shards: Vec<ActorRef<ShardMessage>>,
+    pub(crate) sequencer: ActorRef<SequencerMessage>,
+    /// Makes the options of an organization's actor.
+    pub(crate) organization:
+        Box<dyn Fn(Option<Id>, ActorRef<DirectoryMessage>) -> OrganizationOptions + Send + Sync>,
+    pub(crate) organizations_live_max: usize,
+    pub(crate) catalog: Arc<Catalog>,
+}
+
+pub(crate) struct Directory;
+
+enum Entry {
+    Live {
+        actor: ActorRef<OrganizationMessage>,
+        used_at: u64,
+    },
+    /// Asked to end. Messages for it wait for its answer.
+    Retiring {
+        actor: ActorRef<OrganizationMessage>,
+        waiting: Vec<OrganizationMessage>,
+    },
+}
+
+/// Units that wait. As the queue grows, units that have ended meanwhile are dropped, so that it holds few more than
+/// there are callers.
+#[derive(Default)]
+struct Queue {
+    units: VecDeque<Arc<Unit>>,
+    sweep_at: usize,
+}
+
+/// The length from which on a queue is swept.
+const SWEEP_MIN: usize = 64;
+
+impl Queue {
+    fn push(&mut self, unit: Arc<Unit>) {
+        if self.units.len() >= self.sweep_at.max(SWEEP_MIN) {
+            self.units.retain(|unit| !unit.is_ended());
+            self.sweep_at = 2 * self.units.len();
+        }
+        self.units.push_back(unit);
+    }
+
+    fn pop(&mut self) -> Option<Arc<Unit>> {
+        self.units.pop_front()
+    }
+}
+
+/// What comes next once the sequencer reports that everything before it is committed.
+enum Turn {
+    /// A request.
+    Unit(Arc<Unit>),
+    /// The commit of an exclusive request: what others look up has changed.
+    Fence,
+}
+
+pub(crate) struct DirectoryState {
+    options: DirectoryOptions,
+    organizations: HashMap<Option<Id>, Entry>,
+    next_ticket: u64,
+    /// What waits until everything before it is committed. Until then nothing else is given out, because it would make
+    /// this stale again.
+    turn: Option<Turn>,
+    /// Requests that are to have such a turn. Held units go between two of them, so that no unit waits for more than
+    /// one turn.
+    alone: Queue,
+    /// What waits for the turn to end.
+    held: Queue,
+    /// Counts messages. Gives the age of an entry.
+    clock: u64,
+}
+
+impl Actor for Directory {
+    type Msg = DirectoryMessage;
+    type State = DirectoryState;
+    type Arguments = DirectoryOptions;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<DirectoryMessage>,
+        options: DirectoryOptions,
+    ) -> Result<DirectoryState, ActorProcessingErr> {
+        Ok(DirectoryState {
+            options,
+            organizations: HashMap::new(),
+            next_ticket: 1,
+            turn: None,
+            alone: Queue::default(),
+            held: Queue::default(),
+            clock: 0,
+        })
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<DirectoryMessage>,
+        message: DirectoryMessage,
+        state: &mut DirectoryState,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            DirectoryMessage::Request(unit) => {
+                let organization = unit.submission.asker.organization_id();
+                let message = OrganizationMessage::Admit(unit);
+                state.send(&myself, organization, message).await?;
+            }
+            DirectoryMessage::Reserve { organization, unit } => {
+                let message = OrganizationMessage::Reserve(unit);
+                state.send(&myself, Some(organization), message).await?;
+            }
+            DirectoryMessage::Dispatch(unit) if state.turn.is_none() => {
+                state.dispatch(&myself, unit).await?;
+            }
+            DirectoryMessage::Dispatch(unit) => state.held.push(unit),
+            DirectoryMessage::DispatchAlone(unit) => {
+                state.alone.push(unit);
+                state.take_turn()?;
+            }
+            DirectoryMessage::Flushed => state.flushed(&myself).await?,
+            DirectoryMessage::Retired { id, idle } => state.retired(&myself, id, idle).await?,
+        }
+        Ok(())
+    }
+
+    /// An organization's actor that has ended was retired. One that failed takes the engine down with it, because what
+    /// it knew of requests in flight is lost.
+    async fn handle_supervisor_evt(
+        &self,
+        _: ActorRef<DirectoryMessage>,
+        event: SupervisionEvent,
+        _: &mut DirectoryState,
+    ) -> Result<(), ActorProcessingErr> {
+        match event {
+            SupervisionEvent::ActorFailed(_, error) => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl DirectoryState {
+    async fn send(
+        &mut self,
+        myself: &ActorRef<DirectoryMessage>,
+        id: Option<Id>,
+        message: OrganizationMessage,
+    ) -> Result<(), ActorProcessingErr> {
+        self.clock += 1;
+        match self.organizations.get_mut(&id) {
+            Some(Entry::Live { actor, used_at }) => {
+                *used_at = self.clock;
+                actor.send_message(message)?;
+            }
+            Some(Entry::Retiring { waiting, .. }) => waiting.push(message),
+            None => {
+                let options = (self.options.organization)(id, myself.clone());
+                let (actor, _) =
+                    Actor::spawn_linked(None, Organization, options, myself.get_cell()).await?;
+                actor.send_message(message)?;
+                let used_at = self.clock;
+                self.organizations
+                    .insert(id, Entry::Live { actor, used_at });
+                metrics::gauge!(metric::ORGANIZATION_ACTORS_LIVE)
+                    .set(self.organizations.len() as f64);
+                self.retire_one();
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks the organization's actor that was idle for longest to end.
+    fn retire_one(&mut self) {
+        if self.organizations.len() <= self.options.organizations_live_max {
+            return;
+        }
+        let oldest = self
+            .organizations
+            .iter_mut()
+            .filter_map(|(_, entry)| match entry {
+                Entry::Live { used_at, .. } => Some((*used_at, entry)),
+                Entry::Retiring { .. } => None,
+            });
+        let Some((_, entry)) = oldest.min_by_key(|(used_at, _)| *used_at) else {
+            return;
+        };
+        if let Entry::Live { actor, .. } = entry {
+            let actor = actor.clone();
+            let _ = actor.send_message(OrganizationMessage::Retire);
+            let waiting = Vec::new();
+            *entry = Entry::Retiring { actor, waiting };
+        }
+    }
+
+    async fn retired(
+        &mut self,
+        myself: &ActorRef<DirectoryMessage>,
+        id: Option<Id>,
+        idle: bool,
+    ) -> Result<(), ActorProcessingErr> {
+        let Some(Entry::Retiring { actor, waiting }) = self.organizations.remove(&id) else {
+            return Ok(());
+        };
+        if !idle {
+            let used_at = self.clock;
+            self.organizations
+                .insert(id, Entry::Live { actor, used_at });
+        }
+        for message in waiting {
+            Box::pin(self.send(myself, id, message)).await?;
+        }
+        Ok(())
+    }
+
+    /// Asks the sequencer to report when every unit given out so far is committed or refused.
+    fn flush(&self) -> Result<(), ActorProcessingErr> {
+        let ticket = self.next_ticket - 1;
+        self.options
+            .sequencer
+            .send_message(SequencerMessage::Flush { ticket })?;
+        Ok(())
+    }
+
+    /// Begins the turn of the next request that is to be alone, if no turn is in progress.
+    fn take_turn(&mut self) -> Result<(), ActorProcessingErr> {
+        if self.turn.is_none()
+            && let Some(unit) = self.alone.pop()
+        {
+            self.turn = Some(Turn::Unit(unit));
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Nothing is in flight: gives out the request whose turn it is, then what was held meanwhile.
+    async fn flushed(
+        &mut self,
+        myself: &ActorRef<DirectoryMessage>,
+    ) -> Result<(), ActorProcessingErr> {
+        match self.turn.take() {
+            Some(Turn::Unit(unit)) => {
+                let fenced = unit.is_exclusive() && !unit.is_ended();
+                self.dispatch(myself, unit).await?;
+                if fenced {
+                    self.turn = Some(Turn::Fence);
+                    return self.flush();
+                }
+            }
+            Some(Turn::Fence) => self.options.catalog.forget_templates(),
+            None => {}
+        }
+        while let Some(unit) = self.held.pop() {
+            self.dispatch(myself, unit).await?;
+        }
+        self.take_turn()
+    }
+
+    async fn dispatch(
+        &mut self,
+        myself: &ActorRef<DirectoryMessage>,
+        unit: Arc<Unit>,
+    ) -> Result<(), ActorProcessingErr> {
+        if unit.is_ended() {
+            return Ok(());
+        }
+        let ticket = self.next_ticket;
+        self.next_ticket += 1;
+        unit.open();
+        let part = |unit: &Arc<Unit>| {
+            let sequencer = self.options.sequencer.clone();
+            Part::new(ticket, Arc::clone(unit), sequencer)
+        };
+        if unit.is_on_objects() {
+            for (shard, indices) in &unit.parts {
+                let part = part(&unit);
+                let indices = indices.clone();
+                let message = ShardMessage::Decide { part, indices };
+                self.options.shards[*shard].send_message(message)?;
+            }
+            return Ok(());
+        }
+        let part = part(&unit);
+        match unit.caller {
+            None if unit.submission.asker != Asker::Registration => {
+                part.fail(SubmitError::Unavailable);
+            }
+            caller => {
+                let organization = caller.map(|caller| caller.organization_id);
+                self.send(myself, organization, OrganizationMessage::Decide(part))
+                    .await?;
+            }
+        }
+        Ok(())
+    }
+}

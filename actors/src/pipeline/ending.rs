@@ -1,0 +1,225 @@
+//! How a unit ends, exactly once. What it owes then (answer, nonce, rights, supply, permit, place of its idempotency
+//! key) is kept once, shared by the unit and its caller.
+//!
+//! A unit waits for a change of rights, for supply that others reserved, for a request that is decided alone, or for
+//! its shard. It can wait forever in none of these places. A unit that has not been begun ends with its caller, at its
+//! deadline or when the caller goes away: what it reserved and the places that it holds are free at that moment, and
+//! the queue later finds an empty shell. A unit that has been begun ends with its outcome; `fate.rs` says what its
+//! caller hears.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use kedge_protocol::{Address, Id};
+use ractor::ActorRef;
+use tokio::sync::oneshot;
+
+use super::messages::{OrganizationMessage, Settlement};
+use super::room::Place;
+use super::unit::Grant;
+use crate::api::{Keep, Outcome, Submission, SubmitError};
+use crate::lock::locked;
+
+/// A unit's progress.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    /// It waits: nothing of it is decided.
+    Waiting,
+    /// It is being decided, or was. It may be in the log soon.
+    Begun,
+    /// It was answered, or given up.
+    Ended,
+}
+
+/// What is owed when a unit ends: an answer, the nonce's settlement, the supply, the permits.
+struct Owed {
+    stage: Stage,
+    /// The caller is gone.
+    abandoned: bool,
+    reply: Option<oneshot::Sender<Result<Outcome, SubmitError>>>,
+    settle: Vec<ActorRef<OrganizationMessage>>,
+    signer: Address,
+    nonce: u64,
+    wallet: Option<Id>,
+    subject: Option<Id>,
+    grants: Vec<Grant>,
+    /// The organization's actor at which it waits.
+    waits_at: Option<ActorRef<OrganizationMessage>>,
+    keep: Option<Arc<Keep>>,
+    place: Option<Place>,
+}
+
+/// A unit's end, shared by the unit and its caller.
+pub(crate) struct Ending(Mutex<Owed>);
+
+impl Ending {
+    pub(crate) fn new(
+        submission: &Submission,
+        place: Place,
+        reply: oneshot::Sender<Result<Outcome, SubmitError>>,
+    ) -> Self {
+        Self(Mutex::new(Owed {
+            stage: Stage::Waiting,
+            abandoned: false,
+            reply: Some(reply),
+            settle: Vec::new(),
+            signer: submission.head.signer,
+            nonce: submission.head.nonce,
+            wallet: None,
+            subject: None,
+            grants: Vec::new(),
+            waits_at: None,
+            keep: submission.keep.clone(),
+            place: Some(place),
+        }))
+    }
+
+    fn owed(&self) -> MutexGuard<'_, Owed> {
+        locked(&self.0)
+    }
+
+    /// What a unit owes that has not ended.
+    fn open(&self) -> Option<MutexGuard<'_, Owed>> {
+        Some(self.owed()).filter(|owed| owed.stage != Stage::Ended)
+    }
+
+    /// True when nothing is owed any more.
+    pub(crate) fn is_ended(&self) -> bool {
+        self.open().is_none()
+    }
+
+    /// Notes who asks, and that `organization` is notified of the end. False if the unit has ended.
+    pub(crate) fn admit(
+        &self,
+        wallet: Option<Id>,
+        subject: Option<Id>,
+        organization: &ActorRef<OrganizationMessage>,
+    ) -> bool {
+        let Some(mut owed) = self.open() else {
+            return false;
+        };
+        (owed.wallet, owed.subject) = (wallet, subject);
+        owed.settle_with(organization);
+        true
+    }
+
+    /// Notes supply that `organization` reserves. False if the unit has ended: then nothing may be reserved.
+    pub(crate) fn grant(
+        &self,
+        grants: &[Grant],
+        organization: &ActorRef<OrganizationMessage>,
+    ) -> bool {
+        let Some(mut owed) = self.open() else {
+            return false;
+        };
+        owed.grants.extend_from_slice(grants);
+        owed.settle_with(organization);
+        true
+    }
+
+    /// Notes that the unit waits at `organization`. False if it has ended.
+    pub(crate) fn wait_at(&self, organization: &ActorRef<OrganizationMessage>) -> bool {
+        let Some(mut owed) = self.open() else {
+            return false;
+        };
+        owed.waits_at = Some(organization.clone());
+        true
+    }
+
+    /// It is being decided from here on. False if it has ended.
+    pub(crate) fn begin(&self) -> bool {
+        let open = self.open();
+        open.is_some_and(|mut owed| {
+            owed.stage = Stage::Begun;
+            true
+        })
+    }
+
+    /// What was decided was dropped: the unit waits again. False if no caller waits for it.
+    pub(crate) fn wait_again(&self) -> bool {
+        let open = self.open();
+        open.is_some_and(|mut owed| {
+            owed.stage = Stage::Waiting;
+            !owed.abandoned
+        })
+    }
+
+    /// Sends a message to the organizations' actors that settle it.
+    pub(crate) fn notify_organizations(&self, message: impl Fn() -> OrganizationMessage) {
+        for organization in &self.owed().settle {
+            let _ = organization.send_message(message());
+        }
+    }
+
+    /// Answers and settles; `minted` where something was placed.
+    pub(crate) fn end(&self, result: Result<Outcome, SubmitError>, minted: Option<Vec<Grant>>) {
+        let Some(mut owed) = self.open() else { return };
+        if let Some(reply) = owed.close(minted) {
+            // The caller may be gone. What was done stays done.
+            let _ = reply.send(result);
+        }
+    }
+
+    /// The caller no longer waits. True if nothing was begun: then nothing ever will be.
+    pub(crate) fn give_up(&self) -> bool {
+        let Some(mut owed) = self.open() else {
+            return false;
+        };
+        owed.abandoned = true;
+        if owed.stage == Stage::Begun {
+            return false;
+        }
+        let waits_at = owed.waits_at.take();
+        owed.close(None);
+        drop(owed);
+        if let Some(organization) = waits_at {
+            let _ = organization.send_message(OrganizationMessage::Sweep);
+        }
+        true
+    }
+}
+
+impl Owed {
+    fn settle_with(&mut self, organization: &ActorRef<OrganizationMessage>) {
+        let known = |settles: &ActorRef<_>| settles.get_id() == organization.get_id();
+        if !self.settle.iter().any(known) {
+            self.settle.push(organization.clone());
+        }
+    }
+
+    /// Gives back everything that the unit holds. What remains is to answer.
+    fn close(
+        &mut self,
+        minted: Option<Vec<Grant>>,
+    ) -> Option<oneshot::Sender<Result<Outcome, SubmitError>>> {
+        self.stage = Stage::Ended;
+        let spent = minted.is_some();
+        let minted = minted.unwrap_or_default();
+        for organization in self.settle.drain(..) {
+            let settlement = Settlement {
+                signer: self.signer,
+                nonce: self.nonce,
+                wallet: self.wallet,
+                subject: self.subject,
+                spent,
+                grants: self.grants.clone(),
+                minted: minted.clone(),
+            };
+            // An organization's actor ends only with the engine.
+            let _ = organization.send_message(OrganizationMessage::Settle(settlement));
+        }
+        if let Some(keep) = self.keep.take() {
+            keep.release();
+        }
+        drop(self.place.take());
+        self.reply.take()
+    }
+}
+
+/// A caller that waits for a unit. Once dropped, it no longer waits.
+pub(crate) struct Waiter(pub(crate) Arc<Ending>);
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        self.0.give_up();
+    }
+}

@@ -1,0 +1,149 @@
+//! From a request to its place in the log: the actors that decide and place requests, wired together.
+//!
+//! - A request: `unit`, with its `ending` and its `fate`; `work` is what the committer gets of it. `world` is what
+//!   decisions look up.
+//! - The actors: `directory`, `organization`, `shard` and `sequencer`, under their `supervisor`. They send each
+//!   other `messages`.
+//! - Deciding: `object` and `resources`. `decided`, `refused` and `decision` are the result. `rights` and `supply` keep
+//!   concurrent requests from disturbing each other.
+//! - Bounds: `room` and `admission`.
+//! - `threads`: what the actors run on.
+
+pub(crate) mod admission;
+pub(crate) mod decided;
+pub(crate) mod decision;
+mod directory;
+mod ending;
+mod fate;
+pub(crate) mod messages;
+mod object;
+mod organization;
+mod refused;
+pub(crate) mod resources;
+mod rights;
+pub(crate) mod room;
+mod sequencer;
+pub(crate) mod shard;
+pub(crate) mod supervisor;
+mod supply;
+pub(crate) mod threads;
+pub(crate) mod unit;
+pub(crate) mod work;
+pub(crate) mod world;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use kedge_env::Env;
+use kedge_machine::sequencer::{self as machine, Tip};
+use ractor::{Actor, ActorRef, SpawnErr};
+use tokio::sync::mpsc;
+
+use self::directory::{Directory, DirectoryOptions};
+use self::messages::{DirectoryMessage, SequencerMessage};
+use self::organization::OrganizationOptions;
+use self::sequencer::{Sequencer, SequencerOptions};
+use self::shard::{Shard, ShardOptions};
+use self::supervisor::{Supervisor, SupervisorOptions};
+use self::work::Work;
+use self::world::{Progress, Reader};
+use crate::timekeeper::Timekeeper;
+
+/// What the actors between the edge and the committer are made of.
+pub(crate) struct Pipeline {
+    pub(crate) env: Arc<dyn Env>,
+    pub(crate) time: Arc<Timekeeper>,
+    pub(crate) sizes: Sizes,
+    pub(crate) tip: Tip,
+    pub(crate) reader: Reader,
+    pub(crate) committer: mpsc::Sender<Work>,
+    pub(crate) committed_ticket: Arc<AtomicU64>,
+    pub(crate) progress: Progress,
+    pub(crate) supervision: SupervisorOptions,
+}
+
+/// How many actors there may be, and how much they remember.
+pub(crate) struct Sizes {
+    /// Shards that host object actors, at least one.
+    pub(crate) shards: usize,
+    /// Object actors that may be live, over all shards.
+    pub(crate) objects_live_max: usize,
+    /// Organization actors that may be live.
+    pub(crate) organizations_live_max: usize,
+    /// Keys whose versions the sequencer remembers.
+    pub(crate) recent_keys_max: usize,
+}
+
+/// The actors that the engine sends to.
+pub(crate) struct Actors {
+    pub(crate) supervisor: ActorRef<()>,
+    pub(crate) directory: ActorRef<DirectoryMessage>,
+    /// How many shards there are.
+    pub(crate) shards: usize,
+}
+
+impl Pipeline {
+    /// Spawns them on the caller's runtime.
+    pub(crate) async fn spawn(self) -> Result<Actors, SpawnErr> {
+        let Self {
+            env,
+            time,
+            sizes,
+            tip,
+            reader,
+            committer,
+            committed_ticket,
+            progress,
+            supervision,
+        } = self;
+        let (supervisor, _) = Actor::spawn(None, Supervisor, supervision).await?;
+        let sequencer_options = SequencerOptions {
+            machine: machine::Sequencer::new(tip, sizes.recent_keys_max),
+            committer,
+            progress,
+            time,
+        };
+        let cell = supervisor.get_cell();
+        let (sequencer, _) =
+            Actor::spawn_linked(None, Sequencer, sequencer_options, cell.clone()).await?;
+
+        let mut shards = Vec::with_capacity(sizes.shards);
+        for index in 0..sizes.shards {
+            let shard_options = ShardOptions {
+                env: Arc::clone(&env),
+                index,
+                reader: reader.clone(),
+                committed_ticket: Arc::clone(&committed_ticket),
+                live_max: (sizes.objects_live_max / sizes.shards).max(1),
+            };
+            let (shard, _) = Actor::spawn_linked(None, Shard, shard_options, cell.clone()).await?;
+            shards.push(shard);
+        }
+        let directory_options = DirectoryOptions {
+            shards: shards.clone(),
+            sequencer: sequencer.clone(),
+            catalog: reader.catalog(),
+            organization: Box::new(move |id, directory| OrganizationOptions {
+                env: Arc::clone(&env),
+                id,
+                reader: reader.clone(),
+                committed_ticket: Arc::clone(&committed_ticket),
+                directory,
+            }),
+            organizations_live_max: sizes.organizations_live_max,
+        };
+        let (directory, _) = Actor::spawn_linked(None, Directory, directory_options, cell).await?;
+        let count = shards.len();
+        let wire = SequencerMessage::Wire {
+            directory: directory.clone(),
+            shards,
+        };
+        // The sequencer was spawned a moment ago; without it nothing is ever proposed.
+        let _ = sequencer.send_message(wire);
+        Ok(Actors {
+            supervisor,
+            directory,
+            shards: count,
+        })
+    }
+}

@@ -1,0 +1,348 @@
+//! The organization actor: admits its wallets' requests and decides what concerns everything of it that is not an
+//! object. One more of these actors, without an organization, is the desk at which new wallets register.
+//!
+//! Admission takes one message a request. The actor owns its wallets' nonce windows, with the nonces in flight, and the
+//! supply of its bounded templates. It refuses a signer that is no key of the wallet, a nonce that is spent or in
+//! flight, and a request that failed as a whole before. A retry with a spent nonce learns what became of it: `done`
+//! with the sequence, or `refused`.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use kedge_env::Env;
+use kedge_machine::{Caller, Refusal, resources};
+use kedge_protocol::limits::NONCE_WINDOW;
+use kedge_protocol::nonce::{NonceError, NonceWindow};
+use kedge_protocol::resource::Wallet;
+use kedge_protocol::{Address, Id};
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+
+use super::messages::{DirectoryMessage, OrganizationMessage, Settlement};
+use super::resources::{CACHE_MAX, Resources};
+use super::rights::Rights;
+use super::supply::{self, Supplies};
+use super::unit::{Part, Unit};
+use super::world::{Reader, gone};
+use crate::api::{Asker, Past, Submission, SubmitError};
+use crate::metric_definitions as metric;
+
+/// What an organization's actor is made of.
+#[derive(Clone)]
+pub(crate) struct OrganizationOptions {
+    pub(crate) env: Arc<dyn Env>,
+    /// `None` for the registration desk.
+    pub(crate) id: Option<Id>,
+    pub(crate) reader: Reader,
+    pub(crate) committed_ticket: Arc<AtomicU64>,
+    pub(crate) directory: ActorRef<DirectoryMessage>,
+}
+
+pub(crate) struct Organization;
+
+/// A signer's spent nonces, and those of requests in flight.
+struct Signer {
+    window: NonceWindow,
+    pending: Vec<u64>,
+}
+
+pub(crate) struct OrganizationState {
+    options: OrganizationOptions,
+    wallets: HashMap<Id, Arc<Wallet>>,
+    signers: HashMap<Address, Signer>,
+    resources: Resources,
+    supplies: Supplies,
+    rights: Rights,
+}
+
+impl Actor for Organization {
+    type Msg = OrganizationMessage;
+    type State = OrganizationState;
+    type Arguments = OrganizationOptions;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<OrganizationMessage>,
+        options: OrganizationOptions,
+    ) -> Result<OrganizationState, ActorProcessingErr> {
+        Ok(OrganizationState {
+            options,
+            wallets: HashMap::new(),
+            signers: HashMap::new(),
+            resources: Resources::default(),
+            supplies: Supplies::default(),
+            rights: Rights::default(),
+        })
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<OrganizationMessage>,
+        message: OrganizationMessage,
+        state: &mut OrganizationState,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            OrganizationMessage::Admit(unit) => state.admit(unit, &myself),
+            OrganizationMessage::Reserve(unit) => state.reserve_and_pass_on(unit, &myself),
+            OrganizationMessage::Decide(part) => state.decide(part),
+            OrganizationMessage::Drop { ticket } => {
+                state.resources.drop_unit(ticket);
+            }
+            OrganizationMessage::Settle(settlement) => state.settle(&settlement, &myself),
+            OrganizationMessage::Sweep => state.sweep(&myself),
+            OrganizationMessage::Retire => {
+                let id = state.options.id;
+                let idle = state.is_idle();
+                let answer = DirectoryMessage::Retired { id, idle };
+                let _ = state.options.directory.send_message(answer);
+                if idle {
+                    myself.stop(None);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl OrganizationState {
+    fn admit(&mut self, mut unit: Box<Unit>, myself: &ActorRef<OrganizationMessage>) {
+        if unit.is_ended() {
+            return;
+        }
+        let caller = match self.caller(&unit.submission) {
+            Ok(caller) => caller,
+            Err(error) => return unit.complete(Err(error)),
+        };
+        let subject = caller.and_then(|caller| subject(&unit.submission, &caller));
+        if let Some(caller) = &caller
+            && self.rights.must_wait(caller.wallet_id, subject)
+        {
+            if unit.wait_at(myself) {
+                self.rights.hold(unit, subject);
+            }
+            return;
+        }
+        if let Err(error) = self.check(&unit.submission) {
+            return unit.complete(Err(error));
+        }
+        match supply::needs(&unit, &self.options.reader) {
+            Ok(needs) => unit.needs = needs,
+            Err(error) => return unit.complete(Err(error)),
+        }
+        if !unit.admit(caller, subject, myself) {
+            return;
+        }
+        let head = &unit.submission.head;
+        if let Some(signer) = self.signers.get_mut(&head.signer) {
+            signer.pending.push(head.nonce);
+        }
+        if let Some(caller) = &caller {
+            self.rights.begin(caller.wallet_id, subject);
+        }
+        self.reserve_and_pass_on(unit, myself);
+    }
+
+    /// Who sends it, with their present rights. Nobody yet, for a registration.
+    fn caller(&mut self, submission: &Submission) -> Result<Option<Caller>, SubmitError> {
+        let signer = submission.head.signer;
+        let wallet_id = match submission.asker {
+            Asker::Registration => return Ok(None),
+            Asker::Operator { organization_id } => {
+                return Ok(Some(Caller::operator(organization_id, signer)));
+            }
+            Asker::Wallet { wallet_id, .. } => wallet_id,
+            Asker::Organization { .. } => {
+                let published = self.options.reader.published();
+                let wallet = published.snapshot.wallet_by_address(signer);
+                let wallet = wallet.map_err(|error| gone(&error))?;
+                wallet.ok_or(SubmitError::SignerNotOfOrganization)?.id
+            }
+        };
+        let wallet = match (self.wallet(wallet_id), &submission.asker) {
+            (Err(SubmitError::NoSuchWallet), Asker::Organization { .. }) => {
+                return Err(SubmitError::SignerNotOfOrganization);
+            }
+            (wallet, _) => wallet?,
+        };
+        if !wallet.keys.contains(&signer) {
+            return Err(SubmitError::SignerNotOfWallet);
+        }
+        Ok(Some(Caller {
+            wallet_id,
+            organization_id: wallet.organization_id,
+            role: wallet.role,
+            address: wallet.address,
+        }))
+    }
+
+    /// What else must hold before a request is decided.
+    fn check(&mut self, submission: &Submission) -> Result<(), SubmitError> {
+        let published = self.options.reader.published();
+        let refused = published.snapshot.refused(submission.digest);
+        if refused.map_err(|error| gone(&error))?.is_some() {
+            return Err(SubmitError::Replayed);
+        }
+        self.check_nonce(submission.head.signer, submission.head.nonce)
+    }
+
+    fn wallet(&mut self, id: Id) -> Result<Arc<Wallet>, SubmitError> {
+        if let Some(wallet) = self.wallets.get(&id) {
+            return Ok(Arc::clone(wallet));
+        }
+        let wallet = self.options.reader.published().snapshot.wallet(id);
+        let wallet = wallet.map_err(|error| gone(&error))?;
+        let wallet = Arc::new(wallet.ok_or(SubmitError::NoSuchWallet)?);
+        if Some(wallet.organization_id) != self.options.id {
+            return Err(SubmitError::NoSuchWallet);
+        }
+        if self.wallets.len() >= CACHE_MAX {
+            self.wallets.clear();
+        }
+        self.wallets.insert(id, Arc::clone(&wallet));
+        Ok(wallet)
+    }
+
+    fn check_nonce(&mut self, address: Address, nonce: u64) -> Result<(), SubmitError> {
+        if !self.signers.contains_key(&address) {
+            let window = self.options.reader.published().snapshot.nonces(address);
+            let window = window.map_err(|error| gone(&error))?;
+            if self.signers.len() >= CACHE_MAX {
+                self.signers.retain(|_, signer| !signer.pending.is_empty());
+            }
+            let pending = Vec::new();
+            self.signers.insert(address, Signer { window, pending });
+        }
+        let signer = self.signers.get(&address).ok_or(SubmitError::Unavailable)?;
+        let highest = signer.window.highest();
+        let refuse = |error, past| SubmitError::Nonce {
+            error,
+            highest,
+            past,
+        };
+        if let Err(error) = signer.window.check(nonce) {
+            return Err(refuse(error, self.past(address, error)?));
+        }
+        if signer.pending.contains(&nonce) {
+            // Not known yet.
+            return Err(refuse(NonceError::Used { nonce, highest }, None));
+        }
+        // Whichever of two requests is placed first, the other must stay inside the window.
+        let far = |pending: &u64| pending.abs_diff(nonce) > NONCE_WINDOW;
+        if signer.pending.iter().any(far) {
+            return Err(SubmitError::Overloaded);
+        }
+        Ok(())
+    }
+
+    /// What happened to the request that used a nonce.
+    fn past(&self, signer: Address, error: NonceError) -> Result<Option<Past>, SubmitError> {
+        Ok(match error {
+            NonceError::Used { nonce, .. } => {
+                let published = self.options.reader.published();
+                let sequence = match self.options.id {
+                    // The nonce was checked to be the signer's.
+                    Some(_) => published.snapshot.spent_at(signer, nonce),
+                    None => Ok(None),
+                };
+                let sequence = sequence.map_err(|error| gone(&error))?;
+                Some(Past::Done { sequence })
+            }
+            NonceError::TooOld { .. } => None,
+            NonceError::TooFar { .. } => Some(Past::Refused),
+        })
+    }
+
+    /// Passes a unit on: to the organization whose templates' supply it needs next, or to be decided. If that is this
+    /// organization, reserves it first.
+    fn reserve_and_pass_on(&mut self, unit: Box<Unit>, myself: &ActorRef<OrganizationMessage>) {
+        let next = |unit: &Unit| unit.needs.front().map(|need| need.organization);
+        let own = self.options.id;
+        let unit = if own.is_some() && next(&unit) == own {
+            match self.supplies.reserve(unit, &self.options.reader, myself) {
+                Some(unit) => unit,
+                None => return,
+            }
+        } else {
+            unit
+        };
+        let message = match next(&unit) {
+            Some(organization) => DirectoryMessage::Reserve { organization, unit },
+            None if unit.is_exclusive() => DirectoryMessage::DispatchAlone(Arc::from(unit)),
+            None => DirectoryMessage::Dispatch(Arc::from(unit)),
+        };
+        let _ = self.options.directory.send_message(message);
+    }
+
+    fn decide(&mut self, part: Part) {
+        let unit = part.unit();
+        if !unit.begin(self.options.env.now()) {
+            return part.fail(SubmitError::Waited);
+        }
+        let read_sequence = self.options.reader.published().head.sequence;
+        metrics::counter!(metric::DECISIONS, "actor" => "organization", "basis" => "any")
+            .increment(1);
+        let committed = self.options.committed_ticket.load(Ordering::Acquire);
+        let (ticket, reader) = (part.ticket(), &self.options.reader);
+        let decide = || self.resources.decide(unit, ticket, committed, reader);
+        let decided = catch_unwind(AssertUnwindSafe(decide)).unwrap_or_else(|_| {
+            tracing::error!("an organization's decision panicked");
+            Err(Refusal::Unavailable.into())
+        });
+        part.report(vec![(0, decided)], read_sequence);
+    }
+
+    fn settle(&mut self, settlement: &Settlement, myself: &ActorRef<OrganizationMessage>) {
+        if let Some(signer) = self.signers.get_mut(&settlement.signer) {
+            signer.pending.retain(|nonce| *nonce != settlement.nonce);
+            if settlement.spent && signer.window.spend(settlement.nonce).is_err() {
+                tracing::error!(signer = %settlement.signer, "a nonce was settled twice");
+            }
+        }
+        for unit in self.supplies.settle(settlement) {
+            self.reserve_and_pass_on(unit, myself);
+        }
+        if let Some(wallet) = settlement.wallet {
+            if let Some(subject) = settlement.subject {
+                self.wallets.remove(&subject);
+                self.resources.forget(subject);
+            }
+            for unit in self.rights.end(wallet, settlement.subject) {
+                self.admit(unit, myself);
+            }
+        }
+        // At the desk every signer is new; its wallet's organization continues with its nonces.
+        if self.options.id.is_none() {
+            let done = |signer: &Signer| signer.pending.is_empty();
+            if self.signers.get(&settlement.signer).is_some_and(done) {
+                self.signers.remove(&settlement.signer);
+            }
+        }
+    }
+
+    /// Drops requests that have ended while they waited here, and releases what waited for them.
+    fn sweep(&mut self, myself: &ActorRef<OrganizationMessage>) {
+        self.supplies.sweep();
+        for unit in self.rights.retry() {
+            self.admit(unit, myself);
+        }
+    }
+
+    fn is_idle(&mut self) -> bool {
+        let committed = self.options.committed_ticket.load(Ordering::Acquire);
+        let no_nonce = self
+            .signers
+            .values()
+            .all(|signer| signer.pending.is_empty());
+        no_nonce
+            && self.rights.is_idle()
+            && self.supplies.is_idle()
+            && self.resources.is_settled(committed)
+    }
+}
+
+/// The wallet whose rights a submission changes.
+fn subject(submission: &Submission, caller: &Caller) -> Option<Id> {
+    let action = submission.actions.first()?;
+    resources::rights_subject(&action.kind, caller, submission.text(&action.payload))
+}

@@ -1,0 +1,83 @@
+//! A refusal, and the decision in flight that it rests on. A refusal that rests on a decision without a place in the
+//! log is no answer: nobody is refused because of something that never happens.
+
+use std::sync::Arc;
+
+use kedge_machine::image::Image;
+use kedge_machine::{Refusal, Unavailable};
+use kedge_protocol::resource::Object;
+
+use super::decided::Decided;
+use crate::overlay::Versioned;
+
+/// Why an action is not done, and the state on which that was decided.
+#[derive(Clone)]
+pub(crate) struct Refused {
+    /// Why.
+    pub(crate) refusal: Refusal,
+    ground: Option<Ground>,
+}
+
+/// A state that had no place in the log yet when an action was refused because of it.
+#[derive(Clone)]
+enum Ground {
+    Object(Arc<Versioned<Object>>),
+    Resource(Arc<Versioned<Vec<Image>>>),
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        Self {
+            refusal,
+            ground: None,
+        }
+    }
+}
+
+impl From<Unavailable> for Refused {
+    fn from(unavailable: Unavailable) -> Self {
+        Refusal::from(unavailable).into()
+    }
+}
+
+impl Refused {
+    /// Decided on an object in a pending state.
+    pub(crate) fn on_object(refusal: Refusal, object: &Arc<Versioned<Object>>) -> Self {
+        let is_placed = object.sequence() != 0;
+        Self {
+            refusal,
+            ground: (!is_placed).then(|| Ground::Object(Arc::clone(object))),
+        }
+    }
+
+    /// Decided on another resource in a pending state.
+    pub(crate) fn on_resource(refusal: Refusal, images: &Arc<Versioned<Vec<Image>>>) -> Self {
+        let is_placed = images.sequence() != 0;
+        Self {
+            refusal,
+            ground: (!is_placed).then(|| Ground::Resource(Arc::clone(images))),
+        }
+    }
+
+    /// True if what it rests on has a place by now, or comes from an `earlier` action of its own unit.
+    pub(crate) fn stands<'a>(&self, mut earlier: impl Iterator<Item = &'a Decided>) -> bool {
+        let is_placed = match &self.ground {
+            None => return true,
+            Some(Ground::Object(object)) => object.sequence() != 0,
+            Some(Ground::Resource(images)) => images.sequence() != 0,
+        };
+        is_placed || earlier.any(|decided| self.rests_on(decided))
+    }
+
+    fn rests_on(&self, decided: &Decided) -> bool {
+        match (&self.ground, decided) {
+            (Some(Ground::Object(object)), Decided::Object { next, .. }) => {
+                Arc::ptr_eq(object, next)
+            }
+            (Some(Ground::Resource(images)), Decided::Resources { next, .. }) => {
+                Arc::ptr_eq(images, next)
+            }
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What an organization's actor decides: actions on everything of it that is not an object (wallets, members, keys,
+//! templates, webhooks, files, the operator's tiers), each on top of the earlier decisions in flight.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use kedge_machine::image::Image;
+use kedge_machine::kinds::noun;
+use kedge_machine::resources::{self, Decision};
+use kedge_machine::{Refusal, registration};
+use kedge_protocol::action::Kind;
+use kedge_protocol::{Id, Prefix};
+
+use super::decided::{Base, Decided};
+use super::refused::Refused;
+use super::unit::Unit;
+use super::world::{Reader, unavailable};
+use crate::api::Expected;
+use crate::overlay::{Overlay, Versioned};
+
+/// Entries that an actor's caches may hold before settled ones are dropped.
+pub(crate) const CACHE_MAX: usize = 10_000;
+
+/// Resources that were acted on, each with its pending decisions.
+#[derive(Default)]
+pub(crate) struct Resources {
+    overlays: HashMap<Id, Overlay<Vec<Image>>>,
+}
+
+impl Resources {
+    /// Decides a unit's only action.
+    pub(crate) fn decide(
+        &mut self,
+        unit: &Unit,
+        ticket: u64,
+        committed_ticket: u64,
+        reader: &Reader,
+    ) -> Result<Decided, Refused> {
+        let action = unit
+            .submission
+            .actions
+            .first()
+            .ok_or(Refusal::Unavailable)?;
+        let input = unit.input(action);
+        if action.kind == Kind::WalletRegister {
+            let signer = &unit.submission.head.signer;
+            return Ok(decided(None, registration::register(reader, signer, &input)?).0);
+        }
+        let caller = unit.caller.ok_or(Refusal::Unavailable)?;
+        let Some(id) = resources::base_id(&action.kind, input.target)? else {
+            return Ok(decided(None, resources::decide(reader, &caller, None, &input)?).0);
+        };
+        let overlay = self.overlay(id, committed_ticket, reader)?;
+        let overlay = overlay.ok_or_else(|| Refusal::not_found(noun(id.prefix), input.target))?;
+        let images = Arc::clone(overlay.top());
+        let before = images.first().ok_or(Refusal::Unavailable)?;
+        let decision = resources::decide(reader, &caller, Some(before), &input)
+            .map_err(|refusal| Refused::on_resource(refusal, &images))?;
+        let trace = before.trace().ok_or(Refusal::Unavailable)?;
+        let expected = unit.submission.expected.as_deref();
+        Expected::check(expected, trace)
+            .map_err(|refusal| Refused::on_resource(refusal, &images))?;
+        let base = Base {
+            version: trace.version,
+            integrity: trace.integrity,
+            images: Arc::clone(&images),
+        };
+        let (decided, next) = decided(Some(base), decision);
+        overlay.push(ticket, next);
+        Ok(decided)
+    }
+
+    fn overlay(
+        &mut self,
+        id: Id,
+        committed_ticket: u64,
+        reader: &Reader,
+    ) -> Result<Option<&mut Overlay<Vec<Image>>>, Refusal> {
+        if self.overlays.len() >= CACHE_MAX {
+            self.overlays.retain(|_, overlay| !overlay.is_settled());
+        }
+        let overlay = match self.overlays.entry(id) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let Some(image) = load(id, reader)? else {
+                    return Ok(None);
+                };
+                let sequence = image.trace().map_or(0, |trace| trace.sequence);
+                let images = Versioned::placed(vec![image], sequence);
+                entry.insert(Overlay::new(Arc::new(images)))
+            }
+        };
+        overlay.settle(committed_ticket);
+        Ok(Some(overlay))
+    }
+
+    /// Drops what a refused unit decided, and everything that rests on it.
+    pub(crate) fn drop_unit(&mut self, ticket: u64) {
+        for overlay in self.overlays.values_mut() {
+            overlay.drop_unit(ticket);
+        }
+    }
+
+    /// Drops a resource that changed together with another one; nothing on it is pending.
+    pub(crate) fn forget(&mut self, id: Id) {
+        self.overlays.remove(&id);
+    }
+
+    /// True if nothing is pending.
+    pub(crate) fn is_settled(&mut self, committed_ticket: u64) -> bool {
+        self.overlays.values_mut().all(|overlay| {
+            overlay.settle(committed_ticket);
+            overlay.is_settled()
+        })
+    }
+}
+
+/// A resource in its committed state.
+fn load(id: Id, reader: &Reader) -> Result<Option<Image>, Refusal> {
+    let published = reader.published();
+    let snapshot = &published.snapshot;
+    let found = match id.prefix {
+        Prefix::Template => snapshot
+            .template(id)
+            .map(|found| found.map(Image::Template)),
+        Prefix::Wallet => snapshot.wallet(id).map(|found| found.map(Image::Wallet)),
+        Prefix::Key => snapshot.api_key(id).map(|found| found.map(Image::ApiKey)),
+        Prefix::Webhook => snapshot.webhook(id).map(|found| found.map(Image::Webhook)),
+        Prefix::Organization => snapshot
+            .organization(id)
+            .map(|found| found.map(Image::Organization)),
+        _ => Ok(None),
+    };
+    Ok(found.map_err(|error| unavailable(&error))?)
+}
+
+fn decided(base: Option<Base>, decision: Decision) -> (Decided, Arc<Versioned<Vec<Image>>>) {
+    let next = Arc::new(Versioned::decided(decision.images));
+    let decided = Decided::Resources {
+        base,
+        next: Arc::clone(&next),
+        claims: decision.claims,
+        releases: decision.releases,
+        reads: decision.reads,
+    };
+    (decided, next)
+}

@@ -1,0 +1,305 @@
+//! The Sequencer: one actor that takes decided units strictly in the order of their tickets, places them in the log,
+//! and passes them to the committer, whose bounded channel makes it wait. The last part of a unit to finish proposes
+//! it. The Sequencer checks that what a decision rests on has itself been placed and has not been written since, then
+//! gives sequence and time, leaf and head. It never reads the store.
+//!
+//! # When a decision goes stale
+//!
+//! A refusal after the fact is rare: an atomic request whose last action fails, a deadline that passes in the queue,
+//! two requests that claim one name. The Sequencer then tells the shards to drop what the request decided. Decisions
+//! that rest on it have a base without a sequence, and are found stale when their turn comes. So is a refusal that
+//! rests on a decision without a place (`refused.rs`).
+//!
+//! A stale request waits until everything placed so far can be read, however long the disk takes, and is given out
+//! again under a new ticket. After three rounds it is decided alone: the directory gives nothing out until everything
+//! before it is committed, so nothing can make it stale again. Nothing waits for a lock, and no action can build on a
+//! decision that was rolled back.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kedge_machine::Refusal;
+use kedge_machine::sequencer::{self as machine, KeyWrite, ToPlace};
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::sync::mpsc;
+
+use super::decision::{self, Decision};
+use super::messages::{DirectoryMessage, OrganizationMessage, SequencerMessage, ShardMessage};
+use super::unit::Unit;
+use super::work::{PlacedUnit, Work};
+use super::world::Progress;
+use crate::api::{Outcome, SubmitError};
+use crate::metric_definitions as metric;
+use crate::timekeeper::Timekeeper;
+
+/// Rounds after which a stale unit is decided alone, so that nothing can make it stale again.
+const ROUNDS_SHARED: u32 = 3;
+/// Rounds after which a unit is given up: never reached unless a decision reads what nobody wrote.
+const ROUNDS_MAX: u32 = 8;
+
+/// What the sequencer is made of.
+pub(crate) struct SequencerOptions {
+    pub(crate) machine: machine::Sequencer,
+    pub(crate) committer: mpsc::Sender<Work>,
+    pub(crate) progress: Progress,
+    pub(crate) time: Arc<Timekeeper>,
+}
+
+pub(crate) struct Sequencer;
+
+pub(crate) struct SequencerState {
+    options: SequencerOptions,
+    directory: Option<ActorRef<DirectoryMessage>>,
+    shards: Vec<ActorRef<ShardMessage>>,
+    /// Units whose turn has not come.
+    early: BTreeMap<u64, Arc<Unit>>,
+    next_ticket: u64,
+    /// The ticket that the directory waits for.
+    flush_ticket: Option<u64>,
+}
+
+impl Actor for Sequencer {
+    type Msg = SequencerMessage;
+    type State = SequencerState;
+    type Arguments = SequencerOptions;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<SequencerMessage>,
+        options: SequencerOptions,
+    ) -> Result<SequencerState, ActorProcessingErr> {
+        Ok(SequencerState {
+            options,
+            directory: None,
+            shards: Vec::new(),
+            early: BTreeMap::new(),
+            next_ticket: 1,
+            flush_ticket: None,
+        })
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<SequencerMessage>,
+        message: SequencerMessage,
+        state: &mut SequencerState,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            SequencerMessage::Wire { directory, shards } => {
+                state.directory = Some(directory);
+                state.shards = shards;
+            }
+            SequencerMessage::Flush { ticket } => {
+                state.flush_ticket = Some(ticket);
+                state.answer_flush();
+            }
+            SequencerMessage::Propose { ticket, unit } => {
+                state.early.insert(ticket, unit);
+                while let Some(unit) = state.early.remove(&state.next_ticket) {
+                    let ticket = state.next_ticket;
+                    state.next_ticket += 1;
+                    state.step(ticket, unit).await?;
+                }
+                state.answer_flush();
+                metrics::gauge!(metric::SEQUENCER_EARLY).set(state.early.len() as f64);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The result of a unit's step.
+enum Verdict {
+    Place {
+        decisions: Vec<Decision>,
+        writes: Vec<KeyWrite>,
+        timestamp_ms: u64,
+    },
+    /// Nothing is done: every action was refused, or one of an atomic unit.
+    Refuse {
+        outcome: Outcome,
+        /// Some actions were decided nevertheless, and must be dropped.
+        decided: bool,
+    },
+    Stale,
+    Fail(SubmitError),
+}
+
+impl SequencerState {
+    async fn step(&mut self, ticket: u64, unit: Arc<Unit>) -> Result<(), ActorProcessingErr> {
+        let verdict = match self.judge(&unit) {
+            Verdict::Place { .. } if !unit.fate.place() => Verdict::Fail(SubmitError::Unavailable),
+            Verdict::Stale | Verdict::Refuse { .. } if unit.fate.is_abandoned() => {
+                Verdict::Fail(SubmitError::Unavailable)
+            }
+            verdict => verdict,
+        };
+        match verdict {
+            Verdict::Place {
+                decisions,
+                writes,
+                timestamp_ms,
+            } => {
+                let work = self.place(ticket, unit, decisions, &writes, timestamp_ms);
+                self.commit(work).await?;
+            }
+            Verdict::Refuse { outcome, decided } => {
+                if decided {
+                    self.drop_decisions(ticket, &unit);
+                }
+                self.commit(Work::Refused { unit, outcome }).await?;
+            }
+            Verdict::Stale => {
+                self.drop_decisions(ticket, &unit);
+                self.decide_again(unit);
+            }
+            Verdict::Fail(error) => {
+                self.drop_decisions(ticket, &unit);
+                unit.complete(Err(error));
+            }
+        }
+        Ok(())
+    }
+
+    fn judge(&self, unit: &Unit) -> Verdict {
+        let (decisions, read_sequence) = match unit.take_decisions() {
+            Ok(taken) => taken,
+            Err(error) => return Verdict::Fail(error),
+        };
+        let refused = decisions.iter().position(|(_, decided)| decided.is_err());
+        let all_refused = decisions.iter().all(|(_, decided)| decided.is_err());
+        let unknown = |(_, decided): &Decision| {
+            let refused = decided.as_ref().err();
+            refused.is_some_and(|refused| refused.refusal == Refusal::Unavailable)
+        };
+        if decisions.iter().any(unknown) {
+            return Verdict::Fail(SubmitError::Unavailable);
+        }
+        if refused.is_some() && !decision::all_stand(&decisions) {
+            return Verdict::Stale;
+        }
+        if all_refused || (unit.submission.head.atomic && refused.is_some()) {
+            return Verdict::Refuse {
+                outcome: decision::refusal(decisions, refused),
+                decided: !all_refused,
+            };
+        }
+        let Some(writes) = decision::writes(&decisions) else {
+            return Verdict::Stale;
+        };
+        if self.options.machine.check(&writes, read_sequence).is_err() {
+            return Verdict::Stale;
+        }
+        let now_ms = match self
+            .options
+            .time
+            .check(self.options.machine.tip().timestamp_ms)
+        {
+            Ok(now_ms) => now_ms,
+            Err(why) => return Verdict::Fail(SubmitError::ReadOnly(why.to_string())),
+        };
+        let timestamp_ms = self.options.machine.time(now_ms);
+        if timestamp_ms > unit.submission.head.deadline_s.saturating_mul(1_000) {
+            return Verdict::Fail(SubmitError::DeadlineExpired);
+        }
+        Verdict::Place {
+            decisions,
+            writes,
+            timestamp_ms,
+        }
+    }
+
+    fn place(
+        &mut self,
+        ticket: u64,
+        unit: Arc<Unit>,
+        decisions: Vec<Decision>,
+        writes: &[KeyWrite],
+        timestamp_ms: u64,
+    ) -> Work {
+        let done = decisions.iter().filter_map(|(index, decided)| {
+            let (_, _, integrity) = decided.as_ref().ok()?.resource();
+            let content = unit.submission.actions[usize::from(*index)].content;
+            Some(ToPlace { content, integrity })
+        });
+        let to_place: Vec<ToPlace> = done.collect();
+        let placed = self.options.machine.place(timestamp_ms, &to_place, writes);
+        let previous_sequences = decision::link(&decisions, &placed);
+        Work::Placed(PlacedUnit {
+            ticket,
+            unit,
+            decisions,
+            placed,
+            previous_sequences,
+            timestamp_ms,
+        })
+    }
+
+    async fn commit(&self, work: Work) -> Result<(), ActorProcessingErr> {
+        let sent = self.options.committer.send(work).await;
+        sent.map_err(|_| ActorProcessingErr::from("the committer has ended"))
+    }
+
+    /// Tells every actor that decided something of the unit to drop it.
+    fn drop_decisions(&self, ticket: u64, unit: &Arc<Unit>) {
+        for (shard, _) in &unit.parts {
+            let unit = Arc::clone(unit);
+            let message = ShardMessage::Drop { ticket, unit };
+            let _ = self.shards[*shard].send_message(message);
+        }
+        if !unit.is_on_objects() {
+            unit.notify_organizations(|| OrganizationMessage::Drop { ticket });
+        }
+    }
+
+    /// Notifies the directory once everything up to its ticket has had its turn and can be read, however long the disk
+    /// takes. A decision made earlier would follow the old rules, yet stand in the log after the new ones.
+    fn answer_flush(&mut self) {
+        if self
+            .flush_ticket
+            .is_none_or(|ticket| ticket >= self.next_ticket)
+        {
+            return;
+        }
+        self.flush_ticket = None;
+        let Some(directory) = self.directory.clone() else {
+            return;
+        };
+        let progress = self.options.progress.clone();
+        let sequence = self.options.machine.tip().sequence;
+        tokio::spawn(async move {
+            if progress.reach(sequence).await {
+                // A directory that has ended gives out nothing any more.
+                let _ = directory.send_message(DirectoryMessage::Flushed);
+            }
+        });
+    }
+
+    /// Gives a stale unit out again, once everything placed so far can be read.
+    fn decide_again(&self, unit: Arc<Unit>) {
+        metrics::counter!(metric::STALE_UNITS).increment(1);
+        let Some(directory) = self.directory.clone() else {
+            return unit.complete(Err(SubmitError::Unavailable));
+        };
+        if unit.rounds() >= ROUNDS_MAX {
+            return unit.complete(Err(SubmitError::Overloaded));
+        }
+        if !unit.wait_again() {
+            return unit.complete(Err(SubmitError::Waited));
+        }
+        let progress = self.options.progress.clone();
+        let sequence = self.options.machine.tip().sequence;
+        tokio::spawn(async move {
+            if progress.reach(sequence).await && !unit.fate.is_abandoned() {
+                let again = if unit.rounds() < ROUNDS_SHARED {
+                    DirectoryMessage::Dispatch(unit)
+                } else {
+                    DirectoryMessage::DispatchAlone(unit)
+                };
+                let _ = directory.send_message(again);
+            } else {
+                unit.complete(Err(SubmitError::Overloaded));
+            }
+        });
+    }
+}

@@ -1,0 +1,312 @@
+//! A shard: the ractor actor that hosts the object actors whose identifiers fall to it. It gets one message for all of
+//! a request's actions on its objects, so a batch of 500 costs a few messages. Each object's actor still decides that
+//! object's actions one after the other. Mints make no actor. An atomic request with a refusal drops its own decisions
+//! in this shard at once, before others rest on them.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use kedge_env::Env;
+use kedge_machine::world::Unavailable;
+use kedge_machine::{Caller, Input, Link, Refusal, World, object};
+use kedge_protocol::action::Kind;
+use kedge_protocol::chain::next_integrities;
+use kedge_protocol::ids::IdMap;
+use kedge_protocol::{Hash, Id, Prefix};
+use metrics::{Counter, Gauge};
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+
+use super::decided::Decided;
+use super::decision::Decision;
+use super::messages::ShardMessage;
+use super::object::{Basis, ObjectActor};
+use super::refused::Refused;
+use super::unit::{Part, Unit};
+use super::world::{Reader, unavailable};
+use crate::api::{Submission, SubmitError};
+use crate::metric_definitions as metric;
+use crate::overlay::Versioned;
+
+type Live = IdMap<Id, ObjectActor>;
+
+/// What a shard is made of.
+pub(crate) struct ShardOptions {
+    pub(crate) env: Arc<dyn Env>,
+    pub(crate) index: usize,
+    pub(crate) reader: Reader,
+    pub(crate) committed_ticket: Arc<AtomicU64>,
+    pub(crate) live_max: usize,
+}
+
+pub(crate) struct Shard;
+
+pub(crate) struct ShardState {
+    options: ShardOptions,
+    live: Live,
+    meters: Meters,
+}
+
+/// The shard's metrics, looked up once.
+struct Meters {
+    on_committed: Counter,
+    on_overlay: Counter,
+    minted: Counter,
+    live: Gauge,
+}
+
+impl Meters {
+    fn new(shard: usize) -> Self {
+        let decisions =
+            |basis| metrics::counter!(metric::DECISIONS, "actor" => "object", "basis" => basis);
+        Self {
+            on_committed: decisions("committed"),
+            on_overlay: decisions("overlay"),
+            minted: decisions("new"),
+            live: metrics::gauge!(metric::OBJECT_ACTORS_LIVE, "shard" => shard.to_string()),
+        }
+    }
+}
+
+impl Actor for Shard {
+    type Msg = ShardMessage;
+    type State = ShardState;
+    type Arguments = ShardOptions;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<ShardMessage>,
+        options: ShardOptions,
+    ) -> Result<ShardState, ActorProcessingErr> {
+        Ok(ShardState {
+            meters: Meters::new(options.index),
+            options,
+            live: Live::default(),
+        })
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<ShardMessage>,
+        message: ShardMessage,
+        state: &mut ShardState,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            ShardMessage::Decide { part, indices } => state.decide(part, &indices),
+            ShardMessage::Drop { ticket, unit } => state.drop_unit(ticket, &unit),
+        }
+        Ok(())
+    }
+}
+
+impl ShardState {
+    fn decide(&mut self, part: Part, indices: &[u16]) {
+        let unit = part.unit();
+        if !unit.begin(self.options.env.now()) {
+            return part.fail(SubmitError::Waited);
+        }
+        let Some(caller) = unit.caller else {
+            return part.fail(SubmitError::Unavailable);
+        };
+        let mut minted = HashMap::new();
+        let mut decisions: Vec<Decision> = Vec::with_capacity(indices.len());
+        for (&index, link) in indices.iter().zip(self.links(unit, indices)) {
+            let action = &unit.submission.actions[usize::from(index)];
+            let input = Input {
+                link: Some(link),
+                ..unit.input(action)
+            };
+            let decided = match action.kind {
+                Kind::Mint => self.mint(unit, &caller, &input, &mut minted),
+                _ => self.act(unit, &caller, &input, part.ticket()),
+            };
+            decisions.push((index, decided));
+        }
+        if unit.submission.head.atomic && decisions.iter().any(|(_, decided)| decided.is_err()) {
+            // It will not be: others need not rest on what was decided here.
+            self.drop_unit(part.ticket(), unit);
+        }
+        self.sweep();
+        // Nothing here rests on the absence of something.
+        part.report(decisions, u64::MAX);
+    }
+
+    /// The next integrity of each action's object, hashed side by side; of an object that another
+    /// action of the unit changes first, and of one that is not live, the rules hash it themselves.
+    fn links(&self, unit: &Unit, indices: &[u16]) -> impl Iterator<Item = Link> + use<> {
+        let actions = indices
+            .iter()
+            .map(|&index| &unit.submission.actions[usize::from(index)]);
+        // One step for all of them after the other: objects lie all over the memory, and what short loops fetch of
+        // many at once takes about as long as what a long one fetches of one.
+        let actors: Vec<Option<&ObjectActor>> = actions
+            .clone()
+            .map(|action| {
+                let target = unit.submission.text(&action.target);
+                let id = Id::parse_as(Prefix::Object, target).ok();
+                id.and_then(|id| self.live.get(&id))
+            })
+            .collect();
+        let before: Vec<Hash> = actors
+            .iter()
+            .map(|actor| actor.map_or(Hash::ZERO, ObjectActor::integrity))
+            .collect();
+        actors
+            .into_iter()
+            .flatten()
+            .for_each(ObjectActor::fetch_properties);
+        let contents = actions.map(|action| &action.content);
+        let after = next_integrities(before.iter().zip(contents));
+        let links = before.into_iter().zip(after);
+        links.map(|(previous, next)| Link { previous, next })
+    }
+
+    fn mint(
+        &self,
+        unit: &Unit,
+        caller: &Caller,
+        input: &Input<'_>,
+        minted: &mut HashMap<Id, u64>,
+    ) -> Result<Decided, Refused> {
+        self.meters.minted.increment(1);
+        let reader = &self.options.reader;
+        let next = object::mint(reader, caller, input)?;
+        let template = reader.template(next.template_id)?;
+        let indexed = template.as_ref().and_then(|template| template.indexed());
+        let index = indexed.map_or(Vec::new(), |indexed| {
+            indexed.changes(None, &next.properties)
+        });
+        if template.is_some_and(|template| template.max_supply.is_some()) {
+            let mut grants = unit.grants.iter();
+            let granted = grants.find(|grant| grant.template == next.template_id);
+            // It was not bounded yet when the unit was admitted.
+            let granted = granted.ok_or(Refusal::Unavailable)?.count;
+            let used = minted.entry(next.template_id).or_default();
+            if *used >= granted {
+                return Err(Refusal::State("the template's supply is used up".into()).into());
+            }
+            *used += 1;
+        }
+        Ok(Decided::Object {
+            base: None,
+            next: Arc::new(Versioned::decided(next)),
+            index,
+        })
+    }
+
+    fn act(
+        &mut self,
+        unit: &Unit,
+        caller: &Caller,
+        input: &Input<'_>,
+        ticket: u64,
+    ) -> Result<Decided, Refused> {
+        let target = input.target;
+        let id = Id::parse_as(Prefix::Object, target)
+            .map_err(|_| Refusal::not_found("object", target))?;
+        if !self.live.contains_key(&id) {
+            let actor = self
+                .load(id)?
+                .ok_or_else(|| Refusal::not_found("object", target))?;
+            self.live.insert(id, actor);
+        }
+        let actor = self.live.get_mut(&id).ok_or(Refusal::Unavailable)?;
+        let committed = self.options.committed_ticket.load(Ordering::Acquire);
+        let reader = &self.options.reader;
+        let expected = unit.submission.expected.as_deref();
+        let decide = || actor.decide(reader, caller, input, expected, ticket, committed);
+        let decided = catch_unwind(AssertUnwindSafe(decide)).unwrap_or_else(|_| {
+            // What the object's actor holds is not to be trusted any more. Made again from the
+            // store it may lack decisions in flight; the sequencer then has them decided again.
+            tracing::error!(object = %id, "an object's actor panicked and is rebuilt");
+            self.live.remove(&id);
+            Err(Refusal::Unavailable.into())
+        });
+        decided.map(|(decided, basis)| {
+            match basis {
+                Basis::Committed => self.meters.on_committed.increment(1),
+                Basis::Overlay => self.meters.on_overlay.increment(1),
+            }
+            decided
+        })
+    }
+
+    fn load(&self, id: Id) -> Result<Option<ObjectActor>, Unavailable> {
+        let published = self.options.reader.published();
+        let object = published
+            .snapshot
+            .object(id)
+            .map_err(|error| unavailable(&error))?;
+        let Some(object) = object else {
+            return Ok(None);
+        };
+        let template = self.options.reader.template(object.template_id)?;
+        Ok(template.map(|template| ObjectActor::new(object, template)))
+    }
+
+    fn drop_unit(&mut self, ticket: u64, unit: &Unit) {
+        for action in &unit.submission.actions {
+            let target = unit.submission.text(&action.target);
+            let id = Id::parse_as(Prefix::Object, target).ok();
+            if let Some(actor) = id.and_then(|id| self.live.get_mut(&id)) {
+                actor.drop_unit(ticket);
+            }
+        }
+    }
+
+    /// Lets idle object actors go once there are too many: those not used since the last sweep.
+    fn sweep(&mut self) {
+        if self.live.len() > self.options.live_max + self.options.live_max / 8 {
+            let committed = self.options.committed_ticket.load(Ordering::Acquire);
+            let mut surplus = self.live.len() - self.options.live_max;
+            self.live.retain(|_, actor| {
+                let goes = surplus > 0 && !actor.recently_used && actor.is_idle(committed);
+                actor.recently_used = false;
+                surplus -= usize::from(goes);
+                !goes
+            });
+        }
+        self.meters.live.set(self.live.len() as f64);
+    }
+}
+
+/// The shard that an object falls to.
+pub(crate) fn shard_of(id: &Id, shards: usize) -> usize {
+    let mut first = [0; 8];
+    first.copy_from_slice(&id.bytes[8..]);
+    (u64::from_le_bytes(first) % shards as u64) as usize
+}
+
+/// True for a template with a bounded supply; what cannot be read is refused when it is decided.
+fn is_bounded<W: World>(world: &W, template: Id) -> bool {
+    matches!(world.template(template), Ok(Some(template)) if template.max_supply.is_some())
+}
+
+/// The actions of each shard. Mints of one bounded template go to one shard, in request order, so
+/// that the supply is used up from the front; what concerns no object is an organization's to
+/// decide.
+pub(crate) fn parts<W: World>(
+    submission: &Submission,
+    shards: usize,
+    world: &W,
+) -> Vec<(usize, Vec<u16>)> {
+    let mut parts: Vec<Vec<u16>> = vec![Vec::new(); shards];
+    for (index, action) in submission.actions.iter().enumerate() {
+        if !action.kind.is_bus() {
+            return Vec::new();
+        }
+        let target = submission.text(&action.target);
+        // What has no valid target is refused by whichever shard gets it.
+        let shard = match action.kind {
+            Kind::Mint => match Id::parse_as(Prefix::Template, target) {
+                Ok(id) if is_bounded(world, id) => shard_of(&id, shards),
+                _ => index % shards,
+            },
+            _ => Id::parse_as(Prefix::Object, target).map_or(0, |id| shard_of(&id, shards)),
+        };
+        parts[shard].push(index as u16);
+    }
+    let parts = parts.into_iter().enumerate();
+    parts.filter(|(_, indices)| !indices.is_empty()).collect()
+}

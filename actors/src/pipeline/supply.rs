@@ -1,0 +1,171 @@
+//! The supply of an organization's bounded templates: what was minted, and what is reserved for requests in flight. A
+//! mint that meets reserved supply waits instead of failing.
+//!
+//! Every request reserves in one order: organizations by their ids, and everything of one organization at once. So a
+//! request that waits at one organization holds only supply of earlier ones, and no two requests wait for each other.
+
+use std::collections::{HashMap, VecDeque};
+
+use kedge_machine::World;
+use kedge_protocol::action::Kind;
+use kedge_protocol::{Id, Prefix};
+use ractor::ActorRef;
+
+use super::messages::{OrganizationMessage, Settlement};
+use super::unit::{Grant, Need, Unit};
+use super::world::{Reader, gone};
+use crate::api::SubmitError;
+
+/// The supply that the unit's mints need, in the order in which every unit reserves.
+pub(crate) fn needs(unit: &Unit, reader: &Reader) -> Result<VecDeque<Need>, SubmitError> {
+    let mut counts: HashMap<Id, u64> = HashMap::new();
+    for action in &unit.submission.actions {
+        if action.kind == Kind::Mint
+            && let target = unit.submission.text(&action.target)
+            && let Ok(id) = Id::parse_as(Prefix::Template, target)
+        {
+            *counts.entry(id).or_default() += 1;
+        }
+    }
+    let mut needs = Vec::new();
+    for (id, count) in counts {
+        let template = reader.template(id).map_err(|_| SubmitError::Unavailable)?;
+        if let Some(template) = template.filter(|template| template.max_supply.is_some()) {
+            needs.push(Need {
+                organization: template.organization_id,
+                template: id,
+                count,
+            });
+        }
+    }
+    needs.sort_unstable();
+    Ok(needs.into())
+}
+
+/// A bounded template's supply.
+struct Supply {
+    max: u64,
+    minted: u64,
+    reserved: u64,
+}
+
+impl Supply {
+    fn left(&self) -> u64 {
+        self.max.saturating_sub(self.minted)
+    }
+}
+
+/// What an organization's actor knows of its templates' supply.
+#[derive(Default)]
+pub(crate) struct Supplies {
+    supplies: HashMap<Id, Supply>,
+    /// Requests that wait for reserved supply to be used or given back.
+    waiting: VecDeque<Box<Unit>>,
+}
+
+impl Supplies {
+    /// Reserves what the unit needs next, which is supply of the organization of `myself`, all of it or nothing.
+    /// Returns the unit unless it waits here or has ended.
+    pub(crate) fn reserve(
+        &mut self,
+        mut unit: Box<Unit>,
+        reader: &Reader,
+        myself: &ActorRef<OrganizationMessage>,
+    ) -> Option<Box<Unit>> {
+        let Some(own) = unit.needs.front().map(|need| need.organization) else {
+            return Some(unit);
+        };
+        let count = unit
+            .needs
+            .iter()
+            .take_while(|need| need.organization == own)
+            .count();
+        let wanted: Vec<Need> = unit.needs.iter().take(count).copied().collect();
+        for need in &wanted {
+            if let Err(error) = self.load(need.template, reader) {
+                unit.complete(Err(error));
+                return None;
+            }
+        }
+        // Reserved supply may come back: a mint waits for it rather than failing.
+        let must_wait = |need: &Need| {
+            let supply = self.supplies.get(&need.template);
+            supply.is_some_and(|supply| {
+                supply.reserved > 0 && supply.left() < supply.reserved + need.count
+            })
+        };
+        if wanted.iter().any(must_wait) {
+            if unit.wait_at(myself) {
+                self.waiting.push_back(unit);
+            }
+            return None;
+        }
+        let granted = |need: &Need| {
+            let supply = self.supplies.get(&need.template);
+            let free = supply.map_or(0, |supply| supply.left().saturating_sub(supply.reserved));
+            Grant {
+                template: need.template,
+                count: need.count.min(free),
+            }
+        };
+        let grants: Vec<Grant> = wanted.iter().map(granted).collect();
+        if !unit.grant(&grants, myself) {
+            return None;
+        }
+        for grant in grants {
+            if let Some(supply) = self.supplies.get_mut(&grant.template) {
+                supply.reserved += grant.count;
+            }
+        }
+        unit.needs.drain(..count);
+        Some(unit)
+    }
+
+    /// Loads a template's supply, or refreshes its bound, which may change before anything is minted.
+    fn load(&mut self, template: Id, reader: &Reader) -> Result<(), SubmitError> {
+        let rules = reader.template(template);
+        let rules = rules.map_err(|_| SubmitError::Unavailable)?;
+        let max = rules.and_then(|rules| rules.max_supply).unwrap_or(u64::MAX);
+        if let Some(supply) = self.supplies.get_mut(&template) {
+            supply.max = max;
+            return Ok(());
+        }
+        let minted = reader.published().snapshot.minted(template);
+        let supply = Supply {
+            max,
+            minted: minted.map_err(|error| gone(&error))?,
+            reserved: 0,
+        };
+        self.supplies.insert(template, supply);
+        Ok(())
+    }
+
+    /// Takes back what a unit that has ended had reserved, and counts what it minted. Returns the units that waited for
+    /// that.
+    pub(crate) fn settle(&mut self, settlement: &Settlement) -> VecDeque<Box<Unit>> {
+        for grant in &settlement.grants {
+            if let Some(supply) = self.supplies.get_mut(&grant.template) {
+                supply.reserved -= grant.count;
+            }
+        }
+        for made in &settlement.minted {
+            if let Some(supply) = self.supplies.get_mut(&made.template) {
+                supply.minted += made.count;
+            }
+        }
+        if settlement.grants.is_empty() {
+            return VecDeque::new();
+        }
+        std::mem::take(&mut self.waiting)
+    }
+
+    /// Drops waiting units that have ended.
+    pub(crate) fn sweep(&mut self) {
+        self.waiting.retain(|unit| !unit.is_ended());
+    }
+
+    /// True if nothing is reserved and nothing waits.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.supplies.values().all(|supply| supply.reserved == 0)
+    }
+}

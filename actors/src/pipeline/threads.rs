@@ -1,0 +1,57 @@
+//! The threads that the actors of the pipeline run on, and nothing else does: a message from actor to actor would
+//! otherwise wait for every connection that has something to read, and a request takes five such messages. So what is
+//! in flight progresses however many callers knock.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+
+use crate::lock::locked;
+
+/// The threads that the engine's actors share.
+pub(crate) struct ActorThreads(Mutex<Option<Runtime>>);
+
+impl ActorThreads {
+    pub(crate) fn start(threads: usize) -> std::io::Result<Self> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(threads.max(1))
+            .thread_name("actors")
+            .enable_time()
+            .build()?;
+        Ok(Self(Mutex::new(Some(runtime))))
+    }
+
+    /// Runs a task on them.
+    pub(crate) async fn run<F>(&self, task: F) -> std::io::Result<F::Output>
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        let running = locked(&self.0).as_ref().map(|runtime| runtime.spawn(task));
+        match running {
+            Some(running) => running.await.map_err(std::io::Error::other),
+            None => Err(std::io::Error::other("the actors' threads have ended")),
+        }
+    }
+
+    /// Ends them, and waits for it: their actors must let go of the store before the process ends, because the store's
+    /// library must not be used after the end of `main`.
+    pub(crate) async fn stop(&self, timeout: Duration) {
+        let Some(runtime) = locked(&self.0).take() else {
+            return;
+        };
+        let ending = tokio::task::spawn_blocking(move || runtime.shutdown_timeout(timeout));
+        if ending.await.is_err() {
+            tracing::warn!("the actors' threads did not end cleanly");
+        }
+    }
+}
+
+impl Drop for ActorThreads {
+    /// Dropping a runtime waits for its threads, which no asynchronous caller may do.
+    fn drop(&mut self) {
+        if let Some(runtime) = locked(&self.0).take() {
+            runtime.shutdown_background();
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! A submission on its way through the engine. Shards and organization actors decide it in parts; the parts are
+//! gathered and handed to the sequencer once. A deadline travels with it: past that it is not begun. Whatever happens,
+//! it is answered once.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use kedge_machine::kinds::spec;
+use kedge_machine::{Caller, Input};
+use kedge_protocol::Id;
+use ractor::ActorRef;
+use tokio::sync::oneshot;
+
+use super::decision::Decision;
+use super::ending::{Ending, Waiter};
+use super::fate::Fate;
+use super::messages::{OrganizationMessage, SequencerMessage};
+use super::room::Place;
+use crate::api::{ActionOutcome, Done, Made, Outcome, Submission, SubmitError, SubmittedAction};
+use crate::lock::locked;
+
+/// How many mints of a bounded template a unit may make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Grant {
+    /// The template.
+    pub(crate) template: Id,
+    /// How many are reserved.
+    pub(crate) count: u64,
+}
+
+/// Supply of a bounded template that a unit needs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Need {
+    /// The template's owner.
+    pub(crate) organization: Id,
+    /// The template.
+    pub(crate) template: Id,
+    /// How many mints of it the unit makes.
+    pub(crate) count: u64,
+}
+
+/// What the parts have decided so far.
+#[derive(Default)]
+struct Gathered {
+    decisions: Vec<Decision>,
+    /// A part was lost or ran out of time: the unit cannot be placed.
+    failed: Option<SubmitError>,
+    /// The oldest snapshot in which a part looked up absent names.
+    read_sequence: Option<u64>,
+}
+
+/// A submission in flight.
+pub(crate) struct Unit {
+    /// What was asked.
+    pub(crate) submission: Arc<Submission>,
+    /// The actions of each shard: index in the list of shards, then indices in the request.
+    pub(crate) parts: Vec<(usize, Vec<u16>)>,
+    /// Who sends it, once admitted.
+    pub(crate) caller: Option<Caller>,
+    /// Mints granted by templates with a bounded supply.
+    pub(crate) grants: Vec<Grant>,
+    /// Supply that is still to be reserved, in the order in which every unit reserves.
+    pub(crate) needs: VecDeque<Need>,
+    /// Whether it is placed, or never will be.
+    pub(crate) fate: Arc<Fate>,
+    rounds: AtomicU32,
+    gathered: Mutex<Gathered>,
+    open_parts: AtomicUsize,
+    ending: Arc<Ending>,
+}
+
+impl Unit {
+    pub(crate) fn new(
+        submission: Arc<Submission>,
+        parts: Vec<(usize, Vec<u16>)>,
+        place: Place,
+        reply: oneshot::Sender<Result<Outcome, SubmitError>>,
+    ) -> Self {
+        Self {
+            ending: Arc::new(Ending::new(&submission, place, reply)),
+            submission,
+            parts,
+            caller: None,
+            grants: Vec::new(),
+            needs: VecDeque::new(),
+            fate: Arc::default(),
+            rounds: AtomicU32::new(0),
+            gathered: Mutex::default(),
+            open_parts: AtomicUsize::new(0),
+        }
+    }
+
+    /// The caller's hold on it: once dropped, a unit that has not begun ends.
+    pub(crate) fn waiter(&self) -> Waiter {
+        Waiter(Arc::clone(&self.ending))
+    }
+
+    /// True if it was answered or given up, so that nothing is left to do for it.
+    pub(crate) fn is_ended(&self) -> bool {
+        self.ending.is_ended()
+    }
+
+    /// From here on `organization` is notified of the unit's end. False if it has ended.
+    pub(crate) fn admit(
+        &mut self,
+        caller: Option<Caller>,
+        subject: Option<Id>,
+        organization: &ActorRef<OrganizationMessage>,
+    ) -> bool {
+        self.caller = caller;
+        let wallet = caller.map(|caller| caller.wallet_id);
+        self.ending.admit(wallet, subject, organization)
+    }
+
+    /// Notes supply that `organization` reserves for it. False if it has ended.
+    pub(crate) fn grant(
+        &mut self,
+        grants: &[Grant],
+        organization: &ActorRef<OrganizationMessage>,
+    ) -> bool {
+        self.grants.extend_from_slice(grants);
+        self.ending.grant(grants, organization)
+    }
+
+    /// Notes that it waits at `organization`. False if it has ended.
+    pub(crate) fn wait_at(&self, organization: &ActorRef<OrganizationMessage>) -> bool {
+        self.ending.wait_at(organization)
+    }
+
+    /// Begins to decide a part of it, if it is in time and a caller waits for it.
+    pub(crate) fn begin(&self, now: Instant) -> bool {
+        now < self.submission.expires_at && self.ending.begin()
+    }
+
+    /// What was decided was dropped. False if no caller waits for another round.
+    pub(crate) fn wait_again(&self) -> bool {
+        self.ending.wait_again()
+    }
+
+    /// True for a unit that changes what others look up without listing it as a read: it is decided with no earlier
+    /// unit in flight, and nothing is given out before it is committed.
+    pub(crate) fn is_exclusive(&self) -> bool {
+        let mut actions = self.submission.actions.iter();
+        actions.any(|action| spec(&action.kind).is_exclusive)
+    }
+
+    /// Sends a message to the organizations' actors that admitted it.
+    pub(crate) fn notify_organizations(&self, message: impl Fn() -> OrganizationMessage) {
+        self.ending.notify_organizations(message);
+    }
+
+    /// One of its actions, as the rules want it.
+    pub(crate) fn input<'a>(&'a self, action: &'a SubmittedAction) -> Input<'a> {
+        let payload = action.disclosed.as_ref().unwrap_or(&action.payload);
+        Input {
+            kind: &action.kind,
+            target: self.submission.text(&action.target),
+            payload: self.submission.text(payload),
+            signed: self.submission.text(&action.payload),
+            content: &action.content,
+            link: None,
+        }
+    }
+
+    /// True when the unit is for the shards; otherwise an organization's actor decides it.
+    pub(crate) fn is_on_objects(&self) -> bool {
+        !self.parts.is_empty()
+    }
+
+    /// How often it has been given out to be decided.
+    pub(crate) fn rounds(&self) -> u32 {
+        self.rounds.load(Ordering::Relaxed)
+    }
+
+    /// Starts a round of deciding. No part of an earlier round is open.
+    pub(crate) fn open(&self) {
+        self.rounds.fetch_add(1, Ordering::Relaxed);
+        *locked(&self.gathered) = Gathered::default();
+        self.open_parts
+            .store(self.parts.len().max(1), Ordering::Release);
+    }
+
+    /// Called after all parts: the decisions in request order and the sequence of the oldest snapshot that was read, or
+    /// why there are none.
+    pub(crate) fn take_decisions(&self) -> Result<(Vec<Decision>, u64), SubmitError> {
+        let gathered = std::mem::take(&mut *locked(&self.gathered));
+        if let Some(error) = gathered.failed {
+            return Err(error);
+        }
+        let mut decisions = gathered.decisions;
+        decisions.sort_unstable_by_key(|(index, _)| *index);
+        if decisions.len() != self.submission.actions.len() {
+            return Err(SubmitError::Unavailable);
+        }
+        Ok((decisions, gathered.read_sequence.unwrap_or(u64::MAX)))
+    }
+
+    /// Answers, and settles the nonce: it is spent exactly if something was placed.
+    pub(crate) fn complete(&self, result: Result<Outcome, SubmitError>) {
+        let minted = match &result {
+            Ok(outcome) if outcome.placement.is_some() => Some(self.minted(outcome)),
+            _ => None,
+        };
+        self.ending.end(result, minted);
+    }
+
+    /// How many objects of each granted template were made.
+    fn minted(&self, outcome: &Outcome) -> Vec<Grant> {
+        let made = |template| {
+            let of_template = |action: &&ActionOutcome| match action {
+                ActionOutcome::Done(Done {
+                    made: Made::Object(object),
+                    version: 1,
+                    ..
+                }) => object.template_id == template,
+                _ => false,
+            };
+            outcome.actions.iter().filter(of_template).count() as u64
+        };
+        let count = |grant: &Grant| Grant {
+            template: grant.template,
+            count: made(grant.template),
+        };
+        self.grants.iter().map(count).collect()
+    }
+}
+
+impl Drop for Unit {
+    fn drop(&mut self) {
+        // Placed but not answered: it was on its way to the disk when the engine failed or ended.
+        self.complete(Err(if self.fate.abandon() {
+            SubmitError::Unavailable
+        } else {
+            SubmitError::Unknown
+        }));
+    }
+}
+
+/// One part's share of a unit. If it is dropped without a report it counts as failed, so that the sequencer, which
+/// takes units strictly by ticket, never waits for a lost one.
+pub(crate) struct Part {
+    ticket: u64,
+    unit: Option<Arc<Unit>>,
+    sequencer: ActorRef<SequencerMessage>,
+}
+
+impl Part {
+    pub(crate) fn new(ticket: u64, unit: Arc<Unit>, sequencer: ActorRef<SequencerMessage>) -> Self {
+        Self {
+            ticket,
+            unit: Some(unit),
+            sequencer,
+        }
+    }
+
+    pub(crate) fn ticket(&self) -> u64 {
+        self.ticket
+    }
+
+    pub(crate) fn unit(&self) -> &Unit {
+        self.unit.as_ref().expect("present until the part reports")
+    }
+
+    /// Reports the part's decisions and the sequence of the snapshot that they were read from.
+    pub(crate) fn report(mut self, decisions: Vec<Decision>, read_sequence: u64) {
+        self.finish(|gathered| {
+            gathered.decisions.extend(decisions);
+            let oldest = gathered.read_sequence.unwrap_or(u64::MAX);
+            gathered.read_sequence = Some(oldest.min(read_sequence));
+        });
+    }
+
+    /// Reports that the part will not be decided.
+    pub(crate) fn fail(mut self, error: SubmitError) {
+        self.finish(|gathered| gathered.failed = Some(error));
+    }
+
+    fn finish(&mut self, add: impl FnOnce(&mut Gathered)) {
+        let Some(unit) = self.unit.take() else { return };
+        add(&mut locked(&unit.gathered));
+        if unit.open_parts.fetch_sub(1, Ordering::AcqRel) == 1 {
+            let message = SequencerMessage::Propose {
+                ticket: self.ticket,
+                unit,
+            };
+            // Without a sequencer the process is ending.
+            let _ = self.sequencer.send_message(message);
+        }
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        self.finish(|gathered| gathered.failed = Some(SubmitError::Unavailable));
+    }
+}

@@ -1,0 +1,370 @@
+//! What decisions look up, read from the published snapshot. A unit that waits for a commit waits without bound
+//! (`Progress::reach`): a decision made before the commit can be read would follow old rules, and stand in the log
+//! after the new ones. The callers' patience is bounded instead.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use kedge_machine::{Held, KeyPlace, Recipient, TemplateRules, Unavailable, World};
+use kedge_protocol::limits::PAGE_ITEMS_MAX;
+use kedge_protocol::resource::{ApiKey, Invitation, Organization, Variation, Wallet, Webhook};
+use kedge_protocol::{Address, Hash, Id, Prefix};
+use kedge_storage::{LogHead, Page, ReadError, Snapshot};
+use quick_cache::sync::Cache;
+use tokio::sync::watch;
+
+use crate::api::SubmitError;
+
+/// The newest committed state: what every read outside the actors sees.
+pub struct Published {
+    /// Where the log ends.
+    pub head: LogHead,
+    /// Since this sequence no API key has changed, and no wallet was removed from its organization: what was read about
+    /// one there still holds.
+    pub keys_changed_at: u64,
+    /// The store at that moment.
+    pub snapshot: Snapshot,
+}
+
+/// What is visible already, with a way to wait for more.
+#[derive(Clone)]
+pub(crate) struct Progress {
+    visible: watch::Receiver<u64>,
+}
+
+impl Progress {
+    pub(crate) fn new(visible: watch::Receiver<u64>) -> Self {
+        Self { visible }
+    }
+
+    /// Waits until everything up to `sequence` can be read, however long that takes: for callers that must not decide
+    /// earlier. False if it never will be, because the engine has failed or is ending.
+    pub(crate) async fn reach(&self, sequence: u64) -> bool {
+        let mut visible = self.visible.clone();
+        visible.wait_for(|seen| *seen >= sequence).await.is_ok()
+    }
+
+    /// Waits until everything up to `sequence` can be read; false if that takes too long.
+    pub(crate) async fn wait_for(&self, sequence: u64, timeout: Duration) -> bool {
+        let mut visible = self.visible.clone();
+        let reached = visible.wait_for(|seen| *seen >= sequence);
+        matches!(tokio::time::timeout(timeout, reached).await, Ok(Ok(_)))
+    }
+}
+
+/// Templates and variations, whose rules rarely change once they exist; bounded.
+pub(crate) struct Catalog {
+    /// By their reader's generation: a reader that continues while rules change keeps the old rules to itself.
+    templates: Cache<(u64, Id), Arc<TemplateRules>>,
+    /// How often rules have changed.
+    generation: AtomicU64,
+    variations: Cache<Id, Arc<Variation>>,
+    recipients: Cache<Id, Recipient>,
+}
+
+impl Catalog {
+    pub(crate) fn new(entries_max: usize) -> Self {
+        Self {
+            templates: Cache::new(entries_max),
+            generation: AtomicU64::new(0),
+            variations: Cache::new(entries_max),
+            recipients: Cache::new(entries_max),
+        }
+    }
+
+    /// Drops all templates: the rules of one have changed.
+    pub(crate) fn forget_templates(&self) {
+        self.generation.fetch_add(1, Ordering::AcqRel);
+        self.templates.clear();
+    }
+
+    fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+}
+
+/// Reads for decisions: the published snapshot, with the catalog in front of it.
+#[derive(Clone)]
+pub(crate) struct Reader {
+    published: Arc<ArcSwap<Published>>,
+    catalog: Arc<Catalog>,
+    /// The catalog's generation when a fixed reader took its state.
+    generation: Option<u64>,
+}
+
+/// Logs what went wrong. The caller of the action learns only that it could not be decided.
+pub(crate) fn unavailable(error: &ReadError) -> Unavailable {
+    tracing::error!(%error, "the store could not be read for a decision");
+    Unavailable
+}
+
+/// The same, for a request that cannot be admitted because of it.
+pub(crate) fn gone(error: &ReadError) -> SubmitError {
+    unavailable(error);
+    SubmitError::Unavailable
+}
+
+impl Reader {
+    pub(crate) fn new(published: Arc<ArcSwap<Published>>, catalog: Arc<Catalog>) -> Self {
+        Self {
+            published,
+            catalog,
+            generation: None,
+        }
+    }
+
+    /// The cache of the committed state.
+    pub(crate) fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.catalog)
+    }
+
+    /// A reader that stays at the state published now.
+    pub(crate) fn fixed(&self) -> (Self, Arc<Published>) {
+        // Read before the state, so that the state is never older than its generation.
+        let generation = Some(self.catalog.generation());
+        let published = self.published();
+        let reader = Self {
+            published: Arc::new(ArcSwap::new(Arc::clone(&published))),
+            catalog: Arc::clone(&self.catalog),
+            generation,
+        };
+        (reader, published)
+    }
+
+    pub(crate) fn published(&self) -> Arc<Published> {
+        self.published.load_full()
+    }
+}
+
+/// How many API keys or webhooks an organization has in a store.
+pub(crate) fn held(snapshot: &Snapshot, organization: Id, of: Prefix) -> Result<Held, ReadError> {
+    let (mut held, mut after) = (Held::default(), None);
+    loop {
+        let page = Page {
+            after,
+            descending: false,
+            limit: PAGE_ITEMS_MAX,
+        };
+        // For each: when it was made, and whether it was ended.
+        let rows: Vec<(u64, bool)> = if of == Prefix::Key {
+            let row = |key: &ApiKey| (key.trace.created_sequence, key.deleted);
+            let keys = snapshot.api_keys(organization, page)?;
+            keys.iter().map(row).collect()
+        } else {
+            let row = |webhook: &Webhook| (webhook.trace.created_sequence, webhook.deleted);
+            let webhooks = snapshot.webhooks(organization, page)?;
+            webhooks.iter().map(row).collect()
+        };
+        held.made += rows.len() as u64;
+        held.live += rows.iter().filter(|(_, ended)| !ended).count();
+        match rows.last() {
+            Some((created, _)) if rows.len() == PAGE_ITEMS_MAX => after = Some(*created),
+            _ => return Ok(held),
+        }
+    }
+}
+
+impl World for Reader {
+    fn wallet(&self, id: Id) -> Result<Option<Recipient>, Unavailable> {
+        if let Some(recipient) = self.catalog.recipients.get(&id) {
+            return Ok(Some(recipient));
+        }
+        let wallet = self.published.load().snapshot.wallet(id);
+        let wallet = wallet.map_err(|error| unavailable(&error))?;
+        Ok(wallet.map(|wallet| {
+            let recipient = Recipient {
+                wallet_id: wallet.id,
+                address: wallet.address,
+            };
+            self.catalog.recipients.insert(id, recipient);
+            recipient
+        }))
+    }
+
+    fn wallet_by_address(&self, address: Address) -> Result<Option<Recipient>, Unavailable> {
+        let wallet = self.published.load().snapshot.wallet_by_address(address);
+        let wallet = wallet.map_err(|error| unavailable(&error))?;
+        Ok(wallet.map(|wallet| Recipient {
+            wallet_id: wallet.id,
+            address: wallet.address,
+        }))
+    }
+
+    fn member(&self, id: Id) -> Result<Option<Wallet>, Unavailable> {
+        let wallet = self.published.load().snapshot.wallet(id);
+        wallet.map_err(|error| unavailable(&error))
+    }
+
+    fn organization(&self, id: Id) -> Result<Option<Organization>, Unavailable> {
+        let organization = self.published.load().snapshot.organization(id);
+        organization.map_err(|error| unavailable(&error))
+    }
+
+    fn invitation(&self, id: Id) -> Result<Option<Invitation>, Unavailable> {
+        let invitation = self.published.load().snapshot.invitation(id);
+        invitation.map_err(|error| unavailable(&error))
+    }
+
+    fn minted(&self, template: Id) -> Result<u64, Unavailable> {
+        let minted = self.published.load().snapshot.minted(template);
+        minted.map_err(|error| unavailable(&error))
+    }
+
+    fn burned(&self, template: Id) -> Result<u64, Unavailable> {
+        let burned = self.published.load().snapshot.burned(template);
+        burned.map_err(|error| unavailable(&error))
+    }
+
+    fn template(&self, id: Id) -> Result<Option<Arc<TemplateRules>>, Unavailable> {
+        let generation = self.generation;
+        let generation = generation.unwrap_or_else(|| self.catalog.generation());
+        if let Some(template) = self.catalog.templates.get(&(generation, id)) {
+            return Ok(Some(template));
+        }
+        let template = self.published.load().snapshot.template(id);
+        let template = template.map_err(|error| unavailable(&error))?;
+        let template = template.map(|template| Arc::new(TemplateRules::from(template)));
+        if let Some(template) = &template {
+            let key = (generation, id);
+            self.catalog.templates.insert(key, Arc::clone(template));
+        }
+        Ok(template)
+    }
+
+    fn variation(&self, id: Id) -> Result<Option<Arc<Variation>>, Unavailable> {
+        if let Some(variation) = self.catalog.variations.get(&id) {
+            return Ok(Some(variation));
+        }
+        let variation = self.published.load().snapshot.variation(id);
+        let variation = variation
+            .map_err(|error| unavailable(&error))?
+            .map(Arc::new);
+        if let Some(variation) = &variation {
+            self.catalog.variations.insert(id, Arc::clone(variation));
+        }
+        Ok(variation)
+    }
+
+    fn held(&self, organization: Id, of: Prefix) -> Result<Held, Unavailable> {
+        let held = held(&self.published.load().snapshot, organization, of);
+        held.map_err(|error| unavailable(&error))
+    }
+
+    fn email_taken(&self, email: &str) -> Result<bool, Unavailable> {
+        let wallet = self.published.load().snapshot.wallet_by_email(email);
+        wallet
+            .map(|wallet| wallet.is_some())
+            .map_err(|error| unavailable(&error))
+    }
+
+    fn address_taken(&self, address: Address) -> Result<bool, Unavailable> {
+        self.wallet_by_address(address)
+            .map(|wallet| wallet.is_some())
+    }
+
+    fn template_name_taken(&self, organization: Id, name: &str) -> Result<bool, Unavailable> {
+        let template = self
+            .published
+            .load()
+            .snapshot
+            .template_by_name(organization, name);
+        template
+            .map(|template| template.is_some())
+            .map_err(|error| unavailable(&error))
+    }
+
+    fn key_place(&self) -> Result<KeyPlace, Unavailable> {
+        let published = self.published.load();
+        let named = published.snapshot.named_sequencer_keys();
+        let named = named.map_err(|error| unavailable(&error))?;
+        Ok(KeyPlace {
+            batch: published.head.batches,
+            last_from_batch: named.last().map_or(0, |key| key.entry.from_batch),
+            named: named.len(),
+        })
+    }
+
+    fn claim_context_used(&self, context: &Hash) -> Result<bool, Unavailable> {
+        let dispute = self.published.load().snapshot.dispute_of_claim(context);
+        dispute
+            .map(|dispute| dispute.is_some())
+            .map_err(|error| unavailable(&error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use kedge_protocol::eip712::Domain;
+    use kedge_protocol::resource::{Template, Trace};
+    use kedge_storage::{Group, Store};
+
+    use super::*;
+
+    const ID: Id = Id {
+        prefix: Prefix::Template,
+        bytes: [3; 16],
+    };
+
+    fn store(path: &Path) -> Store {
+        Store::open(kedge_storage::Options {
+            side_keys: kedge_storage::SideKeys::one(1, [1; 32]),
+            ..kedge_storage::Options::of_store(
+                &path.join("store"),
+                Domain {
+                    chain_id: 31_337,
+                    verifying_contract: Address([7; 20]),
+                },
+                Address::ZERO,
+            )
+        })
+        .unwrap()
+    }
+
+    /// Commits the template with at most this many objects.
+    fn commit(store: &Store, max_supply: u64) -> Published {
+        let template = Template {
+            id: ID,
+            organization_id: Id {
+                prefix: Prefix::Organization,
+                bytes: [4; 16],
+            },
+            name: "rules".to_owned(),
+            description: String::new(),
+            properties: "{}".to_owned(),
+            schema: None,
+            max_supply: Some(max_supply),
+            actions: Vec::new(),
+            public_access: true,
+            variation_count: 0,
+            trace: Trace::NEW,
+        };
+        let mut group = Group::default();
+        group.put_template(&template, None);
+        let snapshot = store.commit(&group).unwrap();
+        Published {
+            head: snapshot.head().unwrap(),
+            keys_changed_at: 0,
+            snapshot,
+        }
+    }
+
+    #[test]
+    fn a_reader_of_old_rules_leaves_none_behind() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = store(directory.path());
+        let published = Arc::new(ArcSwap::from_pointee(commit(&store, 1)));
+        let reader = Reader::new(Arc::clone(&published), Arc::new(Catalog::new(10)));
+        let supply = |reader: &Reader| reader.template(ID).unwrap().unwrap().max_supply;
+        // A reader keeps the present state for longer than the rules hold.
+        let (slow, _) = reader.fixed();
+        published.store(Arc::new(commit(&store, 2)));
+        reader.catalog().forget_templates();
+        assert_eq!(supply(&slow), Some(1));
+        assert_eq!(supply(&reader), Some(2));
+        assert_eq!(supply(&slow), Some(1));
+    }
+}

@@ -1,0 +1,120 @@
+//! Opening a store. The store says which frame was applied last. Everything that the log holds after it is applied by
+//! the rules before anything is served.
+
+mod hashed;
+
+use kedge_storage::{Group, MissingMark, OpenError, Opening, Options, Store, StoredFrame};
+
+use self::hashed::HashedFrame;
+use super::apply::{Apply, ApplyError};
+
+/// Bytes of rows that are gathered before they are written.
+const ROWS_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Resources that are kept in memory before they are written.
+const REMEMBERED_MAX: usize = 200_000;
+
+/// How far a store was brought up.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct CaughtUp {
+    /// Frames that were applied.
+    pub frames: u64,
+    /// Actions in them.
+    pub actions: u64,
+    /// How many batches the store holds.
+    pub batches: u64,
+    /// The last sequence.
+    pub sequence: u64,
+}
+
+/// Opens a store and applies what its log has more than its rows, or makes one in empty directories.
+///
+/// # Errors
+/// [`OpenError`] where the log is damaged, the rules refuse what stands in it, or the end of it does not hold.
+pub fn open_store(options: Options) -> Result<Store, OpenError> {
+    open_store_where(options, MissingMark::ReadOnly)
+}
+
+/// As [`open_store`], and says what is done where nothing says how far headers were released.
+///
+/// # Errors
+/// As [`open_store`].
+pub fn open_store_where(options: Options, missing: MissingMark) -> Result<Store, OpenError> {
+    let opening = Store::begin(options, missing)?;
+    let done = catch_up(&opening, |_| {})?;
+    if done.frames > 0 {
+        let CaughtUp {
+            frames,
+            actions,
+            sequence,
+            ..
+        } = done;
+        tracing::info!(
+            frames,
+            actions,
+            sequence,
+            "the store caught up with the log's end"
+        );
+    }
+    opening.finish()
+}
+
+/// Applies what the log has more than the rows. `progress` is called after each frame.
+///
+/// # Errors
+/// As [`open_store`].
+pub fn catch_up(
+    opening: &Opening,
+    mut progress: impl FnMut(CaughtUp),
+) -> Result<CaughtUp, OpenError> {
+    std::thread::scope(|scope| {
+        let frames = hashed::ahead(scope, opening.frames()?);
+        let frames = frames.map_err(|error| OpenError::Thread(error.to_string()))?;
+        let mut done = CaughtUp::default();
+        let mut apply: Option<Apply> = None;
+        let mut last: Option<HashedFrame> = None;
+        for hashed in frames {
+            let hashed = hashed?;
+            let header = hashed.frame.header();
+            let refused = |error: ApplyError| error.in_frame(header.number);
+            let applying = match &mut apply {
+                Some(apply) => apply,
+                None => apply.insert(Apply::over(opening.snapshot()).map_err(refused)?),
+            };
+            let entries = opening.side(&hashed.frame)?;
+            let operators = Group::operators_in(&entries);
+            if let Some(operators) = operators.map_err(|error| refused(error.into()))? {
+                applying.set_operators(operators);
+            }
+            applying.frame(&hashed).map_err(refused)?;
+            applying
+                .side_entries(&entries)
+                .map_err(|error| refused(error.into()))?;
+            done.frames += 1;
+            done.actions += u64::from(header.actions);
+            done.batches = header.next_batch();
+            done.sequence = header.next_sequence() - 1;
+            progress(done);
+            if applying.len_bytes() >= ROWS_BYTES_MAX || applying.remembered() >= REMEMBERED_MAX {
+                write(opening, applying, &hashed.frame)?;
+                last = None;
+            } else {
+                last = Some(hashed);
+            }
+        }
+        if let (Some(mut apply), Some(last)) = (apply, last) {
+            write(opening, &mut apply, &last.frame)?;
+        }
+        Ok(done)
+    })
+}
+
+/// Writes everything that was applied, in one piece: whatever moment the process ends at, the rows are those of one
+/// frame.
+fn write(opening: &Opening, apply: &mut Apply, through: &StoredFrame) -> Result<(), OpenError> {
+    let number = through.header().number;
+    let rows = apply.take_rows();
+    let rows = rows.map_err(|error| error.in_frame(number))?;
+    opening.apply(&rows, through)?;
+    apply.rest_on(opening.snapshot());
+    Ok(())
+}

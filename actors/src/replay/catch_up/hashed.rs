@@ -1,0 +1,121 @@
+//! What follows from a frame alone. It needs no state, so a thread makes it while the one that applies is at an earlier
+//! frame.
+
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread::Scope;
+
+use kedge_protocol::Hash;
+use kedge_protocol::batch::SignedBatch;
+use kedge_protocol::chain::Leaf;
+use kedge_protocol::merkle::BatchTree;
+use kedge_storage::{OpenError, StoredFrame};
+
+use crate::replay::apply::{Apply, ApplyError};
+
+/// Frames that may wait to be applied: a frame has at most some tens of megabytes.
+const AHEAD_MAX: usize = 4;
+
+/// A frame, and the hashes of what stands in it.
+pub(super) struct HashedFrame {
+    pub(super) frame: StoredFrame,
+    /// What the leaves of each request are made of.
+    placed: Vec<Vec<Leaf>>,
+    batches: Vec<HashedBatch>,
+}
+
+struct HashedBatch {
+    sealed: SignedBatch,
+    /// Whether the leaves have the root that the sequencer signed.
+    is_signed: bool,
+    /// How many requests it has.
+    requests: usize,
+    leaves: Vec<Hash>,
+}
+
+impl HashedFrame {
+    /// Hashes a frame.
+    ///
+    /// # Errors
+    /// [`ApplyError`] where the frame is damaged.
+    fn of(frame: StoredFrame) -> Result<Self, ApplyError> {
+        let mut placed = Vec::new();
+        let mut batches = Vec::new();
+        let mut sealed = frame.batches()?.into_iter();
+        let mut next = sealed.next();
+        let (mut leaves, mut requests) = (Vec::new(), 0);
+        for request in frame.requests()? {
+            let record = request.into_record()?;
+            let made_of = record.placed(&record.hashes());
+            leaves.extend(Leaf::hash_each(&made_of));
+            placed.push(made_of);
+            requests += 1;
+            let is_last = |of: &SignedBatch| record.last_sequence() >= of.header.last_sequence();
+            if let Some(sealed_one) = next.take_if(|of| is_last(of)) {
+                batches.push(HashedBatch {
+                    is_signed: BatchTree::new(&leaves).root() == sealed_one.header.root,
+                    sealed: sealed_one,
+                    requests: std::mem::take(&mut requests),
+                    leaves: std::mem::take(&mut leaves),
+                });
+                next = sealed.next();
+            }
+        }
+        if next.is_some() || requests > 0 {
+            return Err(ApplyError::Frame(
+                "its batches do not end where its requests do".to_owned(),
+            ));
+        }
+        Ok(Self {
+            frame,
+            placed,
+            batches,
+        })
+    }
+}
+
+impl Apply {
+    /// Applies the requests and batches of the log's next frame.
+    ///
+    /// # Errors
+    /// [`ApplyError`] where the rules do not make what it says, or its requests are not those that the sequencer signed.
+    pub(super) fn frame(&mut self, hashed: &HashedFrame) -> Result<(), ApplyError> {
+        let mut requests = hashed.frame.requests()?.into_iter().zip(&hashed.placed);
+        for batch in &hashed.batches {
+            for (request, placed) in requests.by_ref().take(batch.requests) {
+                self.request(&request.into_record()?, placed)?;
+            }
+            // After the rules: they know which action differs.
+            if !batch.is_signed {
+                let number = batch.sealed.header.number;
+                let what =
+                    format!("the requests of batch {number} do not lead to its header's root");
+                return Err(ApplyError::Frame(what));
+            }
+            self.batch(&batch.sealed, &batch.leaves)?;
+        }
+        Ok(())
+    }
+}
+
+/// Hashes frames on a thread of its own. It ends after the last frame, after an error, and when nobody receives any more.
+pub(super) fn ahead<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    frames: impl Iterator<Item = Result<StoredFrame, OpenError>> + Send + 'scope,
+) -> std::io::Result<Receiver<Result<HashedFrame, OpenError>>> {
+    let (sender, receiver) = sync_channel(AHEAD_MAX);
+    let hash = move || {
+        for frame in frames {
+            let hashed = frame.and_then(|frame| {
+                let number = frame.header().number;
+                HashedFrame::of(frame).map_err(|error| error.in_frame(number))
+            });
+            let is_last = hashed.is_err();
+            if sender.send(hashed).is_err() || is_last {
+                return;
+            }
+        }
+    };
+    let named = std::thread::Builder::new().name("hash-ahead".into());
+    named.spawn_scoped(scope, hash)?;
+    Ok(receiver)
+}

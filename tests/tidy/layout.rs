@@ -1,0 +1,194 @@
+//! How many files a folder may hold, and how long a function may be.
+
+use std::collections::BTreeMap;
+
+use super::sources;
+
+/// Most Rust files of a folder, without those of its subfolders.
+const FOLDER_FILES_MAX: usize = 25;
+/// Folders that have more today. One that no longer needs the exception fails too.
+const LARGE_FOLDERS: &[&str] = &[
+    "loadtest/src",
+    "machine/src",
+    "protocol/src",
+    "src",
+    "tests/api",
+];
+
+/// Most lines of a function, from its `fn` to its closing brace.
+const FUNCTION_LINES_MAX: usize = 70;
+/// Functions that are longer today. One that no longer needs the exception fails too.
+const LONG_FUNCTIONS: &[&str] = &[
+    "actors/src/metric_definitions.rs::describe",
+    "chain/src/contract/bond/calldata.rs::every_call_encodes_with_the_artifacts_abi",
+    "client/src/account.rs::signed",
+    "loadtest/src/measure.rs::run",
+    "loadtest/src/processes.rs::together",
+    "loadtest/src/report.rs::figures",
+    "log/examples/speed.rs::write",
+    "machine/tests/rules/attempts.rs::words",
+    "machine/tests/rules/rights.rs::who_may_do_what",
+    "machine/tests/rules/schemas.rs::a_replay_enforces_schemas",
+    "protocol/src/evidence/check.rs::contradicts",
+    "src/config/ranges.rs::ranges",
+    "src/endpoint/accounts.rs::rows",
+    "src/endpoint/log.rs::rows",
+    "src/endpoint/objects.rs::rows",
+    "src/endpoint/organization.rs::rows",
+    "src/endpoint/service.rs::rows",
+    "src/idempotency.rs::rebuild",
+    "src/openapi/parameters.rs::components",
+    "src/routes/preview.rs::preview",
+    "src/search/tests/filters.rs::filters_that_are_not_right_are_refused_with_a_pointer",
+    "src/server/dispatch.rs::handle",
+    "storage/tests/storage/mark.rs::a_store_whose_mark_says_nothing_is_read_only_and_unchanged",
+    "storage/tests/storage/reading.rs::accounts_and_templates_read_back",
+    "storage/tests/storage/records.rs::records_come_back_as_they_were_put",
+    "storage/tests/storage/segments.rs::segments_that_are_missing_are_named",
+    "tests/anchor.rs::on_anvil_that_goes_away_and_comes_back",
+    "tests/api/bad_input.rs::signatures_that_are_not_right",
+    "tests/api/client.rs::an_account_manages_keys_members_and_itself",
+    "tests/api/events.rs::every_action_tells_what_it_did",
+    "tests/api/events.rs::pages_join_in_both_orders_and_bounds_hold",
+    "tests/api/events.rs::refused_actions_are_told_to_who_sent_them",
+    "tests/api/export.rs::a_stranger_reaches_the_heads_of_server_and_contract",
+    "tests/api/files.rs::parts_of_a_content_and_conditions",
+    "tests/api/files.rs::what_is_refused_leaves_nothing",
+    "tests/api/history.rs::a_history_lists_the_last_thousand_actions",
+    "tests/api/history.rs::an_object_is_rebuilt_as_it_stood",
+    "tests/api/idempotency.rs::a_lost_race_is_told_by_if_match",
+    "tests/api/limits/answers.rs::every_answer_tells_of_the_limits",
+    "tests/api/lists.rs::lists_are_narrowed_by_status_and_times",
+    "tests/api/members.rs::a_wallet_changes_its_details_and_its_password",
+    "tests/api/objects.rs::an_object_from_mint_to_transfer",
+    "tests/api/privileges.rs::a_read_only_store_is_read_by_who_logs_in",
+    "tests/api/privileges.rs::a_removed_member_is_out_at_once",
+    "tests/api/search.rs::objects_are_found_counted_and_sorted_as_they_change",
+    "tests/api/search.rs::others_objects_are_found_only_where_they_are_public_and_named",
+    "tests/api/search.rs::searches_that_are_not_right_are_refused",
+    "tests/api/streams.rs::a_stream_is_the_list_from_where_it_begins",
+    "tests/bond.rs::the_server_answers_what_its_bond_asks",
+    "tests/faults/outcomes.rs::no_answer_denies_what_the_log_holds",
+    "tests/faults/stalled.rs::what_waits_for_new_rules_is_decided_by_them",
+    "tests/model/compare.rs::events",
+    "tests/model/main.rs::random_histories_are_the_oracles",
+    "tests/model/replay.rs::run",
+    "tests/parallel.rs::a_hundred_clients_on_one_signer",
+    "tests/program/limits.rs::narrow_bounds_hold",
+    "tests/program/running.rs::the_demo_does_what_it_says_and_its_proof_is_proven_on",
+    "tests/program/running.rs::what_sign_prints_is_taken",
+    "tests/resolver.rs::a_claim_is_resolved_on_the_chain",
+    "tests/rotation/main.rs::a_batch_is_signed_with_its_key_or_not_at_all",
+    "tests/rotation/main.rs::three_rotations_under_load_leave_a_log_that_everybody_verifies",
+    "tests/upkeep/archive.rs::archived_segments_are_named_and_come_back",
+    "tests/upkeep/backup.rs::a_backup_of_a_running_server_is_whole_and_signs_nothing_by_itself",
+    "tests/upkeep/drill.rs::a_killed_server_is_restored_as_it_stood_at_a_sequence",
+    "tests/upkeep/side_keys.rs::a_missing_key_is_named_and_its_number_is_not_given_again",
+    "tests/verdicts/receipts.rs::signed_by_the_sequencer",
+    "tests/walk/rows/accounts.rs::logins",
+    "tests/walk/rows/accounts.rs::own",
+    "tests/walk/rows/bus.rs::reads",
+    "tests/walk/rows/bus.rs::writes",
+    "tests/walk/rows/disputes.rs::rows",
+    "tests/walk/rows/keys.rs::rows",
+    "tests/walk/rows/objects.rs::writes",
+    "tests/walk/rows/organization.rs::others",
+    "tests/walk/rows/templates.rs::writes",
+    "tests/walk/rows/webhooks.rs::writes",
+    "tests/watch.rs::every_fault_is_found_and_costs_the_bond",
+    "tests/watch.rs::faults",
+];
+
+#[test]
+fn folders_are_small() {
+    let mut folders: BTreeMap<String, usize> = BTreeMap::new();
+    for path in sources(&[".rs"]).keys() {
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        *folders.entry(folder.to_owned()).or_default() += 1;
+    }
+    let large = |folder: &str| {
+        folders
+            .get(folder)
+            .is_some_and(|files| *files > FOLDER_FILES_MAX)
+    };
+    for (folder, files) in &folders {
+        assert!(
+            !large(folder) || LARGE_FOLDERS.contains(&folder.as_str()),
+            "{folder} holds {files} Rust files: group them in folders by what they are for"
+        );
+    }
+    for folder in LARGE_FOLDERS {
+        assert!(
+            large(folder),
+            "{folder} needs no exception any more: remove it from LARGE_FOLDERS"
+        );
+    }
+}
+
+/// The name of the function that begins in a line of code.
+fn function_name(line: &str) -> Option<&str> {
+    let (before, after) = line.split_once("fn ")?;
+    let qualifiers = [
+        "pub", "const", "async", "unsafe", "extern", "\"C\"", "default",
+    ];
+    let is_qualifier = |word: &str| qualifiers.contains(&word) || word.starts_with("pub(");
+    if !before.split_whitespace().all(is_qualifier) {
+        return None;
+    }
+    let end = after.find(|of: char| !of.is_alphanumeric() && of != '_');
+    Some(&after[..end?])
+}
+
+/// The functions of a file as rustfmt formats it, with how many lines each has.
+fn functions(text: &str) -> Vec<(&str, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut found = Vec::new();
+    for (start, line) in lines.iter().enumerate() {
+        let Some(name) = function_name(line) else {
+            continue;
+        };
+        let signature = lines[start..].iter();
+        let Some(body) = signature
+            .clone()
+            .position(|line| line.ends_with(['{', ';', '}']))
+        else {
+            continue;
+        };
+        if !lines[start + body].ends_with('{') {
+            continue;
+        }
+        let indent = &line[..line.len() - line.trim_start().len()];
+        let closing = format!("{indent}}}");
+        let length = lines[start..].iter().position(|line| *line == closing);
+        found.push((name, length.map_or(0, |last| last + 1)));
+    }
+    found
+}
+
+#[test]
+fn functions_are_short() {
+    let mut long = BTreeMap::new();
+    for (path, text) in &sources(&[".rs"]) {
+        for (name, lines) in functions(text) {
+            assert!(
+                lines > 0,
+                "{path}: the end of {name} was not found: run rustfmt"
+            );
+            if lines > FUNCTION_LINES_MAX {
+                long.insert(format!("{path}::{name}"), lines);
+            }
+        }
+    }
+    for (function, lines) in &long {
+        assert!(
+            LONG_FUNCTIONS.contains(&function.as_str()),
+            "{function} has {lines} lines: split it into steps with names of their own"
+        );
+    }
+    for function in LONG_FUNCTIONS {
+        assert!(
+            long.contains_key(*function),
+            "{function} needs no exception any more: remove it from LONG_FUNCTIONS"
+        );
+    }
+}
