@@ -195,13 +195,18 @@ async fn another_contract_and_another_key_are_refused() {
     made.verify().unwrap();
 }
 
-/// The files of a folder, with their contents.
+/// The files of a folder and of the folders in it, with their contents.
 fn every_byte(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let files = std::fs::read_dir(folder).unwrap();
-    let paths = files.map(|file| file.unwrap().path());
-    paths
-        .map(|path| (path.clone(), std::fs::read(path).unwrap()))
-        .collect()
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.append(&mut every_byte(&path));
+        } else {
+            found.insert(path.clone(), std::fs::read(path).unwrap());
+        }
+    }
+    found
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
