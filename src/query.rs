@@ -1,5 +1,7 @@
 //! The query of a request: `name=value` pairs, each name once, none that the endpoint does not know.
 
+use kedge_protocol::percent;
+
 use crate::error::ApiError;
 
 /// The parameters of a request, decoded.
@@ -60,20 +62,7 @@ fn decode(text: &str) -> Result<String, ApiError> {
     if !text.contains(['%', '+']) {
         return Ok(text.to_owned());
     }
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        match byte {
-            b'+' => bytes.push(b' '),
-            b'%' => {
-                let digit = |byte: Option<u8>| byte.and_then(|byte| char::from(byte).to_digit(16));
-                let pair = digit(rest.next()).zip(digit(rest.next()));
-                let (high, low) = pair.ok_or_else(bad_encoding)?;
-                bytes.push((high * 16 + low) as u8);
-            }
-            byte => bytes.push(byte),
-        }
-    }
+    let bytes = percent::decode(&text.replace('+', " ")).ok_or_else(bad_encoding)?;
     String::from_utf8(bytes).map_err(|_| bad_encoding())
 }
 

@@ -9,7 +9,7 @@ use kedge_protocol::eip712::Domain;
 use kedge_protocol::merkle::{BatchTree, verify_consistency};
 use kedge_protocol::receipt::check_header;
 use kedge_protocol::signature::SigningKey;
-use kedge_protocol::{Hash, KeyOfBatch, SequencerKeys};
+use kedge_protocol::{Hash, KeyOfBatch, SequencerKeys, percent};
 use serde::de::DeserializeOwned;
 
 use crate::account::Account;
@@ -17,7 +17,7 @@ use crate::error::{Check, Error, Result, VerificationError};
 use crate::keys;
 use crate::page::{ListQuery, Pages, Source};
 use crate::retry::RetryPolicy;
-use crate::transport::{Answer, Backoff, Call, Transport, escape};
+use crate::transport::{Answer, Backoff, Call, Transport};
 use crate::types::{Anchor, Batch, BatchLeaves, CheckpointAnswer, Consistency, DomainDocument};
 use crate::watch::HeaderWatch;
 
@@ -235,7 +235,7 @@ impl Client {
 
     /// A batch by number or identifier, its signature checked.
     pub async fn batch(&self, id_or_number: &str) -> Result<Batch> {
-        let path = format!("/batches/{}", escape(id_or_number));
+        let path = format!("/batches/{}", percent::encode(id_or_number));
         let batch: Batch = self.get(&path, "a batch").await?;
         let signed = batch.signed();
         self.learn_key_of(Some(&signed)).await;
@@ -278,7 +278,7 @@ impl Client {
 
     /// An anchor by number or identifier.
     pub async fn anchor(&self, id_or_number: &str) -> Result<Anchor> {
-        let path = format!("/anchors/{}", escape(id_or_number));
+        let path = format!("/anchors/{}", percent::encode(id_or_number));
         self.get(&path, "an anchor").await
     }
 

@@ -7,13 +7,13 @@ use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::proof::ProofFile;
 use kedge_protocol::receipt::{ReceiptError, check_header};
-use kedge_protocol::{Address, KeyFrom, SequencerKeys};
+use kedge_protocol::{Address, KeyFrom, SequencerKeys, percent};
 use serde::Deserialize;
 
 use crate::client::{Client, send};
 use crate::error::{Result, VerificationError};
 use crate::retry::RetryPolicy;
-use crate::transport::{Call, Transport, escape};
+use crate::transport::{Call, Transport};
 
 /// The status of a server without such a list, which has one key.
 const NOT_FOUND: u16 = 404;
@@ -57,7 +57,10 @@ async fn stated(transport: &Transport, retry: &RetryPolicy) -> Result<Vec<Stated
         match page.cursor {
             None => return Ok(keys),
             Some(cursor) => {
-                path = format!("/sequencer-keys?limit=1000&cursor={}", escape(&cursor));
+                path = format!(
+                    "/sequencer-keys?limit=1000&cursor={}",
+                    percent::encode(&cursor)
+                );
             }
         }
     }

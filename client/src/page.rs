@@ -2,14 +2,13 @@
 
 use std::collections::VecDeque;
 
-use kedge_protocol::Id;
+use kedge_protocol::{Id, percent};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::account::Account;
 use crate::client::Client;
 use crate::error::Result;
-use crate::transport::escape;
 
 /// One page of a list.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
@@ -67,7 +66,7 @@ fn push_member(query: &mut String, name: &str, value: &str) {
     query.push(if query.is_empty() { '?' } else { '&' });
     query.push_str(name);
     query.push('=');
-    query.push_str(&escape(value));
+    query.push_str(&percent::encode(value));
 }
 
 #[derive(Clone, Debug)]

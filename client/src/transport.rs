@@ -269,22 +269,6 @@ impl Backoff<'_> {
     }
 }
 
-/// A value for a query or a path (RFC 3986: everything but unreserved is escaped).
-pub(crate) fn escape(value: &str) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    let mut out = String::with_capacity(value.len());
-    for byte in value.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            out.push('%');
-            out.push(char::from(DIGITS[usize::from(byte >> 4)]));
-            out.push(char::from(DIGITS[usize::from(byte & 15)]));
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -308,11 +292,5 @@ mod tests {
                 "{bad}"
             );
         }
-    }
-
-    #[test]
-    fn values_are_escaped() {
-        assert_eq!(escape("aZ9-._~"), "aZ9-._~");
-        assert_eq!(escape("a b/ä&="), "a%20b%2F%C3%A4%26%3D");
     }
 }

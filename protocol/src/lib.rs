@@ -25,6 +25,7 @@ pub mod log_tree;
 pub mod merkle;
 pub mod nonce;
 pub mod payload;
+pub mod percent;
 pub mod proof;
 pub mod receipt;
 pub mod record;

@@ -7,6 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use hyper::Uri;
 use hyper::header::HeaderValue;
+use kedge_protocol::percent;
 
 use super::error::EndpointError;
 
@@ -60,26 +61,11 @@ impl FromStr for Endpoint {
 
 /// The header of RFC 7617's Basic scheme, from percent-decoded user and password.
 fn basic_authorization(credentials: &str) -> Result<HeaderValue, EndpointError> {
-    let decoded = percent_decode(credentials).ok_or(EndpointError::Malformed)?;
+    let decoded = percent::decode(credentials).ok_or(EndpointError::Malformed)?;
     let mut value = HeaderValue::try_from(format!("Basic {}", BASE64.encode(decoded)))
         .map_err(|_| EndpointError::Malformed)?;
     value.set_sensitive(true);
     Ok(value)
-}
-
-fn percent_decode(text: &str) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        if byte == b'%' {
-            let digits = [bytes.next()?, bytes.next()?];
-            let digits = std::str::from_utf8(&digits).ok()?;
-            out.push(u8::from_str_radix(digits, 16).ok()?);
-        } else {
-            out.push(byte);
-        }
-    }
-    Some(out)
 }
 
 impl fmt::Display for Endpoint {

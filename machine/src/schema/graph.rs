@@ -9,6 +9,7 @@
 use std::collections::HashMap;
 
 use kedge_protocol::limits::{SCHEMA_PATTERNS_MAX, SCHEMA_WEIGHT_MAX};
+use kedge_protocol::percent;
 use serde_json::{Map, Value};
 
 use super::{escape, problem};
@@ -234,7 +235,7 @@ impl<'a> Walk<'a> {
             };
             let found = reference
                 .strip_prefix('#')
-                .and_then(decoded)
+                .and_then(|pointer| String::from_utf8(percent::decode(pointer)?).ok())
                 .and_then(|pointer| self.places.get(&pointer));
             if let Some(&target) = found {
                 self.nodes[index].in_place.push(target);
@@ -315,21 +316,4 @@ fn size(members: &Map<String, Value>, keyword: &str) -> u64 {
         }
         _ => 0,
     }
-}
-
-/// A URI's fragment with its percent-encoding undone (RFC 3986, 2.1).
-fn decoded(fragment: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(fragment.len());
-    let mut rest = fragment.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        rest = after;
-        if byte == b'%' {
-            let digits = std::str::from_utf8(rest.get(..2)?).ok()?;
-            bytes.push(u8::from_str_radix(digits, 16).ok()?);
-            rest = &rest[2..];
-        } else {
-            bytes.push(byte);
-        }
-    }
-    String::from_utf8(bytes).ok()
 }
