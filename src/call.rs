@@ -9,6 +9,7 @@ use kedge_actors::api::Submission;
 use kedge_machine::Caller;
 use kedge_protocol::resource::{Role, Trace};
 use kedge_protocol::{Address, Id, Prefix};
+use kedge_search::SearchError;
 use kedge_storage::ReadError;
 use serde::Serialize;
 
@@ -109,6 +110,17 @@ impl Call {
             .filter_map(|value| value.to_str().ok())
             .flat_map(|value| value.split(','))
             .any(|preference| preference.trim().eq_ignore_ascii_case("return=minimal"))
+    }
+}
+
+impl From<SearchError> for ApiError {
+    fn from(error: SearchError) -> Self {
+        match error {
+            SearchError::Field(field) => Self::fields(vec![field]),
+            // The place comes from a sealed cursor, so this server made it.
+            SearchError::Place => Self::new(Code::CursorInvalid, error.to_string()),
+            SearchError::Read(error) => error.into(),
+        }
     }
 }
 

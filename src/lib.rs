@@ -6,7 +6,7 @@
 //!   `body`, `signing`, `idempotency`, `conditional`, `call`, `routes`, `views`, `envelope`, `error`, `cors`, `v2`.
 //! - What answers share: `listing`, `cursor`, `query`, `range`, `stream`, `batches`.
 //! - The API's document: `openapi`.
-//! - Features: `search`, `events`, `files`, `webhooks`, `disputes`, `claims`.
+//! - Features: `events`, `files`, `webhooks`, `disputes`, `claims`.
 //! - The operator's side: `start`, `config`, `admin`, `operator`, `metrics`, `logging`, `clock`.
 //! - Copies and repairs: `backup`, `archive`, `rebuild`, `verify`, `side_keys`, `durable`.
 //!
@@ -44,7 +44,6 @@ pub mod query;
 pub mod range;
 pub mod rebuild;
 pub mod routes;
-pub mod search;
 pub mod server;
 pub mod side_keys;
 pub mod signing;

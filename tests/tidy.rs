@@ -34,6 +34,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("kedge-prover", &["kedge-protocol"]),
     ("kedge-chain", &["kedge-protocol"]),
     (
+        "kedge-search",
+        &["kedge-machine", "kedge-storage", "kedge-protocol"],
+    ),
+    (
         "kedge-actors",
         &[
             "kedge-env",
@@ -54,6 +58,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "kedge-storage",
             "kedge-actors",
             "kedge-chain",
+            "kedge-search",
             "kedge-client",
             "kedge-prover",
             "kedge-protocol",

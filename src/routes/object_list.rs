@@ -5,6 +5,7 @@ use std::ops::{Range, RangeInclusive};
 use kedge_protocol::resource::{Object, ObjectStatus};
 use kedge_protocol::time::parse_bound_ns;
 use kedge_protocol::{Id, Prefix};
+use kedge_search::parse::parse_status;
 use kedge_storage::{ObjectIndex, Snapshot};
 
 use super::objects::sees;
@@ -14,7 +15,6 @@ use crate::call::{Call, Reply};
 use crate::endpoint::Parameter;
 use crate::error::ApiError;
 use crate::listing::{Listing, Rows, Source};
-use crate::search::parse::parse_status;
 use crate::views::Page;
 use crate::views::resources::ObjectView;
 

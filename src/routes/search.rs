@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use hyper::StatusCode;
 use kedge_protocol::limits::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX};
+use kedge_search::{Wanted, parse, sort};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -12,8 +13,8 @@ use crate::body;
 use crate::call::{Call, Reply};
 use crate::cursor::Scope;
 use crate::error::ApiError;
+use crate::listing::PAGE_BYTES_MAX;
 use crate::metrics::SEARCH_ROWS;
-use crate::search::{self, Wanted, parse, sort};
 use crate::views::Page;
 use crate::views::resources::ObjectView;
 
@@ -132,13 +133,14 @@ pub async fn search(call: Call) -> Result<Reply, ApiError> {
     let wanted = Wanted {
         sort,
         limit: limit as usize,
+        bytes_max: PAGE_BYTES_MAX,
         after: body.cursor.as_ref().map(open).transpose()?,
     };
     let published = call.published();
     let (app, route) = (Arc::clone(&call.app), call.endpoint.path);
     // The page is written on the same thread as it is read, because it may be large.
     let read = move || {
-        let found = search::search(&published.snapshot, &viewer, &filter, &wanted)?;
+        let found = kedge_search::search(&published.snapshot, &viewer, &filter, &wanted)?;
         count_rows(route, found.rows);
         let page = Page {
             items: found.objects.into_iter().map(ObjectView::from).collect(),
@@ -159,7 +161,7 @@ pub async fn count(call: Call) -> Result<Reply, ApiError> {
     let viewer = call.viewer()?;
     let published = call.published();
     let sequence = published.head.sequence;
-    let read = move || search::count(&published.snapshot, &viewer, &filter);
+    let read = move || Ok(kedge_search::count(&published.snapshot, &viewer, &filter)?);
     let counted = call.app.read_long(call.holder, read).await?;
     count_rows(call.endpoint.path, counted.rows);
     let count = counted.count;

@@ -174,7 +174,7 @@ mod tests {
 
     use super::super::filter::{Condition, Node};
     use super::*;
-    use crate::search::parse;
+    use crate::parse;
 
     fn ranges(op: &str, value: &str) -> Ranges {
         let json = format!(r#"{{"field":"properties.p","op":"{op}","value":{value}}}"#);

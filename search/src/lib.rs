@@ -6,12 +6,13 @@
 //! between two times, which the log gives by bisection. The smallest is chosen (`candidates`), and everything read is
 //! checked against the whole filter (`run`), within a bound on what one search may read (`budget`).
 //!
-//! Counts read entries alone where these suffice, and a template's own count is kept. Long reads run on threads of
-//! their own, as many at a time as there are cores.
+//! Counts read entries alone where these suffice, and a template's own count is kept. A search
+//! runs where it is called; the server calls it on a thread of its own.
 
 mod branches;
 mod budget;
 mod candidates;
+mod error;
 mod filter;
 pub mod parse;
 mod plan;
@@ -22,5 +23,6 @@ pub mod sort;
 mod tests;
 mod union;
 
+pub use error::SearchError;
 pub use filter::Filter;
 pub use run::{Counted, Found, Wanted, count, search};

@@ -9,7 +9,7 @@ use kedge_storage::{Listed, ReadError, Snapshot, Window};
 
 use super::budget::Budget;
 use super::plan::{Choice, Cover, Slot, Source};
-use crate::error::ApiError;
+use crate::SearchError;
 
 /// Entries to read of each source, in rounds. The first source to end is chosen, so the cost of
 /// choosing is of the order of the smallest source.
@@ -118,7 +118,7 @@ impl Stream<'_> {
         read: usize,
         window: &Window,
         budget: &mut Budget,
-    ) -> Result<(), ApiError> {
+    ) -> Result<(), SearchError> {
         while !self.ended && self.read < read {
             match self.rows.next() {
                 None => self.ended = true,
@@ -168,7 +168,7 @@ impl<'p, 's> Probe<'p, 's> {
         read: usize,
         window: &Window,
         budget: &mut Budget,
-    ) -> Result<(), ApiError> {
+    ) -> Result<(), SearchError> {
         for (i, (_, stream)) in self.streams.iter_mut().enumerate() {
             if self.done.is_none() && budget.rows() < CHOOSING_ROWS_MAX {
                 stream.advance(read, window, budget)?;
@@ -228,7 +228,7 @@ impl<'s> Entries<'s> {
     }
 
     /// Returns the next entry without consuming it.
-    fn head(&mut self, budget: &mut Budget) -> Result<Option<Listed>, ApiError> {
+    fn head(&mut self, budget: &mut Budget) -> Result<Option<Listed>, SearchError> {
         if self.head.is_none() {
             self.head = self.found.next();
         }
@@ -259,7 +259,7 @@ impl<'s> Candidates<'s> {
         covers: &[Cover],
         window: &Window,
         budget: &mut Budget,
-    ) -> Result<Self, ApiError> {
+    ) -> Result<Self, SearchError> {
         let mut probes: Vec<(&Cover, Vec<Probe<'_, 's>>)> = covers
             .iter()
             .map(|cover| {
@@ -309,7 +309,7 @@ impl<'s> Candidates<'s> {
     }
 
     /// The next candidate.
-    pub(super) fn next(&mut self, budget: &mut Budget) -> Result<Option<Listed>, ApiError> {
+    pub(super) fn next(&mut self, budget: &mut Budget) -> Result<Option<Listed>, SearchError> {
         let mut first: Option<Listed> = None;
         for slot in &mut self.slots {
             let Some(head) = slot.head(budget)? else {

@@ -3,7 +3,7 @@
 
 use kedge_protocol::limits::{SEARCH_BYTES_MAX, SEARCH_ROWS_MAX};
 
-use crate::error::ApiError;
+use crate::SearchError;
 
 /// What has been read so far.
 #[derive(Default, Debug)]
@@ -16,16 +16,16 @@ pub(super) struct Budget {
 
 impl Budget {
     /// Counts an entry of an index.
-    pub(super) fn entry(&mut self) -> Result<(), ApiError> {
+    pub(super) fn entry(&mut self) -> Result<(), SearchError> {
         self.count(1, 0)
     }
 
     /// Counts an object.
-    pub(super) fn object(&mut self, property_bytes: usize) -> Result<(), ApiError> {
+    pub(super) fn object(&mut self, property_bytes: usize) -> Result<(), SearchError> {
         self.count(1, property_bytes)
     }
 
-    fn count(&mut self, rows: usize, bytes: usize) -> Result<(), ApiError> {
+    fn count(&mut self, rows: usize, bytes: usize) -> Result<(), SearchError> {
         self.rows += rows;
         self.bytes += bytes;
         if self.rows <= SEARCH_ROWS_MAX && self.bytes <= SEARCH_BYTES_MAX {
@@ -36,7 +36,7 @@ impl Budget {
         } else {
             format!("{SEARCH_BYTES_MAX} bytes")
         };
-        Err(ApiError::field(
+        Err(SearchError::field(
             "/filter",
             "range",
             format!(

@@ -2,17 +2,17 @@
 
 use kedge_protocol::limits::{SEARCH_DEPTH_MAX, SEARCH_PARTS_MAX, SEARCH_PATH_KEYS_MAX};
 
-use crate::error::{ApiError, Detail};
-use crate::search::{parse, sort};
+use crate::SearchError;
+use crate::{parse, sort};
 
 #[track_caller]
-fn is_refused<T: std::fmt::Debug>(read: Result<T, ApiError>, pointer: &str, code: &str) {
+fn is_refused<T: std::fmt::Debug>(read: Result<T, SearchError>, pointer: &str, code: &str) {
     let error = read.unwrap_err();
-    let Detail::Fields(fields) = &error.detail else {
+    let SearchError::Field(field) = &error else {
         panic!("{error:?}")
     };
     assert_eq!(
-        (fields[0].pointer.as_str(), fields[0].code),
+        (field.pointer.as_str(), field.code),
         (pointer, code),
         "{error:?}"
     );

@@ -13,8 +13,8 @@ use kedge_protocol::{Address, Id, Prefix};
 use serde_json::value::RawValue;
 
 use super::filter::{Comparison, Condition, Filter, Node, PropertyTest, Relation};
-use crate::body::pointer::escape;
-use crate::error::ApiError;
+use crate::SearchError;
+use kedge_machine::pointer::escape;
 
 /// The field of a condition.
 pub(super) enum Field {
@@ -98,12 +98,12 @@ pub(super) fn refuse<T>(
     pointer: &str,
     code: &'static str,
     message: impl Into<String>,
-) -> Result<T, ApiError> {
-    Err(ApiError::field(pointer, code, message))
+) -> Result<T, SearchError> {
+    Err(SearchError::field(pointer, code, message))
 }
 
 /// The elements of an array, as slices of its text.
-pub(super) fn elements<'a>(json: &'a str, pointer: &str) -> Result<Vec<&'a RawValue>, ApiError> {
+pub(super) fn elements<'a>(json: &'a str, pointer: &str) -> Result<Vec<&'a RawValue>, SearchError> {
     if json.starts_with('[')
         && let Ok(elements) = serde_json::from_str(json)
     {
@@ -113,7 +113,7 @@ pub(super) fn elements<'a>(json: &'a str, pointer: &str) -> Result<Vec<&'a RawVa
 }
 
 /// A JSON text.
-pub(super) fn text<'a>(json: &'a str, pointer: &str) -> Result<Cow<'a, str>, ApiError> {
+pub(super) fn text<'a>(json: &'a str, pointer: &str) -> Result<Cow<'a, str>, SearchError> {
     match Scalar::parse(json) {
         Some(Scalar::Text(text)) => Ok(text),
         _ => refuse(pointer, "type", "must be a text"),
@@ -121,7 +121,7 @@ pub(super) fn text<'a>(json: &'a str, pointer: &str) -> Result<Cow<'a, str>, Api
 }
 
 /// A scalar that borrows nothing.
-fn scalar(json: &str, pointer: &str) -> Result<Scalar<'static>, ApiError> {
+fn scalar(json: &str, pointer: &str) -> Result<Scalar<'static>, SearchError> {
     match Scalar::parse(json) {
         Some(Scalar::Null) => Ok(Scalar::Null),
         Some(Scalar::Bool(value)) => Ok(Scalar::Bool(value)),
@@ -136,7 +136,7 @@ fn scalar(json: &str, pointer: &str) -> Result<Scalar<'static>, ApiError> {
 }
 
 /// Parses `filter`, a value in a body that was accepted as JSON.
-pub fn filter(json: &str) -> Result<Filter, ApiError> {
+pub fn filter(json: &str) -> Result<Filter, SearchError> {
     let mut reader = Reader::default();
     let root = reader.node(json, "/filter", 1)?;
     Ok(Filter {
@@ -153,7 +153,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn count(&mut self, parts: usize) -> Result<(), ApiError> {
+    fn count(&mut self, parts: usize) -> Result<(), SearchError> {
         self.parts += parts;
         if self.parts > SEARCH_PARTS_MAX {
             let message = format!("has more than {SEARCH_PARTS_MAX} conditions and values");
@@ -162,7 +162,7 @@ impl Reader {
         Ok(())
     }
 
-    fn node(&mut self, json: &str, pointer: &str, depth: usize) -> Result<Node, ApiError> {
+    fn node(&mut self, json: &str, pointer: &str, depth: usize) -> Result<Node, SearchError> {
         self.count(1)?;
         if depth > SEARCH_DEPTH_MAX {
             let message = format!("is nested more than {SEARCH_DEPTH_MAX} levels deep");
@@ -186,7 +186,7 @@ impl Reader {
         self.condition(&members, pointer)
     }
 
-    fn nodes(&mut self, json: &str, pointer: &str, depth: usize) -> Result<Vec<Node>, ApiError> {
+    fn nodes(&mut self, json: &str, pointer: &str, depth: usize) -> Result<Vec<Node>, SearchError> {
         elements(json, pointer)?
             .into_iter()
             .enumerate()
@@ -198,7 +198,7 @@ impl Reader {
         &mut self,
         members: &[(Cow<'_, str>, &str)],
         pointer: &str,
-    ) -> Result<Node, ApiError> {
+    ) -> Result<Node, SearchError> {
         let known = ["field", "op", "value"];
         for (name, _) in members {
             if !known.contains(&name.as_ref()) {
@@ -285,7 +285,7 @@ impl Reader {
         op: Operator,
         value: &str,
         pointer: &str,
-    ) -> Result<Condition, ApiError> {
+    ) -> Result<Condition, SearchError> {
         let values = match op {
             Operator::In => {
                 let values = elements(value, pointer)?;
@@ -374,13 +374,13 @@ struct Values<'a> {
 impl Values<'_> {
     fn each<T>(
         &self,
-        read: impl Fn(&str, &str) -> Result<T, ApiError>,
-    ) -> Result<Vec<T>, ApiError> {
+        read: impl Fn(&str, &str) -> Result<T, SearchError>,
+    ) -> Result<Vec<T>, SearchError> {
         let values = self.values.iter();
         values.map(|(json, pointer)| read(json, pointer)).collect()
     }
 
-    fn ids(&self, prefix: Prefix) -> Result<Vec<Id>, ApiError> {
+    fn ids(&self, prefix: Prefix) -> Result<Vec<Id>, SearchError> {
         self.each(|json, pointer| {
             let id = Id::parse_as(prefix, &text(json, pointer)?);
             id.or_else(|error| refuse(pointer, "format", format!("is not an identifier: {error}")))
@@ -389,8 +389,8 @@ impl Values<'_> {
 
     fn comparison<T>(
         &self,
-        read: impl Fn(&str, &str) -> Result<T, ApiError>,
-    ) -> Result<Comparison<T>, ApiError> {
+        read: impl Fn(&str, &str) -> Result<T, SearchError>,
+    ) -> Result<Comparison<T>, SearchError> {
         let mut values = self.each(read)?;
         Ok(match (self.op, values.pop()) {
             (Operator::Order(relation), Some(value)) => Comparison::Is(relation, value),
@@ -402,12 +402,12 @@ impl Values<'_> {
     }
 }
 
-fn address(json: &str, pointer: &str) -> Result<Address, ApiError> {
+fn address(json: &str, pointer: &str) -> Result<Address, SearchError> {
     let address = text(json, pointer)?.parse::<Address>();
     address.or_else(|error| refuse(pointer, "format", format!("is not an address: {error}")))
 }
 
-fn status(json: &str, pointer: &str) -> Result<ObjectStatus, ApiError> {
+fn status(json: &str, pointer: &str) -> Result<ObjectStatus, SearchError> {
     parse_status(&text(json, pointer)?).map_or_else(|message| refuse(pointer, "range", message), Ok)
 }
 
@@ -421,21 +421,21 @@ pub fn parse_status(text: &str) -> Result<ObjectStatus, &'static str> {
     }
 }
 
-fn number(json: &str, pointer: &str) -> Result<Decimal, ApiError> {
+fn number(json: &str, pointer: &str) -> Result<Decimal, SearchError> {
     match Scalar::parse(json) {
         Some(Scalar::Number(number)) => Ok(number),
         _ => refuse(pointer, "type", "must be a number"),
     }
 }
 
-fn time(json: &str, pointer: &str) -> Result<u128, ApiError> {
+fn time(json: &str, pointer: &str) -> Result<u128, SearchError> {
     let read = parse_bound_ns(&text(json, pointer)?);
     let message = "must be an RFC 3339 time in UTC, such as 2026-01-31T12:00:00Z";
     read.map_or_else(|| refuse(pointer, "format", message), Ok)
 }
 
 /// A value that others can be greater or less than.
-fn ordered(json: &str, pointer: &str) -> Result<Scalar<'static>, ApiError> {
+fn ordered(json: &str, pointer: &str) -> Result<Scalar<'static>, SearchError> {
     match scalar(json, pointer)? {
         value @ (Scalar::Number(_) | Scalar::Text(_)) => Ok(value),
         _ => refuse(

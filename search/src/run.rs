@@ -16,8 +16,7 @@ use super::filter::Filter;
 use super::plan::{Cover, Plan, Scope, Source};
 use super::sort::{Sort, SortBy};
 use super::union::Planner;
-use crate::error::{ApiError, Code};
-use crate::listing::PAGE_BYTES_MAX;
+use crate::SearchError;
 
 /// Objects that are read at once.
 const PIECE_OBJECTS: usize = 64;
@@ -29,6 +28,8 @@ pub struct Wanted {
     pub sort: Sort,
     /// Most matches of the page.
     pub limit: usize,
+    /// The page ends early when its matches have grown to this many bytes.
+    pub bytes_max: usize,
     /// Only matches after this place: the last one of the previous page.
     pub after: Option<Vec<u8>>,
 }
@@ -59,7 +60,7 @@ pub fn search(
     caller: &Caller,
     filter: &Filter,
     wanted: &Wanted,
-) -> Result<Found, ApiError> {
+) -> Result<Found, SearchError> {
     let planner = Planner::new(snapshot, filter, caller);
     let plan = planner.plan()?;
     let mut run = Run::new(snapshot, caller, filter);
@@ -76,7 +77,11 @@ pub fn search(
 }
 
 /// Counts the matches that the caller sees.
-pub fn count(snapshot: &Snapshot, caller: &Caller, filter: &Filter) -> Result<Counted, ApiError> {
+pub fn count(
+    snapshot: &Snapshot,
+    caller: &Caller,
+    filter: &Filter,
+) -> Result<Counted, SearchError> {
     let plan = Planner::new(snapshot, filter, caller).plan()?;
     let mut run = Run::new(snapshot, caller, filter);
     let count = run.count(&plan)?;
@@ -100,8 +105,8 @@ struct Page {
 
 impl Page {
     /// Adds an object; false if the page was full and more follows.
-    fn add(&mut self, object: Object, place: Vec<u8>, limit: usize) -> bool {
-        if self.objects.len() == limit || self.bytes > PAGE_BYTES_MAX {
+    fn add(&mut self, object: Object, place: Vec<u8>, wanted: &Wanted) -> bool {
+        if self.objects.len() == wanted.limit || self.bytes > wanted.bytes_max {
             self.place = Some(std::mem::take(&mut self.last));
             return false;
         }
@@ -133,7 +138,7 @@ impl<'a> Run<'a> {
 
     /// Whether the caller sees an object: own objects always, those of public templates if the
     /// filter names them.
-    fn sees(&mut self, object: &Object) -> Result<bool, ApiError> {
+    fn sees(&mut self, object: &Object) -> Result<bool, SearchError> {
         let is_own = object.organization_id == self.caller.organization_id
             || object.owner_id == self.caller.wallet_id;
         if is_own || !self.filter.names(object) {
@@ -148,7 +153,7 @@ impl<'a> Run<'a> {
     }
 
     /// Reads objects and keeps the matches.
-    fn matches(&mut self, ids: &[Id]) -> Result<Vec<Object>, ApiError> {
+    fn matches(&mut self, ids: &[Id]) -> Result<Vec<Object>, SearchError> {
         let mut matches = Vec::with_capacity(ids.len());
         for object in self.snapshot.multi_objects(ids)?.into_iter().flatten() {
             self.budget.object(object.properties.len())?;
@@ -159,14 +164,19 @@ impl<'a> Run<'a> {
         Ok(matches)
     }
 
-    fn by_creation(&mut self, plan: &Plan, wanted: &Wanted) -> Result<Page, ApiError> {
+    fn by_creation(&mut self, plan: &Plan, wanted: &Wanted) -> Result<Page, SearchError> {
         let Scope::Covers(covers) = &plan.scope else {
             return self.sorted(plan, wanted, &|object| place(object.trace.created_sequence));
         };
         let descending = wanted.sort.descending;
         let (mut first, mut last) = (*plan.created.start(), *plan.created.end());
         if let Some(after) = &wanted.after {
-            let after = u64::from_be_bytes(after.as_slice().try_into().map_err(|_| bad_place())?);
+            let after = u64::from_be_bytes(
+                after
+                    .as_slice()
+                    .try_into()
+                    .map_err(|_| SearchError::Place)?,
+            );
             if descending {
                 last = last.min(after.saturating_sub(1));
             } else {
@@ -184,7 +194,7 @@ impl<'a> Run<'a> {
             let ended = piece.len() < PIECE_OBJECTS;
             for object in self.matches(&piece)? {
                 let here = place(object.trace.created_sequence);
-                if !page.add(object, here, wanted.limit) {
+                if !page.add(object, here, wanted) {
                     return Ok(page);
                 }
             }
@@ -194,7 +204,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn piece(&mut self, candidates: &mut Candidates<'_>) -> Result<Vec<Id>, ApiError> {
+    fn piece(&mut self, candidates: &mut Candidates<'_>) -> Result<Vec<Id>, SearchError> {
         let mut piece = Vec::with_capacity(PIECE_OBJECTS);
         while piece.len() < PIECE_OBJECTS
             && let Some(Listed { id, .. }) = candidates.next(&mut self.budget)?
@@ -204,7 +214,7 @@ impl<'a> Run<'a> {
         Ok(piece)
     }
 
-    fn choose(&mut self, covers: &[Cover], window: &Window) -> Result<Candidates<'a>, ApiError> {
+    fn choose(&mut self, covers: &[Cover], window: &Window) -> Result<Candidates<'a>, SearchError> {
         Candidates::choose(self.snapshot, covers, window, &mut self.budget)
     }
 
@@ -213,7 +223,7 @@ impl<'a> Run<'a> {
         &mut self,
         candidates: &mut Candidates<'_>,
         mut each: impl FnMut(Object),
-    ) -> Result<(), ApiError> {
+    ) -> Result<(), SearchError> {
         loop {
             let piece = self.piece(candidates)?;
             self.matches(&piece)?.into_iter().for_each(&mut each);
@@ -229,7 +239,7 @@ impl<'a> Run<'a> {
         plan: &Plan,
         wanted: &Wanted,
         place: &dyn Fn(&Object) -> Vec<u8>,
-    ) -> Result<Page, ApiError> {
+    ) -> Result<Page, SearchError> {
         let mut first = First::new(wanted);
         let mut add = |object: Object| first.add(place(&object), object.id);
         match &plan.scope {
@@ -243,7 +253,7 @@ impl<'a> Run<'a> {
     }
 
     /// Reads the objects of a page again: sorting kept only their places.
-    fn page_of(&mut self, first: First<'_>, wanted: &Wanted) -> Result<Page, ApiError> {
+    fn page_of(&mut self, first: First<'_>, wanted: &Wanted) -> Result<Page, SearchError> {
         let mut page = Page::default();
         let mut places: Vec<(Vec<u8>, Id)> = first.places.into_iter().collect();
         if wanted.sort.descending {
@@ -253,7 +263,7 @@ impl<'a> Run<'a> {
             let ids: Vec<Id> = piece.iter().map(|(_, id)| *id).collect();
             let objects = self.snapshot.multi_objects(&ids)?;
             for (object, (place, _)) in objects.into_iter().flatten().zip(piece) {
-                if !page.add(object, place.clone(), wanted.limit) {
+                if !page.add(object, place.clone(), wanted) {
                     return Ok(page);
                 }
             }
@@ -267,13 +277,13 @@ impl<'a> Run<'a> {
         plan: &Plan,
         wanted: &Wanted,
         path: &PropertyPath,
-    ) -> Result<Page, ApiError> {
+    ) -> Result<Page, SearchError> {
         let indexed = plan
             .template
             .as_ref()
             .and_then(|(template, indexed)| Some((template.id, indexed.number(path)?)));
         let Some((template_id, number)) = indexed else {
-            return Err(ApiError::field(
+            return Err(SearchError::field(
                 "/sort/0/field",
                 "range",
                 "needs a filter that fixes one template_id with eq, and a property that this \
@@ -310,7 +320,7 @@ impl<'a> Run<'a> {
     }
 
     /// Walks along an index in its own order.
-    fn along(&mut self, ranges: &[PropertyRange], wanted: &Wanted) -> Result<Page, ApiError> {
+    fn along(&mut self, ranges: &[PropertyRange], wanted: &Wanted) -> Result<Page, SearchError> {
         let descending = wanted.sort.descending;
         let after = wanted.after.as_deref();
         let snapshot = self.snapshot;
@@ -337,7 +347,7 @@ impl<'a> Run<'a> {
             for object in self.matches(&ids)? {
                 let here = places.find(|(id, _)| *id == object.id);
                 let here = here.map(|(_, place)| place.into_vec()).unwrap_or_default();
-                if !page.add(object, here, wanted.limit) {
+                if !page.add(object, here, wanted) {
                     return Ok(page);
                 }
             }
@@ -347,7 +357,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn count(&mut self, plan: &Plan) -> Result<u64, ApiError> {
+    fn count(&mut self, plan: &Plan) -> Result<u64, SearchError> {
         if let Some(count) = self.minted(plan)? {
             return Ok(count);
         }
@@ -369,7 +379,7 @@ impl<'a> Run<'a> {
 
     /// The number of a template's objects, which is counted as they are minted: no object ever
     /// disappears.
-    fn minted(&mut self, plan: &Plan) -> Result<Option<u64>, ApiError> {
+    fn minted(&mut self, plan: &Plan) -> Result<Option<u64>, SearchError> {
         let (Scope::Covers(covers), Some((template, _))) = (&plan.scope, &plan.template) else {
             return Ok(None);
         };
@@ -393,14 +403,6 @@ fn all(plan: &Plan) -> Window {
         sequences: plan.created.clone(),
         descending: false,
     }
-}
-
-/// The place comes from a sealed cursor, so this server made it.
-fn bad_place() -> ApiError {
-    ApiError::new(
-        Code::CursorInvalid,
-        "the cursor does not belong to this list",
-    )
 }
 
 /// The first places after another, and one more to show that something follows.

@@ -10,7 +10,7 @@ use super::branches;
 use super::filter::Filter;
 use super::plan::{Branch, BranchPlan, Choice, Cover, Plan, Scope, Slot, Source, property_ranges};
 use super::ranges::Ranges;
-use crate::error::ApiError;
+use crate::SearchError;
 
 /// Plans a search.
 pub(super) struct Planner<'a> {
@@ -28,8 +28,8 @@ impl<'a> Planner<'a> {
         }
     }
 
-    pub(super) fn plan(&self) -> Result<Plan, ApiError> {
-        let plans: Result<Vec<BranchPlan>, ApiError> =
+    pub(super) fn plan(&self) -> Result<Plan, SearchError> {
+        let plans: Result<Vec<BranchPlan>, SearchError> =
             self.branches.iter().map(Branch::plan).collect();
         let mut plans = plans?;
         let template = self.whole.only_template()?;

@@ -5,8 +5,8 @@ use kedge_machine::json::Members;
 use kedge_machine::paths::PropertyPath;
 
 use super::parse::{Field, elements, refuse, text};
-use crate::body::pointer::escape;
-use crate::error::ApiError;
+use crate::SearchError;
+use kedge_machine::pointer::escape;
 
 /// The order of matches.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub enum SortBy {
 }
 
 /// Parses `sort`; by creation, oldest first, if it is absent.
-pub fn read(json: Option<&str>) -> Result<Sort, ApiError> {
+pub fn read(json: Option<&str>) -> Result<Sort, SearchError> {
     let default = Sort {
         by: SortBy::Created,
         descending: false,
@@ -68,7 +68,7 @@ pub fn read(json: Option<&str>) -> Result<Sort, ApiError> {
     }
 }
 
-fn sort_field(name: &str) -> Result<SortBy, ApiError> {
+fn sort_field(name: &str) -> Result<SortBy, SearchError> {
     match Field::parse(name) {
         Ok(Field::CreatedAt) => Ok(SortBy::Created),
         Ok(Field::UpdatedAt) => Ok(SortBy::Updated),

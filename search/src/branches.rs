@@ -93,7 +93,7 @@ fn all_of(nodes: &[Node], negated: bool) -> Branches<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::parse;
+    use crate::parse;
 
     fn is(number: usize) -> String {
         format!(r#"{{"field":"properties.p","op":"eq","value":{number}}}"#)

@@ -14,7 +14,7 @@ use kedge_storage::{ObjectIndex, Page, PropertyRange, Snapshot};
 use super::branches::Literal;
 use super::filter::{Comparison, Condition, Filter, Relation};
 use super::ranges::Ranges;
-use crate::error::ApiError;
+use crate::SearchError;
 
 /// Where objects are read from.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -176,7 +176,7 @@ impl<'a> Branch<'a> {
         literals.filter_map(Literal::condition)
     }
 
-    pub(super) fn plan(&self) -> Result<BranchPlan, ApiError> {
+    pub(super) fn plan(&self) -> Result<BranchPlan, SearchError> {
         let (mut ids, mut owners) = (None, None);
         for condition in self.conjuncts() {
             match condition {
@@ -215,7 +215,7 @@ impl<'a> Branch<'a> {
     }
 
     /// The only template that matches can belong to, if the caller sees it.
-    pub(super) fn only_template(&self) -> Result<Option<(Template, IndexedPaths)>, ApiError> {
+    pub(super) fn only_template(&self) -> Result<Option<(Template, IndexedPaths)>, SearchError> {
         match self.templates().as_deref() {
             Some([only]) => self.template(*only),
             _ => Ok(None),
@@ -230,7 +230,7 @@ impl<'a> Branch<'a> {
     }
 
     /// A template that the caller may see, with its indexed paths.
-    fn template(&self, id: Id) -> Result<Option<(Template, IndexedPaths)>, ApiError> {
+    fn template(&self, id: Id) -> Result<Option<(Template, IndexedPaths)>, SearchError> {
         let template = self.snapshot.template(id)?;
         Ok(template
             .filter(|template| sees_template(template, self.caller))
@@ -244,7 +244,7 @@ impl<'a> Branch<'a> {
         &self,
         templates: Option<Vec<Id>>,
         owners: Option<Vec<Id>>,
-    ) -> Result<Vec<Cover>, ApiError> {
+    ) -> Result<Vec<Cover>, SearchError> {
         let mut covers = Vec::new();
         let is_unnamed = templates.is_none() && owners.is_none();
         if let Some(templates) = templates {
@@ -288,7 +288,7 @@ impl<'a> Branch<'a> {
 
     /// The organization's objects template by template, if an index of one of them helps. The
     /// caller's own objects are read as a list, so this suits callers that own little.
-    fn by_own_templates(&self) -> Result<Option<Cover>, ApiError> {
+    fn by_own_templates(&self) -> Result<Option<Cover>, SearchError> {
         if self.narrowed.is_empty() {
             return Ok(None);
         }
@@ -363,7 +363,7 @@ impl<'a> Branch<'a> {
     }
 
     /// The range of the matches' creation sequences. Time never decreases along the log.
-    fn created(&self) -> Result<RangeInclusive<u64>, ApiError> {
+    fn created(&self) -> Result<RangeInclusive<u64>, SearchError> {
         let mut created = 1..=u64::MAX;
         for literal in &self.literals {
             let Some(Condition::CreatedAt(test)) = literal.condition() else {
