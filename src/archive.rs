@@ -12,6 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use kedge_config::durable;
 use kedge_log::SealedFile;
 use kedge_protocol::Hash;
 use kedge_protocol::proof::ProofFile;
@@ -19,7 +20,6 @@ use kedge_storage::{ARCHIVED_LIST, CommitError, Store};
 use serde::{Deserialize, Serialize};
 
 use crate::backup::{BackupError, Listed, digest};
-use crate::durable;
 
 pub use local::LocalArchive;
 pub use proofs::{KeptProofs, NamedKeys};

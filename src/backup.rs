@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+use kedge_config::durable;
+use kedge_config::secrets::{SecretError, make_private_dir};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::{Address, Hash};
 use kedge_storage::{ARCHIVED_LIST, CopyError, ReadError, Store};
@@ -21,8 +23,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use self::older::Older;
-use crate::config::secrets::{SecretError, make_private_dir};
-use crate::{durable, files};
+use crate::files;
 
 pub use restore::{CutTo, restore};
 

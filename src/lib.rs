@@ -7,8 +7,8 @@
 //! - What answers share: `listing`, `cursor`, `query`, `range`, `stream`, `batches`.
 //! - The API's document: `openapi`.
 //! - Features: `events`, `files`, `webhooks`, `disputes`, `claims`.
-//! - The operator's side: `start`, `config`, `admin`, `operator`, `metrics`, `logging`, `clock`.
-//! - Copies and repairs: `backup`, `archive`, `rebuild`, `verify`, `side_keys`, `durable`.
+//! - The operator's side: `start`, `admin`, `operator`, `metrics`, `logging`, `clock`.
+//! - Copies and repairs: `backup`, `archive`, `rebuild`, `verify`, `side_keys`.
 //!
 //! The command line is `cli`, in the program (`main.rs`).
 
@@ -23,11 +23,9 @@ pub mod call;
 pub mod claims;
 pub mod clock;
 pub mod conditional;
-pub mod config;
 pub mod cors;
 pub mod cursor;
 pub mod disputes;
-pub mod durable;
 pub mod endpoint;
 pub mod envelope;
 pub mod error;

@@ -4,7 +4,7 @@
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt;
 
-use crate::config::{Config, LogFormat};
+use kedge_config::{Config, LogFormat};
 
 /// Why the log could not be set up.
 #[derive(Debug, thiserror::Error)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kedge_actors::api::{Asker, Keep, Outcome};
+use kedge_config::secrets;
 use kedge_protocol::action::{ActionWords, Kind, RequestHead, salt};
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash, Id};
@@ -11,7 +12,6 @@ use tokio::sync::Mutex;
 
 use crate::app::App;
 use crate::clock::now_s;
-use crate::config::secrets;
 use crate::error::ApiError;
 use crate::signing::{ActionText, Request, SignatureHeaders};
 

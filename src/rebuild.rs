@@ -5,15 +5,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use kedge_actors::catch_up::catch_up;
+use kedge_config::durable;
+use kedge_config::secrets::SecretError;
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
 use kedge_storage::verify::Progress;
 use kedge_storage::{Access, CommitError, MissingMark, OpenError, Options, Store};
 use rustix::fs::{CWD, FlockOperation, RenameFlags};
 
-use crate::config::secrets::SecretError;
+use crate::side_keys;
 use crate::verify::{Checks, Summary, Verifier, VerifyError};
-use crate::{durable, side_keys};
 
 /// The folder of the store, inside the data directory.
 const STORE: &str = "store";

@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use kedge_storage::{KeyId, SealError, SideKeys, Store};
 
-use crate::config::secrets::{self, SecretError};
+use kedge_config::secrets::{self, SecretError};
 
 /// The number of a log's first key.
 pub const FIRST: KeyId = 1;

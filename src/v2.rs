@@ -5,10 +5,10 @@
 
 use hyper::header::{ALLOW, HeaderName, HeaderValue, LINK, LOCATION};
 use hyper::{Method, StatusCode, Uri};
+use kedge_config::{Config, V2Mode, is_plain_segment};
 use serde_json::json;
 
 use crate::call::{DEPRECATED_SINCE, DEPRECATION, Reply, successor_link};
-use crate::config::{Config, V2Mode};
 use crate::error::{ApiError, Code};
 use crate::metrics::V2_REQUESTS;
 
@@ -61,15 +61,6 @@ pub fn covers(path: &str) -> bool {
     after_prefix(path).is_some()
 }
 
-/// The unreserved characters of RFC 3986, without steps to the same or the parent folder. A reader
-/// of `Location` might decode anything else to a path that leads elsewhere.
-fn is_plain(segment: &str) -> bool {
-    !matches!(segment, "" | "." | "..")
-        && segment
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte))
-}
-
 /// The path of `area` followed by the segments.
 fn joined(area: &str, segments: &[&str]) -> String {
     segments
@@ -106,7 +97,7 @@ impl Layer {
         }
         let rest = after_prefix(path).ok_or_else(missing)?;
         let segments: Vec<&str> = rest.split('/').skip(1).collect();
-        if !segments.iter().all(|segment| is_plain(segment)) {
+        if !segments.iter().all(|segment| is_plain_segment(segment)) {
             return Err(ApiError::new(
                 Code::ValidationError,
                 "the path holds an empty or dot segment, or a character that v2 paths never have",
@@ -182,13 +173,6 @@ fn gone(method: &Method, successor: &Successor) -> ApiError {
         .with_header(DEPRECATION, DEPRECATED_SINCE.to_owned())
         .with_header(SUNSET_HEADER, SUNSET.to_owned())
         .with_header(LINK, successor_link(path))
-}
-
-/// Whether a text can be the v2 segment of objects: plain, and not used by v2 otherwise.
-pub fn is_legacy_segment(segment: &str) -> bool {
-    is_plain(segment)
-        && segment.len() <= 64
-        && !["user", "activity", "templates"].contains(&segment)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use kedge_actors::apply::{Apply, ApplyError};
 use kedge_actors::catch_up::open_store;
+use kedge_config::secrets::SecretError;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::resource::File;
 use kedge_protocol::{Hash, SequencerKeys};
@@ -15,7 +16,6 @@ use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
 use crate::archive::{self, ArchiveError};
-use crate::config::secrets::SecretError;
 use crate::files::place;
 use crate::side_keys;
 

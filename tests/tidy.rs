@@ -33,6 +33,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("kedge-prover", &["kedge-protocol"]),
     ("kedge-chain", &["kedge-protocol"]),
+    ("kedge-config", &["kedge-protocol"]),
     (
         "kedge-search",
         &["kedge-machine", "kedge-storage", "kedge-protocol"],
@@ -58,6 +59,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "kedge-storage",
             "kedge-actors",
             "kedge-chain",
+            "kedge-config",
             "kedge-search",
             "kedge-client",
             "kedge-prover",

@@ -3,12 +3,12 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use kedge_config::durable;
+use kedge_config::secrets::make_private_dir;
 use tempfile::NamedTempFile;
 
 use super::{Archive, ArchiveError, at};
 use crate::backup::{Listed, digest_of};
-use crate::config::secrets::make_private_dir;
-use crate::durable;
 
 /// A directory, on this machine or mounted.
 pub struct LocalArchive {

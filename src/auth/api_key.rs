@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicU64;
 
 use hyper::HeaderMap;
 use kedge_actors::{Engine, Published};
+use kedge_config::secrets::SecretError;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::{Hash, Id};
 use kedge_storage::Snapshot;
@@ -19,7 +20,6 @@ use super::bearer::is_removed;
 use super::code::{self, MacKey};
 use super::key_uses::KeyUses;
 use super::rights::Rights;
-use crate::config::secrets::SecretError;
 use crate::error::{ApiError, Code};
 
 /// The header that carries a key.

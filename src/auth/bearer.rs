@@ -10,6 +10,7 @@ use hyper::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use jsonwebtoken::jwk::JwkSet;
 use jsonwebtoken::{Algorithm, Header, Validation};
 use kedge_actors::Published;
+use kedge_config::secrets::{self, SecretError};
 use kedge_protocol::hash::sha256;
 use kedge_protocol::{Hash, Id, Prefix};
 use kedge_storage::Snapshot;
@@ -17,7 +18,6 @@ use quick_cache::sync::Cache;
 use serde::{Deserialize, Serialize};
 
 use super::keys::{KeysError, TokenKeys};
-use crate::config::secrets::{self, SecretError};
 use crate::error::{ApiError, Code};
 
 /// The tokens' `aud` claim.

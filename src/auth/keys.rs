@@ -8,8 +8,8 @@ use jsonwebtoken::errors::Error as JwtError;
 use jsonwebtoken::jwk::{Jwk, JwkSet, KeyAlgorithm, PublicKeyUse, ThumbprintHash};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey};
 
-use crate::config::secrets::{self, SecretError};
-use crate::durable;
+use kedge_config::durable;
+use kedge_config::secrets::{self, SecretError};
 
 /// PKCS #8 around an Ed25519 seed (RFC 8410, 7): everything before the seed.
 const PKCS8_ED25519: [u8; 16] = [

@@ -5,13 +5,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kedge_config::durable;
+use kedge_config::secrets::make_private_dir;
 use kedge_log::env::{Env, RealEnv};
 use kedge_log::{CutAt, CutError, cut};
 use kedge_protocol::time::rfc3339;
 
 use super::{BackupError, LOG, List, at, data, listed, must_be_free, read_through, same};
-use crate::config::secrets::make_private_dir;
-use crate::durable;
 
 /// The point to which a log is restored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -10,9 +10,9 @@ use std::time::Duration;
 use hyper::HeaderMap;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
+use kedge_config::Config;
 use serde::de::DeserializeOwned;
 
-use crate::config::Config;
 use crate::error::{ApiError, Code};
 use crate::files::Upload;
 use crate::limits::budget::BODY_BYTES;

@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use kedge::config::commented_toml;
+use kedge_config::commented_toml;
 
 use super::output::{Failure, print, print_line};
 

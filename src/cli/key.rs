@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use kedge::config::secrets;
+use kedge_config::secrets;
 use kedge_protocol::hash::to_hex;
 use kedge_protocol::signature::SigningKey;
 

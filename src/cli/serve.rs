@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use kedge::config::{self, ConfigError, Sources};
 use kedge::start::{self, Allowances, RunError};
+use kedge_config::{ConfigError, Sources};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -70,7 +70,7 @@ pub(crate) async fn run(args: Args) -> Result<(), ServeError> {
         "metrics_listen",
         args.metrics_listen.map(|address| format!("\"{address}\"")),
     );
-    let config = config::load(&Sources {
+    let config = kedge_config::load(&Sources {
         file: args.config.as_deref(),
         overrides,
     })?;

@@ -8,6 +8,7 @@ use bytes::{Bytes, BytesMut};
 use kedge_actors::Engine;
 use kedge_actors::events::{self, Filter, Span};
 use kedge_actors::fair::{Full, Turn, Turns, share};
+use kedge_config::Config;
 use kedge_protocol::Id;
 use kedge_protocol::event::Position;
 use kedge_storage::ReadError;
@@ -17,7 +18,6 @@ use tokio::time::Instant;
 
 use super::tail::{Frame, Tail, Tails};
 use crate::clock::now_s;
-use crate::config::Config;
 use crate::error::ApiError;
 use crate::limits::Share;
 use crate::metrics::{STREAMS, STREAMS_CUT_OFF};

@@ -26,12 +26,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_actors::Engine;
+use kedge_config::Config;
+use kedge_config::secrets::{SecretError, make_private_dir};
 use kedge_machine::file::Stored;
 use kedge_protocol::Hash;
 use tempfile::NamedTempFile;
 
-use crate::config::Config;
-use crate::config::secrets::{SecretError, make_private_dir};
 use crate::error::ApiError;
 use claims::{Claim, Claims};
 use quota::{Quotas, Reservation};

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use hyper::HeaderMap;
 use hyper::header::HeaderName;
+use kedge_config::Network;
 use quick_cache::sync::Cache;
 
 use super::window::{Count, Counter};
-use crate::config::Network;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// Bits of an IPv6 address that identify a subscriber (RFC 6177); subscribers choose the rest

@@ -24,6 +24,7 @@ use hyper::HeaderMap;
 use hyper::header::{HeaderValue, RETRY_AFTER};
 use kedge_actors::Engine;
 use kedge_actors::api::SubmitError;
+use kedge_config::{Config, Switch};
 use kedge_protocol::hash::sha256;
 use kedge_protocol::limits::{
     LIMITED_ACCOUNTS_MAX, LIMITED_ADDRESSES_MAX, LIMITED_ORGANIZATIONS_MAX,
@@ -38,7 +39,6 @@ use self::log_bytes::Arriving;
 use self::logins::{LoginLimits, Logins};
 use self::organizations::{Account, Organizations};
 use self::tier::{LogQuotas, Plan};
-use crate::config::{Config, Switch};
 use crate::endpoint::LimitClass;
 use crate::error::{ApiError, Code, Detail};
 use crate::metrics::{RATE_LIMITED, USAGE_ROWS_WRITTEN};

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use kedge_actors::SubmitError;
+use kedge_config::secrets;
 use kedge_machine::{Caller, Input};
 use kedge_protocol::action::RequestHead;
 use kedge_protocol::resource::{Area, Object, Wallet};
@@ -15,7 +16,6 @@ use crate::app::App;
 use crate::auth::rights::{Access, Right};
 use crate::call::{Call, Reply};
 use crate::clock::now_s;
-use crate::config::secrets;
 use crate::envelope::Envelope;
 use crate::error::{ApiError, Code};
 use crate::signing::bus::{self, BusBody, PreviewBody};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use hyper::StatusCode;
 use kedge_actors::api::{NewSecret, Submission};
 use kedge_actors::webhooks::{AlsoWritten, RedeliverError, Verdict};
+use kedge_config::secrets;
 use kedge_machine::image::Image;
 use kedge_machine::rights::may_administer;
 use kedge_protocol::resource::Webhook;
@@ -14,7 +15,6 @@ use serde::Deserialize;
 
 use super::{PRIVATE, Single, page_reply, single};
 use crate::call::{Call, Reply};
-use crate::config::secrets;
 use crate::error::{ApiError, Code};
 use crate::idempotency::unsigned::{self, Answer, Begun};
 use crate::listing::{Listing, Source};

@@ -10,6 +10,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
+use kedge_config::Config;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -20,7 +21,6 @@ use super::io::Timed;
 use super::line::{End, Line, Patience};
 use super::room::Place;
 use super::tls::Tls;
-use crate::config::Config;
 use crate::metrics::CONNECTIONS_ENDED;
 
 /// Requests of one HTTP/2 connection in flight at one time.

@@ -14,6 +14,7 @@ use hyper::header::{AUTHORIZATION, CONNECTION, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Response, Version};
 use kedge_actors::metric_definitions::OVERLOADED;
+use kedge_config::{Config, secrets};
 use kedge_protocol::Address;
 use tracing::Instrument as _;
 
@@ -30,7 +31,6 @@ use crate::body::{self, Arriving, Text};
 use crate::call::{Call, Reply};
 use crate::clock::now_s;
 use crate::conditional;
-use crate::config::{Config, secrets};
 use crate::cors::Readers;
 use crate::endpoint::{Answer, Auth, Endpoint, LimitClass, Router, Signs, TABLE, documented};
 use crate::envelope::Form;

@@ -17,11 +17,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kedge_config::Config;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use crate::app::App;
-use crate::config::Config;
 use crate::metrics::{CONNECTIONS, CONNECTIONS_ENDED};
 use connection::Connections;
 use dispatch::Dispatch;
@@ -53,7 +53,7 @@ pub enum ServerError {
     Probe(std::io::Error),
     /// The system provides no randomness.
     #[error(transparent)]
-    Secret(#[from] crate::config::secrets::SecretError),
+    Secret(#[from] kedge_config::secrets::SecretError),
 }
 
 /// A bound listener that accepts nothing yet.

@@ -6,9 +6,9 @@ use std::collections::hash_map::Entry;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use kedge_config::{Config, Network};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::config::{Config, Network};
 use crate::limits::ClientAddress;
 
 /// Reserve connections.

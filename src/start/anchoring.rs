@@ -6,11 +6,11 @@ use kedge_actors::{AnchorOptions, Engine};
 use kedge_chain::responder::Options as ResponderOptions;
 use kedge_chain::sender::Options as SenderOptions;
 use kedge_chain::transaction::FeePolicy;
+use kedge_config::Config;
 use kedge_storage::{AnchorRow, AnchorStatus, Page};
 use serde_json::{Map, Value, json};
 
 use super::Chain;
-use crate::config::Config;
 use crate::views::log::AnchorView;
 
 /// How often a public chain is checked while something is in flight, milliseconds.

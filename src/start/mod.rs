@@ -19,6 +19,8 @@ use std::time::Duration;
 
 use kedge_actors::timekeeper::Timekeeper;
 use kedge_actors::{Engine, HeldKeys};
+use kedge_config::Config;
+use kedge_config::secrets::{self, SecretError};
 use kedge_env::{Env, RealEnv};
 use kedge_protocol::signature::SigningKey;
 use kedge_storage::{Mode, OpenError, SideWrite, Store};
@@ -29,8 +31,6 @@ use crate::app::{App, AppError};
 use crate::archive::{self, ArchiveError};
 use crate::claims::{Claims, ClaimsKeyError};
 use crate::clock::{self, now_s};
-use crate::config::Config;
-use crate::config::secrets::{self, SecretError};
 use crate::logging::{self, LoggingError};
 use crate::metrics::{self, MetricsError};
 use crate::operator::Operator;

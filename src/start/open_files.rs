@@ -2,7 +2,7 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::config::Config;
+use kedge_config::Config;
 
 /// Most files that are not connections: those of the store and all others.
 const OTHER_FILES: u64 = 2_048;

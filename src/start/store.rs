@@ -9,6 +9,7 @@ use kedge_actors::catch_up::open_store_where;
 use kedge_actors::contradiction;
 use kedge_chain::contract::AnchorContract;
 use kedge_chain::rpc::At;
+use kedge_config::Config;
 use kedge_env::Env;
 use kedge_protocol::Address;
 use kedge_storage::{
@@ -16,7 +17,6 @@ use kedge_storage::{
 };
 
 use super::{Chain, RunError};
-use crate::config::Config;
 use crate::side_keys;
 
 /// How long a start waits for the chain's answer.

@@ -10,7 +10,7 @@ use kedge_chain::rpc::{At, RpcClient};
 use kedge_env::Env;
 use kedge_protocol::time::rfc3339;
 
-use crate::config::{ChainMode, Config};
+use kedge_config::{ChainMode, Config};
 
 /// Least gap by which the clock may be past the chain's newest block while the log is empty.
 const EMPTY_GAP_MS: u64 = 12 * 60 * 60 * 1_000;

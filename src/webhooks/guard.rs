@@ -10,7 +10,7 @@ use hyper::http::uri::PathAndQuery;
 use kedge_actors::fair::{Turns, share};
 use kedge_protocol::Id;
 
-use crate::config::Network;
+use kedge_config::Network;
 
 /// Names looked up at one time: a resolver that hangs must not occupy every thread.
 const LOOKUPS_MAX: usize = 64;

@@ -13,6 +13,7 @@ use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use kedge_actors::StartError;
 use kedge_actors::fair::{Full, Turn, Turns, share};
 use kedge_actors::webhooks::{Boxed, Courier, Parcel, Schedule, Verdict, WebhookOptions};
+use kedge_config::Config;
 use kedge_protocol::Id;
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Webhook;
@@ -20,7 +21,6 @@ use serde_json::json;
 
 use crate::app::App;
 use crate::clock::now_s;
-use crate::config::Config;
 use crate::error::ApiError;
 use crate::limits::Share;
 use post::{Poster, PosterError};

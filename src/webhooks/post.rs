@@ -14,6 +14,7 @@ use hyper::rt::{Read, Write};
 use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
 use kedge_actors::webhooks::Verdict;
+use kedge_config::Network;
 use kedge_protocol::Id;
 use kedge_protocol::limits::WEBHOOK_ANSWER_BYTES_MAX;
 use rustls::pki_types::pem::PemObject as _;
@@ -24,7 +25,6 @@ use tokio::task::AbortHandle;
 use tokio_rustls::TlsConnector;
 
 use super::guard::{Guard, Target, TargetError};
-use crate::config::Network;
 
 /// How long to wait for the body of an answer, which decides nothing.
 const ANSWER_BODY_TIMEOUT: Duration = Duration::from_secs(1);

@@ -7,7 +7,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use kedge_storage::SecretRow;
 use sha2::Sha256;
 
-use crate::config::secrets::{self, SecretError};
+use kedge_config::secrets::{self, SecretError};
 
 /// Bytes of a secret; the standard asks for 24 to 64.
 const SECRET_BYTES: usize = 32;

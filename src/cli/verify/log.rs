@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use kedge::config::secrets;
+use kedge_config::secrets;
 use kedge_log::env::RealEnv;
 use kedge_log::verify::{Plan, Summary};
 use kedge_log::{KeyId, LogReader, SideKeys};

@@ -1,5 +1,8 @@
-//! Configuration: a TOML file, then the environment, then flags; checked before anything starts.
+//! Configuration: a TOML file, then the environment, then flags; checked before anything starts. Also the keys and
+//! secrets in files (`secrets`), and how small files of state are written (`durable`).
 
+pub mod durable;
+mod forms;
 mod network;
 mod options;
 mod ranges;
@@ -10,14 +13,13 @@ use std::path::Path;
 use figment::Figment;
 use figment::providers::{Env, Format, Serialized, Toml};
 
-use crate::cors;
-
-pub use ranges::{Range, ranges};
-
+pub use forms::is_plain_segment;
+use forms::{is_legacy_segment, is_origin};
 pub use network::{Network, NetworkError};
 pub use options::{
     ChainMode, Config, LogFormat, OPTIONS, OptionRow, Switch, V2Mode, commented_toml,
 };
+pub use ranges::{Range, ranges};
 
 /// Environment variables that are read elsewhere: secrets, and the path of the file itself.
 const ENVIRONMENT_ELSEWHERE: &[&str] = &[
@@ -104,11 +106,7 @@ pub fn validate(config: &Config) -> Result<(), ConfigError> {
     {
         return Err(wrong("public_url", "must begin with http:// or https://"));
     }
-    if let Some(bad) = config
-        .cors_origins
-        .iter()
-        .find(|text| !cors::is_origin(text))
-    {
+    if let Some(bad) = config.cors_origins.iter().find(|text| !is_origin(text)) {
         let message = format!(
             "{bad:?} must be * or an origin such as https://app.example.com: lower case, nothing after the host"
         );
@@ -126,7 +124,7 @@ pub fn validate(config: &Config) -> Result<(), ConfigError> {
             "must be a level or a list such as info,kedge=debug",
         ));
     }
-    if !crate::v2::is_legacy_segment(&config.v2_legacy_segment) {
+    if !is_legacy_segment(&config.v2_legacy_segment) {
         return Err(wrong(
             "v2_legacy_segment",
             "must be one path segment of at most 64 letters, digits, -, ., _ or ~, and not user, activity or templates",
