@@ -11,6 +11,8 @@ use kedge_config::Config;
 use kedge_config::secrets::{self, SecretError};
 use kedge_machine::image::Image;
 use kedge_protocol::Address;
+use kedge_webhooks::Sender;
+use kedge_webhooks::post::PosterError;
 use tokio::sync::Semaphore;
 
 use crate::archive::KeptProofs;
@@ -36,8 +38,6 @@ use crate::limits::{Budget, Holder, RateLimits, Share};
 use crate::operator::Operator;
 use crate::signing::{Request, Verifier};
 use crate::v2;
-use crate::webhooks::Sender;
-use crate::webhooks::post::PosterError;
 
 /// Longer request texts are hashed on a separate thread. Hashing a shorter one takes less time than
 /// handing it over, and the runtime's few workers are a bounded pool already.
@@ -184,7 +184,7 @@ impl App {
             disputes: Recorder::default(),
             claims,
             idempotency_key_s: config.idempotency_key_s,
-            webhooks: Sender::new(config)?,
+            webhooks: Sender::new(config, engine.clone())?,
             operator,
             v2: v2::Layer::new(config),
             cors: Cors::new(config.cors_origins.clone()),

@@ -39,6 +39,16 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["kedge-machine", "kedge-storage", "kedge-protocol"],
     ),
     (
+        "kedge-webhooks",
+        &[
+            "kedge-actors",
+            "kedge-config",
+            "kedge-machine",
+            "kedge-storage",
+            "kedge-protocol",
+        ],
+    ),
+    (
         "kedge-actors",
         &[
             "kedge-env",
@@ -61,6 +71,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "kedge-chain",
             "kedge-config",
             "kedge-search",
+            "kedge-webhooks",
             "kedge-client",
             "kedge-prover",
             "kedge-protocol",

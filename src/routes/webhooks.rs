@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use hyper::StatusCode;
 use kedge_actors::api::{NewSecret, Submission};
+use kedge_actors::fair::Full;
 use kedge_actors::webhooks::{AlsoWritten, RedeliverError, Verdict};
 use kedge_config::secrets;
 use kedge_machine::image::Image;
@@ -11,18 +12,19 @@ use kedge_machine::rights::may_administer;
 use kedge_protocol::resource::Webhook;
 use kedge_protocol::{Id, Prefix};
 use kedge_storage::{DeliveryRow, DeliveryStatus, Snapshot};
+use kedge_webhooks::{message, secret};
 use serde::Deserialize;
 
 use super::{PRIVATE, Single, page_reply, single};
 use crate::call::{Call, Reply};
 use crate::error::{ApiError, Code};
 use crate::idempotency::unsigned::{self, Answer, Begun};
+use crate::limits::Share;
 use crate::listing::{Listing, Source};
 use crate::views::Page;
 use crate::views::resources::Changed;
 use crate::views::scalars::{IdText, Time};
 use crate::views::webhook::{DeliveryView, WebhookView, WebhookWithSecret, status_text};
-use crate::webhooks::{message, secret};
 
 /// The member of a body that is checked here; the rules check the rest.
 #[derive(Deserialize)]
@@ -200,13 +202,17 @@ pub async fn test(call: Call) -> Result<Reply, ApiError> {
     };
     let sequence = published.head.sequence;
     let app = &call.app;
-    let _turn = app.webhooks.begin_test(webhook.organization_id)?;
+    let turn = app.webhooks.begin_test(webhook.organization_id);
+    let _turn = turn.map_err(|full| match full {
+        Full::Share => Share::WebhookTests.refused(app.webhooks.tests_share()),
+        Full::All => ApiError::overloaded(),
+    })?;
     let random = secrets::random().map_err(|error| ApiError::internal(&error))?;
     let event_id = message::test_event_id(random);
     let id = Id::of_delivery(&event_id, &webhook.id);
     let began_ms = app.engine.now_ms();
     let body = message::test_body(&webhook, event_id, sequence, began_ms);
-    let (status, response_status, error) = match app.webhooks.send(app, &webhook, id, body).await {
+    let (status, response_status, error) = match app.webhooks.send(&webhook, id, body).await {
         Verdict::Delivered { status } => (DeliveryStatus::Delivered, Some(status), None),
         Verdict::Failed { status, error, .. } => (DeliveryStatus::Failed, status, Some(error)),
         Verdict::Gone => {

@@ -10,10 +10,6 @@ use kedge_protocol::{Id, Prefix};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::app::App;
-use crate::error::ApiError;
-use crate::routes::actions::receipt_of;
-
 /// The type of the event that a test call sends.
 pub const TEST_TYPE: &str = "webhook.test";
 
@@ -24,17 +20,8 @@ struct Message<'a> {
     receipt: Option<&'a Receipt>,
 }
 
-/// The body that reports an event.
-pub fn body(app: &App, event: Event) -> Result<Vec<u8>, ApiError> {
-    let receipt = match event.action_id {
-        Some(_) => receipt_of(app, event.position.sequence)?,
-        None => None,
-    };
-    write(event, receipt.as_ref()).map_err(|error| ApiError::internal(&error))
-}
-
-/// Leaves out data that would make the body too large: the action itself contains it.
-fn write(mut event: Event, receipt: Option<&Receipt>) -> Result<Vec<u8>, serde_json::Error> {
+/// The body that reports an event. Leaves out data that would make it too large: the action itself contains it.
+pub fn body(mut event: Event, receipt: Option<&Receipt>) -> Result<Vec<u8>, serde_json::Error> {
     let message = |event: &Event| serde_json::to_vec(&Message { event, receipt });
     let body = message(&event)?;
     if body.len() < WEBHOOK_BODY_BYTES_MAX {
@@ -95,7 +82,7 @@ mod tests {
     fn large_data_is_left_out_with_a_mark() {
         let of = |bytes: usize| -> (usize, Value) {
             let data = json!({ "a": "x".repeat(bytes) }).to_string();
-            let body = write(event(data), None).unwrap();
+            let body = body(event(data), None).unwrap();
             (body.len(), serde_json::from_slice(&body).unwrap())
         };
         let (_, small) = of(10);

@@ -10,19 +10,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
-use kedge_actors::StartError;
+use kedge_actors::Engine;
 use kedge_actors::fair::{Full, Turn, Turns, share};
-use kedge_actors::webhooks::{Boxed, Courier, Parcel, Schedule, Verdict, WebhookOptions};
+use kedge_actors::webhooks::Verdict;
 use kedge_config::Config;
 use kedge_protocol::Id;
-use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Webhook;
-use serde_json::json;
 
-use crate::app::App;
-use crate::clock::now_s;
-use crate::error::ApiError;
-use crate::limits::Share;
 use post::{Poster, PosterError};
 
 /// The message's id: that of the delivery.
@@ -34,13 +28,14 @@ pub const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 
 /// Sends messages to webhooks.
 pub struct Sender {
+    engine: Engine,
     poster: Poster,
     tests: Arc<Turns<Id>>,
 }
 
 impl Sender {
-    /// A sender with the configured settings.
-    pub fn new(config: &Config) -> Result<Self, PosterError> {
+    /// A sender with the configured settings; the engine has the webhooks' secrets and the time.
+    pub fn new(config: &Config, engine: Engine) -> Result<Self, PosterError> {
         let poster = Poster::new(
             config.webhook_allowed_networks.clone(),
             config.organization_share_percent,
@@ -52,6 +47,7 @@ impl Sender {
             config.organization_share_percent,
         );
         Ok(Self {
+            engine,
             poster,
             tests: Turns::new(all, share(all, percent), usize::MAX),
         })
@@ -63,26 +59,27 @@ impl Sender {
     }
 
     /// Takes a turn for a test message of an organization, which lasts until it is dropped.
-    pub fn begin_test(&self, organization: Id) -> Result<Turn<Id>, ApiError> {
-        let turn = self.tests.try_take(organization);
-        turn.map_err(|full| match full {
-            Full::Share => Share::WebhookTests.refused(self.tests.share()),
-            Full::All => ApiError::overloaded(),
-        })
+    pub fn begin_test(&self, organization: Id) -> Result<Turn<Id>, Full> {
+        self.tests.try_take(organization)
+    }
+
+    /// How many test messages of one organization may be in flight.
+    pub fn tests_share(&self) -> usize {
+        self.tests.share()
     }
 
     /// Signs a message with the webhook's current secrets, and sends it once.
-    pub async fn send(&self, app: &App, webhook: &Webhook, id: Id, body: Vec<u8>) -> Verdict {
-        let secrets = app.published().snapshot.secret(webhook.id);
+    pub async fn send(&self, webhook: &Webhook, id: Id, body: Vec<u8>) -> Verdict {
+        let secrets = self.engine.published().snapshot.secret(webhook.id);
         let secrets = match secrets {
             Ok(Some(secrets)) => secrets,
             Ok(None) => return failed("the webhook has no signing secret; rotate it"),
             Err(error) => {
                 tracing::error!(%error, webhook = %webhook.id, "a secret could not be read");
-                return failed(INSIDE);
+                return not_made();
             }
         };
-        let (id, timestamp_s) = (id.to_string(), now_s());
+        let (id, timestamp_s) = (id.to_string(), self.engine.now_ms() / 1_000);
         let signatures = secret::signatures(&secrets, &id, timestamp_s, &body);
         let mut headers = HeaderMap::new();
         let fields = [
@@ -92,7 +89,7 @@ impl Sender {
         ];
         for (name, value) in fields {
             let Ok(value) = HeaderValue::from_str(&value) else {
-                return failed(INSIDE);
+                return not_made();
             };
             headers.insert(name, value);
         }
@@ -114,58 +111,7 @@ fn failed(why: &str) -> Verdict {
     }
 }
 
-/// Carries out the engine's deliveries.
-struct Bringer(Arc<App>);
-
-impl Courier for Bringer {
-    fn deliver(&self, parcel: Parcel) -> Boxed<Verdict> {
-        let app = Arc::clone(&self.0);
-        Box::pin(async move {
-            let Parcel {
-                webhook,
-                delivery_id,
-                event,
-            } = parcel;
-            // The failure is already logged.
-            let Ok(body) = message::body(&app, event) else {
-                return failed(INSIDE);
-            };
-            app.webhooks.send(&app, &webhook, delivery_id, body).await
-        })
-    }
-
-    fn switch_off(&self, webhook: Arc<Webhook>) -> Boxed<bool> {
-        let app = Arc::clone(&self.0);
-        Box::pin(async move {
-            let Some(operator) = &app.operator else {
-                return false;
-            };
-            let payload = json!({ "reason": "the receiver answered 410" }).to_string();
-            let kind = Kind::SystemWebhookOff;
-            let organization = webhook.organization_id;
-            let done = operator.act(&app, organization, kind, webhook.id, &payload, None);
-            match done.await {
-                Ok(_) => true,
-                Err(error) => {
-                    let message = error.message;
-                    tracing::warn!(webhook = %webhook.id, %message, "it was not switched off");
-                    false
-                }
-            }
-        })
-    }
-}
-
-/// Starts serving all webhooks.
-pub async fn start(config: &Config, app: &Arc<App>) -> Result<(), StartError> {
-    let options = WebhookOptions {
-        schedule: Schedule::new(config.webhook_retry_schedule_s.clone()),
-        attempts_max: config.webhook_attempts_max,
-        attempts_share: share(
-            config.webhook_attempts_max,
-            config.organization_share_percent,
-        ),
-        courier: Arc::new(Bringer(Arc::clone(app))),
-    };
-    app.engine.start_webhooks(options).await
+/// The verdict if the message could not be made.
+pub fn not_made() -> Verdict {
+    failed(INSIDE)
 }
