@@ -59,6 +59,10 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("kedge-client", &["kedge-protocol", "kedge-prover"]),
+    (
+        "kedge-watchtower",
+        &["kedge-chain", "kedge-client", "kedge-protocol"],
+    ),
     ("kedge-load", &["kedge-client", "kedge-protocol"]),
     (
         "kedge",
@@ -73,6 +77,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "kedge-search",
             "kedge-webhooks",
             "kedge-client",
+            "kedge-watchtower",
             "kedge-prover",
             "kedge-protocol",
         ],

@@ -5,21 +5,21 @@ use kedge_chain::contract::bond::{
     demand_leaves_calldata, inclusion_case_id, leaves_case_id, report_calldata,
 };
 use kedge_chain::contract::evidence_calldata;
-use kedge_client::watchtower::{Challenge, Finding, Withheld};
 use kedge_protocol::Hash;
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::evidence::Evidence;
 use kedge_protocol::hash::keccak;
+
+use crate::tower::{Challenge, Finding, Withheld};
 use serde::{Deserialize, Serialize};
 
-use super::super::output::Failure;
-use super::super::trust::read_failure;
-use super::chain::Contracts;
+use crate::chain::Contracts;
+use crate::report::WatchError;
 
 /// What is filed with the bond.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Subject {
+pub(crate) enum Subject {
     /// Evidence of a fault.
     Report(Box<Evidence>),
     /// A signed header whose anchoring is demanded.
@@ -32,16 +32,16 @@ pub(super) enum Subject {
 
 /// A dispute, as it is stored.
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct Dispute {
-    pub(super) subject: Subject,
-    pub(super) salt: Hash,
+pub(crate) struct Dispute {
+    pub(crate) subject: Subject,
+    pub(crate) salt: Hash,
     /// The dispute has ended. Cases are kept, because their deposits still count.
     #[serde(default)]
-    pub(super) is_over: bool,
+    pub(crate) is_over: bool,
 }
 
 impl Dispute {
-    pub(super) fn new(finding: &Finding) -> Result<Self, Failure> {
+    pub(crate) fn new(finding: &Finding) -> Result<Self, WatchError> {
         Ok(Self {
             subject: match finding {
                 Finding::Fault(evidence) => Subject::Report(evidence.clone()),
@@ -55,7 +55,7 @@ impl Dispute {
     }
 
     /// The hash that is committed to.
-    pub(super) fn subject_hash(&self) -> Hash {
+    pub(crate) fn subject_hash(&self) -> Hash {
         match &self.subject {
             Subject::Report(evidence) => keccak(&evidence_calldata(evidence)),
             Subject::Demand(batch) => inclusion_case_id(batch.header.hash()),
@@ -68,7 +68,7 @@ impl Dispute {
     }
 
     /// The call that opens its case.
-    pub(super) async fn opening(&self, contracts: &Contracts) -> Result<Vec<u8>, Failure> {
+    pub(crate) async fn opening(&self, contracts: &Contracts) -> Result<Vec<u8>, WatchError> {
         match &self.subject {
             Subject::Report(evidence) => {
                 Ok(report_calldata(&evidence_calldata(evidence), self.salt))
@@ -96,7 +96,7 @@ impl Dispute {
     }
 
     /// The case that asks the operator; `None` if a fault is reported instead.
-    pub(super) fn case(&self) -> Option<Hash> {
+    pub(crate) fn case(&self) -> Option<Hash> {
         match self.subject {
             Subject::Report(_) => None,
             Subject::Demand(_) | Subject::Leaves(_) | Subject::Challenge(_) => {
@@ -106,7 +106,7 @@ impl Dispute {
     }
 
     /// The batch whose leaves are public once the case is answered.
-    pub(super) fn published(&self) -> Option<u64> {
+    pub(crate) fn published(&self) -> Option<u64> {
         match self.subject {
             Subject::Leaves(withheld) => Some(withheld.number),
             _ => None,
@@ -114,7 +114,7 @@ impl Dispute {
     }
 
     /// A description of the demand, for people.
-    pub(super) fn asked(&self) -> String {
+    pub(crate) fn asked(&self) -> String {
         match &self.subject {
             Subject::Report(evidence) => evidence.fault().to_string(),
             Subject::Demand(batch) => format!("the anchoring of batch {}", batch.header.number),
@@ -127,11 +127,18 @@ impl Dispute {
 }
 
 /// The index, in the contract's list, of the key that signed a header.
-async fn key_index(contracts: &Contracts, batch: &SignedBatch) -> Result<u32, Failure> {
+async fn key_index(contracts: &Contracts, batch: &SignedBatch) -> Result<u32, WatchError> {
     let digest = batch.header.digest(&contracts.domain.separator());
-    let signer = batch.signature.recover(&digest).map_err(Failure::refused)?;
-    let keys = contracts.anchor.key_terms().await.map_err(read_failure)?;
+    let signer = batch
+        .signature
+        .recover(&digest)
+        .map_err(WatchError::failed)?;
+    let keys = contracts
+        .anchor
+        .key_terms()
+        .await
+        .map_err(WatchError::contract)?;
     let place = keys.iter().position(|term| term.key == signer);
     let place = place.and_then(|place| u32::try_from(place).ok());
-    place.ok_or_else(|| Failure::refused("the header is not signed by any key of the contract"))
+    place.ok_or_else(|| WatchError::failed("the header is not signed by any key of the contract"))
 }

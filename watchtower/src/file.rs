@@ -12,22 +12,23 @@ use kedge_chain::contract::bond::{
 use kedge_chain::contract::{AnchorState, TransactError, transact_paying};
 use kedge_chain::rpc::At;
 use kedge_chain::transaction::FeePolicy;
-use kedge_client::watchtower::Finding;
 use kedge_protocol::Hash;
 use kedge_protocol::signature::SigningKey;
 
-use super::super::output::{Failure, print_line};
-use super::super::trust::read_failure;
-use super::chain::Contracts;
-use super::dispute::{Dispute, Subject};
-use super::memory::{read_json, write_json};
+use crate::tower::Finding;
+
+use crate::chain::Contracts;
+use crate::dispute::{Dispute, Subject};
+use crate::memory::{read_json, write_json};
+use crate::report::{Report, WatchError};
 
 /// How long a transaction may take to be mined, in milliseconds.
 const PATIENCE_MS: u64 = 10 * 60 * 1000;
 /// How often to check the chain's time while a commitment ages.
 const POLL: Duration = Duration::from_millis(500);
 
-pub(super) struct Filer {
+pub(crate) struct Filer {
+    report: Report,
     key: SigningKey,
     /// Limit of all deposits together, in wei; the deposit of an answered case is lost.
     deposits_wei: u128,
@@ -56,19 +57,21 @@ enum Progress {
 
 impl Filer {
     /// Continues with the stored disputes.
-    pub(super) fn open(
+    pub(crate) fn open(
         directory: &Path,
         key: SigningKey,
         deposits_wei: u128,
         contracts: &Contracts,
-    ) -> Result<Self, Failure> {
+        report: Report,
+    ) -> Result<Self, WatchError> {
         if contracts.bond.is_none() {
-            return Err(Failure::usage(
+            return Err(WatchError::usage(
                 "--report: the anchor contract names no bond, so there is nothing to file with",
             ));
         }
         let path = directory.join("disputes.json");
         Ok(Self {
+            report,
             key,
             deposits_wei,
             disputes: read_json(&path)?.unwrap_or_default(),
@@ -79,12 +82,12 @@ impl Filer {
     }
 
     /// True once the bond is gone.
-    pub(super) fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         self.is_done
     }
 
     /// Accepts a finding; it is stored before anything is sent.
-    pub(super) fn queue(&mut self, finding: &Finding) -> Result<(), Failure> {
+    pub(crate) fn queue(&mut self, finding: &Finding) -> Result<(), WatchError> {
         let dispute = Dispute::new(finding)?;
         let subject = dispute.subject_hash();
         if self
@@ -104,17 +107,17 @@ impl Filer {
         self.save()
     }
 
-    fn save(&self) -> Result<(), Failure> {
+    fn save(&self) -> Result<(), WatchError> {
         write_json(&self.path, &self.disputes)
     }
 
     /// Advances the disputes. Commitments that have to age are waited for or, unless `waits`, left to the next call.
     /// Returns the batches whose leaves the operator published in an answer.
-    pub(super) async fn file(
+    pub(crate) async fn file(
         &mut self,
         contracts: &Contracts,
         waits: bool,
-    ) -> Result<Vec<u64>, Failure> {
+    ) -> Result<Vec<u64>, WatchError> {
         let Some((bond, terms)) = &contracts.bond else {
             return Ok(Vec::new());
         };
@@ -158,7 +161,7 @@ impl Filer {
     }
 
     /// The batches whose leaves the operator published in an answer.
-    pub(super) fn published(&self) -> impl Iterator<Item = u64> {
+    pub(crate) fn published(&self) -> impl Iterator<Item = u64> {
         let over = self.disputes.iter().filter(|dispute| dispute.is_over);
         over.filter_map(Dispute::published)
     }
@@ -168,8 +171,12 @@ impl Filer {
         &mut self,
         contracts: &Contracts,
         bond: &BondContract,
-    ) -> Result<bool, Failure> {
-        let state = contracts.anchor.state().await.map_err(read_failure)?;
+    ) -> Result<bool, WatchError> {
+        let state = contracts
+            .anchor
+            .state()
+            .await
+            .map_err(WatchError::contract)?;
         if state == AnchorState::Frozen && !self.is_done {
             self.take_back(bond).await?;
             self.is_done = true;
@@ -178,9 +185,12 @@ impl Filer {
     }
 
     /// Once the bond is gone, settling our own case returns its deposit.
-    async fn take_back(&self, bond: &BondContract) -> Result<(), Failure> {
+    async fn take_back(&self, bond: &BondContract) -> Result<(), WatchError> {
         for id in self.disputes.iter().filter_map(Dispute::case) {
-            let case = bond.case(id, At::Latest).await.map_err(read_failure)?;
+            let case = bond
+                .case(id, At::Latest)
+                .await
+                .map_err(WatchError::contract)?;
             if case.state == CaseState::Open && case.opener == self.key.address() {
                 self.settle(bond, id).await?;
             }
@@ -194,21 +204,28 @@ impl Filer {
         bond: &BondContract,
         terms: &BondTerms,
         dispute: &Dispute,
-    ) -> Result<Progress, Failure> {
+    ) -> Result<Progress, WatchError> {
         let Some(id) = dispute.case() else {
             let shown = self.show(contracts, bond, terms, dispute, 0).await?;
             if let (Subject::Report(evidence), Progress::Shown) = (&dispute.subject, shown) {
                 let fault = evidence.fault();
-                print_line(format_args!("proven {fault}: the bond is lost"))?;
+                self.report
+                    .line(format_args!("proven {fault}: the bond is lost"))?;
             }
             return Ok(shown);
         };
-        let case = bond.case(id, At::Latest).await.map_err(read_failure)?;
+        let case = bond
+            .case(id, At::Latest)
+            .await
+            .map_err(WatchError::contract)?;
         if case.state != CaseState::None {
             return self.follow(contracts, bond, dispute, id, &case).await;
         }
-        let deposit_wei = bond.case_deposit_wei().await.map_err(read_failure)?;
-        let open_cases = bond.open_cases().await.map_err(read_failure)?;
+        let deposit_wei = bond
+            .case_deposit_wei()
+            .await
+            .map_err(WatchError::contract)?;
+        let open_cases = bond.open_cases().await.map_err(WatchError::contract)?;
         if open_cases >= terms.open_cases_max || !self.may_spend(bond, id, deposit_wei).await? {
             return Ok(Progress::Waits);
         }
@@ -218,11 +235,15 @@ impl Filer {
             return Ok(shown);
         }
         // Somebody else may have opened the same case a moment before.
-        let case = bond.case(id, At::Latest).await.map_err(read_failure)?;
+        let case = bond
+            .case(id, At::Latest)
+            .await
+            .map_err(WatchError::contract)?;
         if case.state == CaseState::None {
             return Ok(Progress::Refused);
         }
-        print_line(format_args!("demanded {}", dispute.asked()))?;
+        self.report
+            .line(format_args!("demanded {}", dispute.asked()))?;
         self.follow(contracts, bond, dispute, id, &case).await
     }
 
@@ -234,17 +255,18 @@ impl Filer {
         dispute: &Dispute,
         id: Hash,
         case: &BondCase,
-    ) -> Result<Progress, Failure> {
+    ) -> Result<Progress, WatchError> {
         let asked = dispute.asked();
         if case.state != CaseState::Open {
-            print_line(format_args!("answered or settled: {asked}"))?;
+            self.report
+                .line(format_args!("answered or settled: {asked}"))?;
             return Ok(Progress::Over);
         }
         if contracts.now_s().await? <= case.deadline_s {
             return Ok(Progress::Waits);
         }
         if self.settle(bond, id).await? {
-            print_line(format_args!(
+            self.report.line(format_args!(
                 "no answer in time ({asked}): the bond is lost"
             ))?;
         }
@@ -252,14 +274,14 @@ impl Filer {
     }
 
     /// False if somebody else was faster.
-    async fn settle(&self, bond: &BondContract, id: Hash) -> Result<bool, Failure> {
+    async fn settle(&self, bond: &BondContract, id: Hash) -> Result<bool, WatchError> {
         match self.send(bond, settle_calldata(id), 0).await {
             Ok(()) => Ok(true),
             Err(TransactError::Reverted(why)) => {
-                print_line(format_args!("not settled: {why}"))?;
+                self.report.line(format_args!("not settled: {why}"))?;
                 Ok(false)
             }
-            Err(error) => Err(Failure::refused(error)),
+            Err(error) => Err(WatchError::failed(error)),
         }
     }
 
@@ -269,10 +291,13 @@ impl Filer {
         bond: &BondContract,
         case: Hash,
         deposit_wei: u128,
-    ) -> Result<bool, Failure> {
+    ) -> Result<bool, WatchError> {
         let mut spent_wei: u128 = 0;
         for id in self.disputes.iter().filter_map(Dispute::case) {
-            let known = bond.case(id, At::Latest).await.map_err(read_failure)?;
+            let known = bond
+                .case(id, At::Latest)
+                .await
+                .map_err(WatchError::contract)?;
             let is_out = matches!(known.state, CaseState::Open | CaseState::Answered);
             if is_out && known.opener == self.key.address() {
                 spent_wei = spent_wei.saturating_add(known.deposit_wei);
@@ -283,7 +308,7 @@ impl Filer {
         }
         if self.reported.insert(case) {
             let allowed_wei = self.deposits_wei;
-            print_line(format_args!(
+            self.report.line(format_args!(
                 "not demanded: it needs a deposit of {deposit_wei} wei, and {spent_wei} of the \
                  {allowed_wei} wei that --deposits-wei allows are spent"
             ))?;
@@ -299,7 +324,7 @@ impl Filer {
         terms: &BondTerms,
         dispute: &Dispute,
         value_wei: u128,
-    ) -> Result<Progress, Failure> {
+    ) -> Result<Progress, WatchError> {
         let word = commitment(
             contracts.domain.chain_id,
             bond.address(),
@@ -307,11 +332,17 @@ impl Filer {
             dispute.subject_hash(),
             dispute.salt,
         );
-        let mut since_s = bond.committed_at_s(word).await.map_err(read_failure)?;
+        let mut since_s = bond
+            .committed_at_s(word)
+            .await
+            .map_err(WatchError::contract)?;
         if since_s == 0 {
             let sent = self.send(bond, commit_calldata(word), 0).await;
-            sent.map_err(Failure::refused)?;
-            since_s = bond.committed_at_s(word).await.map_err(read_failure)?;
+            sent.map_err(WatchError::failed)?;
+            since_s = bond
+                .committed_at_s(word)
+                .await
+                .map_err(WatchError::contract)?;
         }
         if contracts.now_s().await? < since_s + terms.reveal_delay_s {
             return Ok(Progress::Ages);
@@ -320,10 +351,11 @@ impl Filer {
         match self.send(bond, opening, value_wei).await {
             Ok(()) => Ok(Progress::Shown),
             Err(TransactError::Reverted(why)) => {
-                print_line(format_args!("refused ({}): {why}", dispute.asked()))?;
+                self.report
+                    .line(format_args!("refused ({}): {why}", dispute.asked()))?;
                 Ok(Progress::Refused)
             }
-            Err(error) => Err(Failure::refused(error)),
+            Err(error) => Err(WatchError::failed(error)),
         }
     }
 

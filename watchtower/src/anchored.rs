@@ -11,9 +11,8 @@ use kedge_protocol::Hash;
 use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
 use serde::{Deserialize, Serialize};
 
-use super::super::output::Failure;
-use super::super::trust::read_failure;
-use super::memory::{append, failed, lines, write_line};
+use crate::memory::{append, failed, lines, write_line};
+use crate::report::WatchError;
 
 /// Blocks until a checkpoint counts as final on a node without the `finalized` tag.
 const FINALITY_FALLBACK_DEPTH: u64 = 64;
@@ -26,7 +25,7 @@ struct Final {
     block_number: u64,
 }
 
-pub(super) struct AnchoredLog {
+pub(crate) struct AnchoredLog {
     path: PathBuf,
     file: File,
     kept: BTreeMap<u64, Hash>,
@@ -41,7 +40,7 @@ pub(super) struct AnchoredLog {
 }
 
 impl AnchoredLog {
-    pub(super) fn open(directory: &Path) -> Result<Self, Failure> {
+    pub(crate) fn open(directory: &Path) -> Result<Self, WatchError> {
         let path = directory.join("anchored.ndjson");
         let kept: Vec<Final> = lines(&path)?;
         Ok(Self {
@@ -60,19 +59,19 @@ impl AnchoredLog {
     }
 
     /// The histories of all checkpoints known to be anchored.
-    pub(super) fn histories(&self) -> BTreeMap<u64, Hash> {
+    pub(crate) fn histories(&self) -> BTreeMap<u64, Hash> {
         let recent = self.recent.iter();
         let recent = recent.map(|(batches, event)| (*batches, event.checkpoint.history));
         self.kept.clone().into_iter().chain(recent).collect()
     }
 
     /// Returns the signed checkpoints that were read since the last call.
-    pub(super) fn take_signed(&mut self) -> Vec<SignedCheckpoint> {
+    pub(crate) fn take_signed(&mut self) -> Vec<SignedCheckpoint> {
         std::mem::take(&mut self.signed)
     }
 
     /// Reads the checkpoints since the last call.
-    pub(super) async fn read(&mut self, contract: &AnchorContract) -> Result<(), Failure> {
+    pub(crate) async fn read(&mut self, contract: &AnchorContract) -> Result<(), WatchError> {
         let Some(head) = contract.rpc().block(At::Latest).await.map_err(refused)? else {
             return Ok(());
         };
@@ -84,16 +83,16 @@ impl AnchoredLog {
             .map_err(refused)?;
         let from = match self.next_block {
             Some(next) => next,
-            None => contract.first_block().await.map_err(read_failure)?,
+            None => contract.first_block().await.map_err(WatchError::contract)?,
         };
         let events = contract.anchored_events(from, head).await;
-        let events = events.map_err(read_failure)?;
+        let events = events.map_err(WatchError::contract)?;
         for event in &events {
             let batches = event.checkpoint.batches;
             let is_kept = self.kept.get(&batches) == Some(&event.checkpoint.history);
             if !is_kept && self.recent.get(&batches) != Some(event) {
                 let found = contract.anchored_signature(event).await;
-                self.signed.extend(found.map_err(read_failure)?);
+                self.signed.extend(found.map_err(WatchError::contract)?);
             }
         }
         let (settled, recent): (Vec<_>, Vec<_>) = events
@@ -125,7 +124,7 @@ impl AnchoredLog {
 
     /// Writes the checkpoints that are final now. The signed ones must be on disk before: they are
     /// not read again.
-    pub(super) fn keep(&mut self) -> Result<(), Failure> {
+    pub(crate) fn keep(&mut self) -> Result<(), WatchError> {
         for kept in self.unwritten.drain(..) {
             write_line(&mut self.file, &kept)?;
         }
@@ -134,6 +133,6 @@ impl AnchoredLog {
     }
 }
 
-fn refused(error: impl std::fmt::Display) -> Failure {
-    Failure::refused(error)
+fn refused(error: impl std::fmt::Display) -> WatchError {
+    WatchError::failed(error)
 }

@@ -7,7 +7,6 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
-use kedge_client::watchtower::{Finding, NotSigned, Watchtower};
 use kedge_protocol::Hash;
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::chain::Leaf;
@@ -15,10 +14,12 @@ use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::evidence::EvidenceFile;
 use kedge_protocol::proof::ProofFile;
 use kedge_protocol::receipt::{BatchReceipt, Receipt, ReceiptLeaf};
+
+use crate::tower::{Finding, NotSigned, Watchtower};
 use serde::{Deserialize, Serialize};
 
-use super::super::output::{Failure, print_error};
-use super::chain::Contracts;
+use crate::chain::Contracts;
+use crate::report::{Report, WatchError};
 
 /// A file that the watchtower may be given.
 #[derive(Deserialize)]
@@ -31,7 +32,7 @@ enum Given {
     Checkpoint(Box<SignedCheckpoint>),
 }
 
-pub(super) struct Memory {
+pub(crate) struct Memory {
     directory: PathBuf,
     /// Batches in the order in which they were followed.
     batches: File,
@@ -44,12 +45,12 @@ pub(super) struct Memory {
     taken: BTreeSet<OsString>,
 }
 
-pub(super) fn failed(path: &Path, error: impl std::fmt::Display) -> Failure {
-    Failure::refused(format!("{}: {error}", path.display()))
+pub(crate) fn failed(path: &Path, error: impl std::fmt::Display) -> WatchError {
+    WatchError::failed(format!("{}: {error}", path.display()))
 }
 
 /// The lines of a file with one value per line. A last line that was cut off by a crash is dropped.
-pub(super) fn lines<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Vec<T>, Failure> {
+pub(crate) fn lines<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Vec<T>, WatchError> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -78,19 +79,21 @@ pub(super) fn lines<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Vec<T>,
     Ok(values)
 }
 
-pub(super) fn append(path: &Path) -> Result<File, Failure> {
+pub(crate) fn append(path: &Path) -> Result<File, WatchError> {
     let file = OpenOptions::new().create(true).append(true).open(path);
     file.map_err(|error| failed(path, error))
 }
 
-pub(super) fn write_line(file: &mut File, value: &impl Serialize) -> Result<(), Failure> {
-    let mut line = serde_json::to_vec(value).map_err(Failure::refused)?;
+pub(crate) fn write_line(file: &mut File, value: &impl Serialize) -> Result<(), WatchError> {
+    let mut line = serde_json::to_vec(value).map_err(WatchError::failed)?;
     line.push(b'\n');
-    file.write_all(&line).map_err(Failure::refused)
+    file.write_all(&line).map_err(WatchError::failed)
 }
 
 /// The value of a one-value file; `None` if there is no file.
-pub(super) fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Option<T>, Failure> {
+pub(crate) fn read_json<T: for<'de> Deserialize<'de>>(
+    path: &Path,
+) -> Result<Option<T>, WatchError> {
     match fs::read(path) {
         Ok(bytes) => {
             let value = serde_json::from_slice(&bytes);
@@ -102,8 +105,8 @@ pub(super) fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Opt
 }
 
 /// Replaces a file's value atomically: after a crash the file holds either the old or the new one.
-pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Failure> {
-    let bytes = serde_json::to_vec(value).map_err(Failure::refused)?;
+pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), WatchError> {
+    let bytes = serde_json::to_vec(value).map_err(WatchError::failed)?;
     let temporary = path.with_extension("new");
     let written = File::create(&temporary).and_then(|mut file| {
         file.write_all(&bytes)?;
@@ -115,7 +118,7 @@ pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Fail
 
 impl Memory {
     /// Opens the directory, and gives the tower what it holds.
-    pub(super) fn open(directory: &Path, tower: &mut Watchtower) -> Result<Self, Failure> {
+    pub(crate) fn open(directory: &Path, tower: &mut Watchtower) -> Result<Self, WatchError> {
         for folder in ["given", "evidence"] {
             let path = directory.join(folder);
             fs::create_dir_all(&path).map_err(|error| failed(&path, error))?;
@@ -153,11 +156,11 @@ impl Memory {
 
     /// Keeps the next batch of the log. A batch that is kept already adds nothing, and a different
     /// one with its number goes into the evidence.
-    pub(super) fn keep_batch(
+    pub(crate) fn keep_batch(
         &mut self,
         tower: &Watchtower,
         batch: &SignedBatch,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), WatchError> {
         if batch.header.number == self.kept_batches && tower.knows_signer(batch) {
             write_line(&mut self.batches, batch)?;
             self.kept_batches += 1;
@@ -165,7 +168,7 @@ impl Memory {
         Ok(())
     }
 
-    pub(super) fn keep_checkpoint(&mut self, signed: &SignedCheckpoint) -> Result<(), Failure> {
+    pub(crate) fn keep_checkpoint(&mut self, signed: &SignedCheckpoint) -> Result<(), WatchError> {
         if self.kept_checkpoint.as_ref() != Some(signed) {
             write_line(&mut self.checkpoints, signed)?;
             self.kept_checkpoint = Some(*signed);
@@ -174,7 +177,7 @@ impl Memory {
     }
 
     /// Stores since when leaves are lacking: a restart gives the operator no more time.
-    pub(super) fn keep_lacking(&mut self, tower: &Watchtower) -> Result<(), Failure> {
+    pub(crate) fn keep_lacking(&mut self, tower: &Watchtower) -> Result<(), WatchError> {
         if self.lacking != *tower.lacking() {
             self.lacking.clone_from(tower.lacking());
             write_json(&self.lacking_path, &self.lacking)?;
@@ -183,15 +186,19 @@ impl Memory {
     }
 
     /// Waits until what was kept is on disk.
-    pub(super) fn sync(&self) -> Result<(), Failure> {
+    pub(crate) fn sync(&self) -> Result<(), WatchError> {
         for file in [&self.batches, &self.checkpoints] {
-            file.sync_data().map_err(Failure::refused)?;
+            file.sync_data().map_err(WatchError::failed)?;
         }
         Ok(())
     }
 
     /// Reads the files of the folder `given` that have not been read yet.
-    pub(super) fn take_given(&mut self, tower: &mut Watchtower) -> Result<(), Failure> {
+    pub(crate) fn take_given(
+        &mut self,
+        tower: &mut Watchtower,
+        report: Report,
+    ) -> Result<(), WatchError> {
         let folder = self.directory.join("given");
         let entries = fs::read_dir(&folder).map_err(|error| failed(&folder, error))?;
         for entry in entries {
@@ -203,11 +210,11 @@ impl Memory {
             let text = fs::read_to_string(&path).map_err(|error| failed(&path, error))?;
             let Ok(given) = serde_json::from_str::<Given>(&text) else {
                 // It may still be being written, so it is read again.
-                print_error(&format!("{}: not a known kind of file", path.display()));
+                (report.warning)(&format!("{}: not a known kind of file", path.display()));
                 continue;
             };
             if let Err(error) = take(tower, &given) {
-                print_error(&format!("{}: {error}", path.display()));
+                (report.warning)(&format!("{}: {error}", path.display()));
             }
             self.taken.insert(entry.file_name());
         }
@@ -215,11 +222,11 @@ impl Memory {
     }
 
     /// Writes a finding to its own file; returns the file's path.
-    pub(super) fn keep_finding(
+    pub(crate) fn keep_finding(
         &self,
         contracts: &Contracts,
         finding: &Finding,
-    ) -> Result<PathBuf, Failure> {
+    ) -> Result<PathBuf, WatchError> {
         let json = match finding {
             Finding::Fault(evidence) => {
                 let file = EvidenceFile::new(contracts.domain, (**evidence).clone());
@@ -231,7 +238,7 @@ impl Memory {
             Finding::Withheld(withheld) => serde_json::to_string_pretty(withheld),
             Finding::Unauthorised(challenge) => serde_json::to_string_pretty(challenge),
         };
-        let json = json.map_err(Failure::refused)?;
+        let json = json.map_err(WatchError::failed)?;
         let name = finding.text();
         let id = kedge_protocol::hash::keccak(json.as_bytes()).to_string();
         let path = self

@@ -11,8 +11,8 @@ mod rng;
 
 use std::collections::BTreeMap;
 
-use kedge_client::watchtower::Watchtower;
 use kedge_protocol::checkpoint::SignedCheckpoint;
+use kedge_watchtower::tower::Watchtower;
 
 use honest::Honest;
 use rng::Rng;
