@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use kedge_actors::Published;
 use kedge_actors::fair::{Full, Turn, Turns, share};
+use kedge_api::Code;
 use kedge_config::Config;
 use kedge_protocol::claim::{ClaimFile, ClaimFileError, ClaimShown};
 use kedge_protocol::limits::CLAIM_CHECKS_MAX;
@@ -19,7 +20,7 @@ use kedge_prover::keys::{self, KeyNotAllowed, TEST_CHAIN_IDS};
 use kedge_storage::{AnchorStatus, Snapshot};
 
 use crate::app::App;
-use crate::error::{ApiError, Code};
+use crate::error::ApiError;
 use crate::limits::Share;
 
 /// Seconds a caller should wait if this server has no key to check claims with.

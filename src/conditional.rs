@@ -6,11 +6,12 @@
 use hyper::HeaderMap;
 use hyper::header::IF_MATCH;
 use kedge_actors::api::Expected;
+use kedge_api::Code;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::resource::Trace;
 
 use crate::endpoint::Endpoint;
-use crate::error::{ApiError, Code};
+use crate::error::ApiError;
 
 /// The entity tag of an object's state.
 pub fn entity_tag(trace: &Trace) -> String {

@@ -3,9 +3,10 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use kedge_api::Code;
 use kedge_protocol::hash::keccak_parts;
 
-use crate::error::{ApiError, Code};
+use crate::error::ApiError;
 
 const SEAL_BYTES: usize = 16;
 

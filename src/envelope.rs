@@ -4,13 +4,13 @@
 use hyper::HeaderMap;
 use hyper::header::ACCEPT;
 use kedge_actors::api::Past;
-use kedge_machine::FieldError;
-use schemars::JsonSchema;
+use kedge_api::Field;
+use kedge_api::scalars::AddressText;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::error::{ApiError, Detail};
-use crate::views::scalars::AddressText;
 
 /// The media type of problem details.
 pub const PROBLEM_JSON: &str = "application/problem+json";
@@ -68,6 +68,13 @@ pub struct Envelope<'a> {
     pub error: &'a ApiError,
     /// The request that it answers.
     pub request_id: &'a str,
+}
+
+impl Envelope<'_> {
+    /// The envelope's JSON, to be put into an answer.
+    pub fn to_raw(&self) -> Result<Box<RawValue>, ApiError> {
+        to_raw_value(self).map_err(|error| ApiError::internal(&error))
+    }
 }
 
 impl Serialize for Envelope<'_> {
@@ -167,34 +174,13 @@ fn write_detail<M: SerializeMap>(
     }
 }
 
-/// What is wrong at one place of the body.
-#[derive(Serialize, JsonSchema)]
-pub struct Field<'a> {
-    /// RFC 6901 pointer into the body; empty for the whole.
-    pointer: &'a str,
-    /// What is wrong, for programs.
-    code: &'a str,
-    /// What to do about it.
-    message: &'a str,
-}
-
-impl<'a> From<&'a FieldError> for Field<'a> {
-    fn from(field: &'a FieldError) -> Self {
-        Self {
-            pointer: &field.pointer,
-            code: field.code,
-            message: &field.message,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use hyper::header::HeaderValue;
+    use kedge_api::Code;
     use serde_json::json;
 
     use super::*;
-    use crate::error::Code;
 
     fn written(form: Form, error: &ApiError) -> serde_json::Value {
         serde_json::from_slice(&form.write(error, "r-1")).unwrap()

@@ -3,7 +3,7 @@
 //! answers.
 //!
 //! - One request: `server` (its way is in `server/dispatch.rs`), `endpoint` (the table of routes), `auth`, `limits`,
-//!   `body`, `signing`, `idempotency`, `conditional`, `call`, `routes`, `views`, `envelope`, `error`, `cors`, `v2`.
+//!   `body`, `signing`, `idempotency`, `conditional`, `call`, `routes`, `shown`, `envelope`, `error`, `cors`, `v2`.
 //! - What answers share: `listing`, `cursor`, `query`, `range`, `stream`, `batches`.
 //! - The API's document: `openapi`.
 //! - Features: `events`, `files`, `webhooks`, `disputes`, `claims`.
@@ -43,11 +43,11 @@ pub mod range;
 pub mod rebuild;
 pub mod routes;
 pub mod server;
+pub mod shown;
 pub mod side_keys;
 pub mod signing;
 pub mod start;
 pub mod stream;
 pub mod v2;
 pub mod verify;
-pub mod views;
 pub mod webhooks;

@@ -10,6 +10,7 @@ use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use kedge_api::Code;
 use metrics::{
     Gauge, Histogram, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge,
     histogram,
@@ -19,7 +20,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use crate::endpoint::TABLE;
-use crate::error::Code;
 use crate::limits::{Policy, Share, budget};
 use crate::v2::AREAS;
 

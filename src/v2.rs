@@ -5,11 +5,12 @@
 
 use hyper::header::{ALLOW, HeaderName, HeaderValue, LINK, LOCATION};
 use hyper::{Method, StatusCode, Uri};
+use kedge_api::Code;
 use kedge_config::{Config, V2Mode, is_plain_segment};
 use serde_json::json;
 
 use crate::call::{DEPRECATED_SINCE, DEPRECATION, Reply, successor_link};
-use crate::error::{ApiError, Code};
+use crate::error::ApiError;
 use crate::metrics::V2_REQUESTS;
 
 /// The beginning of every v2 path.

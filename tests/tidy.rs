@@ -34,6 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("kedge-prover", &["kedge-protocol"]),
     ("kedge-chain", &["kedge-protocol"]),
     ("kedge-config", &["kedge-protocol"]),
+    ("kedge-api", &["kedge-machine", "kedge-protocol"]),
     (
         "kedge-search",
         &["kedge-machine", "kedge-storage", "kedge-protocol"],
@@ -58,7 +59,10 @@ const ARROWS: &[(&str, &[&str])] = &[
             "kedge-protocol",
         ],
     ),
-    ("kedge-client", &["kedge-protocol", "kedge-prover"]),
+    (
+        "kedge-client",
+        &["kedge-api", "kedge-protocol", "kedge-prover"],
+    ),
     (
         "kedge-watchtower",
         &["kedge-chain", "kedge-client", "kedge-protocol"],
@@ -74,6 +78,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "kedge-actors",
             "kedge-chain",
             "kedge-config",
+            "kedge-api",
             "kedge-search",
             "kedge-webhooks",
             "kedge-client",

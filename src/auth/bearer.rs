@@ -10,6 +10,7 @@ use hyper::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use jsonwebtoken::jwk::JwkSet;
 use jsonwebtoken::{Algorithm, Header, Validation};
 use kedge_actors::Published;
+use kedge_api::Code;
 use kedge_config::secrets::{self, SecretError};
 use kedge_protocol::hash::sha256;
 use kedge_protocol::{Hash, Id, Prefix};
@@ -18,7 +19,7 @@ use quick_cache::sync::Cache;
 use serde::{Deserialize, Serialize};
 
 use super::keys::{KeysError, TokenKeys};
-use crate::error::{ApiError, Code};
+use crate::error::ApiError;
 
 /// The tokens' `aud` claim.
 const AUDIENCE: &str = "kedge";

@@ -16,9 +16,10 @@ mod unstored;
 use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
 use kedge_actors::Published;
+use kedge_api::Code;
 use kedge_protocol::Id;
 
-use crate::error::{ApiError, Code};
+use crate::error::ApiError;
 use api_key::ApiKeys;
 use bearer::AccessTokens;
 use rights::{Right, Rights};

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use kedge_actors::Engine;
+use kedge_api::Code;
 use kedge_config::secrets;
 use kedge_protocol::Id;
 use kedge_protocol::hash::{keccak, sha256};
@@ -17,7 +18,7 @@ use serde::Serialize;
 use super::bearer::AccessTokens;
 use super::unstored::Unstored;
 use crate::clock::now_s;
-use crate::error::{ApiError, Code};
+use crate::error::ApiError;
 
 /// The answer to a login, a registration and a refresh.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

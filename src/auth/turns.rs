@@ -171,8 +171,9 @@ impl Turns {
 mod tests {
     use std::net::IpAddr;
 
+    use kedge_api::Code;
+
     use super::*;
-    use crate::error::Code;
 
     fn address(number: u8) -> ClientAddress {
         IpAddr::from([192, 0, 2, number]).into()

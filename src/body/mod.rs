@@ -10,10 +10,11 @@ use std::time::Duration;
 use hyper::HeaderMap;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
+use kedge_api::Code;
 use kedge_config::Config;
 use serde::de::DeserializeOwned;
 
-use crate::error::{ApiError, Code};
+use crate::error::ApiError;
 use crate::files::Upload;
 use crate::limits::budget::BODY_BYTES;
 use crate::limits::{Budget, Held, Holder};

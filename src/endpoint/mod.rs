@@ -4,7 +4,6 @@
 //! and in every way wrong.
 
 mod accounts;
-mod bodies;
 mod bus;
 mod codes;
 mod disputes;
@@ -23,6 +22,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use hyper::Method;
+use kedge_api::Code;
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Area;
 use kedge_protocol::{Address, Id, Prefix};
@@ -30,7 +30,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::auth::rights::{Access, Right};
 use crate::call::{Call, Reply};
-use crate::error::{ApiError, Code};
+use crate::error::ApiError;
 
 pub use codes::documented;
 pub use docs::{Doc, Link};

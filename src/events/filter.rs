@@ -96,8 +96,9 @@ fn types_named(name: &str) -> Result<Vec<EventType>, ApiError> {
 
 #[cfg(test)]
 mod tests {
+    use kedge_api::Code;
+
     use super::*;
-    use crate::error::Code;
 
     fn of(query: &str) -> Result<Filter, ApiError> {
         read(&Query::parse(Some(query), &[&["type", "object_id", "template_id"]]).unwrap())

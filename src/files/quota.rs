@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use kedge_api::Code;
 use kedge_protocol::Id;
 use kedge_storage::{Page, ReadError, Snapshot};
 
-use crate::error::{ApiError, Code};
+use crate::error::ApiError;
 
 /// Organizations that are remembered while they upload nothing.
 const IDLE_MAX: usize = 10_000;

@@ -7,6 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hyper::HeaderMap;
 use hyper::header::CONTENT_TYPE;
+use kedge_api::Code;
 use kedge_protocol::limits::FILE_NAME_CHARS_MAX;
 use kedge_protocol::payload::digest_text;
 use kedge_protocol::{Hash, Id};
@@ -17,7 +18,7 @@ use super::quota::Reservation;
 use super::sink::Sink;
 use super::{Files, RECEIVED_FOLDER, RETRY_DISK_S, Upload};
 use crate::body::{self, Arriving, FRAME_BYTES_MAX, escape};
-use crate::error::{ApiError, Code};
+use crate::error::ApiError;
 
 /// Bytes of a name: the longest that the rules accept, in the widest characters.
 const NAME_BYTES_MAX: usize = 4 * FILE_NAME_CHARS_MAX;

@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hyper::header::RETRY_AFTER;
+use kedge_api::Code;
 use metrics::counter;
 
 use super::Holder;
-use crate::error::{ApiError, Code, Detail};
+use crate::error::{ApiError, Detail};
 use crate::metrics::RATE_LIMITED;
 
 /// Bytes of request bodies in memory.

@@ -4,11 +4,12 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use kedge_api::Code;
 use kedge_protocol::Id;
 use kedge_storage::ReadError;
 
 use super::RateLimits;
-use crate::error::{ApiError, Code, Detail};
+use crate::error::{ApiError, Detail};
 
 /// The quota's name in `body.policy` of a refusal.
 pub const LOG_BYTES: &str = "log-bytes";

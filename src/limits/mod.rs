@@ -24,6 +24,7 @@ use hyper::HeaderMap;
 use hyper::header::{HeaderValue, RETRY_AFTER};
 use kedge_actors::Engine;
 use kedge_actors::api::SubmitError;
+use kedge_api::Code;
 use kedge_config::{Config, Switch};
 use kedge_protocol::hash::sha256;
 use kedge_protocol::limits::{
@@ -40,7 +41,7 @@ use self::logins::{LoginLimits, Logins};
 use self::organizations::{Account, Organizations};
 use self::tier::{LogQuotas, Plan};
 use crate::endpoint::LimitClass;
-use crate::error::{ApiError, Code, Detail};
+use crate::error::{ApiError, Detail};
 use crate::metrics::{RATE_LIMITED, USAGE_ROWS_WRITTEN};
 
 pub use self::addresses::ClientAddress;

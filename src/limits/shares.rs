@@ -3,13 +3,14 @@
 
 use hyper::HeaderMap;
 use hyper::header::RETRY_AFTER;
+use kedge_api::Code;
 use kedge_protocol::Id;
 use metrics::counter;
 
 use super::ClientAddress;
 use super::fields;
 use crate::clock::now_s;
-use crate::error::{ApiError, Code, Detail};
+use crate::error::{ApiError, Detail};
 use crate::metrics::RATE_LIMITED;
 
 macro_rules! shares {

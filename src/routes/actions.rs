@@ -1,6 +1,9 @@
 //! Reading actions, and their proofs.
 
 use kedge_actors::Published;
+use kedge_api::Code;
+use kedge_api::Page;
+use kedge_api::action::ActionView;
 use kedge_protocol::log_tree;
 use kedge_protocol::proof::{
     AnchorProof, Authorship, BatchPath, OpenedAction, PROOF_VERSION, ProofFile,
@@ -15,11 +18,10 @@ use crate::app::App;
 use crate::batches::Batch;
 use crate::call::{Call, Reply};
 use crate::endpoint::Parameter;
-use crate::error::{ApiError, Code};
+use crate::error::ApiError;
 use crate::listing::{Listing, Source};
 use crate::query::decimal;
-use crate::views::Page;
-use crate::views::action::ActionView;
+use crate::shown;
 
 /// The parameter of a proof.
 pub const FORM: &[Parameter] = &[Parameter {
@@ -55,7 +57,7 @@ pub(super) fn view(
 fn view_in(batch: &Batch, placed: PlacedAction) -> Result<ActionView<'static>, ApiError> {
     let head = batch.head(placed.leaf_index);
     let head = head.ok_or_else(|| ApiError::internal(&"an action past its batch's leaves"))?;
-    Ok(ActionView::of_log(placed, batch.id, head))
+    Ok(shown::logged(placed, batch.id, head))
 }
 
 /// The action of the path, by id or sequence, if the caller may see it: the caller's organization

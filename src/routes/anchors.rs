@@ -1,5 +1,8 @@
 //! Anchors, the newest signed head, and proofs that the log only grew. All public.
 
+use kedge_api::Page;
+use kedge_api::log::{CheckpointView, ConsistencyView};
+use kedge_api::scalars::HashText;
 use kedge_protocol::{KeyOfBatch, Prefix, log_tree};
 use kedge_storage::AnchorRow;
 
@@ -9,9 +12,7 @@ use crate::endpoint::Parameter;
 use crate::error::ApiError;
 use crate::listing::{Listing, Source};
 use crate::query::decimal;
-use crate::views::Page;
-use crate::views::log::{AnchorView, CheckpointView, ConsistencyView};
-use crate::views::scalars::HashText;
+use crate::shown;
 
 /// The two sizes of a consistency proof.
 pub const SIZES: &[Parameter] = &[
@@ -41,7 +42,7 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
         },
     )?;
     let page = Page {
-        items: page.items.into_iter().map(AnchorView::from).collect(),
+        items: page.items.into_iter().map(shown::anchor).collect(),
         cursor: page.cursor,
         has_more: page.has_more,
     };
@@ -60,7 +61,7 @@ pub async fn get(call: Call) -> Result<Reply, ApiError> {
         snapshot.anchor_number(id)?.ok_or_else(missing)?
     };
     let anchor = snapshot.anchor(number)?.ok_or_else(missing)?;
-    let reply = Reply::ok(published.head.sequence, &AnchorView::from(anchor))?;
+    let reply = Reply::ok(published.head.sequence, &shown::anchor(anchor))?;
     Ok(reply.etagged(&call, PUBLIC))
 }
 

@@ -3,6 +3,8 @@
 use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue};
 use kedge_actors::events::{self, Span};
+use kedge_api::Code;
+use kedge_api::Page;
 use kedge_machine::event::Event;
 use kedge_protocol::event::Position;
 
@@ -10,10 +12,9 @@ use super::page_reply;
 use crate::call::{Call, Reply};
 use crate::clock::now_s;
 use crate::endpoint::{EVENT_STREAM, Parameter};
-use crate::error::{ApiError, Code};
+use crate::error::ApiError;
 use crate::events::{Subscription, filter};
 use crate::listing::{Listing, PAGE_BYTES_MAX, PAGE_ROWS_MAX};
-use crate::views::Page;
 
 /// The other end of a list.
 pub const BEFORE: &[Parameter] = &[Parameter {

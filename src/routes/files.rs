@@ -9,6 +9,9 @@ use hyper::header::{
     HeaderName, HeaderValue,
 };
 use hyper::{Method, StatusCode};
+use kedge_api::Code;
+use kedge_api::Page;
+use kedge_api::resources::{Changed, FileView};
 use kedge_machine::image::Image;
 use kedge_protocol::payload::digest_text;
 use kedge_protocol::resource::File;
@@ -18,13 +21,11 @@ use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 
 use super::{PRIVATE, page_reply, single};
 use crate::call::{Call, Reply};
-use crate::error::{ApiError, Code};
+use crate::error::ApiError;
 use crate::files::{Fate, Upload};
 use crate::listing::{Listing, Source};
 use crate::range::{self, Part};
 use crate::stream::{Body, Writer};
-use crate::views::Page;
-use crate::views::resources::{Changed, FileView};
 
 /// Bytes of a content that are read at once.
 const PIECE_BYTES: usize = 64 * 1024;

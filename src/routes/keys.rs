@@ -3,6 +3,10 @@
 use std::sync::Arc;
 
 use kedge_actors::api::{NewSecret, Submission};
+use kedge_api::Page;
+use kedge_api::accounts::{ApiKeyView, ShownKey};
+use kedge_api::resources::Changed;
+use kedge_api::scalars::Time;
 use kedge_machine::image::Image;
 use kedge_protocol::resource::ApiKey;
 use kedge_protocol::time::parse_rfc3339;
@@ -14,10 +18,6 @@ use super::{PRIVATE, Single, page_reply, settle, single};
 use crate::call::{Call, Reply};
 use crate::error::ApiError;
 use crate::listing::{Listing, Source};
-use crate::views::Page;
-use crate::views::accounts::{ApiKeyView, ShownKey};
-use crate::views::resources::Changed;
-use crate::views::scalars::Time;
 
 /// The member of a key's body that can only be checked with a clock.
 #[derive(Deserialize)]

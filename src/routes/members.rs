@@ -3,6 +3,9 @@
 use std::sync::Arc;
 
 use kedge_actors::api::Submission;
+use kedge_api::Page;
+use kedge_api::accounts::{InvitationView, ShownInvitation};
+use kedge_api::resources::{Changed, WalletView};
 use kedge_machine::image::Image;
 use kedge_protocol::resource::{Invitation, Role, Wallet};
 use kedge_protocol::{Id, Prefix};
@@ -12,9 +15,6 @@ use super::{Single, page_reply, single};
 use crate::call::{Call, Reply};
 use crate::error::ApiError;
 use crate::listing::{Listing, Source};
-use crate::views::Page;
-use crate::views::accounts::{InvitationView, ShownInvitation};
-use crate::views::resources::{Changed, WalletView};
 
 /// A member's new role.
 #[derive(Deserialize)]

@@ -2,6 +2,8 @@
 
 use std::ops::{Range, RangeInclusive};
 
+use kedge_api::Page;
+use kedge_api::resources::ObjectView;
 use kedge_protocol::resource::{Object, ObjectStatus};
 use kedge_protocol::time::parse_bound_ns;
 use kedge_protocol::{Id, Prefix};
@@ -15,8 +17,6 @@ use crate::call::{Call, Reply};
 use crate::endpoint::Parameter;
 use crate::error::ApiError;
 use crate::listing::{Listing, Rows, Source};
-use crate::views::Page;
-use crate::views::resources::ObjectView;
 
 /// A time in UTC.
 const TIME: &str = r#"{"type": "string", "format": "date-time", "pattern": "Z$"}"#;

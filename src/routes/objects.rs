@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use hyper::StatusCode;
 use hyper::header::ETAG;
+use kedge_api::Code;
+use kedge_api::action::{ActionView, HistoryPage};
+use kedge_api::resources::{Changed, ObjectView};
 use kedge_machine::rights::sees_object;
 use kedge_protocol::Prefix;
 use kedge_protocol::limits::OBJECT_HISTORY_MAX;
@@ -14,10 +17,8 @@ use super::actions;
 use super::{PRIVATE, next_page, past, single};
 use crate::call::{Call, Reply};
 use crate::conditional;
-use crate::error::{ApiError, Code};
+use crate::error::ApiError;
 use crate::listing::{Listing, Rows, Source};
-use crate::views::action::{ActionView, HistoryPage};
-use crate::views::resources::{Changed, ObjectView};
 
 /// `POST /objects`
 pub async fn create(call: Call) -> Result<Reply, ApiError> {

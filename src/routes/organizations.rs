@@ -2,6 +2,8 @@
 
 use hyper::StatusCode;
 use hyper::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH};
+use kedge_api::Code;
+use kedge_api::scalars::{IdText, Time};
 use kedge_protocol::resource::Organization;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,9 +12,8 @@ use super::PRIVATE;
 use crate::call::{Call, Reply};
 use crate::clock::now_ms;
 use crate::conditional;
-use crate::error::{ApiError, Code};
+use crate::error::ApiError;
 use crate::limits::{LOG_BYTES, Limits, LogUse, PerLimit, Period, Policy, Use, price_of};
-use crate::views::scalars::{IdText, Time};
 
 /// An organization, as its members see it.
 #[derive(Serialize, JsonSchema)]

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use hyper::StatusCode;
+use kedge_api::Page;
+use kedge_api::resources::ObjectView;
 use kedge_protocol::limits::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX};
 use kedge_search::{Wanted, parse, sort};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -15,8 +17,6 @@ use crate::cursor::Scope;
 use crate::error::ApiError;
 use crate::listing::PAGE_BYTES_MAX;
 use crate::metrics::SEARCH_ROWS;
-use crate::views::Page;
-use crate::views::resources::ObjectView;
 
 /// The request of a search for objects.
 #[derive(Deserialize, JsonSchema)]

@@ -3,6 +3,7 @@
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
 use kedge_actors::{NodeHealth, Published};
+use kedge_api::scalars::{AddressText, HashText};
 use kedge_protocol::eip712::{DOMAIN_NAME, DOMAIN_VERSION};
 use kedge_protocol::{Hash, KeyOfBatch};
 use kedge_storage::{AnchorStatus, Mode, Page, ReadError};
@@ -13,7 +14,6 @@ use super::PUBLIC;
 use crate::call::{Call, Reply};
 use crate::error::ApiError;
 use crate::openapi;
-use crate::views::scalars::{AddressText, HashText};
 
 /// A member of an EIP-712 type.
 #[derive(Serialize, JsonSchema)]

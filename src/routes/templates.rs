@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use hyper::StatusCode;
+use kedge_api::Page;
+use kedge_api::resources::{Changed, TemplateView, VariationView, VariationsMade};
 use kedge_machine::image::Image;
 use kedge_machine::rights::sees_template;
 use kedge_protocol::resource::{Template, Variation};
@@ -13,8 +15,6 @@ use super::{page_reply, single};
 use crate::call::{Call, Reply};
 use crate::error::ApiError;
 use crate::listing::{Listing, Source};
-use crate::views::Page;
-use crate::views::resources::{Changed, TemplateView, VariationView, VariationsMade};
 
 /// Templates rarely change, so callers may cache them briefly.
 const CACHE: &str = "private, max-age=30";

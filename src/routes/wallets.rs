@@ -6,6 +6,9 @@ use hyper::StatusCode;
 use kedge_actors::api::{
     ActionOutcome, NewSecret, Outcome, Submission, SubmitError, SubmittedAction,
 };
+use kedge_api::Code;
+use kedge_api::resources::{Changed, NonceView, OwnWallet, WalletView};
+use kedge_api::scalars::{AddressText, Decimal};
 use kedge_machine::image::Image;
 use kedge_machine::registration::normal_email;
 use kedge_protocol::limits::EMAIL_BYTES_MAX;
@@ -20,11 +23,9 @@ use crate::auth::session::Tokens;
 use crate::body;
 use crate::call::{Call, Reply};
 use crate::clock::now_s;
-use crate::error::{ApiError, Code};
+use crate::error::ApiError;
 use crate::signing::registration::RegisterBody;
 use crate::signing::wallet::WalletBody;
-use crate::views::resources::{Changed, NonceView, OwnWallet, WalletView};
-use crate::views::scalars::{AddressText, Decimal};
 
 /// A wallet and the tokens to act for it.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -6,6 +6,11 @@ use hyper::StatusCode;
 use kedge_actors::api::{NewSecret, Submission};
 use kedge_actors::fair::Full;
 use kedge_actors::webhooks::{AlsoWritten, RedeliverError, Verdict};
+use kedge_api::Code;
+use kedge_api::Page;
+use kedge_api::resources::Changed;
+use kedge_api::scalars::{IdText, Time};
+use kedge_api::webhook::{DeliveryView, WebhookView, WebhookWithSecret};
 use kedge_config::secrets;
 use kedge_machine::image::Image;
 use kedge_machine::rights::may_administer;
@@ -17,14 +22,11 @@ use serde::Deserialize;
 
 use super::{PRIVATE, Single, page_reply, single};
 use crate::call::{Call, Reply};
-use crate::error::{ApiError, Code};
+use crate::error::ApiError;
 use crate::idempotency::unsigned::{self, Answer, Begun};
 use crate::limits::Share;
 use crate::listing::{Listing, Source};
-use crate::views::Page;
-use crate::views::resources::Changed;
-use crate::views::scalars::{IdText, Time};
-use crate::views::webhook::{DeliveryView, WebhookView, WebhookWithSecret, status_text};
+use crate::shown;
 
 /// The member of a body that is checked here; the rules check the rest.
 #[derive(Deserialize)]
@@ -184,7 +186,7 @@ pub async fn deliveries(call: Call) -> Result<Reply, ApiError> {
         },
     )?;
     let page = Page {
-        items: page.items.into_iter().map(DeliveryView::from).collect(),
+        items: page.items.into_iter().map(shown::delivery).collect(),
         cursor: page.cursor,
         has_more: page.has_more,
     };
@@ -226,7 +228,7 @@ pub async fn test(call: Call) -> Result<Reply, ApiError> {
         event_id: IdText(event_id),
         event_type: message::TEST_TYPE.to_owned(),
         object_id: None,
-        status: status_text(status),
+        status: shown::delivery_status(status),
         attempts: 1,
         response_status,
         error,
@@ -259,7 +261,7 @@ pub async fn redeliver(call: Call) -> Result<Reply, ApiError> {
     // The closure holds the key until the delivery is written.
     let also: Option<AlsoWritten> = kept.map(|kept| -> AlsoWritten {
         Box::new(move |row: &DeliveryRow| {
-            let answer = answer(StatusCode::ACCEPTED, &DeliveryView::from(row.clone()));
+            let answer = answer(StatusCode::ACCEPTED, &shown::delivery(row.clone()));
             let write = answer.ok().map(|answer| kept.write(&answer));
             let held: Box<dyn Send + Sync> = Box::new(kept);
             (write, held)
@@ -271,5 +273,5 @@ pub async fn redeliver(call: Call) -> Result<Reply, ApiError> {
         RedeliverError::Off => ApiError::new(Code::StateViolation, error.to_string()),
         RedeliverError::Unavailable => ApiError::unavailable(error.to_string(), 1),
     })?;
-    answer(StatusCode::ACCEPTED, &DeliveryView::from(row))?.reply(published.head.sequence)
+    answer(StatusCode::ACCEPTED, &shown::delivery(row))?.reply(published.head.sequence)
 }

@@ -6,9 +6,10 @@ use hyper::header::{CONNECTION, CONTENT_LENGTH, DATE, HOST, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
 use hyper::{HeaderMap, StatusCode, Version};
+use kedge_api::Code;
 
 use super::HEADERS_MAX;
-use crate::error::{ApiError, Code};
+use crate::error::ApiError;
 
 /// What RFC 9113, 6.5.2 adds for each field to its name and value.
 const FIELD_BYTES: usize = 32;

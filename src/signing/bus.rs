@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::str::FromStr;
 
+use kedge_api::Code;
+use kedge_api::preview::SignedWords;
 use kedge_protocol::action::Kind;
 use kedge_protocol::limits::{BATCH_ACTIONS_MAX, PAYLOAD_BYTES_MAX};
 use kedge_protocol::{Address, Hash};
@@ -13,7 +15,7 @@ use serde_json::value::RawValue;
 
 use super::ActionText;
 use crate::body::{self, Object};
-use crate::error::{ApiError, Code};
+use crate::error::ApiError;
 
 /// A JSON string, borrowed if it has no escapes.
 #[derive(Deserialize)]
@@ -82,6 +84,17 @@ pub struct BusBody {
     pub actions: Vec<ActionText>,
     /// All or none.
     pub atomic: bool,
+}
+
+impl BusBody {
+    /// The words of its actions, in order.
+    pub fn words(&self) -> impl Iterator<Item = SignedWords<'_>> {
+        self.actions.iter().map(|action| SignedWords {
+            kind: action.kind.text(),
+            target: &self.text[action.target.clone()],
+            payload: &self.text[action.payload.clone()],
+        })
+    }
 }
 
 /// Collects ranges of actions, before the body's text is moved.

@@ -1,11 +1,12 @@
 //! The five headers of a signed request.
 
 use hyper::HeaderMap;
+use kedge_api::Code;
 use kedge_protocol::limits::DEADLINE_AHEAD_S_MAX;
 use kedge_protocol::signature::{Signature, SignatureError};
 use kedge_protocol::{Address, Hash};
 
-use crate::error::{ApiError, Code};
+use crate::error::ApiError;
 use crate::query::decimal;
 
 /// r ‖ s ‖ v, hexadecimal.

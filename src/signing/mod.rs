@@ -15,12 +15,13 @@ use std::ops::Range;
 use std::time::Instant;
 
 use kedge_actors::api::{Asker, Submission, SubmittedAction};
+use kedge_api::Code;
 use kedge_protocol::Hash;
 use kedge_protocol::action::{ActionTexts, Kind, RequestHead, hash_actions};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::keccak;
 
-use crate::error::{ApiError, Code, Detail};
+use crate::error::{ApiError, Detail};
 
 use signers::Signers;
 

@@ -2,6 +2,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use kedge_api::Code;
+use kedge_api::scalars::{AddressInput, NameInput, OrganizationId};
 use kedge_machine::registration::Registration;
 use kedge_protocol::action::Kind;
 use kedge_protocol::hash::sha256;
@@ -17,8 +19,7 @@ use super::ActionText;
 use crate::auth::code::InvitationCodes;
 use crate::auth::password;
 use crate::body;
-use crate::error::{ApiError, Code};
-use crate::views::scalars::{AddressInput, NameInput, OrganizationId};
+use crate::error::ApiError;
 
 /// Base64 with padding, of 16 bytes and more; unused bits are zero.
 pub(super) const BLIND_PATTERN: &str = "^([A-Za-z0-9+/]{4}){5,}(\

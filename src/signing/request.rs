@@ -1,6 +1,7 @@
 //! What a request of each kind of endpoint signs.
 
 use kedge_actors::api::Asker;
+use kedge_api::Code;
 use kedge_protocol::action::Kind;
 use serde::Deserialize;
 
@@ -10,7 +11,7 @@ use crate::auth::Session;
 use crate::auth::code::InvitationCodes;
 use crate::body::{self, Object};
 use crate::endpoint::{Signs, Target};
-use crate::error::{ApiError, Code};
+use crate::error::ApiError;
 
 #[derive(Deserialize)]
 struct MintTarget<'a> {

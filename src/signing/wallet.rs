@@ -1,6 +1,7 @@
 //! A change of a wallet. With a new password the body holds secrets: then its digest is signed, the record keeps the
 //! members that are not secret, and the body is not kept.
 
+use kedge_api::scalars::NameInput;
 use kedge_protocol::action::Kind;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::limits::{EMAIL_BYTES_MAX, PASSWORD_BYTES_MAX, PASSWORD_CHARS_MIN};
@@ -14,7 +15,6 @@ use super::{ActionText, registration, request};
 use crate::auth::password;
 use crate::body;
 use crate::error::ApiError;
-use crate::views::scalars::NameInput;
 
 /// The body of `PATCH /wallets/me`.
 #[derive(Deserialize, JsonSchema)]

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use kedge::views::event::EventView;
+use kedge_api::event::EventView;
 use serde_json::{Value, json};
 
 use crate::harness::{Caller, Server, Signed};

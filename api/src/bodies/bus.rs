@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
 use super::Recipient;
-use crate::views::scalars::{AddressInput, ObjectId, TemplateId, VariationId};
+use crate::scalars::{AddressInput, ObjectId, TemplateId, VariationId};
 
 /// The kinds of the bus as a pattern: the built-in ones, and a template's own.
 pub(super) struct BusKind;
@@ -30,7 +30,7 @@ impl JsonSchema for BusKind {
 const CUSTOM_KIND: &str = r"x\.[A-Za-z0-9._-]{1,62}";
 
 /// One action of the bus. Each kind has its own payload.
-pub(in crate::endpoint) struct ActionBody;
+pub struct ActionBody;
 
 impl ActionBody {
     /// An action on an object; `payload` is optional if it may be empty.
@@ -130,7 +130,7 @@ impl JsonSchema for ActionBody {
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "the body is read as slices; this describes it")]
-pub(in crate::endpoint) struct BatchBody {
+pub struct BatchBody {
     /// The actions, done in this order.
     #[schemars(length(min = 1, max = BATCH_ACTIONS_MAX))]
     actions: Vec<ActionBody>,
@@ -140,7 +140,7 @@ pub(in crate::endpoint) struct BatchBody {
 }
 
 /// One action as the bus accepts it, or several in `actions`; and the signer that is assumed.
-pub(in crate::endpoint) struct PreviewRequest;
+pub struct PreviewRequest;
 
 impl JsonSchema for PreviewRequest {
     fn schema_name() -> Cow<'static, str> {

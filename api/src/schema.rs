@@ -7,8 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::scalars::{AddressText, Decimal, HashText, SignatureText};
-use crate::envelope::Field;
-use crate::error::Code;
+use crate::{Code, Field};
 
 /// A log's domain.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -1,9 +1,7 @@
 //! Batches, anchors, checkpoints and what proves them.
 
-use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::eip712::Domain;
-use kedge_storage::{AnchorRow, AnchorStatus};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -22,17 +20,6 @@ pub enum BatchStatus {
     Anchored,
     /// A final block holds that anchor.
     Finalized,
-}
-
-impl BatchStatus {
-    fn of(anchor: Option<&AnchorRow>) -> Self {
-        match anchor.map(|anchor| anchor.status) {
-            None | Some(AnchorStatus::Failed) => Self::Sealed,
-            Some(AnchorStatus::Pending | AnchorStatus::Submitted) => Self::Anchoring,
-            Some(AnchorStatus::Confirmed) => Self::Anchored,
-            Some(AnchorStatus::Finalized) => Self::Finalized,
-        }
-    }
 }
 
 /// A batch.
@@ -70,30 +57,6 @@ pub struct BatchView {
     pub anchor_id: Option<IdText>,
 }
 
-impl BatchView {
-    /// A batch, with the anchor that covers it.
-    pub fn of(batch: &SignedBatch, anchor: Option<&AnchorRow>) -> Self {
-        let header = &batch.header;
-        Self {
-            id: IdText(batch.id()),
-            number: header.number,
-            first_sequence: header.first_sequence,
-            last_sequence: header.last_sequence(),
-            action_count: header.count,
-            previous_head: HashText(header.previous_head),
-            head: HashText(header.head),
-            merkle_root: HashText(header.root),
-            history: HashText(header.history),
-            state: HashText(header.state),
-            sealed_at: Time(header.sealed_at_ms),
-            sealed_at_ms: header.sealed_at_ms,
-            signature: SignatureText(batch.signature),
-            status: BatchStatus::of(anchor),
-            anchor_id: anchor.map(|anchor| IdText(anchor.id)),
-        }
-    }
-}
-
 /// The leaves of a batch.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct LeavesView {
@@ -121,18 +84,6 @@ pub enum AnchorState {
     Finalized,
     /// Given up; a later anchor covers its batches.
     Failed,
-}
-
-impl From<AnchorStatus> for AnchorState {
-    fn from(status: AnchorStatus) -> Self {
-        match status {
-            AnchorStatus::Pending => Self::Pending,
-            AnchorStatus::Submitted => Self::Submitted,
-            AnchorStatus::Confirmed => Self::Confirmed,
-            AnchorStatus::Finalized => Self::Finalized,
-            AnchorStatus::Failed => Self::Failed,
-        }
-    }
 }
 
 /// An anchor.
@@ -174,32 +125,6 @@ pub struct AnchorView {
     pub block_number: Option<u64>,
     /// How often it was sent.
     pub attempts: u32,
-}
-
-impl From<AnchorRow> for AnchorView {
-    fn from(anchor: AnchorRow) -> Self {
-        let checkpoint = &anchor.checkpoint.checkpoint;
-        Self {
-            id: IdText(anchor.id),
-            number: anchor.number,
-            root: HashText(checkpoint.history),
-            batches: checkpoint.batches,
-            first_batch: anchor.first_batch,
-            last_batch: anchor.last_batch(),
-            head: HashText(checkpoint.head),
-            sequence: checkpoint.sequence,
-            state: HashText(checkpoint.state),
-            issued_at: Time(checkpoint.issued_at_ms),
-            issued_at_ms: checkpoint.issued_at_ms,
-            signature: SignatureText(anchor.checkpoint.signature),
-            status: anchor.status.into(),
-            contract: AddressText(anchor.contract),
-            proof: anchor.proof.iter().copied().map(HashText).collect(),
-            tx_hash: anchor.tx_hashes.last().copied().map(HashText),
-            block_number: anchor.block_number,
-            attempts: anchor.attempts,
-        }
-    }
 }
 
 /// The newest signed head.

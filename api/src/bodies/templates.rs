@@ -6,13 +6,13 @@ use schemars::JsonSchema;
 
 use super::Properties;
 use super::bus::BusKind;
-use crate::views::scalars::{NameInput, WholeInput};
+use crate::scalars::{NameInput, WholeInput};
 
 /// A template with its properties and rules.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "the body is read by the rules; this describes it")]
-pub(in crate::endpoint) struct TemplateBody {
+pub struct TemplateBody {
     /// Unique in the organization.
     name: NameInput,
     /// What it is for.
@@ -37,7 +37,7 @@ pub(in crate::endpoint) struct TemplateBody {
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "the body is read by the rules; this describes it")]
-pub(in crate::endpoint) struct TemplatePatch {
+pub struct TemplatePatch {
     /// Unique in the organization.
     name: Option<NameInput>,
     /// What it is for.
@@ -70,8 +70,11 @@ struct RuleBody {
 /// Variations; a single variation without a list is accepted too.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
-#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
-pub(in crate::endpoint) enum VariationsBody {
+#[expect(
+    missing_docs,
+    reason = "a doc comment would be part of the API's document"
+)]
+pub enum VariationsBody {
     Many(ManyVariations),
     One(VariationBody),
 }
@@ -79,7 +82,7 @@ pub(in crate::endpoint) enum VariationsBody {
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "the body is read by the rules; this describes it")]
-pub(in crate::endpoint) struct ManyVariations {
+pub struct ManyVariations {
     #[schemars(length(min = 1, max = VARIATIONS_MAX))]
     variations: Vec<VariationBody>,
 }
@@ -87,7 +90,7 @@ pub(in crate::endpoint) struct ManyVariations {
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "the body is read by the rules; this describes it")]
-pub(in crate::endpoint) struct VariationBody {
+pub struct VariationBody {
     /// Its name.
     name: NameInput,
     /// Merged over the template's properties.

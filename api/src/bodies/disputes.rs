@@ -5,8 +5,8 @@ use kedge_protocol::evidence::{EVIDENCE_FORMAT, EVIDENCE_VERSION, Fault};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::json;
 
-use crate::views::scalars::{AddressText, HashText};
-use crate::views::schema::{BatchPath, Domain, SignedBatch, SignedCheckpoint};
+use crate::scalars::{AddressText, HashText};
+use crate::schema::{BatchPath, Domain, SignedBatch, SignedCheckpoint};
 
 /// Members of evidence that are signed or positioned records.
 const RECORDS: [&str; 11] = [
@@ -176,7 +176,7 @@ impl JsonSchema for ClaimBody {
 }
 
 /// The submitted file: `format` names its kind.
-pub(in crate::endpoint) struct DisputeBody;
+pub struct DisputeBody;
 
 impl JsonSchema for DisputeBody {
     fn schema_name() -> std::borrow::Cow<'static, str> {

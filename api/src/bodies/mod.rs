@@ -9,22 +9,26 @@ mod templates;
 use schemars::JsonSchema;
 use serde_json::Value;
 
-use crate::views::scalars::{AddressInput, TemplateId, VariationId, WalletId};
+use crate::scalars::{AddressInput, TemplateId, VariationId, WalletId};
 
-pub(super) use bus::{ActionBody, BatchBody, PreviewRequest};
-pub(super) use disputes::DisputeBody;
-pub(super) use others::{
+pub use bus::{ActionBody, BatchBody, PreviewRequest};
+pub use disputes::DisputeBody;
+pub use others::{
     Content, InviteBody, KeyBody, Lines, RoleBody, RotateBody, SignerBody, UploadBody, WebhookBody,
     WebhookPatch,
 };
-pub(super) use templates::{TemplateBody, TemplatePatch, VariationsBody};
+pub use templates::{TemplateBody, TemplatePatch, VariationsBody};
 
 type Properties = serde_json::Map<String, Value>;
 
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "the body is read by the rules; this describes it")]
-pub(in crate::endpoint) struct ObjectBody {
+#[expect(
+    missing_docs,
+    reason = "a doc comment would be part of the API's document"
+)]
+pub struct ObjectBody {
     /// The template that the object is made from.
     template_id: TemplateId,
     /// One of the template's variations.
@@ -38,7 +42,11 @@ pub(in crate::endpoint) struct ObjectBody {
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "the body is read by the rules; this describes it")]
-pub(in crate::endpoint) struct ObjectPatch {
+#[expect(
+    missing_docs,
+    reason = "a doc comment would be part of the API's document"
+)]
+pub struct ObjectPatch {
     /// RFC 7396 merge patch of the properties.
     properties: Option<Properties>,
 }
@@ -46,7 +54,11 @@ pub(in crate::endpoint) struct ObjectPatch {
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "the body is read by the rules; this describes it")]
-pub(in crate::endpoint) struct TransferBody {
+#[expect(
+    missing_docs,
+    reason = "a doc comment would be part of the API's document"
+)]
+pub struct TransferBody {
     /// The new owner.
     to: Recipient,
 }

@@ -8,13 +8,13 @@ use kedge_protocol::limits::{
 use kedge_protocol::resource::{Area, Role};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use crate::views::scalars::{AddressInput, NameInput, WalletId};
+use crate::scalars::{AddressInput, NameInput, WalletId};
 
 /// A signing key to add.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "the body is read by the rules; this describes it")]
-pub(in crate::endpoint) struct SignerBody {
+pub struct SignerBody {
     /// Its address, which no other wallet may have, now or ever.
     address: AddressInput,
 }
@@ -23,7 +23,7 @@ pub(in crate::endpoint) struct SignerBody {
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "the body is read by the rules; this describes it")]
-pub(in crate::endpoint) struct RoleBody {
+pub struct RoleBody {
     /// The member, as in the path: the signed body must name them.
     wallet_id: WalletId,
     /// The new role.
@@ -34,7 +34,7 @@ pub(in crate::endpoint) struct RoleBody {
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "the body is read by the rules; this describes it")]
-pub(in crate::endpoint) struct InviteBody {
+pub struct InviteBody {
     /// The only e-mail address that may use it; any if absent.
     #[schemars(extend("format" = "email"), length(max = EMAIL_BYTES_MAX))]
     email: Option<String>,
@@ -82,7 +82,7 @@ struct WantedCrud {
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "the body is read by the rules; this describes it")]
-pub(in crate::endpoint) struct KeyBody {
+pub struct KeyBody {
     /// A name to recognise it by; not unique.
     name: NameInput,
     /// Each resource at most once; anything not granted is refused.
@@ -97,7 +97,7 @@ pub(in crate::endpoint) struct KeyBody {
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "the body is read by the rules; this describes it")]
-pub(in crate::endpoint) struct RotateBody {
+pub struct RotateBody {
     /// How long the previous secret stays valid, seconds: a day if absent, at most a week.
     #[schemars(range(max = ROTATION_OVERLAP_S_MAX))]
     overlap_s: Option<u64>,
@@ -110,7 +110,7 @@ pub(in crate::endpoint) struct RotateBody {
     dead_code,
     reason = "the body is read by the receiver; this describes it"
 )]
-pub(in crate::endpoint) struct UploadBody {
+pub struct UploadBody {
     /// The bytes. The signed payload is their digest, `sha-256=:<base64>:`.
     #[schemars(extend("contentMediaType" = "application/octet-stream"))]
     file: String,
@@ -125,7 +125,7 @@ const FILE_NAME_PATTERN: &str = "^[^\\u0000-\\u001f\\u007f-\\u009f]*\
     [^\\u0000-\\u001f\\u007f-\\u009f]*$";
 
 /// A content's bytes.
-pub(in crate::endpoint) struct Content;
+pub struct Content;
 
 impl JsonSchema for Content {
     fn schema_name() -> std::borrow::Cow<'static, str> {
@@ -140,13 +140,13 @@ impl JsonSchema for Content {
 /// Lines of JSON: `log`, then for each batch `batch` and the caller's `request`s, then `checkpoint`.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "describes an answer that is no single JSON value")]
-pub(in crate::endpoint) struct Lines(String);
+pub struct Lines(String);
 
 /// Where events are sent, and which.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "the body is read by the rules; this describes it")]
-pub(in crate::endpoint) struct WebhookBody {
+pub struct WebhookBody {
     /// An https URL whose host is on the public internet.
     #[schemars(length(max = URL_BYTES_MAX), regex(pattern = URL_PATTERN))]
     url: String,
@@ -169,7 +169,7 @@ fn yes() -> bool {
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "the body is read by the rules; this describes it")]
-pub(in crate::endpoint) struct WebhookPatch {
+pub struct WebhookPatch {
     /// An https URL whose host is on the public internet.
     #[schemars(length(max = URL_BYTES_MAX), regex(pattern = URL_PATTERN))]
     url: Option<String>,

@@ -1,7 +1,6 @@
 //! Webhooks and their deliveries.
 
 use kedge_protocol::resource::Webhook;
-use kedge_storage::{DeliveryRow, DeliveryStatus};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -138,32 +137,4 @@ pub struct DeliveryView {
     pub last_attempt_at: Option<Time>,
     /// When the next one is due.
     pub next_attempt_at: Option<Time>,
-}
-
-/// The text of a status.
-pub fn status_text(status: DeliveryStatus) -> &'static str {
-    match status {
-        DeliveryStatus::Pending => "pending",
-        DeliveryStatus::Delivered => "delivered",
-        DeliveryStatus::Failed => "failed",
-    }
-}
-
-impl From<DeliveryRow> for DeliveryView {
-    fn from(row: DeliveryRow) -> Self {
-        Self {
-            id: IdText(row.id),
-            webhook_id: IdText(row.webhook_id),
-            event_id: IdText(row.event_id),
-            event_type: row.event_type.text().to_owned(),
-            object_id: row.object_id.map(IdText),
-            status: status_text(row.status),
-            attempts: row.attempts,
-            response_status: row.response_status,
-            error: row.error,
-            created_at: Time(row.created_at_ms),
-            last_attempt_at: row.last_attempt_at_ms.map(Time),
-            next_attempt_at: row.next_attempt_at_ms.map(Time),
-        }
-    }
 }

@@ -10,7 +10,6 @@ use serde_json::{Map, Value, json};
 
 use super::action::RefusedAction;
 use super::scalars::{AddressText, Decimal, HashText, IdText, RawObject};
-use crate::signing::bus::BusBody;
 
 /// An object as it would be. Some members are not known before the signature: the id of a new
 /// object, times, sequence and integrity.
@@ -109,13 +108,28 @@ pub struct TypedData<'a> {
     message: TypedRequest<'a>,
 }
 
+/// The words of an action, as signed.
+pub struct SignedWords<'a> {
+    /// Its kind.
+    pub kind: &'a str,
+    /// Its target.
+    pub target: &'a str,
+    /// Its payload.
+    pub payload: &'a str,
+}
+
 impl<'a> TypedData<'a> {
     /// The data that `head`'s signer signs for these actions.
-    pub fn of(domain: &Domain, head: &RequestHead, salt_seed: &Hash, body: &'a BusBody) -> Self {
-        let actions = (0..).zip(&body.actions).map(|(index, action)| TypedAction {
-            kind: action.kind.text(),
-            target: &body.text[action.target.clone()],
-            payload: &body.text[action.payload.clone()],
+    pub fn of(
+        domain: &Domain,
+        head: &RequestHead,
+        salt_seed: &Hash,
+        actions: impl Iterator<Item = SignedWords<'a>>,
+    ) -> Self {
+        let actions = (0..).zip(actions).map(|(index, action)| TypedAction {
+            kind: action.kind,
+            target: action.target,
+            payload: action.payload,
             salt: HashText(salt(salt_seed, index)),
         });
         Self {

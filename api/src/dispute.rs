@@ -8,7 +8,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::scalars::{AddressText, HashText, IdText, RawObject, Time};
-use crate::error::ApiError;
 
 /// The kind of dispute.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
@@ -163,12 +162,12 @@ pub struct DisputeView {
 }
 
 impl DisputeView {
-    /// A dispute with its evidence or claim.
-    pub fn whole(dispute: &Dispute) -> Result<Self, ApiError> {
+    /// A dispute with its evidence or claim; fails if its stored verdict cannot be read.
+    pub fn whole(dispute: &Dispute) -> Result<Self, serde_json::Error> {
         let bare = Self::bare(dispute);
         match dispute.matter {
             DisputeMatter::Fault { evidence_digest } => {
-                let verdict: FaultVerdict = read(&dispute.verdict)?;
+                let verdict: FaultVerdict = serde_json::from_str(&dispute.verdict)?;
                 Ok(Self {
                     kind: verdict.kind.into(),
                     fault: Some(verdict.fault),
@@ -179,9 +178,9 @@ impl DisputeView {
                 })
             }
             DisputeMatter::Claim { .. } => {
-                let verdict: ClaimVerdict = read(&dispute.verdict)?;
+                let verdict: ClaimVerdict = serde_json::from_str(&dispute.verdict)?;
                 let claim = verdict.claim.get();
-                let file: ClaimFile = read(claim)?;
+                let file: ClaimFile = serde_json::from_str(claim)?;
                 Ok(Self {
                     kind: verdict.kind.into(),
                     batch: file.batch.header.number,
@@ -195,7 +194,7 @@ impl DisputeView {
     }
 
     /// A dispute for a list.
-    pub fn listed(dispute: &Dispute) -> Result<Self, ApiError> {
+    pub fn listed(dispute: &Dispute) -> Result<Self, serde_json::Error> {
         Ok(Self {
             evidence: None,
             claim: None,
@@ -224,8 +223,4 @@ impl DisputeView {
             sequence: trace.sequence,
         }
     }
-}
-
-fn read<'a, T: serde::Deserialize<'a>>(text: &'a str) -> Result<T, ApiError> {
-    serde_json::from_str(text).map_err(|error| ApiError::internal(&error))
 }
