@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use kedge_config::durable;
 use kedge_config::secrets::{SecretError, make_private_dir};
+use kedge_http::files;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::{Address, Hash};
 use kedge_storage::{ARCHIVED_LIST, CopyError, ReadError, Store};
@@ -23,7 +24,6 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use self::older::Older;
-use crate::files;
 
 pub use restore::{CutTo, restore};
 

@@ -11,7 +11,7 @@ use kedge_storage::Snapshot;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
-use crate::error::ApiError;
+use kedge_http::error::ApiError;
 
 /// Leaves of all batches in the cache: each takes about a hundred bytes with its tree and head.
 const LEAVES_KEPT_MAX: u64 = 1 << 20;

@@ -10,6 +10,8 @@ use kedge_actors::Published;
 use kedge_actors::fair::{Full, Turn, Turns, share};
 use kedge_api::Code;
 use kedge_config::Config;
+use kedge_http::error::ApiError;
+use kedge_http::limits::Share;
 use kedge_protocol::claim::{ClaimFile, ClaimFileError, ClaimShown};
 use kedge_protocol::limits::CLAIM_CHECKS_MAX;
 use kedge_protocol::receipt::ReceiptError;
@@ -20,8 +22,6 @@ use kedge_prover::keys::{self, KeyNotAllowed, TEST_CHAIN_IDS};
 use kedge_storage::{AnchorStatus, Snapshot};
 
 use crate::app::App;
-use crate::error::ApiError;
-use crate::limits::Share;
 
 /// Seconds a caller should wait if this server has no key to check claims with.
 const NO_KEY_RETRY_S: u64 = 3_600;

@@ -10,6 +10,7 @@ use kedge_actors::Published;
 use kedge_actors::api::ActionOutcome;
 use kedge_api::Code;
 use kedge_api::dispute::DisputeView;
+use kedge_http::error::ApiError;
 use kedge_machine::dispute::{ActionShown, ClaimVerdict, DisputeKind, FaultVerdict};
 use kedge_machine::image::Image;
 use kedge_protocol::Id;
@@ -24,7 +25,6 @@ use tokio::sync::Mutex;
 
 use crate::app::App;
 use crate::claims::Claim;
-use crate::error::ApiError;
 use crate::idempotency::unsigned::{Answer, Key};
 
 /// Seconds a caller should wait if this server has no key to record a verdict with.

@@ -18,6 +18,10 @@ use kedge_api::Code;
 use kedge_api::accounts::{ApiKeyView, InvitationView};
 use kedge_api::resources::{FileView, ObjectView, TemplateView, VariationView, WalletView};
 use kedge_api::webhook::WebhookView;
+use kedge_http::clock::now_s;
+use kedge_http::envelope::Envelope;
+use kedge_http::error::ApiError;
+use kedge_http::reply::Reply;
 use kedge_machine::Refusal;
 use kedge_machine::image::Image;
 use kedge_protocol::action::{ActionTexts, ActionWords, hash_actions};
@@ -30,11 +34,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::app::App;
-use crate::call::{Call, Reply};
-use crate::clock::now_s;
+use crate::call::Call;
 use crate::endpoint::{Endpoint, Signs};
-use crate::envelope::Envelope;
-use crate::error::ApiError;
 use crate::routes;
 
 /// The header.

@@ -7,10 +7,10 @@ use hyper::header::{ALLOW, HeaderName, HeaderValue, LINK, LOCATION};
 use hyper::{Method, StatusCode, Uri};
 use kedge_api::Code;
 use kedge_config::{Config, V2Mode, is_plain_segment};
+use kedge_http::error::ApiError;
+use kedge_http::reply::{DEPRECATED_SINCE, DEPRECATION, Reply, successor_link};
 use serde_json::json;
 
-use crate::call::{DEPRECATED_SINCE, DEPRECATION, Reply, successor_link};
-use crate::error::ApiError;
 use crate::metrics::V2_REQUESTS;
 
 /// The beginning of every v2 path.

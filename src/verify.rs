@@ -7,6 +7,7 @@ use std::path::Path;
 use kedge_actors::apply::{Apply, ApplyError};
 use kedge_actors::catch_up::open_store;
 use kedge_config::secrets::SecretError;
+use kedge_http::files::place;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::resource::File;
 use kedge_protocol::{Hash, SequencerKeys};
@@ -16,7 +17,6 @@ use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
 use crate::archive::{self, ArchiveError};
-use crate::files::place;
 use crate::side_keys;
 
 /// What was checked.

@@ -7,6 +7,7 @@ use kedge_actors::StartError;
 use kedge_actors::fair::share;
 use kedge_actors::webhooks::{Boxed, Courier, Parcel, Schedule, Verdict, WebhookOptions};
 use kedge_config::Config;
+use kedge_http::error::ApiError;
 use kedge_machine::event::Event;
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Webhook;
@@ -14,7 +15,6 @@ use kedge_webhooks::{message, not_made};
 use serde_json::json;
 
 use crate::app::App;
-use crate::error::ApiError;
 use crate::routes::actions::receipt_of;
 
 /// The body that reports an event.

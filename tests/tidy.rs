@@ -40,6 +40,17 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["kedge-machine", "kedge-storage", "kedge-protocol"],
     ),
     (
+        "kedge-http",
+        &[
+            "kedge-actors",
+            "kedge-api",
+            "kedge-config",
+            "kedge-machine",
+            "kedge-storage",
+            "kedge-protocol",
+        ],
+    ),
+    (
         "kedge-webhooks",
         &[
             "kedge-actors",
@@ -79,6 +90,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "kedge-chain",
             "kedge-config",
             "kedge-api",
+            "kedge-http",
             "kedge-search",
             "kedge-webhooks",
             "kedge-client",

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use kedge_protocol::proof::ProofFile;
 
-use crate::error::ApiError;
+use kedge_http::error::ApiError;
 
 /// Provides the actions that name the sequencer's keys.
 pub trait NamedKeys {

@@ -12,6 +12,7 @@ use hyper::HeaderMap;
 use kedge_actors::{Engine, Published};
 use kedge_api::Code;
 use kedge_config::secrets::SecretError;
+use kedge_http::error::ApiError;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::{Hash, Id};
 use kedge_storage::Snapshot;
@@ -21,7 +22,6 @@ use super::bearer::is_removed;
 use super::code::{self, MacKey};
 use super::key_uses::KeyUses;
 use super::rights::Rights;
-use crate::error::ApiError;
 
 /// The header that carries a key.
 pub const API_KEY: &str = "x-api-key";

@@ -12,6 +12,7 @@ use jsonwebtoken::{Algorithm, Header, Validation};
 use kedge_actors::Published;
 use kedge_api::Code;
 use kedge_config::secrets::{self, SecretError};
+use kedge_http::error::ApiError;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::{Hash, Id, Prefix};
 use kedge_storage::Snapshot;
@@ -19,7 +20,6 @@ use quick_cache::sync::Cache;
 use serde::{Deserialize, Serialize};
 
 use super::keys::{KeysError, TokenKeys};
-use crate::error::ApiError;
 
 /// The tokens' `aud` claim.
 const AUDIENCE: &str = "kedge";
@@ -278,9 +278,9 @@ pub enum IssueError {
 #[cfg(test)]
 mod tests {
     use hyper::header::HeaderValue;
+    use kedge_http::clock::now_s;
 
     use super::*;
-    use crate::clock::now_s;
 
     fn id(prefix: Prefix) -> Id {
         Id {

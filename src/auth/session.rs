@@ -9,6 +9,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use kedge_actors::Engine;
 use kedge_api::Code;
 use kedge_config::secrets;
+use kedge_http::clock::now_s;
+use kedge_http::error::ApiError;
 use kedge_protocol::Id;
 use kedge_protocol::hash::{keccak, sha256};
 use kedge_storage::{SessionRow, SideWrite};
@@ -17,8 +19,6 @@ use serde::Serialize;
 
 use super::bearer::AccessTokens;
 use super::unstored::Unstored;
-use crate::clock::now_s;
-use crate::error::ApiError;
 
 /// The answer to a login, a registration and a refresh.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

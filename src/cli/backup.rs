@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use kedge::archive::{self, LocalArchive, Record};
 use kedge::backup::{self, BackupError, CutTo, List};
-use kedge::files;
 use kedge::side_keys;
 use kedge::start::make_private_from_now_on;
 use kedge::verify::{Checks, Summary, Verifier};
+use kedge_http::files;
 use kedge_log::LogReader;
 use kedge_log::env::RealEnv;
 use kedge_log::verify::Plan;

@@ -21,16 +21,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::pin::Pin;
 
-use hyper::Method;
+use hyper::header::IF_MATCH;
+use hyper::{HeaderMap, Method};
 use kedge_api::Code;
+use kedge_http::error::ApiError;
+use kedge_http::limits::LimitClass;
+use kedge_http::reply::Reply;
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Area;
 use kedge_protocol::{Address, Id, Prefix};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::auth::rights::{Access, Right};
-use crate::call::{Call, Reply};
-use crate::error::ApiError;
+use crate::call::Call;
 
 pub use codes::documented;
 pub use docs::{Doc, Link};
@@ -43,26 +46,6 @@ pub enum Auth {
     Public,
     /// Callers that show an access token, an API key, or both.
     Bearer,
-}
-
-/// The limit that a request counts towards besides its organization's tier; [`crate::limits`] does
-/// the counting.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LimitClass {
-    /// None, and not the tier either: health and public keys.
-    Free,
-    /// Only the tier.
-    Tier,
-    /// Creating and changing objects.
-    ObjectWrites,
-    /// Batches of actions.
-    ActionBatches,
-    /// Uploads.
-    FileUploads,
-    /// Creating templates.
-    TemplateWrites,
-    /// The three lists.
-    Lists,
 }
 
 /// Where the target of a resource endpoint's action comes from.
@@ -249,6 +232,17 @@ impl Endpoint {
         headers
             .map(|header| header.name)
             .any(|name| name.eq_ignore_ascii_case("if-match"))
+    }
+
+    /// Refuses `If-Match` where it has no meaning: a caller relying on it must learn that it is not applied.
+    pub fn check_condition(&self, headers: &HeaderMap) -> Result<(), ApiError> {
+        if self.is_conditional() || !headers.contains_key(IF_MATCH) {
+            return Ok(());
+        }
+        Err(ApiError::parameter(
+            "If-Match",
+            format_args!("has no meaning for {} {}", self.method, self.path),
+        ))
     }
 
     /// The names of its query parameters.

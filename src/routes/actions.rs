@@ -4,6 +4,9 @@ use kedge_actors::Published;
 use kedge_api::Code;
 use kedge_api::Page;
 use kedge_api::action::ActionView;
+use kedge_http::error::ApiError;
+use kedge_http::query::decimal;
+use kedge_http::reply::Reply;
 use kedge_protocol::log_tree;
 use kedge_protocol::proof::{
     AnchorProof, Authorship, BatchPath, OpenedAction, PROOF_VERSION, ProofFile,
@@ -16,11 +19,9 @@ use super::objects::sees;
 use super::{PRIVATE, page_reply};
 use crate::app::App;
 use crate::batches::Batch;
-use crate::call::{Call, Reply};
+use crate::call::Call;
 use crate::endpoint::Parameter;
-use crate::error::ApiError;
 use crate::listing::{Listing, Source};
-use crate::query::decimal;
 use crate::shown;
 
 /// The parameter of a proof.
@@ -117,7 +118,7 @@ pub async fn get(call: Call) -> Result<Reply, ApiError> {
     let receipt = receipt(&call.app, &placed, &batch);
     let mut view = view_in(&batch, placed)?;
     view.receipt = Some(receipt);
-    Ok(Reply::ok(published.head.sequence, &view)?.etagged(&call, PRIVATE))
+    Ok(Reply::ok(published.head.sequence, &view)?.etagged(&call.headers, PRIVATE))
 }
 
 fn receipt(app: &App, placed: &PlacedAction, batch: &Batch) -> Receipt {
@@ -185,7 +186,7 @@ pub async fn proof(call: Call) -> Result<Reply, ApiError> {
         ..proof_file(&call.app, &published, placed)?
     };
     let reply = Reply::ok(published.head.sequence, &file)?;
-    Ok(reply.etagged(&call, PRIVATE))
+    Ok(reply.etagged(&call.headers, PRIVATE))
 }
 
 /// The proof file of an action, without its anchor and its signature.

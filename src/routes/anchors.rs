@@ -3,15 +3,16 @@
 use kedge_api::Page;
 use kedge_api::log::{CheckpointView, ConsistencyView};
 use kedge_api::scalars::HashText;
+use kedge_http::error::ApiError;
+use kedge_http::query::decimal;
+use kedge_http::reply::Reply;
 use kedge_protocol::{KeyOfBatch, Prefix, log_tree};
 use kedge_storage::AnchorRow;
 
 use super::{PUBLIC, page_reply};
-use crate::call::{Call, Reply};
+use crate::call::Call;
 use crate::endpoint::Parameter;
-use crate::error::ApiError;
 use crate::listing::{Listing, Source};
-use crate::query::decimal;
 use crate::shown;
 
 /// The two sizes of a consistency proof.
@@ -62,7 +63,7 @@ pub async fn get(call: Call) -> Result<Reply, ApiError> {
     };
     let anchor = snapshot.anchor(number)?.ok_or_else(missing)?;
     let reply = Reply::ok(published.head.sequence, &shown::anchor(anchor))?;
-    Ok(reply.etagged(&call, PUBLIC))
+    Ok(reply.etagged(&call.headers, PUBLIC))
 }
 
 /// `GET /checkpoint`
@@ -74,7 +75,7 @@ pub async fn checkpoint(call: Call) -> Result<Reply, ApiError> {
         .key_of_checkpoint(signed.checkpoint.batches);
     let view = CheckpointView::of(&signed, engine.domain(), key);
     let reply = Reply::ok(signed.checkpoint.sequence, &view)?;
-    Ok(reply.etagged(&call, PUBLIC))
+    Ok(reply.etagged(&call.headers, PUBLIC))
 }
 
 /// `GET /consistency`
@@ -102,5 +103,5 @@ pub async fn consistency(call: Call) -> Result<Reply, ApiError> {
         second_root: HashText(log_tree::root(snapshot, to)?),
         proof: proof.into_iter().map(HashText).collect(),
     };
-    Ok(Reply::ok(published.head.sequence, &view)?.etagged(&call, PUBLIC))
+    Ok(Reply::ok(published.head.sequence, &view)?.etagged(&call.headers, PUBLIC))
 }

@@ -4,16 +4,17 @@ use kedge_api::Page;
 use kedge_api::action::{BatchAction, ForeignAction};
 use kedge_api::log::LeavesView;
 use kedge_api::scalars::{HashText, IdText};
+use kedge_http::error::ApiError;
+use kedge_http::query::decimal;
+use kedge_http::reply::Reply;
 use kedge_protocol::Prefix;
 use kedge_protocol::batch::SignedBatch;
 use kedge_storage::{AnchorRow, PlacedAction, Snapshot};
 
 use super::actions::{keep_all, place, view};
 use super::{IMMUTABLE, PUBLIC, READS_ACTIONS, page_reply};
-use crate::call::{Call, Reply};
-use crate::error::ApiError;
+use crate::call::Call;
 use crate::listing::{Listing, Rows, Source};
-use crate::query::decimal;
 use crate::shown;
 
 /// The batch of the path, by id or number.
@@ -34,7 +35,7 @@ pub async fn get(call: Call) -> Result<Reply, ApiError> {
     let batch = found_batch(&call, &published.snapshot)?;
     let anchor = published.snapshot.anchor_covering(batch.header.number)?;
     let view = shown::batch(&batch, anchor.as_ref());
-    Ok(Reply::ok(published.head.sequence, &view)?.etagged(&call, PUBLIC))
+    Ok(Reply::ok(published.head.sequence, &view)?.etagged(&call.headers, PUBLIC))
 }
 
 /// `GET /batches`
@@ -84,7 +85,7 @@ pub async fn leaves(call: Call) -> Result<Reply, ApiError> {
         first_sequence: batch.header.first_sequence,
         leaves: leaves.into_iter().map(HashText).collect(),
     };
-    Ok(Reply::ok(published.head.sequence, &view)?.etagged(&call, IMMUTABLE))
+    Ok(Reply::ok(published.head.sequence, &view)?.etagged(&call.headers, IMMUTABLE))
 }
 
 /// `GET /batches/{id}/actions`

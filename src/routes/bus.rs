@@ -9,13 +9,14 @@ use hyper::header::HeaderName;
 use kedge_actors::api::{ActionOutcome, Outcome, Submission};
 use kedge_api::Code;
 use kedge_api::action::{BatchAnswer, BatchResult, MinimalAction, RefusedAction};
+use kedge_http::envelope::Envelope;
+use kedge_http::error::{ApiError, Detail, NONCE_HIGHEST};
+use kedge_http::reply::Reply;
 use kedge_machine::Refusal;
 use kedge_protocol::receipt::{BatchReceipt, RECEIPT_VERSION, ReceiptAction};
 use serde_json::value::RawValue;
 
-use crate::call::{Call, Reply};
-use crate::envelope::Envelope;
-use crate::error::{ApiError, Detail, NONCE_HIGHEST};
+use crate::call::Call;
 use crate::shown::Position;
 
 /// The pointer to the bus payload in the body.

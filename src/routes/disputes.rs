@@ -5,6 +5,9 @@ use std::sync::Arc;
 use kedge_api::Code;
 use kedge_api::Page;
 use kedge_api::dispute::DisputeView;
+use kedge_http::body;
+use kedge_http::error::ApiError;
+use kedge_http::reply::Reply;
 use kedge_protocol::Prefix;
 use kedge_protocol::claim::{CLAIM_FORMAT, ClaimFile, ClaimTextError};
 use kedge_protocol::evidence::{EVIDENCE_FORMAT, EvidenceFile, EvidenceFileError};
@@ -13,10 +16,8 @@ use kedge_protocol::resource::Dispute;
 use serde::Deserialize;
 
 use super::{PRIVATE, page_reply};
-use crate::body;
-use crate::call::{Call, Reply};
+use crate::call::Call;
 use crate::disputes::{Recorded, check, of_claim};
-use crate::error::ApiError;
 use crate::idempotency::unsigned::{self, Begun, Key};
 use crate::listing::{Listing, Source};
 
@@ -163,5 +164,5 @@ pub async fn get(call: Call) -> Result<Reply, ApiError> {
         .ok_or_else(|| ApiError::not_found("dispute", call.id.as_str()))?;
     let view = DisputeView::whole(&dispute).map_err(|error| ApiError::internal(&error))?;
     let reply = Reply::ok(published.head.sequence, &view)?;
-    Ok(reply.etagged(&call, PRIVATE))
+    Ok(reply.etagged(&call.headers, PRIVATE))
 }

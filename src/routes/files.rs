@@ -12,6 +12,11 @@ use hyper::{Method, StatusCode};
 use kedge_api::Code;
 use kedge_api::Page;
 use kedge_api::resources::{Changed, FileView};
+use kedge_http::error::ApiError;
+use kedge_http::files::{Fate, Upload};
+use kedge_http::range::{self, Part};
+use kedge_http::reply::Reply;
+use kedge_http::stream::{Body, Writer};
 use kedge_machine::image::Image;
 use kedge_protocol::payload::digest_text;
 use kedge_protocol::resource::File;
@@ -20,12 +25,8 @@ use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 
 use super::{PRIVATE, page_reply, single};
-use crate::call::{Call, Reply};
-use crate::error::ApiError;
-use crate::files::{Fate, Upload};
+use crate::call::Call;
 use crate::listing::{Listing, Source};
-use crate::range::{self, Part};
-use crate::stream::{Body, Writer};
 
 /// Bytes of a content that are read at once.
 const PIECE_BYTES: usize = 64 * 1024;
@@ -106,7 +107,7 @@ fn found(call: &Call) -> Result<(File, u64), ApiError> {
 /// `GET /files/{id}`
 pub async fn get(call: Call) -> Result<Reply, ApiError> {
     let (file, sequence) = found(&call)?;
-    Ok(Reply::ok(sequence, &FileView::from(file))?.etagged(&call, PRIVATE))
+    Ok(Reply::ok(sequence, &FileView::from(file))?.etagged(&call.headers, PRIVATE))
 }
 
 /// `GET /files/{id}/content`
@@ -116,7 +117,7 @@ pub async fn content(call: Call) -> Result<Reply, ApiError> {
     let media_type = HeaderValue::from_str(&file.media_type)
         .unwrap_or(HeaderValue::from_static("application/octet-stream"));
     let reply = Reply::bytes(StatusCode::OK, sequence, media_type, Vec::new())
-        .tagged(&call, &tag, PRIVATE)
+        .tagged(&call.headers, &tag, PRIVATE)
         .with(CONTENT_DISPOSITION, &attachment(&file.name))
         .with(CONTENT_SECURITY_POLICY, POLICY)
         .with(REPR_DIGEST, &digest_text(&file.sha256))

@@ -4,6 +4,7 @@
 //! changed again; what its objects began with before is then read from the template's own actions.
 
 use kedge_api::Code;
+use kedge_http::error::ApiError;
 use kedge_machine::replay::{ObjectReplay, PastAction};
 use kedge_machine::{World, template};
 use kedge_protocol::limits::OBJECT_HISTORY_MAX;
@@ -11,7 +12,6 @@ use kedge_protocol::resource::Object;
 use kedge_storage::{LogReader, PlacedAction, Snapshot};
 
 use crate::endpoint::Parameter;
-use crate::error::ApiError;
 
 /// The parameter of a read.
 pub const AT_SEQUENCE: &[Parameter] = &[Parameter {

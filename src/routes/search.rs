@@ -3,18 +3,20 @@
 use std::sync::Arc;
 
 use hyper::StatusCode;
+use kedge_api::Code;
 use kedge_api::Page;
 use kedge_api::resources::ObjectView;
+use kedge_http::body;
+use kedge_http::cursor::Scope;
+use kedge_http::error::ApiError;
+use kedge_http::reply::Reply;
 use kedge_protocol::limits::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX};
-use kedge_search::{Wanted, parse, sort};
+use kedge_search::{SearchError, Wanted, parse, sort};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::body;
-use crate::call::{Call, Reply};
-use crate::cursor::Scope;
-use crate::error::ApiError;
+use crate::call::Call;
 use crate::listing::PAGE_BYTES_MAX;
 use crate::metrics::SEARCH_ROWS;
 
@@ -120,8 +122,8 @@ pub async fn search(call: Call) -> Result<Reply, ApiError> {
         let message = format!("must be 1 to {PAGE_ITEMS_MAX}");
         return Err(ApiError::field("/limit", "range", message));
     }
-    let filter = parse::filter(body.filter.get())?;
-    let sort = sort::read(body.sort.as_deref().map(RawValue::get))?;
+    let filter = parse::filter(body.filter.get()).map_err(refused)?;
+    let sort = sort::read(body.sort.as_deref().map(RawValue::get)).map_err(refused)?;
     let viewer = call.viewer()?;
     let scope = Scope::of(&[
         call.endpoint.path,
@@ -140,7 +142,8 @@ pub async fn search(call: Call) -> Result<Reply, ApiError> {
     let (app, route) = (Arc::clone(&call.app), call.endpoint.path);
     // The page is written on the same thread as it is read, because it may be large.
     let read = move || {
-        let found = kedge_search::search(&published.snapshot, &viewer, &filter, &wanted)?;
+        let found = kedge_search::search(&published.snapshot, &viewer, &filter, &wanted);
+        let found = found.map_err(refused)?;
         count_rows(route, found.rows);
         let page = Page {
             items: found.objects.into_iter().map(ObjectView::from).collect(),
@@ -157,11 +160,11 @@ pub async fn search(call: Call) -> Result<Reply, ApiError> {
 /// `POST /objects/count`
 pub async fn count(call: Call) -> Result<Reply, ApiError> {
     let body: CountBody = body::parse(&call.body.text)?;
-    let filter = parse::filter(body.filter.get())?;
+    let filter = parse::filter(body.filter.get()).map_err(refused)?;
     let viewer = call.viewer()?;
     let published = call.published();
     let sequence = published.head.sequence;
-    let read = move || Ok(kedge_search::count(&published.snapshot, &viewer, &filter)?);
+    let read = move || kedge_search::count(&published.snapshot, &viewer, &filter).map_err(refused);
     let counted = call.app.read_long(call.holder, read).await?;
     count_rows(call.endpoint.path, counted.rows);
     let count = counted.count;
@@ -170,4 +173,14 @@ pub async fn count(call: Call) -> Result<Reply, ApiError> {
 
 fn count_rows(route: &'static str, rows: usize) {
     metrics::histogram!(SEARCH_ROWS, "route" => route).record(rows as f64);
+}
+
+/// A refused or failed search, for the caller.
+fn refused(error: SearchError) -> ApiError {
+    match error {
+        SearchError::Field(field) => ApiError::fields(vec![field]),
+        // The place comes from a sealed cursor, so this server made it.
+        SearchError::Place => ApiError::new(Code::CursorInvalid, error.to_string()),
+        SearchError::Read(error) => error.into(),
+    }
 }

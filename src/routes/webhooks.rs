@@ -12,6 +12,9 @@ use kedge_api::resources::Changed;
 use kedge_api::scalars::{IdText, Time};
 use kedge_api::webhook::{DeliveryView, WebhookView, WebhookWithSecret};
 use kedge_config::secrets;
+use kedge_http::error::ApiError;
+use kedge_http::limits::Share;
+use kedge_http::reply::Reply;
 use kedge_machine::image::Image;
 use kedge_machine::rights::may_administer;
 use kedge_protocol::resource::Webhook;
@@ -21,10 +24,8 @@ use kedge_webhooks::{message, secret};
 use serde::Deserialize;
 
 use super::{PRIVATE, Single, page_reply, single};
-use crate::call::{Call, Reply};
-use crate::error::ApiError;
+use crate::call::Call;
 use crate::idempotency::unsigned::{self, Answer, Begun};
-use crate::limits::Share;
 use crate::listing::{Listing, Source};
 use crate::shown;
 
@@ -144,7 +145,7 @@ pub async fn get(call: Call) -> Result<Reply, ApiError> {
     let webhook = own_webhook(&call, &published.snapshot)?;
     let trace = webhook.trace;
     let reply = Reply::ok(published.head.sequence, &WebhookView::from(webhook))?;
-    Ok(reply.state_tagged(&call, &trace, PRIVATE))
+    Ok(reply.state_tagged(&call.headers, &trace, PRIVATE))
 }
 
 /// `GET /webhooks`

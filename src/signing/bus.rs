@@ -7,6 +7,8 @@ use std::str::FromStr;
 
 use kedge_api::Code;
 use kedge_api::preview::SignedWords;
+use kedge_http::body::{self, Object};
+use kedge_http::error::ApiError;
 use kedge_protocol::action::Kind;
 use kedge_protocol::limits::{BATCH_ACTIONS_MAX, PAYLOAD_BYTES_MAX};
 use kedge_protocol::{Address, Hash};
@@ -14,8 +16,6 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::ActionText;
-use crate::body::{self, Object};
-use crate::error::ApiError;
 
 /// A JSON string, borrowed if it has no escapes.
 #[derive(Deserialize)]
@@ -324,8 +324,9 @@ pub fn batch(text: String) -> Result<BusBody, ApiError> {
 
 #[cfg(test)]
 mod tests {
+    use kedge_http::error::Detail;
+
     use super::*;
-    use crate::error::Detail;
 
     fn texts(body: &BusBody) -> Vec<(&str, &str)> {
         let part = |range: &Range<usize>| &body.text[range.clone()];

@@ -1,11 +1,11 @@
 //! A file's upload: the digest of its bytes is signed, and its name.
 
+use kedge_http::error::ApiError;
+use kedge_http::files::Upload;
 use kedge_protocol::action::Kind;
 use kedge_protocol::payload::digest_text;
 
 use super::ActionText;
-use crate::error::ApiError;
-use crate::files::Upload;
 
 /// The text and action of an upload: the digest of the received bytes, and their description.
 pub(super) fn read(upload: &Upload) -> Result<(String, ActionText), ApiError> {

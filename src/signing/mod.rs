@@ -21,7 +21,7 @@ use kedge_protocol::action::{ActionTexts, Kind, RequestHead, hash_actions};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::keccak;
 
-use crate::error::{ApiError, Detail};
+use kedge_http::error::{ApiError, Detail};
 
 use signers::Signers;
 

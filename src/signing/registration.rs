@@ -4,6 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kedge_api::Code;
 use kedge_api::scalars::{AddressInput, NameInput, OrganizationId};
+use kedge_http::body;
+use kedge_http::error::ApiError;
 use kedge_machine::registration::Registration;
 use kedge_protocol::action::Kind;
 use kedge_protocol::hash::sha256;
@@ -18,8 +20,6 @@ use serde::Deserialize;
 use super::ActionText;
 use crate::auth::code::InvitationCodes;
 use crate::auth::password;
-use crate::body;
-use crate::error::ApiError;
 
 /// Base64 with padding, of 16 bytes and more; unused bits are zero.
 pub(super) const BLIND_PATTERN: &str = "^([A-Za-z0-9+/]{4}){5,}(\
@@ -125,11 +125,11 @@ pub(super) fn read(
 
 #[cfg(test)]
 mod tests {
+    use kedge_http::error::Detail;
     use kedge_protocol::Prefix;
 
     use super::*;
     use crate::auth::code::MacKey;
-    use crate::error::Detail;
 
     fn codes() -> InvitationCodes {
         InvitationCodes::new(MacKey::new([1; 32]))

@@ -2,6 +2,8 @@
 
 use kedge_actors::api::Asker;
 use kedge_api::Code;
+use kedge_http::body::{self, Object};
+use kedge_http::error::ApiError;
 use kedge_protocol::action::Kind;
 use serde::Deserialize;
 
@@ -9,9 +11,7 @@ use super::bus::{self, Text};
 use super::{ActionText, Request, SignatureHeaders, file, registration, wallet};
 use crate::auth::Session;
 use crate::auth::code::InvitationCodes;
-use crate::body::{self, Object};
 use crate::endpoint::{Signs, Target};
-use crate::error::ApiError;
 
 #[derive(Deserialize)]
 struct MintTarget<'a> {

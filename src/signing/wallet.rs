@@ -2,6 +2,8 @@
 //! members that are not secret, and the body is not kept.
 
 use kedge_api::scalars::NameInput;
+use kedge_http::body;
+use kedge_http::error::ApiError;
 use kedge_protocol::action::Kind;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::limits::{EMAIL_BYTES_MAX, PASSWORD_BYTES_MAX, PASSWORD_CHARS_MIN};
@@ -13,8 +15,6 @@ use serde_json::{Map, Value};
 use super::registration::BLIND_PATTERN;
 use super::{ActionText, registration, request};
 use crate::auth::password;
-use crate::body;
-use crate::error::ApiError;
 
 /// The body of `PATCH /wallets/me`.
 #[derive(Deserialize, JsonSchema)]
@@ -68,8 +68,9 @@ pub(super) fn read(body: &mut body::Text, target: &str) -> Result<(String, Actio
 
 #[cfg(test)]
 mod tests {
+    use kedge_http::error::Detail;
+
     use super::*;
-    use crate::error::Detail;
 
     fn read_text(text: &str) -> Result<(String, ActionText), ApiError> {
         let mut body = body::Text::default();

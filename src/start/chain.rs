@@ -14,7 +14,7 @@ use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::signature::SigningKey;
 
-use crate::clock;
+use kedge_http::clock;
 
 /// How long the embedded chain may take to mine the contract, milliseconds.
 const DEPLOY_PATIENCE_MS: u64 = 30_000;

@@ -22,6 +22,9 @@ use kedge_actors::{Engine, HeldKeys};
 use kedge_config::Config;
 use kedge_config::secrets::{self, SecretError};
 use kedge_env::{Env, RealEnv};
+use kedge_http::clock::{self, now_s};
+use kedge_http::server::tls::Tls;
+use kedge_http::server::{Bound, ServerError};
 use kedge_protocol::signature::SigningKey;
 use kedge_storage::{Mode, OpenError, SideWrite, Store};
 use tokio::signal::unix::{SignalKind, signal};
@@ -30,12 +33,9 @@ use crate::admin::{self, AdminError, Copied};
 use crate::app::{App, AppError};
 use crate::archive::{self, ArchiveError};
 use crate::claims::{Claims, ClaimsKeyError};
-use crate::clock::{self, now_s};
 use crate::logging::{self, LoggingError};
 use crate::metrics::{self, MetricsError};
 use crate::operator::Operator;
-use crate::server::tls::Tls;
-use crate::server::{Bound, ServerError};
 use crate::webhooks;
 
 pub use anchoring::Anchoring;
@@ -218,7 +218,7 @@ async fn serve(config: &Config, engine: &Engine, parts: Parts<'_>) -> Result<(),
     // Before the server announces itself, so that a stop right after that is noticed.
     let stop = stop_signal()?;
     announce(&url, chain, config)?;
-    bound.serve(config, Arc::clone(&app), stop).await?;
+    crate::server::serve(bound, config, Arc::clone(&app), stop).await?;
 
     tracing::info!("stopping");
     app.limits.store().await;

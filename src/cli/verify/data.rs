@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use kedge::files;
 use kedge::verify::{Summary, Verifier};
 use kedge_chain::embedded::DEFAULT_CHAIN_ID;
 use kedge_config::secrets;
+use kedge_http::files;
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::signature::SigningKey;

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use kedge::clock::now_s;
 use kedge_chain::rpc::At;
+use kedge_http::clock::now_s;
 use kedge_protocol::Hash;
 use kedge_protocol::evidence::{self, EvidenceFile};
 use serde_json::json;

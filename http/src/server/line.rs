@@ -13,11 +13,11 @@ use tokio::time::Instant;
 const LOOKS: u32 = 4;
 
 /// One connection.
-pub(super) struct Line {
+pub struct Line {
     /// The caller's address.
-    pub(super) peer: IpAddr,
+    pub peer: IpAddr,
     /// It arrived when there was no room, so it gets answers about the server's health only.
-    pub(super) is_reserve: bool,
+    pub is_reserve: bool,
     /// Requests whose answers have not been handed to hyper yet.
     requests: AtomicUsize,
     /// A request arrived since the last check.
@@ -39,7 +39,7 @@ struct Pieces {
 
 /// The kind of answer that a piece is part of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub enum Kind {
     /// An answer that is in memory as a whole. Over HTTP/2, the whole connection has to end: hyper does not poll a body
     /// while its stream has no window, so no error of the body can reset the stream. If the stream's handle is dropped,
     /// h2 sends the reset only after the data that waits for a window.
@@ -51,7 +51,7 @@ pub(super) enum Kind {
 
 /// Why a connection should end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum End {
+pub enum End {
     /// Its caller reads no answer.
     Stalled,
     /// Its caller sends no request.
@@ -60,18 +60,18 @@ pub(super) enum End {
 
 /// How long a caller may leave a connection idle.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
+pub struct Patience {
     /// Without reading a piece of an answer.
-    pub(super) stalled: Duration,
+    pub stalled: Duration,
     /// Without a request.
-    pub(super) idle: Duration,
+    pub idle: Duration,
 }
 
 /// A request, until its answer is handed over.
-pub(super) struct Using(Arc<Line>);
+pub struct Using(Arc<Line>);
 
 /// A piece that the caller has not read yet.
-pub(super) struct Given {
+pub struct Given {
     line: Arc<Line>,
     number: u64,
 }
@@ -90,14 +90,14 @@ impl Drop for Given {
 
 impl Using {
     /// The connection.
-    pub(super) fn line(&self) -> &Arc<Line> {
+    pub fn line(&self) -> &Arc<Line> {
         &self.0
     }
 }
 
 impl Line {
     /// A new connection.
-    pub(super) fn new(peer: IpAddr, is_reserve: bool) -> Arc<Self> {
+    pub fn new(peer: IpAddr, is_reserve: bool) -> Arc<Self> {
         Arc::new(Self {
             peer,
             is_reserve,
@@ -114,7 +114,7 @@ impl Line {
     }
 
     /// Notes that a request arrived.
-    pub(super) fn begin(self: &Arc<Self>) -> Using {
+    pub fn begin(self: &Arc<Self>) -> Using {
         self.requests.fetch_add(1, Ordering::Relaxed);
         self.used.store(true, Ordering::Relaxed);
         self.writing.store(true, Ordering::Relaxed);
@@ -122,29 +122,29 @@ impl Line {
     }
 
     /// Notes that hyper has written everything it had.
-    pub(super) fn flushed(&self) {
+    pub fn flushed(&self) {
         if self.requests.load(Ordering::Relaxed) == 0 {
             self.writing.store(false, Ordering::Relaxed);
         }
     }
 
     /// True if hyper has none of our answers to write: what it writes now is its own.
-    pub(super) fn is_quiet(&self) -> bool {
+    pub fn is_quiet(&self) -> bool {
         !self.writing.load(Ordering::Relaxed)
     }
 
     /// Notes that the caller may still be sending when the connection is closed.
-    pub(super) fn linger(&self) {
+    pub fn linger(&self) {
         self.lingers.store(true, Ordering::Relaxed);
     }
 
     /// Whether the caller may still be sending then.
-    pub(super) fn lingers(&self) -> bool {
+    pub fn lingers(&self) -> bool {
         self.lingers.load(Ordering::Relaxed)
     }
 
     /// Notes a piece that is given to hyper.
-    pub(super) fn give(self: &Arc<Self>, kind: Kind) -> Given {
+    pub fn give(self: &Arc<Self>, kind: Kind) -> Given {
         let mut pieces = self.pieces();
         let number = pieces.next;
         pieces.next += 1;
@@ -181,7 +181,7 @@ impl Line {
     }
 
     /// Resolves when the connection should end.
-    pub(super) async fn over(&self, patience: Patience) -> End {
+    pub async fn over(&self, patience: Patience) -> End {
         let look = patience.stalled.min(patience.idle) / LOOKS;
         let mut idle = Duration::ZERO;
         loop {

@@ -35,7 +35,7 @@ struct Parts {
 impl Files {
     /// Receives an upload for an organization. Its headers are checked before any byte of it is
     /// read.
-    pub(crate) async fn receive(
+    pub async fn receive(
         &self,
         headers: &HeaderMap,
         arriving: &mut Arriving,

@@ -11,7 +11,7 @@ use super::ClientAddress;
 use super::fields;
 use crate::clock::now_s;
 use crate::error::{ApiError, Detail};
-use crate::metrics::RATE_LIMITED;
+use crate::metric_definitions::RATE_LIMITED;
 
 macro_rules! shares {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $retry_after_s:literal, $what:literal;)*) => {

@@ -12,7 +12,7 @@ use metrics::counter;
 
 use super::Holder;
 use crate::error::{ApiError, Detail};
-use crate::metrics::RATE_LIMITED;
+use crate::metric_definitions::RATE_LIMITED;
 
 /// Bytes of request bodies in memory.
 pub const BODY_BYTES: &str = "body-bytes";

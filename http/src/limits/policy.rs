@@ -1,7 +1,25 @@
 //! The limits by name, and how much of one is left.
 
 use super::window::Period;
-use crate::endpoint::LimitClass;
+
+/// The limit that a request counts towards besides its organization's tier.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LimitClass {
+    /// None, and not the tier either: health and public keys.
+    Free,
+    /// Only the tier.
+    Tier,
+    /// Creating and changing objects.
+    ObjectWrites,
+    /// Batches of actions.
+    ActionBatches,
+    /// Uploads.
+    FileUploads,
+    /// Creating templates.
+    TemplateWrites,
+    /// The three lists.
+    Lists,
+}
 
 macro_rules! policies {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $period:ident;)*) => {

@@ -8,9 +8,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::fields;
-use super::policy::Policy;
+use super::policy::{LimitClass, Policy};
 use super::window::COUNT_MAX;
-use crate::endpoint::LimitClass;
 
 /// One value for each of an organization's limits.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]

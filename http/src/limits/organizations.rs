@@ -10,11 +10,10 @@ use kedge_storage::Usage;
 use quick_cache::sync::Cache;
 use quick_cache::{DefaultHashBuilder, Lifecycle, UnitWeighter};
 
-use super::policy::{Policy, Standing};
+use super::policy::{LimitClass, Policy, Standing};
 use super::tier::Plan;
 use super::window::{Count, Counter, Period};
 use crate::clock;
-use crate::endpoint::LimitClass;
 
 /// One organization's limits, and how much of them it has used.
 #[derive(Debug)]

@@ -15,7 +15,7 @@ use crate::error::ApiError;
 const FIELD_BYTES: usize = 32;
 
 /// The status of an answer that hyper wrote by itself, if that is what these bytes are.
-pub(super) fn bare_status(bytes: &[u8]) -> Option<StatusCode> {
+pub fn bare_status(bytes: &[u8]) -> Option<StatusCode> {
     let rest = bytes.strip_prefix(b"HTTP/1.")?;
     let is_whole = rest.get(1) == Some(&b' ') && bytes.ends_with(b"\r\n\r\n");
     let status = StatusCode::from_bytes(rest.get(2..5)?).ok()?;
@@ -23,7 +23,7 @@ pub(super) fn bare_status(bytes: &[u8]) -> Option<StatusCode> {
 }
 
 /// The error for such a status.
-pub(super) fn error_of(status: StatusCode, header_bytes_max: usize) -> ApiError {
+pub fn error_of(status: StatusCode, header_bytes_max: usize) -> ApiError {
     match status {
         StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE | StatusCode::URI_TOO_LONG => {
             too_large(header_bytes_max)
@@ -50,7 +50,7 @@ fn is_host(value: &HeaderValue) -> bool {
 
 /// What is wrong with a request that hyper accepted: its host is missing or malformed, or, over HTTP/2, its headers are
 /// too large, for which hyper's own bound gives no answer.
-pub(super) fn fault(parts: &Parts, header_bytes_max: usize) -> Option<ApiError> {
+pub fn fault(parts: &Parts, header_bytes_max: usize) -> Option<ApiError> {
     if parts.version == Version::HTTP_2 {
         let fields = parts.headers.iter();
         let bytes = fields.map(|(name, value)| name.as_str().len() + value.len() + FIELD_BYTES);
@@ -71,7 +71,7 @@ pub(super) fn fault(parts: &Parts, header_bytes_max: usize) -> Option<ApiError> 
 }
 
 /// An answer as bytes; the connection closes after it.
-pub(super) fn write(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Bytes {
+pub fn write(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Bytes {
     let reason = status.canonical_reason().unwrap_or_default();
     let mut text = format!("HTTP/1.1 {} {reason}\r\n", status.as_u16()).into_bytes();
     let mut field = |name: &str, value: &[u8]| {

@@ -47,7 +47,7 @@ impl Trend {
 }
 
 /// Whether requests are refused because too many wait to be read.
-pub(super) struct Shedding {
+pub struct Shedding {
     bound: Duration,
     connections_min: usize,
     connections: AtomicUsize,
@@ -61,7 +61,7 @@ pub(super) struct Shedding {
 }
 
 /// A connection that is counted until it is dropped.
-pub(super) struct Connected(Arc<Shedding>);
+pub struct Connected(Arc<Shedding>);
 
 impl Drop for Connected {
     fn drop(&mut self) {
@@ -72,10 +72,7 @@ impl Drop for Connected {
 impl Shedding {
     /// Starts measuring, in the runtime that serves connections. A request should take at most
     /// `wait_target`; with `connections_min` connections or fewer none is ever refused.
-    pub(super) fn start(
-        wait_target: Duration,
-        connections_min: usize,
-    ) -> std::io::Result<Arc<Self>> {
+    pub fn start(wait_target: Duration, connections_min: usize) -> std::io::Result<Arc<Self>> {
         let shedding = Arc::new(Self {
             bound: wait_target / PART,
             connections_min,
@@ -95,13 +92,13 @@ impl Shedding {
     }
 
     /// Counts a connection.
-    pub(super) fn connected(self: &Arc<Self>) -> Connected {
+    pub fn connected(self: &Arc<Self>) -> Connected {
         self.connections.fetch_add(1, Ordering::Relaxed);
         Connected(Arc::clone(self))
     }
 
     /// True if one more request should be refused.
-    pub(super) fn refuses(&self) -> bool {
+    pub fn refuses(&self) -> bool {
         self.is_on.load(Ordering::Relaxed)
             && self.connections.load(Ordering::Relaxed) > self.connections_min
             && self.wait() > self.bound

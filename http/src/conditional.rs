@@ -10,7 +10,6 @@ use kedge_api::Code;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::resource::Trace;
 
-use crate::endpoint::Endpoint;
 use crate::error::ApiError;
 
 /// The entity tag of an object's state.
@@ -43,17 +42,6 @@ fn state_of(tag: &str) -> Option<Expected> {
         version: version.parse().ok()?,
         integrity: bytes,
     })
-}
-
-/// Refuses `If-Match` where it has no meaning: a caller relying on it must learn that it is not applied.
-pub fn refuse_unless(endpoint: &Endpoint, headers: &HeaderMap) -> Result<(), ApiError> {
-    if endpoint.is_conditional() || !headers.contains_key(IF_MATCH) {
-        return Ok(());
-    }
-    Err(ApiError::parameter(
-        "If-Match",
-        format_args!("has no meaning for {} {}", endpoint.method, endpoint.path),
-    ))
 }
 
 /// The states that `If-Match` names; `None` if the request has no condition, or accepts any state.

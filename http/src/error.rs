@@ -10,6 +10,7 @@ use kedge_actors::api::{Past, SubmitError};
 use kedge_api::Code;
 use kedge_machine::{FieldError, Refusal};
 use kedge_protocol::Address;
+use kedge_storage::ReadError;
 
 use crate::limits::Share;
 
@@ -226,6 +227,19 @@ impl From<CheckpointError> for ApiError {
         match error {
             CheckpointError::Read(error) => Self::from(error),
             CheckpointError::Key(_) => Self::unavailable(error.to_string(), RETRY_SOON_S),
+        }
+    }
+}
+
+/// What is archived is gone from here; every other failed read is the server's.
+impl From<ReadError> for ApiError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Archived { .. } => Self::new(
+                Code::Gone,
+                format!("{error}; ask the server's operator for them"),
+            ),
+            error => Self::internal(&error),
         }
     }
 }

@@ -16,7 +16,7 @@ const WINDOW: Duration = Duration::from_secs(5);
 
 /// Why a body ends early.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub(crate) enum Broken {
+pub enum Broken {
     /// The caller stopped sending.
     #[error("the body broke off before its end")]
     Off,
@@ -26,7 +26,7 @@ pub(crate) enum Broken {
 }
 
 /// The body of a request.
-pub(crate) struct Arriving {
+pub struct Arriving {
     body: Incoming,
     pace: Pace,
     announced: Option<u64>,
@@ -39,7 +39,7 @@ pub(crate) struct Arriving {
 
 impl Arriving {
     /// The body of a request with these headers, which must arrive at this rate.
-    pub(crate) fn new(headers: &HeaderMap, body: Incoming, bytes_per_s_min: u64) -> Self {
+    pub fn new(headers: &HeaderMap, body: Incoming, bytes_per_s_min: u64) -> Self {
         let announced = headers
             .get(CONTENT_LENGTH)
             .and_then(|value| value.to_str().ok()?.parse().ok());
@@ -55,36 +55,33 @@ impl Arriving {
     }
 
     /// The length announced in the headers.
-    pub(crate) fn announced(&self) -> Option<u64> {
+    pub fn announced(&self) -> Option<u64> {
         self.announced
     }
 
     /// True if all of it has been read.
-    pub(crate) fn is_over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         self.ended || self.body.is_end_stream()
     }
 
     /// True if it makes sense to read on: the caller is sending, and at most `most` bytes are left.
-    pub(crate) fn can_pass(&self, most: u64) -> bool {
+    pub fn can_pass(&self, most: u64) -> bool {
         let left = self.announced.map(|bytes| bytes.saturating_sub(self.read));
         !self.waits && !self.broken && left.is_none_or(|left| left <= most)
     }
 
     /// True if the caller may still be sending and nothing has gone wrong so far.
-    pub(crate) fn may_come(&self) -> bool {
+    pub fn may_come(&self) -> bool {
         !self.is_over() && !self.waits && !self.broken
     }
 
     /// Stops reading it.
-    pub(crate) fn give_up(&mut self) {
+    pub fn give_up(&mut self) {
         self.broken = true;
     }
 
     /// The next piece.
-    pub(crate) fn poll_piece(
-        &mut self,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Bytes, Broken>>> {
+    pub fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Broken>>> {
         if self.is_over() || self.broken {
             return Poll::Ready(None);
         }
@@ -117,12 +114,12 @@ impl Arriving {
     }
 
     /// The next piece.
-    pub(crate) async fn next(&mut self) -> Option<Result<Bytes, Broken>> {
+    pub async fn next(&mut self) -> Option<Result<Bytes, Broken>> {
         std::future::poll_fn(|context| self.poll_piece(context)).await
     }
 
     /// Reads and drops at most `most` more bytes; true if that was the rest of it.
-    pub(crate) async fn discard(&mut self, most: u64) -> bool {
+    pub async fn discard(&mut self, most: u64) -> bool {
         let end = self.read.saturating_add(most);
         while let Some(Ok(_)) = self.next().await {
             if self.read > end {

@@ -9,8 +9,8 @@ use hyper::header::{
 };
 use hyper::{Method, StatusCode};
 
-use crate::call::Reply;
 use crate::error::ApiError;
+use crate::reply::Reply;
 
 /// Headers that a page may send.
 const SENT: &str = "Accept, Authorization, Content-Digest, Content-Type, Idempotency-Key, If-Match, \

@@ -15,13 +15,13 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
+use super::Answering;
 use super::HEADERS_MAX;
-use super::dispatch::Dispatch;
 use super::io::Timed;
 use super::line::{End, Line, Patience};
 use super::room::Place;
 use super::tls::Tls;
-use crate::metrics::CONNECTIONS_ENDED;
+use crate::metric_definitions::CONNECTIONS_ENDED;
 
 /// Requests of one HTTP/2 connection in flight at one time.
 const STREAMS_MAX: u32 = 256;
@@ -37,8 +37,8 @@ const CONNECTION_WINDOW_BYTES: u32 = 4 * 1024 * 1024;
 const HEADERS_OVER: u32 = 4;
 
 /// What all connections share.
-pub(super) struct Connections {
-    dispatch: Arc<Dispatch>,
+pub(super) struct Connections<A> {
+    answering: Arc<A>,
     protocol: auto::Builder<TokioExecutor>,
     header_timeout: Duration,
     patience: Patience,
@@ -66,11 +66,11 @@ fn protocol(config: &Config) -> auto::Builder<TokioExecutor> {
     builder
 }
 
-impl Connections {
+impl<A: Answering> Connections<A> {
     /// Serves connections as configured.
-    pub(super) fn new(config: &Config, dispatch: Dispatch) -> Self {
+    pub(super) fn new(config: &Config, answering: A) -> Self {
         Self {
-            dispatch: Arc::new(dispatch),
+            answering: Arc::new(answering),
             protocol: protocol(config),
             header_timeout: Duration::from_secs(config.header_timeout_s),
             patience: Patience {
@@ -122,18 +122,18 @@ impl Connections {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let (dispatch, of) = (Arc::clone(&self.dispatch), Arc::clone(&line));
+        let (answering, of) = (Arc::clone(&self.answering), Arc::clone(&line));
         let timed = Timed::new(
             stream,
             Arc::clone(&line),
-            Box::new(move |status| dispatch.refuse_unparsed(status, &of)),
+            Box::new(move |status| answering.refuse_unparsed(status, &of)),
             self.header_timeout,
             self.patience.stalled,
         );
         let service = service_fn(|request: Request<Incoming>| {
-            let dispatch = Arc::clone(&self.dispatch);
+            let answering = Arc::clone(&self.answering);
             let using = line.begin();
-            async move { Ok::<_, Infallible>(dispatch.answer(request, using).await) }
+            async move { Ok::<_, Infallible>(answering.answer(request, using).await) }
         });
         let connection = self.protocol.serve_connection(TokioIo::new(timed), service);
         tokio::pin!(connection);

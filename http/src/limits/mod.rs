@@ -40,15 +40,14 @@ use self::log_bytes::Arriving;
 use self::logins::{LoginLimits, Logins};
 use self::organizations::{Account, Organizations};
 use self::tier::{LogQuotas, Plan};
-use crate::endpoint::LimitClass;
 use crate::error::{ApiError, Detail};
-use crate::metrics::{RATE_LIMITED, USAGE_ROWS_WRITTEN};
+use crate::metric_definitions::{RATE_LIMITED, USAGE_ROWS_WRITTEN};
 
 pub use self::addresses::ClientAddress;
 pub use self::budget::{Budget, Held};
 pub use self::log_bytes::{LOG_BYTES, LogHold, LogUse};
 pub use self::logins::Login;
-pub use self::policy::{Policy, Standing};
+pub use self::policy::{LimitClass, Policy, Standing};
 pub use self::shares::{Holder, Share};
 pub use self::tier::{Limits, PerLimit, limits_of, price_of};
 pub use self::window::Period;

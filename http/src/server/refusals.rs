@@ -13,7 +13,7 @@ const WAIT_MAX_US: u64 = 1_000_000;
 const WAIT_MIN_US: u64 = 1_000;
 
 /// Schedules refusals (the virtual schedule of the generic cell rate algorithm).
-pub(super) struct Refusals {
+pub struct Refusals {
     epoch: Instant,
     /// The time of the next turn, microseconds after `epoch`.
     next_us: AtomicU64,
@@ -26,7 +26,8 @@ fn turn(next_us: u64, now_us: u64) -> (u64, u64) {
 }
 
 impl Refusals {
-    pub(super) fn new() -> Self {
+    /// No refusal has had its turn.
+    pub fn new() -> Self {
         Self {
             epoch: Instant::now(),
             next_us: AtomicU64::new(0),
@@ -34,7 +35,7 @@ impl Refusals {
     }
 
     /// Waits until one more request may be refused.
-    pub(super) async fn turn(&self) {
+    pub async fn turn(&self) {
         let now_us = self.epoch.elapsed().as_micros() as u64;
         let taken = self
             .next_us

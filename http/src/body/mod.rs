@@ -19,10 +19,10 @@ use crate::files::Upload;
 use crate::limits::budget::BODY_BYTES;
 use crate::limits::{Budget, Held, Holder};
 
-pub(crate) use arriving::{Arriving, Broken};
-pub(crate) use kedge_machine::pointer;
-pub(crate) use kedge_machine::pointer::escape;
-pub(crate) use kedge_protocol::json::Object;
+pub use arriving::{Arriving, Broken};
+pub use kedge_machine::pointer;
+pub use kedge_machine::pointer::escape;
+pub use kedge_protocol::json::Object;
 
 /// Longest body of a caller that showed no credentials, in bytes. The longest registration, written
 /// entirely in escapes, has about 12,000.
@@ -32,13 +32,14 @@ const SMALL_BYTES: usize = 16 * 1024;
 /// The part of the budget kept for bodies without credentials, and the part of that which one address may hold.
 const PUBLIC_PART: usize = 16;
 const ADDRESS_PART: usize = 8;
-/// How long the rest of a body is read after its answer has been sent, and how much of it.
-pub(crate) const LINGER: Duration = Duration::from_secs(10);
-pub(crate) const LINGER_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// How long the rest of a body is read after its answer has been sent.
+pub const LINGER: Duration = Duration::from_secs(10);
+/// The most bytes of it that are read.
+pub const LINGER_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Bytes of room for the first part of a body, unless the body is shorter.
 const ROOM_BYTES_MIN: usize = 4 * 1024;
 /// Bytes of a multipart body besides its file.
-pub(crate) const FRAME_BYTES_MAX: u64 = 64 * 1024;
+pub const FRAME_BYTES_MAX: u64 = 64 * 1024;
 
 /// Reads bodies.
 #[derive(Clone)]
@@ -65,7 +66,7 @@ pub struct Text {
 
 impl Text {
     /// A body that was a file.
-    pub(crate) fn of_upload(upload: Upload) -> Self {
+    pub fn of_upload(upload: Upload) -> Self {
         Self {
             upload: Some(Box::new(upload)),
             ..Self::default()
@@ -90,13 +91,13 @@ impl Reader {
     }
 
     /// The body of a request with these headers.
-    pub(crate) fn arriving(&self, headers: &HeaderMap, body: Incoming) -> Arriving {
+    pub fn arriving(&self, headers: &HeaderMap, body: Incoming) -> Arriving {
         Arriving::new(headers, body, self.bytes_per_s_min)
     }
 
     /// Reads a JSON body; its headers are checked before any byte of it is read. Without
     /// credentials (`is_public`) it must be short.
-    pub(crate) async fn read(
+    pub async fn read(
         &self,
         headers: &HeaderMap,
         body: &mut Arriving,
@@ -134,7 +135,7 @@ impl Reader {
 
     /// Reads and drops the rest of a body whose request already has its answer: many callers read no answer before they
     /// have sent everything. False if the rest is too long or too slow, or the caller waits to be asked for it.
-    pub(crate) async fn pass_over(&self, body: &mut Arriving) -> bool {
+    pub async fn pass_over(&self, body: &mut Arriving) -> bool {
         if body.is_over() {
             return true;
         }
@@ -152,7 +153,7 @@ impl Reader {
     /// For HTTP/2, where an answer leaves before its request has ended: reads and drops the rest, up to a time and a
     /// size limit. A stream that is no longer read is reset, and some clients (curl 7.88) then drop the answer they
     /// have received.
-    pub(crate) fn linger(mut body: Arriving) {
+    pub fn linger(mut body: Arriving) {
         if body.may_come() {
             tokio::spawn(async move {
                 // However this ends, the answer has been sent.
@@ -225,7 +226,7 @@ fn of_broken(broken: Broken) -> ApiError {
 }
 
 /// The answer to a caller whose body did not arrive in time.
-pub(crate) fn late(timeout: Duration) -> ApiError {
+pub fn late(timeout: Duration) -> ApiError {
     let seconds = timeout.as_secs();
     let message = format!("the body did not arrive within {seconds} s");
     ApiError::new(Code::ValidationError, message)
@@ -237,7 +238,7 @@ fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
 }
 
 /// Refuses bodies that are encoded.
-pub(crate) fn check_coding(headers: &HeaderMap) -> Result<(), ApiError> {
+pub fn check_coding(headers: &HeaderMap) -> Result<(), ApiError> {
     match header(headers, &CONTENT_ENCODING) {
         Some(coding) if !coding.eq_ignore_ascii_case("identity") => Err(ApiError::new(
             Code::UnsupportedMediaType,

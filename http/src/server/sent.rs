@@ -20,12 +20,12 @@ const FRAME_BYTES: usize = 16 * 1024;
 const SMALL_BYTES: usize = 4 * 1024;
 
 /// Whether an answer of this size is watched, and counts on the budget of answers.
-pub(super) fn is_watched(bytes: usize, is_http2: bool) -> bool {
+pub fn is_watched(bytes: usize, is_http2: bool) -> bool {
     is_http2 || bytes > SMALL_BYTES
 }
 
 /// A body as hyper sends it.
-pub(super) struct SentBody {
+pub struct SentBody {
     left: Left,
     piece_bytes: usize,
     is_watched: bool,
@@ -53,7 +53,7 @@ impl AsRef<[u8]> for Piece {
 
 impl SentBody {
     /// The body of the answer to a request; it holds its part of a budget until all of it is read.
-    pub(super) fn new(body: Body, is_http2: bool, held: Option<Held>, using: Using) -> Self {
+    pub fn new(body: Body, is_http2: bool, held: Option<Held>, using: Using) -> Self {
         let (left, is_watched) = match body {
             Body::Whole(bytes) => {
                 let is_watched = is_watched(bytes.len(), is_http2);

@@ -1,0 +1,50 @@
+//! The metrics of connections and limits: their names, descriptions and first values.
+
+use metrics::{Unit, counter, describe_counter, describe_gauge, gauge};
+
+use crate::limits::{Policy, Share, budget};
+
+/// Open connections.
+pub const CONNECTIONS: &str = "kedge_http_connections";
+/// Connections that the server closed, by reason.
+pub const CONNECTIONS_ENDED: &str = "kedge_http_connections_ended_total";
+/// The reasons: the address has too many, the caller reads no answer, or sends no request.
+pub const ENDS: [&str; 3] = ["address", "stalled", "idle"];
+/// Requests refused by a limit, by the limit's name.
+pub const RATE_LIMITED: &str = "kedge_rate_limited_total";
+/// Organizations' day counts that were stored.
+pub const USAGE_ROWS_WRITTEN: &str = "kedge_usage_rows_written_total";
+
+/// Describes the metrics.
+pub fn describe() {
+    describe_gauge!(CONNECTIONS, Unit::Count, "Open connections");
+    describe_counter!(
+        CONNECTIONS_ENDED,
+        Unit::Count,
+        "Connections that the server closed, by reason"
+    );
+    describe_counter!(
+        RATE_LIMITED,
+        Unit::Count,
+        "Requests refused by a limit, by the limit's name"
+    );
+    describe_counter!(
+        USAGE_ROWS_WRITTEN,
+        Unit::Count,
+        "Daily request counts of organizations that were stored"
+    );
+}
+
+/// Makes each appear with its labels before its first event.
+pub fn start_at_zero() {
+    counter!(USAGE_ROWS_WRITTEN).increment(0);
+    gauge!(CONNECTIONS).set(0.0);
+    let policies = Policy::ALL.iter().map(|policy| policy.name());
+    let shares = Share::ALL.iter().map(|share| share.name());
+    for policy in policies.chain(shares).chain(budget::ALL) {
+        counter!(RATE_LIMITED, "policy" => policy).increment(0);
+    }
+    for reason in ENDS {
+        counter!(CONNECTIONS_ENDED, "reason" => reason).increment(0);
+    }
+}
