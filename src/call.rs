@@ -6,6 +6,7 @@ use hyper::{HeaderMap, Method, StatusCode};
 use kedge_actors::Published;
 use kedge_actors::api::Submission;
 use kedge_api::Code;
+use kedge_http::auth::Session;
 use kedge_http::body;
 use kedge_http::conditional;
 use kedge_http::error::ApiError;
@@ -16,7 +17,6 @@ use kedge_protocol::resource::Role;
 use kedge_protocol::{Address, Id, Prefix};
 
 use crate::app::App;
-use crate::auth::Session;
 use crate::endpoint::Endpoint;
 
 /// A request for a handler.

@@ -1,12 +1,12 @@
 //! The server without its command line: its routes, and everything that starts, keeps and checks a server. The engine
-//! (`kedge-actors`) carries requests out, and `kedge-http` speaks HTTP; this crate lets in only what is well-formed and
-//! signed, and writes the answers.
+//! (`kedge-actors`) carries requests out, and `kedge-http` speaks HTTP and lets in only what is well-formed and signed;
+//! this crate joins the two, and writes the answers.
 //!
-//! - One request: `server` (its way is in `server/dispatch.rs`), `endpoint` (the table of routes), `auth`, `signing`,
-//!   `idempotency`, `call`, `routes`, `shown`, `v2`.
+//! - One request: `server` (its way is in `server/dispatch.rs`), `endpoint` (the table of routes), `idempotency`,
+//!   `call`, `routes`, `shown`, `v2`.
 //! - What answers share: `listing`, `batches`.
 //! - The API's document: `openapi`.
-//! - Features: `events`, `webhooks`, `disputes`, `claims`.
+//! - Features: `webhooks`, `disputes`, `claims`.
 //! - The operator's side: `start`, `admin`, `operator`, `metrics`, `logging`.
 //! - Copies and repairs: `backup`, `archive`, `rebuild`, `verify`, `side_keys`.
 //!
@@ -15,14 +15,12 @@
 pub mod admin;
 pub mod app;
 pub mod archive;
-pub mod auth;
 pub mod backup;
 pub mod batches;
 pub mod call;
 pub mod claims;
 pub mod disputes;
 pub mod endpoint;
-pub mod events;
 pub mod idempotency;
 pub mod listing;
 pub mod logging;
@@ -34,7 +32,6 @@ pub mod routes;
 pub mod server;
 pub mod shown;
 pub mod side_keys;
-pub mod signing;
 pub mod start;
 pub mod v2;
 pub mod verify;

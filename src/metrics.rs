@@ -33,10 +33,6 @@ pub const V2_REQUESTS: &str = "kedge_v2_requests_total";
 /// Errors, by code.
 pub const ERRORS: &str = "kedge_http_errors_total";
 
-/// Open event streams.
-pub const STREAMS: &str = "kedge_event_streams";
-/// Event streams that were ended because their client did not read.
-pub const STREAMS_CUT_OFF: &str = "kedge_event_streams_cut_off_total";
 /// The server's clock at the time of the scrape.
 pub const TIME: &str = "kedge_time_seconds";
 /// Rows of the store that a search or count read.
@@ -110,12 +106,6 @@ pub fn install() -> Result<PrometheusHandle, MetricsError> {
         "Requests to v2 paths that have a successor, by area"
     );
     describe_counter!(ERRORS, Unit::Count, "Errors by code");
-    describe_gauge!(STREAMS, Unit::Count, "Open event streams");
-    describe_counter!(
-        STREAMS_CUT_OFF,
-        Unit::Count,
-        "Event streams closed because the reader did not read"
-    );
     describe_histogram!(
         SEARCH_ROWS,
         Unit::Count,
@@ -138,14 +128,12 @@ pub fn install() -> Result<PrometheusHandle, MetricsError> {
 /// A counter that appears with its first event shows no rate for that event. Counters whose labels
 /// have few values therefore start with all of them.
 fn start_at_zero() {
-    counter!(STREAMS_CUT_OFF).increment(0);
     for area in AREAS {
         counter!(V2_REQUESTS, "area" => area).increment(0);
     }
     for code in Code::ALL {
         counter!(ERRORS, "code" => code.text()).increment(0);
     }
-    gauge!(STREAMS).set(0.0);
 }
 
 /// Serves `/metrics` until the process ends; returns the bound address.

@@ -1,10 +1,11 @@
-//! HTTP as the server speaks it, whatever is asked for: this crate knows no route.
+//! HTTP as the server speaks it, and who may ask: this crate knows no route.
 //!
 //! - A connection: `server` (TLS, bounds on time and number), `parsing`, `shedding`.
-//! - A request: `body`, `files` (contents, received and kept), `query`, `conditional`, `cors`, `limits`.
-//! - An answer: `reply`, `stream`, `range`, `cursor`, `error` and how it is written (`envelope`).
+//! - A request: `auth`, `limits`, `body`, `signing`, `files` (contents, received and kept), `query`, `conditional`, `cors`.
+//! - An answer: `reply`, `stream`, `events` (streams of them), `range`, `cursor`, `error` and how it is written (`envelope`).
 //! - `clock`, and the metrics of all of it (`metric_definitions`).
 
+pub mod auth;
 pub mod body;
 pub mod clock;
 pub mod conditional;
@@ -12,6 +13,7 @@ pub mod cors;
 pub mod cursor;
 pub mod envelope;
 pub mod error;
+pub mod events;
 pub mod files;
 pub mod limits;
 pub mod metric_definitions;
@@ -19,4 +21,5 @@ pub mod query;
 pub mod range;
 pub mod reply;
 pub mod server;
+pub mod signing;
 pub mod stream;

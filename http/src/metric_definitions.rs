@@ -1,4 +1,4 @@
-//! The metrics of connections and limits: their names, descriptions and first values.
+//! The metrics of connections, limits and event streams: their names, descriptions and first values.
 
 use metrics::{Unit, counter, describe_counter, describe_gauge, gauge};
 
@@ -14,6 +14,10 @@ pub const ENDS: [&str; 3] = ["address", "stalled", "idle"];
 pub const RATE_LIMITED: &str = "kedge_rate_limited_total";
 /// Organizations' day counts that were stored.
 pub const USAGE_ROWS_WRITTEN: &str = "kedge_usage_rows_written_total";
+/// Open event streams.
+pub const STREAMS: &str = "kedge_event_streams";
+/// Event streams that were ended because their client did not read.
+pub const STREAMS_CUT_OFF: &str = "kedge_event_streams_cut_off_total";
 
 /// Describes the metrics.
 pub fn describe() {
@@ -33,12 +37,22 @@ pub fn describe() {
         Unit::Count,
         "Daily request counts of organizations that were stored"
     );
+    describe_gauge!(STREAMS, Unit::Count, "Open event streams");
+    describe_counter!(
+        STREAMS_CUT_OFF,
+        Unit::Count,
+        "Event streams closed because the reader did not read"
+    );
 }
 
 /// Makes each appear with its labels before its first event.
 pub fn start_at_zero() {
-    counter!(USAGE_ROWS_WRITTEN).increment(0);
-    gauge!(CONNECTIONS).set(0.0);
+    for name in [USAGE_ROWS_WRITTEN, STREAMS_CUT_OFF] {
+        counter!(name).increment(0);
+    }
+    for name in [CONNECTIONS, STREAMS] {
+        gauge!(name).set(0.0);
+    }
     let policies = Policy::ALL.iter().map(|policy| policy.name());
     let shares = Share::ALL.iter().map(|share| share.name());
     for policy in policies.chain(shares).chain(budget::ALL) {

@@ -2,6 +2,17 @@
 
 use crate::error::ApiError;
 
+/// A parameter of the query, or a header.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// Its JSON Schema: the name of a type, or the whole as JSON text.
+    pub schema_type: &'static str,
+    /// What it does.
+    pub description: &'static str,
+}
+
 /// The parameters of a request, decoded.
 #[derive(Clone, Default, Debug)]
 pub struct Query(Vec<(String, String)>);

@@ -7,13 +7,13 @@ use kedge_api::bodies::{ActionBody, BatchBody, PreviewRequest};
 use kedge_api::event::{EventText, EventView};
 use kedge_api::preview::PreviewAnswer;
 use kedge_api::schema::ProofFile;
+use kedge_http::auth::rights::{Access, Right};
+use kedge_http::events::filter;
 use kedge_protocol::resource::Area;
 
 use super::LimitClass::ActionBatches;
 use super::table::{EVENT_STREAM, documented, handler};
 use super::{Endpoint, Signs, docs, schema};
-use crate::auth::rights::{Access, Right};
-use crate::events::filter;
 use crate::listing::LIST;
 use crate::routes::{actions, bus, events, preview};
 

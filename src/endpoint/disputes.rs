@@ -4,11 +4,11 @@ use hyper::Method;
 use kedge_api::Page;
 use kedge_api::bodies::DisputeBody;
 use kedge_api::dispute::DisputeView;
+use kedge_http::auth::rights::{Access, Right};
 use kedge_protocol::resource::Area;
 
 use super::table::{documented, handler};
 use super::{Endpoint, docs, schema};
-use crate::auth::rights::{Access, Right};
 use crate::listing::LIST;
 use crate::routes::disputes;
 

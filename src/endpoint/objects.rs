@@ -5,13 +5,13 @@ use kedge_api::Page;
 use kedge_api::action::HistoryPage;
 use kedge_api::bodies::{ObjectBody, ObjectPatch, TransferBody};
 use kedge_api::resources::{Changed, ObjectView};
+use kedge_http::auth::rights::{Access, Right};
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Area;
 
 use super::LimitClass::{Lists, ObjectWrites};
 use super::table::{MIN_SEQUENCE, documented, handler};
 use super::{Endpoint, Signs, Target, docs, schema};
-use crate::auth::rights::{Access, Right};
 use crate::listing::{LIST, LIST_NEWEST_FIRST};
 use crate::routes::{object_list, objects, past, search};
 

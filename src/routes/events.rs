@@ -7,6 +7,7 @@ use kedge_api::Code;
 use kedge_api::Page;
 use kedge_http::clock::now_s;
 use kedge_http::error::ApiError;
+use kedge_http::events::{Subscription, filter};
 use kedge_http::reply::Reply;
 use kedge_machine::event::Event;
 use kedge_protocol::event::Position;
@@ -14,7 +15,6 @@ use kedge_protocol::event::Position;
 use super::page_reply;
 use crate::call::Call;
 use crate::endpoint::{EVENT_STREAM, Parameter};
-use crate::events::{Subscription, filter};
 use crate::listing::{Listing, PAGE_BYTES_MAX, PAGE_ROWS_MAX};
 
 /// The other end of a list.

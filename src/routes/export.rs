@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::{AUTHORIZATION, HeaderValue};
+use kedge_http::auth::api_key::API_KEY;
 use kedge_http::clock::now_s;
 use kedge_http::error::ApiError;
 use kedge_http::limits::Holder;
@@ -20,7 +21,6 @@ use kedge_storage::Snapshot;
 
 use super::READS_ACTIONS;
 use crate::app::App;
-use crate::auth::api_key::API_KEY;
 use crate::call::Call;
 use crate::endpoint::Parameter;
 

@@ -27,6 +27,7 @@ pub mod webhooks;
 use kedge_actors::api::{ActionOutcome, Made, Outcome, Submission};
 use kedge_api::Page;
 use kedge_api::scalars::IdText;
+use kedge_http::auth::rights::{Access, Right};
 use kedge_http::error::{ApiError, NONCE_HIGHEST};
 use kedge_http::reply::Reply;
 use kedge_machine::image::Image;
@@ -35,7 +36,6 @@ use kedge_protocol::resource::{Area, Object, Trace};
 use kedge_storage::ReadError;
 use serde::Serialize;
 
-use crate::auth::rights::{Access, Right};
 use crate::call::Call;
 use crate::listing::Listing;
 use crate::shown::Position;

@@ -12,10 +12,12 @@ use kedge_api::preview::{
 };
 use kedge_api::scalars::{AddressText, Decimal, HashText};
 use kedge_config::secrets;
+use kedge_http::auth::rights::{Access, Right};
 use kedge_http::clock::now_s;
 use kedge_http::envelope::Envelope;
 use kedge_http::error::ApiError;
 use kedge_http::reply::Reply;
+use kedge_http::signing::bus::{self, BusBody, PreviewBody};
 use kedge_machine::{Caller, Input};
 use kedge_protocol::action::RequestHead;
 use kedge_protocol::resource::{Area, Object, Wallet};
@@ -24,9 +26,7 @@ use kedge_storage::Snapshot;
 
 use super::bus::PAYLOAD;
 use crate::app::App;
-use crate::auth::rights::{Access, Right};
 use crate::call::Call;
-use crate::signing::bus::{self, BusBody, PreviewBody};
 
 /// Seconds until the deadline that a preview proposes: time for a person to read and sign.
 const DEADLINE_AHEAD_S: u64 = 5 * 60;

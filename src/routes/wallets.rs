@@ -9,10 +9,14 @@ use kedge_actors::api::{
 use kedge_api::Code;
 use kedge_api::resources::{Changed, NonceView, OwnWallet, WalletView};
 use kedge_api::scalars::{AddressText, Decimal};
+use kedge_http::auth::password;
+use kedge_http::auth::session::Tokens;
 use kedge_http::body;
 use kedge_http::clock::now_s;
 use kedge_http::error::ApiError;
 use kedge_http::reply::Reply;
+use kedge_http::signing::registration::RegisterBody;
+use kedge_http::signing::wallet::WalletBody;
 use kedge_machine::image::Image;
 use kedge_machine::registration::normal_email;
 use kedge_protocol::limits::EMAIL_BYTES_MAX;
@@ -22,11 +26,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{PRIVATE, settle, single};
-use crate::auth::password;
-use crate::auth::session::Tokens;
 use crate::call::Call;
-use crate::signing::registration::RegisterBody;
-use crate::signing::wallet::WalletBody;
 
 /// A wallet and the tokens to act for it.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -17,6 +17,8 @@ use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use kedge_actors::metric_definitions::OVERLOADED;
 use kedge_api::Code;
 use kedge_config::{Config, secrets};
+use kedge_http::auth::Session;
+use kedge_http::auth::api_key::API_KEY;
 use kedge_http::body::{self, Arriving, Text};
 use kedge_http::clock::now_s;
 use kedge_http::cors::Readers;
@@ -31,19 +33,17 @@ use kedge_http::server::refusals::Refusals;
 use kedge_http::server::sent::SentBody;
 use kedge_http::server::shedding::Shedding;
 use kedge_http::server::{Answering, parsing};
+use kedge_http::signing::SignatureHeaders;
+use kedge_http::signing::request::{self, Circumstances};
 use kedge_protocol::Address;
 use tracing::Instrument as _;
 
 use super::finish::undocumented;
 use crate::app::App;
-use crate::auth::Session;
-use crate::auth::api_key::API_KEY;
 use crate::call::Call;
 use crate::endpoint::{Answer, Auth, Endpoint, Router, Signs, TABLE, documented};
 use crate::idempotency;
 use crate::metrics::HttpMetrics;
-use crate::signing::SignatureHeaders;
-use crate::signing::request::{self, Circumstances};
 use crate::v2;
 
 /// How long a read waits for `min_sequence`.

@@ -19,13 +19,13 @@ use kedge_http::limits::{Held, Tally};
 use kedge_http::reply::Reply;
 use kedge_http::server::line::Line;
 use kedge_http::server::{parsing, sent};
+use kedge_http::signing::SignatureHeaders;
 use kedge_http::stream::Body;
 use kedge_protocol::Address;
 use kedge_storage::ReadError;
 
 use super::dispatch::{Asked, Dispatch, REQUEST_ID};
 use crate::endpoint::{Signs, TABLE};
-use crate::signing::SignatureHeaders;
 
 const SEQUENCE: HeaderName = HeaderName::from_static("x-sequence");
 

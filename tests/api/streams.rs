@@ -9,7 +9,7 @@ use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use kedge::auth::bearer::AccessTokens;
+use kedge_http::auth::bearer::AccessTokens;
 use kedge_protocol::{Id, Prefix};
 use serde_json::{Value, json};
 

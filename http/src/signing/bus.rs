@@ -7,11 +7,12 @@ use std::str::FromStr;
 
 use kedge_api::Code;
 use kedge_api::preview::SignedWords;
-use kedge_http::body::{self, Object};
-use kedge_http::error::ApiError;
 use kedge_protocol::action::Kind;
 use kedge_protocol::limits::{BATCH_ACTIONS_MAX, PAYLOAD_BYTES_MAX};
 use kedge_protocol::{Address, Hash};
+
+use crate::body::{self, Object};
+use crate::error::ApiError;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -20,7 +21,7 @@ use super::ActionText;
 /// A JSON string, borrowed if it has no escapes.
 #[derive(Deserialize)]
 #[serde(transparent)]
-pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
+pub struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -324,7 +325,7 @@ pub fn batch(text: String) -> Result<BusBody, ApiError> {
 
 #[cfg(test)]
 mod tests {
-    use kedge_http::error::Detail;
+    use crate::error::Detail;
 
     use super::*;
 

@@ -6,8 +6,8 @@ use kedge_protocol::limits::DEADLINE_AHEAD_S_MAX;
 use kedge_protocol::signature::{Signature, SignatureError};
 use kedge_protocol::{Address, Hash};
 
-use kedge_http::error::ApiError;
-use kedge_http::query::decimal;
+use crate::error::ApiError;
+use crate::query::decimal;
 
 /// r ‖ s ‖ v, hexadecimal.
 const SIGNATURE: &str = "x-signature";

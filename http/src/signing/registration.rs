@@ -1,11 +1,7 @@
 //! A registration's body holds a secret, so its digest is signed and the body is not kept.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use kedge_api::Code;
 use kedge_api::scalars::{AddressInput, NameInput, OrganizationId};
-use kedge_http::body;
-use kedge_http::error::ApiError;
 use kedge_machine::registration::Registration;
 use kedge_protocol::action::Kind;
 use kedge_protocol::hash::sha256;
@@ -14,6 +10,11 @@ use kedge_protocol::limits::{
 };
 use kedge_protocol::payload::digest_text;
 use kedge_protocol::{Address, Id};
+
+use crate::body;
+use crate::error::ApiError;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -125,8 +126,9 @@ pub(super) fn read(
 
 #[cfg(test)]
 mod tests {
-    use kedge_http::error::Detail;
     use kedge_protocol::Prefix;
+
+    use crate::error::Detail;
 
     use super::*;
     use crate::auth::code::MacKey;

@@ -4,18 +4,19 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kedge_actors::Published;
+use kedge_api::Code;
+use kedge_config::secrets::{self, SecretError};
+use kedge_protocol::hash::sha256;
+use kedge_protocol::{Hash, Id, Prefix};
+use kedge_storage::Snapshot;
+
+use crate::error::ApiError;
 use arc_swap::ArcSwap;
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use jsonwebtoken::jwk::JwkSet;
 use jsonwebtoken::{Algorithm, Header, Validation};
-use kedge_actors::Published;
-use kedge_api::Code;
-use kedge_config::secrets::{self, SecretError};
-use kedge_http::error::ApiError;
-use kedge_protocol::hash::sha256;
-use kedge_protocol::{Hash, Id, Prefix};
-use kedge_storage::Snapshot;
 use quick_cache::sync::Cache;
 use serde::{Deserialize, Serialize};
 
@@ -277,8 +278,8 @@ pub enum IssueError {
 
 #[cfg(test)]
 mod tests {
+    use crate::clock::now_s;
     use hyper::header::HeaderValue;
-    use kedge_http::clock::now_s;
 
     use super::*;
 

@@ -2,12 +2,13 @@
 //! members that are not secret, and the body is not kept.
 
 use kedge_api::scalars::NameInput;
-use kedge_http::body;
-use kedge_http::error::ApiError;
 use kedge_protocol::action::Kind;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::limits::{EMAIL_BYTES_MAX, PASSWORD_BYTES_MAX, PASSWORD_CHARS_MIN};
 use kedge_protocol::payload::digest_text;
+
+use crate::body;
+use crate::error::ApiError;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -68,7 +69,7 @@ pub(super) fn read(body: &mut body::Text, target: &str) -> Result<(String, Actio
 
 #[cfg(test)]
 mod tests {
-    use kedge_http::error::Detail;
+    use crate::error::Detail;
 
     use super::*;
 

@@ -1,12 +1,13 @@
 //! Which events a caller wants, from the query.
 
 use kedge_actors::events::Filter;
-use kedge_http::error::ApiError;
-use kedge_http::query::Query;
 use kedge_protocol::event::EventType;
 use kedge_protocol::{Id, Prefix};
 
-use crate::endpoint::Parameter;
+use crate::error::ApiError;
+use crate::query::Query;
+
+use crate::query::Parameter;
 
 macro_rules! types {
     () => {

@@ -4,24 +4,25 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
 use kedge_actors::Engine;
 use kedge_actors::events::{self, Filter, Span};
 use kedge_actors::fair::{Full, Turn, Turns, share};
 use kedge_config::Config;
-use kedge_http::clock::now_s;
-use kedge_http::error::ApiError;
-use kedge_http::limits::Share;
-use kedge_http::stream::{Body, WriteError, Writer};
 use kedge_protocol::Id;
 use kedge_protocol::event::Position;
 use kedge_storage::ReadError;
+
+use crate::clock::now_s;
+use crate::error::ApiError;
+use crate::limits::Share;
+use crate::stream::{Body, WriteError, Writer};
+use bytes::{Bytes, BytesMut};
 use metrics::{counter, gauge};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::tail::{Frame, Tail, Tails};
-use crate::metrics::{STREAMS, STREAMS_CUT_OFF};
+use crate::metric_definitions::{STREAMS, STREAMS_CUT_OFF};
 
 /// About how many bytes are sent at one time.
 const CHUNK_BYTES: usize = 16 * 1024;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use kedge_http::error::ApiError;
-use kedge_http::limits::{ClientAddress, budget};
+use crate::error::ApiError;
+use crate::limits::{ClientAddress, budget};
 
 /// How long a caller waits for a turn.
 const TIMEOUT: Duration = Duration::from_secs(5);

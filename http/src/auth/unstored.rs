@@ -10,8 +10,8 @@ use kedge_actors::Engine;
 use kedge_actors::api::SubmitError;
 use kedge_storage::{Mode, SessionRow, SideWrite, Snapshot};
 
-use kedge_http::clock::now_s;
-use kedge_http::error::ApiError;
+use crate::clock::now_s;
+use crate::error::ApiError;
 
 /// Tokens and ended logins that are kept at most: some tens of MiB.
 const ROWS_MAX: usize = 200_000;

@@ -9,6 +9,7 @@ mod headers;
 pub mod registration;
 pub mod request;
 mod signers;
+mod signs;
 pub mod wallet;
 
 use std::ops::Range;
@@ -21,11 +22,12 @@ use kedge_protocol::action::{ActionTexts, Kind, RequestHead, hash_actions};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::keccak;
 
-use kedge_http::error::{ApiError, Detail};
+use crate::error::{ApiError, Detail};
 
 use signers::Signers;
 
 pub use headers::{ALL as HEADERS, SignatureHeaders};
+pub use signs::{PathMember, Signs, Target};
 
 /// The texts of one action, as ranges of a request's text.
 #[derive(Clone, Debug)]

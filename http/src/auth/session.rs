@@ -4,16 +4,17 @@
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use kedge_actors::Engine;
 use kedge_api::Code;
 use kedge_config::secrets;
-use kedge_http::clock::now_s;
-use kedge_http::error::ApiError;
 use kedge_protocol::Id;
 use kedge_protocol::hash::{keccak, sha256};
 use kedge_storage::{SessionRow, SideWrite};
+
+use crate::clock::now_s;
+use crate::error::ApiError;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -8,14 +8,15 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use hyper::HeaderMap;
 use kedge_actors::{Engine, Published};
 use kedge_api::Code;
 use kedge_config::secrets::SecretError;
-use kedge_http::error::ApiError;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::{Hash, Id};
 use kedge_storage::Snapshot;
+
+use crate::error::ApiError;
+use hyper::HeaderMap;
 use quick_cache::sync::Cache;
 
 use super::bearer::is_removed;

@@ -1,9 +1,10 @@
 //! A file's upload: the digest of its bytes is signed, and its name.
 
-use kedge_http::error::ApiError;
-use kedge_http::files::Upload;
 use kedge_protocol::action::Kind;
 use kedge_protocol::payload::digest_text;
+
+use crate::error::ApiError;
+use crate::files::Upload;
 
 use super::ActionText;
 

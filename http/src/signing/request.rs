@@ -2,16 +2,17 @@
 
 use kedge_actors::api::Asker;
 use kedge_api::Code;
-use kedge_http::body::{self, Object};
-use kedge_http::error::ApiError;
 use kedge_protocol::action::Kind;
+
+use crate::body::{self, Object};
+use crate::error::ApiError;
 use serde::Deserialize;
 
 use super::bus::{self, Text};
+use super::signs::{Signs, Target};
 use super::{ActionText, Request, SignatureHeaders, file, registration, wallet};
 use crate::auth::Session;
 use crate::auth::code::InvitationCodes;
-use crate::endpoint::{Signs, Target};
 
 #[derive(Deserialize)]
 struct MintTarget<'a> {

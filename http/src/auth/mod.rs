@@ -19,9 +19,9 @@ use kedge_actors::Published;
 use kedge_api::Code;
 use kedge_protocol::Id;
 
+use crate::error::ApiError;
 use api_key::ApiKeys;
 use bearer::AccessTokens;
-use kedge_http::error::ApiError;
 use rights::{Right, Rights};
 
 /// A caller who showed an access token, an API key, or both.

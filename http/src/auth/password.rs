@@ -4,11 +4,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use kedge_protocol::limits::{NAME_CHARS_MAX, PASSWORD_BYTES_MAX, PASSWORD_CHARS_MIN};
+
+use crate::error::ApiError;
+use crate::limits::ClientAddress;
 use argon2::Argon2;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
-use kedge_http::error::ApiError;
-use kedge_http::limits::ClientAddress;
-use kedge_protocol::limits::{NAME_CHARS_MAX, PASSWORD_BYTES_MAX, PASSWORD_CHARS_MIN};
 use unicode_normalization::UnicodeNormalization as _;
 
 use super::turns::Turns;
