@@ -27,11 +27,11 @@ use kedge_http::limits::{Budget, Holder, RateLimits, Share};
 use kedge_http::signing::{Request, Verifier};
 use kedge_machine::image::Image;
 use kedge_protocol::Address;
+use kedge_upkeep::archive::KeptProofs;
 use kedge_webhooks::Sender;
 use kedge_webhooks::post::PosterError;
 use tokio::sync::Semaphore;
 
-use crate::archive::KeptProofs;
 use crate::batches::Batches;
 use crate::claims::Claims;
 use crate::disputes::Recorder;

@@ -1,4 +1,4 @@
-//! The server without its command line: its routes, and everything that starts, keeps and checks a server. The engine
+//! The server without its command line: its routes, and everything that starts a server. The engine
 //! (`kedge-actors`) carries requests out, and `kedge-http` speaks HTTP and lets in only what is well-formed and signed;
 //! this crate joins the two, and writes the answers.
 //!
@@ -8,14 +8,11 @@
 //! - The API's document: `openapi`.
 //! - Features: `webhooks`, `disputes`, `claims`.
 //! - The operator's side: `start`, `admin`, `operator`, `metrics`, `logging`.
-//! - Copies and repairs: `backup`, `archive`, `rebuild`, `verify`, `side_keys`.
 //!
 //! The command line is `cli`, in the program (`main.rs`).
 
 pub mod admin;
 pub mod app;
-pub mod archive;
-pub mod backup;
 pub mod batches;
 pub mod call;
 pub mod claims;
@@ -27,12 +24,9 @@ pub mod logging;
 pub mod metrics;
 pub mod openapi;
 pub mod operator;
-pub mod rebuild;
 pub mod routes;
 pub mod server;
 pub mod shown;
-pub mod side_keys;
 pub mod start;
 pub mod v2;
-pub mod verify;
 pub mod webhooks;

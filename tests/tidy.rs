@@ -51,6 +51,17 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "kedge-upkeep",
+        &[
+            "kedge-actors",
+            "kedge-config",
+            "kedge-http",
+            "kedge-log",
+            "kedge-storage",
+            "kedge-protocol",
+        ],
+    ),
+    (
         "kedge-webhooks",
         &[
             "kedge-actors",
@@ -92,6 +103,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "kedge-api",
             "kedge-http",
             "kedge-search",
+            "kedge-upkeep",
             "kedge-webhooks",
             "kedge-client",
             "kedge-watchtower",

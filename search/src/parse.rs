@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use kedge_machine::json::Members;
 use kedge_machine::paths::{PathTree, PropertyPath};
+use kedge_machine::pointer::escape;
 use kedge_machine::scalar::{Decimal, Scalar};
 use kedge_protocol::limits::{SEARCH_DEPTH_MAX, SEARCH_PARTS_MAX, SEARCH_PATH_KEYS_MAX};
 use kedge_protocol::resource::ObjectStatus;
@@ -14,7 +15,6 @@ use serde_json::value::RawValue;
 
 use super::filter::{Comparison, Condition, Filter, Node, PropertyTest, Relation};
 use crate::SearchError;
-use kedge_machine::pointer::escape;
 
 /// The field of a condition.
 pub(super) enum Field {

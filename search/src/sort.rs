@@ -3,10 +3,10 @@
 
 use kedge_machine::json::Members;
 use kedge_machine::paths::PropertyPath;
+use kedge_machine::pointer::escape;
 
 use super::parse::{Field, elements, refuse, text};
 use crate::SearchError;
-use kedge_machine::pointer::escape;
 
 /// The order of matches.
 #[derive(Debug)]

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use kedge::rebuild::{Rebuilt, rebuild};
 use kedge::start::make_private_from_now_on;
+use kedge_upkeep::rebuild::{Rebuilt, rebuild};
 use serde_json::json;
 
 use super::output::{Failure, columns, print, print_json};

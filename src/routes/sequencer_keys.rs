@@ -10,11 +10,11 @@ use kedge_http::reply::Reply;
 use kedge_protocol::KeyFrom;
 use kedge_protocol::proof::ProofFile;
 use kedge_protocol::resource::SequencerKey;
+use kedge_upkeep::archive::NamedKeys;
 
 use super::actions::proof_file;
 use super::page_reply;
 use crate::app::App;
-use crate::archive::NamedKeys;
 use crate::call::Call;
 use crate::listing::{Listing, Rows, Source};
 

@@ -10,11 +10,10 @@ use kedge_chain::transaction::FeePolicy;
 use kedge_config::durable;
 use kedge_config::secrets::{self, SecretError};
 use kedge_config::{ChainMode, Config};
+use kedge_http::clock;
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::signature::SigningKey;
-
-use kedge_http::clock;
 
 /// How long the embedded chain may take to mine the contract, milliseconds.
 const DEPLOY_PATIENCE_MS: u64 = 30_000;

@@ -27,11 +27,11 @@ use kedge_http::server::tls::Tls;
 use kedge_http::server::{Bound, ServerError};
 use kedge_protocol::signature::SigningKey;
 use kedge_storage::{Mode, OpenError, SideWrite, Store};
+use kedge_upkeep::archive::{self, ArchiveError};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::admin::{self, AdminError, Copied};
 use crate::app::{App, AppError};
-use crate::archive::{self, ArchiveError};
 use crate::claims::{Claims, ClaimsKeyError};
 use crate::logging::{self, LoggingError};
 use crate::metrics::{self, MetricsError};

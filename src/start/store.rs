@@ -15,9 +15,9 @@ use kedge_protocol::Address;
 use kedge_storage::{
     Access, HighWater, KeyId, Mark, MissingMark, Mode, ReadError, SideKeys, Store, Table,
 };
+use kedge_upkeep::side_keys;
 
 use super::{Chain, RunError};
-use crate::side_keys;
 
 /// How long a start waits for the chain's answer.
 const CHAIN_PATIENCE: Duration = Duration::from_secs(10);

@@ -8,9 +8,8 @@ use std::sync::{Arc, LazyLock};
 use hyper::Uri;
 use hyper::http::uri::PathAndQuery;
 use kedge_actors::fair::{Turns, share};
-use kedge_protocol::Id;
-
 use kedge_config::Network;
+use kedge_protocol::Id;
 
 /// Names looked up at one time: a resolver that hangs must not occupy every thread.
 const LOOKUPS_MAX: usize = 64;

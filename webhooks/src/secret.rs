@@ -4,10 +4,9 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use kedge_config::secrets::{self, SecretError};
 use kedge_storage::SecretRow;
 use sha2::Sha256;
-
-use kedge_config::secrets::{self, SecretError};
 
 /// Bytes of a secret; the standard asks for 24 to 64.
 const SECRET_BYTES: usize = 32;

@@ -3,10 +3,9 @@
 
 use crc::{CRC_32_ISO_HDLC, Crc};
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use kedge_config::secrets::{self, SecretError};
 use kedge_protocol::{Id, Prefix};
 use sha2::Sha256;
-
-use kedge_config::secrets::{self, SecretError};
 
 /// The service's own prefix, and a mark for keys of a live service: secret scanners look for it.
 const KEY_HEAD: &str = "kdg_live_";

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use jsonwebtoken::errors::Error as JwtError;
 use jsonwebtoken::jwk::{Jwk, JwkSet, KeyAlgorithm, PublicKeyUse, ThumbprintHash};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey};
-
 use kedge_config::durable;
 use kedge_config::secrets::{self, SecretError};
 

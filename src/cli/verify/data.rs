@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use kedge::verify::{Summary, Verifier};
 use kedge_chain::embedded::DEFAULT_CHAIN_ID;
 use kedge_config::secrets;
 use kedge_http::files;
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::signature::SigningKey;
+use kedge_upkeep::verify::{Summary, Verifier};
 
 use super::super::output::{Failure, columns, print, print_error, print_json};
 use super::super::trust::TrustArgs;
@@ -47,11 +47,11 @@ enum Checks {
 }
 
 impl Checks {
-    fn of_library(self) -> kedge::verify::Checks {
+    fn of_library(self) -> kedge_upkeep::verify::Checks {
         match self {
-            Self::Hashes => kedge::verify::Checks::Hashes,
-            Self::Signatures => kedge::verify::Checks::Signatures,
-            Self::State => kedge::verify::Checks::State,
+            Self::Hashes => kedge_upkeep::verify::Checks::Hashes,
+            Self::Signatures => kedge_upkeep::verify::Checks::Signatures,
+            Self::State => kedge_upkeep::verify::Checks::State,
         }
     }
 

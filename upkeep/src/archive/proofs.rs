@@ -4,9 +4,8 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use kedge_protocol::proof::ProofFile;
-
 use kedge_http::error::ApiError;
+use kedge_protocol::proof::ProofFile;
 
 /// Provides the actions that name the sequencer's keys.
 pub trait NamedKeys {

@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use kedge_storage::{KeyId, SealError, SideKeys, Store};
-
 use kedge_config::secrets::{self, SecretError};
+use kedge_storage::{KeyId, SealError, SideKeys, Store};
 
 /// The number of a log's first key.
 pub const FIRST: KeyId = 1;

@@ -1,0 +1,8 @@
+//! Copies, checks and repairs of a data directory: `backup` and `archive` of a running server, `verify` and `rebuild` of
+//! one that is stopped, and the keys that side entries are sealed with (`side_keys`).
+
+pub mod archive;
+pub mod backup;
+pub mod rebuild;
+pub mod side_keys;
+pub mod verify;
