@@ -9,7 +9,7 @@
 //! - Features: `webhooks`, `disputes`, `claims`.
 //! - The operator's side: `start`, `admin`, `operator`, `metrics`, `logging`.
 //!
-//! The command line is `cli`, in the program (`main.rs`).
+//! The command line is `kedge-cli`; the program (`main.rs`) passes it the server.
 
 pub mod admin;
 pub mod app;

@@ -67,6 +67,15 @@ pub struct Sources<'a> {
     pub overrides: Vec<(String, String)>,
 }
 
+/// What the operator allows this one start to do.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Allowances {
+    /// A store with batches but without a high-water mark is treated as the newest copy.
+    pub missing_high_water_mark: bool,
+    /// Lost keys are replaced, which voids what they guarded.
+    pub replace_lost_keys: bool,
+}
+
 /// Reads the configuration and checks it.
 pub fn load(sources: &Sources<'_>) -> Result<Config, ConfigError> {
     let mut figment = Figment::from(Serialized::defaults(Config::default()));

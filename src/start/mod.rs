@@ -8,7 +8,6 @@ mod anchoring;
 mod chain;
 mod failing;
 mod open_files;
-mod private;
 mod sequencer_keys;
 mod store;
 mod timekeeping;
@@ -19,8 +18,8 @@ use std::time::Duration;
 
 use kedge_actors::timekeeper::Timekeeper;
 use kedge_actors::{Engine, HeldKeys};
-use kedge_config::Config;
 use kedge_config::secrets::{self, SecretError};
+use kedge_config::{Allowances, Config};
 use kedge_env::{Env, RealEnv};
 use kedge_http::clock::{self, now_s};
 use kedge_http::server::tls::Tls;
@@ -28,6 +27,7 @@ use kedge_http::server::{Bound, ServerError};
 use kedge_protocol::signature::SigningKey;
 use kedge_storage::{Mode, OpenError, SideWrite, Store};
 use kedge_upkeep::archive::{self, ArchiveError};
+use kedge_upkeep::private::{PrivateError, make_private_from_now_on, tighten};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::admin::{self, AdminError, Copied};
@@ -41,8 +41,7 @@ use crate::webhooks;
 pub use anchoring::Anchoring;
 pub use chain::{Chain, ChainError};
 pub use failing::exit_at_once;
-pub use private::{PrivateError, make_private_from_now_on, tighten};
-pub use store::{Allowances, LostKey};
+pub use store::LostKey;
 
 /// Organizations whose actors are kept alive.
 const ORGANIZATIONS_LIVE_MAX: usize = 10_000;

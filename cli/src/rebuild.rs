@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use kedge::start::make_private_from_now_on;
+use kedge_upkeep::private::make_private_from_now_on;
 use kedge_upkeep::rebuild::{Rebuilt, rebuild};
 use serde_json::json;
 

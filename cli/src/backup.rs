@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kedge::start::make_private_from_now_on;
 use kedge_http::files;
 use kedge_log::LogReader;
 use kedge_log::env::RealEnv;
@@ -12,6 +11,7 @@ use kedge_protocol::time::{parse_rfc3339, rfc3339};
 use kedge_storage::{HighWater, Mark};
 use kedge_upkeep::archive::{self, LocalArchive, Record};
 use kedge_upkeep::backup::{self, BackupError, CutTo, List};
+use kedge_upkeep::private::make_private_from_now_on;
 use kedge_upkeep::side_keys;
 use kedge_upkeep::verify::{Checks, Summary, Verifier};
 use serde_json::{Value, json};

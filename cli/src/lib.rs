@@ -23,9 +23,8 @@ mod trust;
 mod verify;
 mod watch;
 
-use std::process::ExitCode;
-
 use clap::{Parser, Subcommand};
+use kedge_config::{Allowances, Config};
 
 use output::Failure;
 
@@ -106,23 +105,25 @@ enum Command {
     Init(init::Args),
 }
 
-/// Runs the program.
-pub(crate) fn main() -> ExitCode {
+/// Runs the program, with `serve` to run the server until it ends. Returns the exit code, and nothing if all went well.
+pub fn main<S>(serve: impl FnOnce(Config, Allowances) -> S) -> Option<u8>
+where
+    S: Future<Output = Result<(), String>>,
+{
     let cli = Cli::parse();
-    match run(cli.command) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            output::print_error(failure.message());
-            // A server that could not stop in order may leave threads behind.
-            kedge::start::exit_at_once(failure.code())
-        }
-    }
+    let failure = run(cli.command, serve).err()?;
+    output::print_error(failure.message());
+    Some(failure.code())
 }
 
-fn run(command: Command) -> Result<(), Failure> {
+fn run<S>(command: Command, serve: impl FnOnce(Config, Allowances) -> S) -> Result<(), Failure>
+where
+    S: Future<Output = Result<(), String>>,
+{
     match command {
         Command::Serve(args) => {
-            in_runtime(async { serve::run(args).await.map_err(Failure::refused) })
+            let (config, allowances) = args.read().map_err(Failure::refused)?;
+            in_runtime(async { serve(config, allowances).await.map_err(Failure::Refused) })
         }
         Command::Demo(args) => in_runtime(demo::run(args)),
         Command::Sign(args) => in_runtime(sign::run(args)),

@@ -3,8 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use kedge::start::{self, Allowances, RunError};
-use kedge_config::{ConfigError, Sources};
+use kedge_config::{Allowances, Config, ConfigError, Sources};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -42,42 +41,35 @@ fn name_and_value(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// Why the server failed.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ServeError {
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    #[error(transparent)]
-    Run(#[from] RunError),
-}
-
-pub(crate) async fn run(args: Args) -> Result<(), ServeError> {
-    let mut overrides = args.set;
-    let mut add = |name: &str, value: Option<String>| {
-        overrides.extend(value.map(|value| (name.to_owned(), value)));
-    };
-    add("dev", args.dev.then(|| "true".to_owned()));
-    add(
-        "data_dir",
-        args.data
-            .map(|path| format!("{:?}", path.display().to_string())),
-    );
-    add(
-        "listen",
-        args.listen.map(|address| format!("\"{address}\"")),
-    );
-    add(
-        "metrics_listen",
-        args.metrics_listen.map(|address| format!("\"{address}\"")),
-    );
-    let config = kedge_config::load(&Sources {
-        file: args.config.as_deref(),
-        overrides,
-    })?;
-    let allowances = Allowances {
-        missing_high_water_mark: args.accept_missing_high_water_mark,
-        replace_lost_keys: args.replace_lost_keys,
-    };
-    start::run(config, allowances).await?;
-    Ok(())
+impl Args {
+    /// What the server is started with: its configuration, and what this one start may overlook.
+    pub(crate) fn read(self) -> Result<(Config, Allowances), ConfigError> {
+        let mut overrides = self.set;
+        let mut add = |name: &str, value: Option<String>| {
+            overrides.extend(value.map(|value| (name.to_owned(), value)));
+        };
+        add("dev", self.dev.then(|| "true".to_owned()));
+        add(
+            "data_dir",
+            self.data
+                .map(|path| format!("{:?}", path.display().to_string())),
+        );
+        add(
+            "listen",
+            self.listen.map(|address| format!("\"{address}\"")),
+        );
+        add(
+            "metrics_listen",
+            self.metrics_listen.map(|address| format!("\"{address}\"")),
+        );
+        let config = kedge_config::load(&Sources {
+            file: self.config.as_deref(),
+            overrides,
+        })?;
+        let allowances = Allowances {
+            missing_high_water_mark: self.accept_missing_high_water_mark,
+            replace_lost_keys: self.replace_lost_keys,
+        };
+        Ok((config, allowances))
+    }
 }
