@@ -25,6 +25,7 @@ use kedge_http::files::Files;
 use kedge_http::limits::budget::ANSWER_BYTES;
 use kedge_http::limits::{Budget, Holder, RateLimits, Share};
 use kedge_http::signing::{Request, Verifier};
+use kedge_http::v2;
 use kedge_machine::image::Image;
 use kedge_protocol::Address;
 use kedge_upkeep::archive::KeptProofs;
@@ -37,7 +38,6 @@ use crate::claims::Claims;
 use crate::disputes::Recorder;
 use crate::idempotency::InProgress;
 use crate::operator::Operator;
-use crate::v2;
 
 /// Longer request texts are hashed on a separate thread. Hashing a shorter one takes less time than
 /// handing it over, and the runtime's few workers are a bounded pool already.

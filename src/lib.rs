@@ -3,7 +3,7 @@
 //! this crate joins the two, and writes the answers.
 //!
 //! - One request: `server` (its way is in `server/dispatch.rs`), `endpoint` (the table of routes), `idempotency`,
-//!   `call`, `routes`, `shown`, `v2`.
+//!   `call`, `routes`, `shown`.
 //! - What answers share: `listing`, `batches`.
 //! - The API's document: `openapi`.
 //! - Features: `webhooks`, `disputes`, `claims`.
@@ -28,5 +28,4 @@ pub mod routes;
 pub mod server;
 pub mod shown;
 pub mod start;
-pub mod v2;
 pub mod webhooks;

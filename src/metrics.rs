@@ -20,7 +20,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use crate::endpoint::TABLE;
-use crate::v2::AREAS;
 
 /// Requests, by route, method and status.
 pub const REQUESTS: &str = "kedge_http_requests_total";
@@ -28,8 +27,6 @@ pub const REQUESTS: &str = "kedge_http_requests_total";
 pub const REQUEST_SECONDS: &str = "kedge_http_request_seconds";
 /// Requests in flight.
 pub const REQUESTS_IN_FLIGHT: &str = "kedge_http_requests_in_flight";
-/// Requests to v2 paths that have a successor, by area.
-pub const V2_REQUESTS: &str = "kedge_v2_requests_total";
 /// Errors, by code.
 pub const ERRORS: &str = "kedge_http_errors_total";
 
@@ -100,11 +97,6 @@ pub fn install() -> Result<PrometheusHandle, MetricsError> {
     );
     describe_histogram!(REQUEST_SECONDS, Unit::Seconds, "Time to answer a request");
     describe_gauge!(REQUESTS_IN_FLIGHT, Unit::Count, "Requests in flight");
-    describe_counter!(
-        V2_REQUESTS,
-        Unit::Count,
-        "Requests to v2 paths that have a successor, by area"
-    );
     describe_counter!(ERRORS, Unit::Count, "Errors by code");
     describe_histogram!(
         SEARCH_ROWS,
@@ -128,9 +120,6 @@ pub fn install() -> Result<PrometheusHandle, MetricsError> {
 /// A counter that appears with its first event shows no rate for that event. Counters whose labels
 /// have few values therefore start with all of them.
 fn start_at_zero() {
-    for area in AREAS {
-        counter!(V2_REQUESTS, "area" => area).increment(0);
-    }
     for code in Code::ALL {
         counter!(ERRORS, "code" => code.text()).increment(0);
     }

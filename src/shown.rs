@@ -173,7 +173,7 @@ fn anchor_state(status: AnchorStatus) -> AnchorState {
 }
 
 /// An anchor.
-pub fn anchor(anchor: AnchorRow) -> AnchorView {
+pub fn anchor(anchor: &AnchorRow) -> AnchorView {
     let checkpoint = &anchor.checkpoint.checkpoint;
     AnchorView {
         id: IdText(anchor.id),

@@ -21,7 +21,8 @@ pub enum Payload<'a> {
 }
 
 impl<'a> Payload<'a> {
-    /// The payload with this text. No JSON value begins like a digest, and a request without a body has no payload at all.
+    /// The payload with this text. No JSON value begins like a digest, and a request without a body has no payload at
+    /// all.
     pub fn of(text: Cow<'a, str>) -> Self {
         if text.is_empty() || text.starts_with("sha-256=:") {
             Self::Digest(text)

@@ -1,6 +1,6 @@
 //! The API's wire types: codes of errors, and with the feature `views` the JSON of answers and the bodies of requests.
-//! Each shape of an answer is one type, which writes it and documents it. A type's doc comment is its description in the
-//! API's document.
+//! Each shape of an answer is one type, which writes it and documents it. A type's doc comment is its description in
+//! the API's document.
 
 #[cfg(feature = "views")]
 pub mod accounts;
@@ -25,6 +25,8 @@ pub mod resources;
 pub mod scalars;
 #[cfg(feature = "views")]
 pub mod schema;
+#[cfg(feature = "views")]
+pub mod search;
 #[cfg(feature = "views")]
 pub mod sequencer_keys;
 #[cfg(feature = "views")]

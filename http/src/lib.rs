@@ -1,8 +1,10 @@
 //! HTTP as the server speaks it, and who may ask: this crate knows no route.
 //!
-//! - A connection: `server` (TLS, bounds on time and number), `parsing`, `shedding`.
-//! - A request: `auth`, `limits`, `body`, `signing`, `files` (contents, received and kept), `query`, `conditional`, `cors`.
-//! - An answer: `reply`, `stream`, `events` (streams of them), `range`, `cursor`, `error` and how it is written (`envelope`).
+//! - A connection: `server` (TLS, bounds on time and number, shedding).
+//! - A request: `auth`, `limits`, `body`, `signing`, `files` (contents, received and kept), `query`, `conditional`,
+//!   `cors`, and the redirects of v2's paths (`v2`).
+//! - An answer: `reply`, `stream`, `events` (streams of them), `range`, `cursor`, `error` and how it is written
+//!   (`envelope`).
 //! - `clock`, and the metrics of all of it (`metric_definitions`).
 
 pub mod auth;
@@ -23,3 +25,4 @@ pub mod reply;
 pub mod server;
 pub mod signing;
 pub mod stream;
+pub mod v2;

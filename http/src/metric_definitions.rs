@@ -1,15 +1,16 @@
-//! The metrics of connections, limits and event streams: their names, descriptions and first values.
+//! The metrics of connections, limits, event streams and v2's paths: their names, descriptions and first values.
 
 use metrics::{Unit, counter, describe_counter, describe_gauge, gauge};
 
 use crate::limits::{Policy, Share, budget};
+use crate::v2::AREAS;
 
 /// Open connections.
 pub const CONNECTIONS: &str = "kedge_http_connections";
 /// Connections that the server closed, by reason.
 pub const CONNECTIONS_ENDED: &str = "kedge_http_connections_ended_total";
 /// The reasons: the address has too many, the caller reads no answer, or sends no request.
-pub const ENDS: [&str; 3] = ["address", "stalled", "idle"];
+const ENDS: [&str; 3] = ["address", "stalled", "idle"];
 /// Requests refused by a limit, by the limit's name.
 pub const RATE_LIMITED: &str = "kedge_rate_limited_total";
 /// Organizations' day counts that were stored.
@@ -18,6 +19,8 @@ pub const USAGE_ROWS_WRITTEN: &str = "kedge_usage_rows_written_total";
 pub const STREAMS: &str = "kedge_event_streams";
 /// Event streams that were ended because their client did not read.
 pub const STREAMS_CUT_OFF: &str = "kedge_event_streams_cut_off_total";
+/// Requests to v2 paths that have a successor, by area.
+pub const V2_REQUESTS: &str = "kedge_v2_requests_total";
 
 /// Describes the metrics.
 pub fn describe() {
@@ -43,6 +46,11 @@ pub fn describe() {
         Unit::Count,
         "Event streams closed because the reader did not read"
     );
+    describe_counter!(
+        V2_REQUESTS,
+        Unit::Count,
+        "Requests to v2 paths that have a successor, by area"
+    );
 }
 
 /// Makes each appear with its labels before its first event.
@@ -60,5 +68,8 @@ pub fn start_at_zero() {
     }
     for reason in ENDS {
         counter!(CONNECTIONS_ENDED, "reason" => reason).increment(0);
+    }
+    for area in AREAS {
+        counter!(V2_REQUESTS, "area" => area).increment(0);
     }
 }

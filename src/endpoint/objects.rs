@@ -5,6 +5,7 @@ use kedge_api::Page;
 use kedge_api::action::HistoryPage;
 use kedge_api::bodies::{ObjectBody, ObjectPatch, TransferBody};
 use kedge_api::resources::{Changed, ObjectView};
+use kedge_api::search::{CountBody, CountView, SearchBody};
 use kedge_http::auth::rights::{Access, Right};
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Area;
@@ -35,15 +36,15 @@ pub(super) fn rows() -> Vec<Endpoint> {
         },
         Endpoint {
             query: &[&[MIN_SEQUENCE]],
-            request: Some(schema::<search::SearchBody>),
+            request: Some(schema::<SearchBody>),
             response: schema::<Page<ObjectView>>,
             handler: handler!(search::search),
             ..documented(Method::POST, "/objects/search", &docs::objects::SEARCH)
         },
         Endpoint {
             query: &[&[MIN_SEQUENCE]],
-            request: Some(schema::<search::CountBody>),
-            response: schema::<search::CountView>,
+            request: Some(schema::<CountBody>),
+            response: schema::<CountView>,
             handler: handler!(search::count),
             ..documented(Method::POST, "/objects/count", &docs::objects::COUNT)
         },

@@ -43,7 +43,7 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
         },
     )?;
     let page = Page {
-        items: page.items.into_iter().map(shown::anchor).collect(),
+        items: page.items.iter().map(shown::anchor).collect(),
         cursor: page.cursor,
         has_more: page.has_more,
     };
@@ -62,7 +62,7 @@ pub async fn get(call: Call) -> Result<Reply, ApiError> {
         snapshot.anchor_number(id)?.ok_or_else(missing)?
     };
     let anchor = snapshot.anchor(number)?.ok_or_else(missing)?;
-    let reply = Reply::ok(published.head.sequence, &shown::anchor(anchor))?;
+    let reply = Reply::ok(published.head.sequence, &shown::anchor(&anchor))?;
     Ok(reply.etagged(&call.headers, PUBLIC))
 }
 

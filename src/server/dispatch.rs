@@ -35,6 +35,7 @@ use kedge_http::server::shedding::Shedding;
 use kedge_http::server::{Answering, parsing};
 use kedge_http::signing::SignatureHeaders;
 use kedge_http::signing::request::{self, Circumstances};
+use kedge_http::v2;
 use kedge_protocol::Address;
 use tracing::Instrument as _;
 
@@ -44,7 +45,6 @@ use crate::call::Call;
 use crate::endpoint::{Answer, Auth, Endpoint, Router, Signs, TABLE, documented};
 use crate::idempotency;
 use crate::metrics::HttpMetrics;
-use crate::v2;
 
 /// How long a read waits for `min_sequence`.
 const MIN_SEQUENCE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -121,7 +121,7 @@ impl Dispatch {
                 process: hex::encode(secrets::random::<6>()?),
                 next: AtomicU64::new(1),
             },
-            refusals: Refusals::new(),
+            refusals: Refusals::default(),
             shedding,
             header_bytes_max: config.header_bytes_max,
             tls,

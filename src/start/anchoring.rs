@@ -11,6 +11,7 @@ use kedge_storage::{AnchorRow, AnchorStatus, Page};
 use serde_json::{Map, Value, json};
 
 use super::Chain;
+use crate::shown;
 
 /// How often a public chain is checked while something is in flight, milliseconds.
 const POLL_MS: u64 = 4_000;
@@ -153,7 +154,7 @@ impl Anchoring {
         members.insert("batches_not_anchored".to_owned(), json!(lag));
         members.insert(
             "last_anchor".to_owned(),
-            json!(last.map(crate::shown::anchor)),
+            json!(last.as_ref().map(shown::anchor)),
         );
         if let Some(node) = self.engine.node() {
             let away_ms = node

@@ -25,15 +25,17 @@ fn turn(next_us: u64, now_us: u64) -> (u64, u64) {
     (turn_us, turn_us + INTERVAL_US)
 }
 
-impl Refusals {
+impl Default for Refusals {
     /// No refusal has had its turn.
-    pub fn new() -> Self {
+    fn default() -> Self {
         Self {
             epoch: Instant::now(),
             next_us: AtomicU64::new(0),
         }
     }
+}
 
+impl Refusals {
     /// Waits until one more request may be refused.
     pub async fn turn(&self) {
         let now_us = self.epoch.elapsed().as_micros() as u64;
