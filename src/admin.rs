@@ -11,15 +11,15 @@ use kedge_protocol::resource::CustomLimits;
 use kedge_protocol::time::{parse_rfc3339, rfc3339};
 use kedge_protocol::{Address, Id, KeyFrom, KeyOfBatch, Prefix};
 use kedge_storage::{ReadError, Store};
+use kedge_upkeep::archive::{self, LocalArchive, Older};
+use kedge_upkeep::backup::{self, Source};
+use kedge_upkeep::side_keys;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 
 use crate::app::App;
-use crate::archive::{self, LocalArchive, Older};
-use crate::backup::{self, Source};
-use crate::side_keys;
 use crate::start::Anchoring;
 
 /// Bytes of the longest command.

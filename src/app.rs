@@ -7,37 +7,37 @@ use hyper::HeaderMap;
 use kedge_actors::api::{ActionOutcome, Asker, Made, Outcome, Submission, SubmitError};
 use kedge_actors::fair::{Full, Turn, Turns, share};
 use kedge_actors::{Engine, Published};
+use kedge_config::Config;
+use kedge_config::secrets::{self, SecretError};
+use kedge_http::auth::api_key::ApiKeys;
+use kedge_http::auth::bearer::AccessTokens;
+use kedge_http::auth::code::{InvitationCodes, MacKey};
+use kedge_http::auth::keys::KeysError;
+use kedge_http::auth::password::{PasswordError, Passwords};
+use kedge_http::auth::session::Sessions;
+use kedge_http::auth::{self, Session};
+use kedge_http::body;
+use kedge_http::cors::Cors;
+use kedge_http::cursor::Cursors;
+use kedge_http::error::{ApiError, NONCE_HIGHEST};
+use kedge_http::events::Streams;
+use kedge_http::files::Files;
+use kedge_http::limits::budget::ANSWER_BYTES;
+use kedge_http::limits::{Budget, Holder, RateLimits, Share};
+use kedge_http::signing::{Request, Verifier};
+use kedge_http::v2;
 use kedge_machine::image::Image;
 use kedge_protocol::Address;
+use kedge_upkeep::archive::KeptProofs;
+use kedge_webhooks::Sender;
+use kedge_webhooks::post::PosterError;
 use tokio::sync::Semaphore;
 
-use crate::archive::KeptProofs;
-use crate::auth::api_key::ApiKeys;
-use crate::auth::bearer::AccessTokens;
-use crate::auth::code::{InvitationCodes, MacKey};
-use crate::auth::keys::KeysError;
-use crate::auth::password::{PasswordError, Passwords};
-use crate::auth::session::Sessions;
-use crate::auth::{self, Session};
 use crate::batches::Batches;
-use crate::body;
 use crate::claims::Claims;
-use crate::config::Config;
-use crate::config::secrets::{self, SecretError};
-use crate::cors::Cors;
-use crate::cursor::Cursors;
 use crate::disputes::Recorder;
-use crate::error::{ApiError, NONCE_HIGHEST};
-use crate::events::Streams;
-use crate::files::Files;
 use crate::idempotency::InProgress;
-use crate::limits::budget::ANSWER_BYTES;
-use crate::limits::{Budget, Holder, RateLimits, Share};
 use crate::operator::Operator;
-use crate::signing::{Request, Verifier};
-use crate::v2;
-use crate::webhooks::Sender;
-use crate::webhooks::post::PosterError;
 
 /// Longer request texts are hashed on a separate thread. Hashing a shorter one takes less time than
 /// handing it over, and the runtime's few workers are a bounded pool already.
@@ -184,7 +184,7 @@ impl App {
             disputes: Recorder::default(),
             claims,
             idempotency_key_s: config.idempotency_key_s,
-            webhooks: Sender::new(config)?,
+            webhooks: Sender::new(config, engine.clone())?,
             operator,
             v2: v2::Layer::new(config),
             cors: Cors::new(config.cors_origins.clone()),

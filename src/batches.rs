@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use kedge_http::error::ApiError;
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::chain::next_head;
 use kedge_protocol::merkle::BatchTree;
@@ -10,8 +11,6 @@ use kedge_protocol::{Hash, Id};
 use kedge_storage::Snapshot;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
-
-use crate::error::ApiError;
 
 /// Leaves of all batches in the cache: each takes about a hundred bytes with its tree and head.
 const LEAVES_KEPT_MAX: u64 = 1 << 20;

@@ -8,6 +8,10 @@ use std::sync::Arc;
 
 use kedge_actors::Published;
 use kedge_actors::fair::{Full, Turn, Turns, share};
+use kedge_api::Code;
+use kedge_config::Config;
+use kedge_http::error::ApiError;
+use kedge_http::limits::Share;
 use kedge_protocol::claim::{ClaimFile, ClaimFileError, ClaimShown};
 use kedge_protocol::limits::CLAIM_CHECKS_MAX;
 use kedge_protocol::receipt::ReceiptError;
@@ -18,9 +22,6 @@ use kedge_prover::keys::{self, KeyNotAllowed, TEST_CHAIN_IDS};
 use kedge_storage::{AnchorStatus, Snapshot};
 
 use crate::app::App;
-use crate::config::Config;
-use crate::error::{ApiError, Code};
-use crate::limits::Share;
 
 /// Seconds a caller should wait if this server has no key to check claims with.
 const NO_KEY_RETRY_S: u64 = 3_600;

@@ -8,6 +8,9 @@ mod trust;
 use hyper::StatusCode;
 use kedge_actors::Published;
 use kedge_actors::api::ActionOutcome;
+use kedge_api::Code;
+use kedge_api::dispute::DisputeView;
+use kedge_http::error::ApiError;
 use kedge_machine::dispute::{ActionShown, ClaimVerdict, DisputeKind, FaultVerdict};
 use kedge_machine::image::Image;
 use kedge_protocol::Id;
@@ -22,9 +25,7 @@ use tokio::sync::Mutex;
 
 use crate::app::App;
 use crate::claims::Claim;
-use crate::error::{ApiError, Code};
 use crate::idempotency::unsigned::{Answer, Key};
-use crate::views::dispute::DisputeView;
 
 /// Seconds a caller should wait if this server has no key to record a verdict with.
 const NO_KEY_RETRY_S: u64 = 3_600;
@@ -47,7 +48,7 @@ pub struct Recorded {
 impl Recorded {
     /// The answer to the caller that submitted it.
     pub fn answer(&self) -> Result<Answer, ApiError> {
-        let view = DisputeView::whole(&self.dispute)?;
+        let view = DisputeView::whole(&self.dispute).map_err(|error| ApiError::internal(&error))?;
         let status = if self.is_new {
             StatusCode::CREATED
         } else {

@@ -14,6 +14,14 @@ use kedge_actors::api::{
     ActionOutcome, Done, Keep, Made, Outcome, Placement, SealedBatch, Submission,
 };
 use kedge_actors::overlay::Versioned;
+use kedge_api::Code;
+use kedge_api::accounts::{ApiKeyView, InvitationView};
+use kedge_api::resources::{FileView, ObjectView, TemplateView, VariationView, WalletView};
+use kedge_api::webhook::WebhookView;
+use kedge_http::clock::now_s;
+use kedge_http::envelope::Envelope;
+use kedge_http::error::ApiError;
+use kedge_http::reply::Reply;
 use kedge_machine::Refusal;
 use kedge_machine::image::Image;
 use kedge_protocol::action::{ActionTexts, ActionWords, hash_actions};
@@ -26,15 +34,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::app::App;
-use crate::call::{Call, Reply};
-use crate::clock::now_s;
+use crate::call::Call;
 use crate::endpoint::{Endpoint, Signs};
-use crate::envelope::Envelope;
-use crate::error::{ApiError, Code};
 use crate::routes;
-use crate::views::accounts::{ApiKeyView, InvitationView};
-use crate::views::resources::{FileView, ObjectView, TemplateView, VariationView, WalletView};
-use crate::views::webhook::WebhookView;
 
 /// The header.
 pub const HEADER: &str = "idempotency-key";

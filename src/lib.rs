@@ -1,56 +1,31 @@
-//! The server without its command line: the HTTP edge, and everything that starts, keeps and checks a server. The
-//! engine (`kedge-actors`) carries requests out; this crate lets in only what is well-formed and signed, and writes the
-//! answers.
+//! The server without its command line: its routes, and everything that starts a server. The engine
+//! (`kedge-actors`) carries requests out, and `kedge-http` speaks HTTP and lets in only what is well-formed and signed;
+//! this crate joins the two, and writes the answers.
 //!
-//! - One request: `server` (its way is in `server/dispatch.rs`), `endpoint` (the table of routes), `auth`, `limits`,
-//!   `body`, `signing`, `idempotency`, `conditional`, `call`, `routes`, `views`, `envelope`, `error`, `cors`, `v2`.
-//! - What answers share: `listing`, `cursor`, `query`, `range`, `stream`, `batches`.
+//! - One request: `server` (its way is in `server/dispatch.rs`), `endpoint` (the table of routes), `idempotency`,
+//!   `call`, `routes`, `shown`.
+//! - What answers share: `listing`, `batches`.
 //! - The API's document: `openapi`.
-//! - Features: `search`, `events`, `files`, `webhooks`, `disputes`, `claims`.
-//! - The operator's side: `start`, `config`, `admin`, `operator`, `metrics`, `logging`, `clock`.
-//! - Copies and repairs: `backup`, `archive`, `rebuild`, `verify`, `side_keys`, `durable`.
+//! - Features: `webhooks`, `disputes`, `claims`.
+//! - The operator's side: `start`, `admin`, `operator`, `metrics`, `logging`.
 //!
-//! The command line is `cli`, in the program (`main.rs`).
+//! The command line is `kedge-cli`; the program (`main.rs`) passes it the server.
 
 pub mod admin;
 pub mod app;
-pub mod archive;
-pub mod auth;
-pub mod backup;
 pub mod batches;
-pub mod body;
 pub mod call;
 pub mod claims;
-pub mod clock;
-pub mod conditional;
-pub mod config;
-pub mod cors;
-pub mod cursor;
 pub mod disputes;
-pub mod durable;
 pub mod endpoint;
-pub mod envelope;
-pub mod error;
-pub mod events;
-pub mod files;
 pub mod idempotency;
-pub mod limits;
 pub mod listing;
 pub mod logging;
 pub mod metrics;
 pub mod openapi;
 pub mod operator;
-pub mod query;
-pub mod range;
-pub mod rebuild;
 pub mod routes;
-pub mod search;
 pub mod server;
-pub mod side_keys;
-pub mod signing;
+pub mod shown;
 pub mod start;
-pub mod stream;
-pub mod v2;
-pub mod verify;
-pub mod views;
 pub mod webhooks;

@@ -1,14 +1,14 @@
 //! Pages of lists: `limit`, `cursor`, `order`, and the deprecated `offset`. Rows are read in small pieces, so neither
 //! large records nor a filter that drops most of them run away.
 
+use kedge_api::Page;
+use kedge_http::cursor::Scope;
+use kedge_http::error::ApiError;
 use kedge_protocol::limits::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, PAGE_OFFSET_MAX};
 pub use kedge_storage::Page as Rows;
 
 use crate::call::Call;
-use crate::cursor::Scope;
 use crate::endpoint::Parameter;
-use crate::error::ApiError;
-use crate::views::Page;
 
 /// Rows that are read at once.
 const PIECE_ROWS: usize = 64;

@@ -1,10 +1,9 @@
 //! The log: lines for people, or one JSON object a line, on standard error. Standard output is for the results of
 //! commands.
 
+use kedge_config::{Config, LogFormat};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt;
-
-use crate::config::{Config, LogFormat};
 
 /// Why the log could not be set up.
 #[derive(Debug, thiserror::Error)]

@@ -1,13 +1,21 @@
-//! The `kedge` program: the server and the tools around it.
-
-mod cli;
+//! The `kedge` program: the server, and the commands of [`kedge_cli`].
 
 use std::process::ExitCode;
+
+use kedge::start;
 
 /// A request allocates and frees on several threads, which contend in the C library's allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    cli::main()
+    let serve = |config, allowances| async move {
+        let served = start::run(config, allowances).await;
+        served.map_err(|error| error.to_string())
+    };
+    match kedge_cli::main(serve) {
+        None => ExitCode::SUCCESS,
+        // A server that could not stop in order may leave threads behind.
+        Some(code) => start::exit_at_once(code),
+    }
 }

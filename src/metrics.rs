@@ -10,6 +10,7 @@ use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use kedge_api::Code;
 use metrics::{
     Gauge, Histogram, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge,
     histogram,
@@ -19,9 +20,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use crate::endpoint::TABLE;
-use crate::error::Code;
-use crate::limits::{Policy, Share, budget};
-use crate::v2::AREAS;
 
 /// Requests, by route, method and status.
 pub const REQUESTS: &str = "kedge_http_requests_total";
@@ -29,25 +27,9 @@ pub const REQUESTS: &str = "kedge_http_requests_total";
 pub const REQUEST_SECONDS: &str = "kedge_http_request_seconds";
 /// Requests in flight.
 pub const REQUESTS_IN_FLIGHT: &str = "kedge_http_requests_in_flight";
-/// Open connections.
-pub const CONNECTIONS: &str = "kedge_http_connections";
-/// Connections that the server closed, by reason.
-pub const CONNECTIONS_ENDED: &str = "kedge_http_connections_ended_total";
-/// The reasons: the address has too many, the caller reads no answer, or sends no request.
-pub const ENDS: [&str; 3] = ["address", "stalled", "idle"];
-/// Requests to v2 paths that have a successor, by area.
-pub const V2_REQUESTS: &str = "kedge_v2_requests_total";
 /// Errors, by code.
 pub const ERRORS: &str = "kedge_http_errors_total";
 
-/// Requests refused by a limit, by the limit's name.
-pub const RATE_LIMITED: &str = "kedge_rate_limited_total";
-/// Organizations' day counts that were stored.
-pub const USAGE_ROWS_WRITTEN: &str = "kedge_usage_rows_written_total";
-/// Open event streams.
-pub const STREAMS: &str = "kedge_event_streams";
-/// Event streams that were ended because their client did not read.
-pub const STREAMS_CUT_OFF: &str = "kedge_event_streams_cut_off_total";
 /// The server's clock at the time of the scrape.
 pub const TIME: &str = "kedge_time_seconds";
 /// Rows of the store that a search or count read.
@@ -115,34 +97,7 @@ pub fn install() -> Result<PrometheusHandle, MetricsError> {
     );
     describe_histogram!(REQUEST_SECONDS, Unit::Seconds, "Time to answer a request");
     describe_gauge!(REQUESTS_IN_FLIGHT, Unit::Count, "Requests in flight");
-    describe_gauge!(CONNECTIONS, Unit::Count, "Open connections");
-    describe_counter!(
-        CONNECTIONS_ENDED,
-        Unit::Count,
-        "Connections that the server closed, by reason"
-    );
-    describe_counter!(
-        V2_REQUESTS,
-        Unit::Count,
-        "Requests to v2 paths that have a successor, by area"
-    );
     describe_counter!(ERRORS, Unit::Count, "Errors by code");
-    describe_counter!(
-        RATE_LIMITED,
-        Unit::Count,
-        "Requests refused by a limit, by the limit's name"
-    );
-    describe_counter!(
-        USAGE_ROWS_WRITTEN,
-        Unit::Count,
-        "Daily request counts of organizations that were stored"
-    );
-    describe_gauge!(STREAMS, Unit::Count, "Open event streams");
-    describe_counter!(
-        STREAMS_CUT_OFF,
-        Unit::Count,
-        "Event streams closed because the reader did not read"
-    );
     describe_histogram!(
         SEARCH_ROWS,
         Unit::Count,
@@ -154,7 +109,9 @@ pub fn install() -> Result<PrometheusHandle, MetricsError> {
         "The server's clock at the scrape, seconds since 1970"
     );
     start_at_zero();
+    kedge_http::metric_definitions::start_at_zero();
     kedge_actors::metric_definitions::describe();
+    kedge_http::metric_definitions::describe();
     kedge_storage::metric_definitions::describe();
     kedge_chain::metric_definitions::describe();
     Ok(handle)
@@ -163,25 +120,8 @@ pub fn install() -> Result<PrometheusHandle, MetricsError> {
 /// A counter that appears with its first event shows no rate for that event. Counters whose labels
 /// have few values therefore start with all of them.
 fn start_at_zero() {
-    for name in [USAGE_ROWS_WRITTEN, STREAMS_CUT_OFF] {
-        counter!(name).increment(0);
-    }
-    let policies = Policy::ALL.iter().map(|policy| policy.name());
-    let shares = Share::ALL.iter().map(|share| share.name());
-    for policy in policies.chain(shares).chain(budget::ALL) {
-        counter!(RATE_LIMITED, "policy" => policy).increment(0);
-    }
-    for reason in ENDS {
-        counter!(CONNECTIONS_ENDED, "reason" => reason).increment(0);
-    }
-    for area in AREAS {
-        counter!(V2_REQUESTS, "area" => area).increment(0);
-    }
     for code in Code::ALL {
         counter!(ERRORS, "code" => code.text()).increment(0);
-    }
-    for name in [CONNECTIONS, STREAMS] {
-        gauge!(name).set(0.0);
     }
 }
 

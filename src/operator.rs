@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kedge_actors::api::{Asker, Keep, Outcome};
+use kedge_config::secrets;
+use kedge_http::clock::now_s;
+use kedge_http::error::ApiError;
+use kedge_http::signing::{ActionText, Request, SignatureHeaders};
 use kedge_protocol::action::{ActionWords, Kind, RequestHead, salt};
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash, Id};
 use tokio::sync::Mutex;
 
 use crate::app::App;
-use crate::clock::now_s;
-use crate::config::secrets;
-use crate::error::ApiError;
-use crate::signing::{ActionText, Request, SignatureHeaders};
 
 /// How long an action of the operator may take.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -65,7 +65,7 @@ async fn tiers_are_set_in_the_log() {
     server.stop();
 
     // Replaying the log, including the operator's actions, reproduces the state to the byte.
-    kedge::verify::store(&setup.store(), domain, sequencer, |_| ()).unwrap();
+    kedge_upkeep::verify::store(&setup.store(), domain, sequencer, |_| ()).unwrap();
     let options = Options {
         high_water_path: Some(setup.high_water()),
         access: kedge_storage::Access::Read,

@@ -172,10 +172,10 @@ async fn load_and_kill(server: Server, load: Arc<Load>, metrics_port: u16, rng: 
 
 /// Verifies the whole store as it is on the disk: every hash and signature, and the state against a
 /// replay.
-fn verify(setup: &Setup, client: &Client) -> kedge::verify::Summary {
+fn verify(setup: &Setup, client: &Client) -> kedge_upkeep::verify::Summary {
     let store = setup.store();
     support::honest::is_never_convicted(&store, client.domain(), client.sequencer());
-    kedge::verify::store(&store, client.domain(), client.sequencer(), |_| ()).unwrap()
+    kedge_upkeep::verify::store(&store, client.domain(), client.sequencer(), |_| ()).unwrap()
 }
 
 async fn prepare(setup: &Setup, rng: &mut Rng) -> Load {

@@ -270,7 +270,7 @@ fn setup() -> (Setup, PathBuf) {
 fn verify(setup: &Setup, load: &Load) {
     let client = load.account.client();
     let (domain, sequencer) = (client.domain(), client.sequencer());
-    kedge::verify::store(&setup.store(), domain, sequencer, |_| ()).unwrap();
+    kedge_upkeep::verify::store(&setup.store(), domain, sequencer, |_| ()).unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

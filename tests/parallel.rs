@@ -87,7 +87,7 @@ impl Place {
         self.server.stop();
         let client = self.issuer.client();
         let (domain, sequencer) = (client.domain(), client.sequencer());
-        kedge::verify::store(&self.setup.store(), domain, sequencer, |_| ()).unwrap();
+        kedge_upkeep::verify::store(&self.setup.store(), domain, sequencer, |_| ()).unwrap();
         drop(self.directory);
     }
 }

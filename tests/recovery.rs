@@ -68,7 +68,7 @@ impl Made {
     fn open_store(&self) -> Store {
         let options = Options {
             high_water_path: Some(self.setup.high_water()),
-            side_keys: kedge::side_keys::read(&self.setup.data().join("keys")).unwrap(),
+            side_keys: kedge_upkeep::side_keys::read(&self.setup.data().join("keys")).unwrap(),
             ..Options::of_store(
                 &self.setup.store(),
                 self.client.domain(),
@@ -78,9 +78,9 @@ impl Made {
         kedge_actors::catch_up::open_store(options).unwrap()
     }
 
-    fn verify(&self) -> Result<kedge::verify::Summary, kedge::verify::VerifyError> {
+    fn verify(&self) -> Result<kedge_upkeep::verify::Summary, kedge_upkeep::verify::VerifyError> {
         let (domain, sequencer) = (self.client.domain(), self.client.sequencer());
-        kedge::verify::store(&self.setup.store(), domain, sequencer, |_| ())
+        kedge_upkeep::verify::store(&self.setup.store(), domain, sequencer, |_| ())
     }
 }
 
@@ -242,7 +242,7 @@ async fn verify_names_the_sequence_of_a_changed_record() {
 /// Rewrites the log with another payload of one action.
 fn forge(made: &Made, log: &Path, sequence: u64) {
     let (keys, identity) = (
-        kedge::side_keys::read(&made.setup.data().join("keys")).unwrap(),
+        kedge_upkeep::side_keys::read(&made.setup.data().join("keys")).unwrap(),
         made.client.domain().separator(),
     );
     let env = std::sync::Arc::new(RealEnv);

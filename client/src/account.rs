@@ -4,6 +4,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use bytes::Bytes;
 use hyper::Method;
+use kedge_api::Code;
 use kedge_protocol::action::Kind;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::payload::digest_text;
@@ -312,7 +313,7 @@ impl Account {
                 return Ok((answer, signed));
             }
             let refusal = answer.refusal();
-            let spent = refusal.code() == Some("NONCE_REUSED");
+            let spent = refusal.code() == Some(Code::NonceReused.text());
             match refusal.done() {
                 Done::Before(sequence) if unsure => {
                     // While registering, nothing can be read yet, and no other client has the key.
@@ -452,7 +453,8 @@ impl<'a> Sending<'a> {
     /// Whether to send the same bytes again: after a refresh, or a wait. Both kinds of refusal come before the
     /// server checks the signature, so it is still usable.
     async fn again(&mut self, answer: &Answer) -> Result<bool> {
-        let expired = answer.status == 401 && answer.refusal().code() == Some("TOKEN_EXPIRED");
+        let expired =
+            answer.status == 401 && answer.refusal().code() == Some(Code::TokenExpired.text());
         if let Some(used) = self.used.take_if(|_| expired && !self.refreshed) {
             self.refreshed = true;
             self.account.refresh_after(&used).await?;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use kedge_api::Code;
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::key_proof::KeyProofError;
 use kedge_protocol::merkle::ProofError;
@@ -121,7 +122,7 @@ impl Envelope {
             self.text("reason"),
         ) {
             (_, Some("unknown"), _) => Done::Unknown,
-            ("NONCE_REUSED", _, Some("done")) => Done::Before(sequence()),
+            (code, _, Some("done")) if code == Code::NonceReused.text() => Done::Before(sequence()),
             _ => Done::Nothing,
         }
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
+use kedge_api::Code;
 
 use crate::account::Account;
 use crate::client::Client;
@@ -47,7 +48,7 @@ impl Account {
     pub async fn export(&self, from: u64) -> Result<Export> {
         let token = self.access_token()?;
         let refused = match self.client().export(from, Some(&token)).await {
-            Err(error) if error.code() == Some("TOKEN_EXPIRED") => error,
+            Err(error) if error.code() == Some(Code::TokenExpired.text()) => error,
             other => return other,
         };
         self.refresh().await.map_err(|_| refused)?;

@@ -49,7 +49,6 @@ mod template;
 mod transport;
 mod verify;
 mod watch;
-pub mod watchtower;
 mod webhooks;
 
 pub use account::{Account, Registration};

@@ -2,11 +2,11 @@
 //! actor last read them. No request causes a call to a node.
 
 use kedge_actors::Published;
+use kedge_http::error::ApiError;
 use kedge_protocol::evidence::{Evidence, NoFault, Trust};
 use kedge_storage::AnchorStatus;
 
 use crate::app::App;
-use crate::error::ApiError;
 
 /// What evidence is checked against: the contract's keys as last read, and the server's own anchors. No node is asked.
 /// Until the contract's keys have been read, the server's own keys stand in for them.

@@ -1,18 +1,18 @@
 //! The rows of accounts: wallets, their logins and their keys.
 
 use hyper::Method;
+use kedge_api::bodies::SignerBody;
+use kedge_api::resources::{Changed, OwnWallet, WalletView};
+use kedge_http::auth::rights::{Access, Right};
+use kedge_http::signing::registration::RegisterBody;
+use kedge_http::signing::wallet::WalletBody;
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Area;
 
 use super::Auth::Public;
-use super::bodies::SignerBody;
 use super::table::{documented, handler};
 use super::{Endpoint, PathMember, Signs, Target, docs, schema};
-use crate::auth::rights::{Access, Right};
 use crate::routes::wallets;
-use crate::signing::registration::RegisterBody;
-use crate::signing::wallet::WalletBody;
-use crate::views::resources::{Changed, OwnWallet, WalletView};
 
 const CHANGES_WALLET: Option<Right> = Some(Right {
     area: Area::Wallets,

@@ -1,21 +1,21 @@
 //! The rows of the action bus and of events.
 
 use hyper::Method;
+use kedge_api::Page;
+use kedge_api::action::{ActionView, BatchAnswer};
+use kedge_api::bodies::{ActionBody, BatchBody, PreviewRequest};
+use kedge_api::event::{EventText, EventView};
+use kedge_api::preview::PreviewAnswer;
+use kedge_api::schema::ProofFile;
+use kedge_http::auth::rights::{Access, Right};
+use kedge_http::events::filter;
 use kedge_protocol::resource::Area;
 
 use super::LimitClass::ActionBatches;
-use super::bodies::{ActionBody, BatchBody, PreviewRequest};
 use super::table::{EVENT_STREAM, documented, handler};
 use super::{Endpoint, Signs, docs, schema};
-use crate::auth::rights::{Access, Right};
-use crate::events::filter;
 use crate::listing::LIST;
 use crate::routes::{actions, bus, events, preview};
-use crate::views::Page;
-use crate::views::action::{ActionView, BatchAnswer};
-use crate::views::event::{EventText, EventView};
-use crate::views::preview::PreviewAnswer;
-use crate::views::schema::ProofFile;
 
 /// The rows.
 pub(super) fn rows() -> Vec<Endpoint> {

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
+use kedge_api::Code;
 use kedge_protocol::action::Kind;
 
 use super::{Auth, Endpoint, LimitClass, MIN_SEQUENCE, Signs, TABLE};
-use crate::error::Code;
 
 /// Errors that every signed request can get.
 const SIGNED: &[Code] = &[
@@ -140,8 +140,9 @@ impl Endpoint {
 
 #[cfg(test)]
 mod tests {
+    use kedge_api::Code;
+
     use crate::endpoint::TABLE;
-    use crate::error::Code;
 
     fn codes(method: &str, path: &str) -> Vec<&'static str> {
         let mut rows = TABLE.iter();

@@ -1,16 +1,16 @@
 //! The rows of disputes.
 
 use hyper::Method;
+use kedge_api::Page;
+use kedge_api::bodies::DisputeBody;
+use kedge_api::dispute::DisputeView;
+use kedge_http::auth::rights::{Access, Right};
 use kedge_protocol::resource::Area;
 
-use super::bodies::DisputeBody;
 use super::table::{documented, handler};
 use super::{Endpoint, docs, schema};
-use crate::auth::rights::{Access, Right};
 use crate::listing::LIST;
 use crate::routes::disputes;
-use crate::views::Page;
-use crate::views::dispute::DisputeView;
 
 /// A submission is not signed, because it proves itself; but submitting it is more than a read.
 const BRINGS: Option<Right> = Some(Right {

@@ -1,6 +1,10 @@
 //! The rows of the public log.
 
 use hyper::Method;
+use kedge_api::Page;
+use kedge_api::action::BatchAction;
+use kedge_api::log::{AnchorView, BatchView, CheckpointView, ConsistencyView, LeavesView};
+use kedge_api::sequencer_keys::SequencerKeyView;
 
 use super::Auth::Public;
 use super::LimitClass::Lists;
@@ -8,10 +12,6 @@ use super::table::{documented, handler};
 use super::{Endpoint, docs, schema};
 use crate::listing::LIST;
 use crate::routes::{anchors, batches, sequencer_keys};
-use crate::views::Page;
-use crate::views::action::BatchAction;
-use crate::views::log::{AnchorView, BatchView, CheckpointView, ConsistencyView, LeavesView};
-use crate::views::sequencer_keys::SequencerKeyView;
 
 /// The rows.
 pub(super) fn rows() -> Vec<Endpoint> {

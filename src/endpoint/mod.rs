@@ -4,7 +4,6 @@
 //! and in every way wrong.
 
 mod accounts;
-mod bodies;
 mod bus;
 mod codes;
 mod disputes;
@@ -22,18 +21,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::pin::Pin;
 
-use hyper::Method;
-use kedge_protocol::action::Kind;
+use hyper::header::IF_MATCH;
+use hyper::{HeaderMap, Method};
+use kedge_api::Code;
+use kedge_http::auth::rights::{Access, Right};
+use kedge_http::error::ApiError;
+use kedge_http::limits::LimitClass;
+use kedge_http::reply::Reply;
 use kedge_protocol::resource::Area;
-use kedge_protocol::{Address, Id, Prefix};
+
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
-use crate::auth::rights::{Access, Right};
-use crate::call::{Call, Reply};
-use crate::error::{ApiError, Code};
+use crate::call::Call;
 
 pub use codes::documented;
 pub use docs::{Doc, Link};
+pub use kedge_http::query::Parameter;
+pub use kedge_http::signing::{PathMember, Signs, Target};
 pub use table::{ANY, EVENT_STREAM, MIN_SEQUENCE, TABLE};
 
 /// Who may call.
@@ -43,117 +47,6 @@ pub enum Auth {
     Public,
     /// Callers that show an access token, an API key, or both.
     Bearer,
-}
-
-/// The limit that a request counts towards besides its organization's tier; [`crate::limits`] does
-/// the counting.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LimitClass {
-    /// None, and not the tier either: health and public keys.
-    Free,
-    /// Only the tier.
-    Tier,
-    /// Creating and changing objects.
-    ObjectWrites,
-    /// Batches of actions.
-    ActionBatches,
-    /// Uploads.
-    FileUploads,
-    /// Creating templates.
-    TemplateWrites,
-    /// The three lists.
-    Lists,
-}
-
-/// Where the target of a resource endpoint's action comes from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Target {
-    /// There is none: an empty text.
-    Empty,
-    /// `{id}` of the path.
-    Path,
-    /// `template_id` of the body.
-    TemplateMember,
-    /// The caller's wallet.
-    Wallet,
-    /// The caller's organization.
-    Organization,
-}
-
-/// What the last part of a path names, if the signed payload repeats it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PathMember {
-    /// `{"address":"…"}`: a signing key of the caller's wallet.
-    Address,
-    /// `{"wallet_id":"…"}`: a member of the caller's organization.
-    Wallet,
-    /// `{"invitation_id":"…"}`: an invitation to the caller's organization.
-    Invitation,
-}
-
-impl PathMember {
-    /// The member's name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Address => "address",
-            Self::Wallet => "wallet_id",
-            Self::Invitation => "invitation_id",
-        }
-    }
-
-    /// The kind of resource that is reported as not found.
-    pub const fn resource(self) -> &'static str {
-        match self {
-            Self::Address => "key",
-            Self::Wallet => "wallet",
-            Self::Invitation => "invitation",
-        }
-    }
-
-    /// True if a path's text can name one. Such a text needs no escaping in JSON.
-    pub fn fits(self, text: &str) -> bool {
-        match self {
-            Self::Address => text.parse::<Address>().is_ok(),
-            Self::Wallet => Id::parse_as(Prefix::Wallet, text).is_ok(),
-            Self::Invitation => Id::parse_as(Prefix::Action, text).is_ok(),
-        }
-    }
-}
-
-/// What a request signs.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Signs {
-    /// Nothing: it changes nothing.
-    Nothing,
-    /// One action of this kind; the payload is the whole body.
-    Body(Kind, Target),
-    /// One action of this kind without a body: the payload is empty.
-    NoBody(Kind, Target),
-    /// One action of this kind without a body; the payload is a JSON object whose only member
-    /// repeats what the path names.
-    PathMember(Kind, Target, PathMember),
-    /// A registration: the payload is the body's digest.
-    Registration,
-    /// A change of the caller's wallet: the payload is the body, or the digest of one that holds a
-    /// password.
-    WalletUpdate,
-    /// One action of the bus.
-    Action,
-    /// A batch of actions of the bus.
-    Batch,
-    /// A file: the payload is the digest of its bytes, the target its name.
-    File,
-}
-
-/// A parameter of the query, or a header.
-#[derive(Clone, Copy, Debug)]
-pub struct Parameter {
-    /// Its name.
-    pub name: &'static str,
-    /// Its JSON Schema: the name of a type, or the whole as JSON text.
-    pub schema_type: &'static str,
-    /// What it does.
-    pub description: &'static str,
 }
 
 /// The result of a handler.
@@ -249,6 +142,17 @@ impl Endpoint {
         headers
             .map(|header| header.name)
             .any(|name| name.eq_ignore_ascii_case("if-match"))
+    }
+
+    /// Refuses `If-Match` where it has no meaning: a caller relying on it must learn that it is not applied.
+    pub fn check_condition(&self, headers: &HeaderMap) -> Result<(), ApiError> {
+        if self.is_conditional() || !headers.contains_key(IF_MATCH) {
+            return Ok(());
+        }
+        Err(ApiError::parameter(
+            "If-Match",
+            format_args!("has no meaning for {} {}", self.method, self.path),
+        ))
     }
 
     /// The names of its query parameters.

@@ -1,19 +1,20 @@
 //! The rows of objects.
 
 use hyper::Method;
+use kedge_api::Page;
+use kedge_api::action::HistoryPage;
+use kedge_api::bodies::{ObjectBody, ObjectPatch, TransferBody};
+use kedge_api::resources::{Changed, ObjectView};
+use kedge_api::search::{CountBody, CountView, SearchBody};
+use kedge_http::auth::rights::{Access, Right};
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Area;
 
 use super::LimitClass::{Lists, ObjectWrites};
-use super::bodies::{ObjectBody, ObjectPatch, TransferBody};
 use super::table::{MIN_SEQUENCE, documented, handler};
 use super::{Endpoint, Signs, Target, docs, schema};
-use crate::auth::rights::{Access, Right};
 use crate::listing::{LIST, LIST_NEWEST_FIRST};
 use crate::routes::{object_list, objects, past, search};
-use crate::views::Page;
-use crate::views::action::HistoryPage;
-use crate::views::resources::{Changed, ObjectView};
 
 pub(super) fn rows() -> Vec<Endpoint> {
     vec![
@@ -35,15 +36,15 @@ pub(super) fn rows() -> Vec<Endpoint> {
         },
         Endpoint {
             query: &[&[MIN_SEQUENCE]],
-            request: Some(schema::<search::SearchBody>),
+            request: Some(schema::<SearchBody>),
             response: schema::<Page<ObjectView>>,
             handler: handler!(search::search),
             ..documented(Method::POST, "/objects/search", &docs::objects::SEARCH)
         },
         Endpoint {
             query: &[&[MIN_SEQUENCE]],
-            request: Some(schema::<search::CountBody>),
-            response: schema::<search::CountView>,
+            request: Some(schema::<CountBody>),
+            response: schema::<CountView>,
             handler: handler!(search::count),
             ..documented(Method::POST, "/objects/count", &docs::objects::COUNT)
         },

@@ -1,18 +1,18 @@
 //! The rows of the caller's organization: its members, its invitations, its API keys.
 
 use hyper::Method;
+use kedge_api::Page;
+use kedge_api::accounts::{ApiKeyView, InvitationView, ShownInvitation, ShownKey};
+use kedge_api::bodies::{InviteBody, KeyBody, RoleBody, RotateBody};
+use kedge_api::resources::{Changed, WalletView};
+use kedge_http::auth::rights::{Access, Right};
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Area;
 
-use super::bodies::{InviteBody, KeyBody, RoleBody, RotateBody};
 use super::table::{documented, handler};
 use super::{Endpoint, PathMember, Signs, Target, docs, schema};
-use crate::auth::rights::{Access, Right};
 use crate::listing::LIST;
 use crate::routes::{keys, members, organizations};
-use crate::views::Page;
-use crate::views::accounts::{ApiKeyView, InvitationView, ShownInvitation, ShownKey};
-use crate::views::resources::{Changed, WalletView};
 
 const CHANGES_KEY: Option<Right> = Some(Right {
     area: Area::ApiKeys,

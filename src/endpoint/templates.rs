@@ -1,16 +1,16 @@
 //! The rows of templates and their variations.
 
 use hyper::Method;
+use kedge_api::Page;
+use kedge_api::bodies::{TemplateBody, TemplatePatch, VariationsBody};
+use kedge_api::resources::{Changed, TemplateView, VariationView, VariationsMade};
 use kedge_protocol::action::Kind;
 
 use super::LimitClass::{Lists, TemplateWrites};
-use super::bodies::{TemplateBody, TemplatePatch, VariationsBody};
 use super::table::{documented, handler};
 use super::{Endpoint, Signs, Target, docs, schema};
 use crate::listing::LIST;
 use crate::routes::templates;
-use crate::views::Page;
-use crate::views::resources::{Changed, TemplateView, VariationView, VariationsMade};
 
 /// The rows.
 pub(super) fn rows() -> Vec<Endpoint> {

@@ -1,16 +1,16 @@
 //! The rows of what travels as bytes or lines: files and the export.
 
 use hyper::Method;
+use kedge_api::Page;
+use kedge_api::bodies::{Content, Lines, UploadBody};
+use kedge_api::resources::{Changed, FileView};
 
 use super::Auth::Public;
 use super::LimitClass::FileUploads;
-use super::bodies::{Content, Lines, UploadBody};
 use super::table::{ANY, documented, handler};
 use super::{Endpoint, Signs, docs, schema};
 use crate::listing::LIST;
 use crate::routes::{export, files};
-use crate::views::Page;
-use crate::views::resources::{Changed, FileView};
 
 /// The rows.
 pub(super) fn rows() -> Vec<Endpoint> {

@@ -1,18 +1,18 @@
 //! The rows of webhooks.
 
 use hyper::Method;
+use kedge_api::Page;
+use kedge_api::bodies::{RotateBody, WebhookBody, WebhookPatch};
+use kedge_api::resources::Changed;
+use kedge_api::webhook::{DeliveryView, WebhookView, WebhookWithSecret};
+use kedge_http::auth::rights::{Access, Right};
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Area;
 
-use super::bodies::{RotateBody, WebhookBody, WebhookPatch};
 use super::table::{documented, handler};
 use super::{Endpoint, Signs, Target, docs, schema};
-use crate::auth::rights::{Access, Right};
 use crate::listing::{LIST, LIST_NEWEST_FIRST};
 use crate::routes::webhooks;
-use crate::views::Page;
-use crate::views::resources::Changed;
-use crate::views::webhook::{DeliveryView, WebhookView, WebhookWithSecret};
 
 /// A new secret changes a webhook. Sending an event again is not signed, but it is more than a
 /// read.

@@ -7,15 +7,16 @@ use std::sync::Mutex;
 use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue, LOCATION};
 use kedge_actors::api::{ActionOutcome, Keep, Residue};
+use kedge_http::clock::now_s;
+use kedge_http::error::ApiError;
+use kedge_http::reply::Reply;
 use kedge_protocol::hash::keccak;
 use kedge_storage::{IdempotencyRow, SideWrite};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{Claimed, Held, REPLAYED, claim, key_of, scope};
-use crate::call::{Call, Reply};
-use crate::clock::now_s;
-use crate::error::ApiError;
+use crate::call::Call;
 
 /// A key that this request uses first; the key is held until this is dropped.
 pub struct Key {

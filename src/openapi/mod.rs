@@ -12,13 +12,13 @@ mod words;
 
 use std::sync::LazyLock;
 
+use kedge_api::schema;
+use kedge_http::auth::api_key::API_KEY;
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::auth::api_key::API_KEY;
 use crate::endpoint::TABLE;
-use crate::views::schema;
 use responses::Responses;
 
 static DOCUMENT: LazyLock<Vec<u8>> =

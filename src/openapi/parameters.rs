@@ -1,12 +1,12 @@
 //! Parameters: of the path, the query, and the headers that requests may or must have.
 
+use kedge_api::scalars::id_pattern;
+use kedge_http::signing;
 use kedge_protocol::Prefix;
 use serde_json::{Map, Value, json};
 
 use super::examples;
 use crate::endpoint::{Endpoint, MIN_SEQUENCE, Parameter, Signs};
-use crate::signing;
-use crate::views::scalars::id_pattern;
 
 /// What a parameter of the path names, by the path up to it.
 const PATH_IDS: &[(&str, Named)] = &[

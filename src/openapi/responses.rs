@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use hyper::StatusCode;
+use kedge_api::Code;
+use kedge_http::envelope::{Form, PROBLEM_JSON};
+use kedge_http::error::ApiError;
+use kedge_http::limits;
 use serde_json::{Map, Value, json};
 
 use crate::endpoint::{Auth, Endpoint, Signs};
-use crate::envelope::{Form, PROBLEM_JSON};
-use crate::error::{ApiError, Code};
-use crate::limits;
 
 /// Headers of answers: name, JSON Schema type, whether it is always present where it is documented, meaning.
 const HEADERS: &[(&str, &str, bool, &str)] = &[

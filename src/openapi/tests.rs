@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
+use kedge_api::Code;
 use serde_json::Value;
 
 use super::{document, examples, words};
 use crate::endpoint::TABLE;
-use crate::error::Code;
 
 /// How to document a row.
 const HOW: &str = "see src/endpoint/docs/mod.rs, and src/openapi/examples.rs for the examples";

@@ -1,9 +1,9 @@
 //! What is sent to webhooks: OpenAPI describes it next to the paths.
 
+use kedge_api::webhook::{TestMessage, WebhookMessage};
 use serde_json::{Value, json};
 
 use super::Schemas;
-use crate::views::webhook::{TestMessage, WebhookMessage};
 
 const DESCRIPTION: &str = "What a webhook's URL receives, at least once for every event of its \
     types, signed as Standard Webhooks 1.0 specifies: the base64 HMAC-SHA-256 of `webhook-id`, \

@@ -1,6 +1,12 @@
 //! Reading actions, and their proofs.
 
 use kedge_actors::Published;
+use kedge_api::Code;
+use kedge_api::Page;
+use kedge_api::action::ActionView;
+use kedge_http::error::ApiError;
+use kedge_http::query::decimal;
+use kedge_http::reply::Reply;
 use kedge_protocol::log_tree;
 use kedge_protocol::proof::{
     AnchorProof, Authorship, BatchPath, OpenedAction, PROOF_VERSION, ProofFile,
@@ -13,13 +19,10 @@ use super::objects::sees;
 use super::{PRIVATE, page_reply};
 use crate::app::App;
 use crate::batches::Batch;
-use crate::call::{Call, Reply};
+use crate::call::Call;
 use crate::endpoint::Parameter;
-use crate::error::{ApiError, Code};
 use crate::listing::{Listing, Source};
-use crate::query::decimal;
-use crate::views::Page;
-use crate::views::action::ActionView;
+use crate::shown;
 
 /// The parameter of a proof.
 pub const FORM: &[Parameter] = &[Parameter {
@@ -55,7 +58,7 @@ pub(super) fn view(
 fn view_in(batch: &Batch, placed: PlacedAction) -> Result<ActionView<'static>, ApiError> {
     let head = batch.head(placed.leaf_index);
     let head = head.ok_or_else(|| ApiError::internal(&"an action past its batch's leaves"))?;
-    Ok(ActionView::of_log(placed, batch.id, head))
+    Ok(shown::logged(placed, batch.id, head))
 }
 
 /// The action of the path, by id or sequence, if the caller may see it: the caller's organization
@@ -115,7 +118,7 @@ pub async fn get(call: Call) -> Result<Reply, ApiError> {
     let receipt = receipt(&call.app, &placed, &batch);
     let mut view = view_in(&batch, placed)?;
     view.receipt = Some(receipt);
-    Ok(Reply::ok(published.head.sequence, &view)?.etagged(&call, PRIVATE))
+    Ok(Reply::ok(published.head.sequence, &view)?.etagged(&call.headers, PRIVATE))
 }
 
 fn receipt(app: &App, placed: &PlacedAction, batch: &Batch) -> Receipt {
@@ -183,7 +186,7 @@ pub async fn proof(call: Call) -> Result<Reply, ApiError> {
         ..proof_file(&call.app, &published, placed)?
     };
     let reply = Reply::ok(published.head.sequence, &file)?;
-    Ok(reply.etagged(&call, PRIVATE))
+    Ok(reply.etagged(&call.headers, PRIVATE))
 }
 
 /// The proof file of an action, without its anchor and its signature.

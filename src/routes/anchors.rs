@@ -1,17 +1,19 @@
 //! Anchors, the newest signed head, and proofs that the log only grew. All public.
 
+use kedge_api::Page;
+use kedge_api::log::{CheckpointView, ConsistencyView};
+use kedge_api::scalars::HashText;
+use kedge_http::error::ApiError;
+use kedge_http::query::decimal;
+use kedge_http::reply::Reply;
 use kedge_protocol::{KeyOfBatch, Prefix, log_tree};
 use kedge_storage::AnchorRow;
 
 use super::{PUBLIC, page_reply};
-use crate::call::{Call, Reply};
+use crate::call::Call;
 use crate::endpoint::Parameter;
-use crate::error::ApiError;
 use crate::listing::{Listing, Source};
-use crate::query::decimal;
-use crate::views::Page;
-use crate::views::log::{AnchorView, CheckpointView, ConsistencyView};
-use crate::views::scalars::HashText;
+use crate::shown;
 
 /// The two sizes of a consistency proof.
 pub const SIZES: &[Parameter] = &[
@@ -41,7 +43,7 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
         },
     )?;
     let page = Page {
-        items: page.items.into_iter().map(AnchorView::from).collect(),
+        items: page.items.iter().map(shown::anchor).collect(),
         cursor: page.cursor,
         has_more: page.has_more,
     };
@@ -60,8 +62,8 @@ pub async fn get(call: Call) -> Result<Reply, ApiError> {
         snapshot.anchor_number(id)?.ok_or_else(missing)?
     };
     let anchor = snapshot.anchor(number)?.ok_or_else(missing)?;
-    let reply = Reply::ok(published.head.sequence, &AnchorView::from(anchor))?;
-    Ok(reply.etagged(&call, PUBLIC))
+    let reply = Reply::ok(published.head.sequence, &shown::anchor(&anchor))?;
+    Ok(reply.etagged(&call.headers, PUBLIC))
 }
 
 /// `GET /checkpoint`
@@ -73,7 +75,7 @@ pub async fn checkpoint(call: Call) -> Result<Reply, ApiError> {
         .key_of_checkpoint(signed.checkpoint.batches);
     let view = CheckpointView::of(&signed, engine.domain(), key);
     let reply = Reply::ok(signed.checkpoint.sequence, &view)?;
-    Ok(reply.etagged(&call, PUBLIC))
+    Ok(reply.etagged(&call.headers, PUBLIC))
 }
 
 /// `GET /consistency`
@@ -101,5 +103,5 @@ pub async fn consistency(call: Call) -> Result<Reply, ApiError> {
         second_root: HashText(log_tree::root(snapshot, to)?),
         proof: proof.into_iter().map(HashText).collect(),
     };
-    Ok(Reply::ok(published.head.sequence, &view)?.etagged(&call, PUBLIC))
+    Ok(Reply::ok(published.head.sequence, &view)?.etagged(&call.headers, PUBLIC))
 }

@@ -1,19 +1,21 @@
 //! Batches: headers and leaves are public, actions are their organizations'.
 
+use kedge_api::Page;
+use kedge_api::action::{BatchAction, ForeignAction};
+use kedge_api::log::LeavesView;
+use kedge_api::scalars::{HashText, IdText};
+use kedge_http::error::ApiError;
+use kedge_http::query::decimal;
+use kedge_http::reply::Reply;
 use kedge_protocol::Prefix;
 use kedge_protocol::batch::SignedBatch;
 use kedge_storage::{AnchorRow, PlacedAction, Snapshot};
 
 use super::actions::{keep_all, place, view};
 use super::{IMMUTABLE, PUBLIC, READS_ACTIONS, page_reply};
-use crate::call::{Call, Reply};
-use crate::error::ApiError;
+use crate::call::Call;
 use crate::listing::{Listing, Rows, Source};
-use crate::query::decimal;
-use crate::views::Page;
-use crate::views::action::{BatchAction, ForeignAction};
-use crate::views::log::{BatchView, LeavesView};
-use crate::views::scalars::{HashText, IdText};
+use crate::shown;
 
 /// The batch of the path, by id or number.
 fn found_batch(call: &Call, snapshot: &Snapshot) -> Result<SignedBatch, ApiError> {
@@ -32,8 +34,8 @@ pub async fn get(call: Call) -> Result<Reply, ApiError> {
     let published = call.published();
     let batch = found_batch(&call, &published.snapshot)?;
     let anchor = published.snapshot.anchor_covering(batch.header.number)?;
-    let view = BatchView::of(&batch, anchor.as_ref());
-    Ok(Reply::ok(published.head.sequence, &view)?.etagged(&call, PUBLIC))
+    let view = shown::batch(&batch, anchor.as_ref());
+    Ok(Reply::ok(published.head.sequence, &view)?.etagged(&call.headers, PUBLIC))
 }
 
 /// `GET /batches`
@@ -60,7 +62,7 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
         if !anchor.as_ref().is_some_and(covers) {
             anchor = snapshot.anchor_covering(number)?;
         }
-        items.push(BatchView::of(batch, anchor.as_ref()));
+        items.push(shown::batch(batch, anchor.as_ref()));
     }
     let page = Page {
         items,
@@ -83,7 +85,7 @@ pub async fn leaves(call: Call) -> Result<Reply, ApiError> {
         first_sequence: batch.header.first_sequence,
         leaves: leaves.into_iter().map(HashText).collect(),
     };
-    Ok(Reply::ok(published.head.sequence, &view)?.etagged(&call, IMMUTABLE))
+    Ok(Reply::ok(published.head.sequence, &view)?.etagged(&call.headers, IMMUTABLE))
 }
 
 /// `GET /batches/{id}/actions`

@@ -1,21 +1,23 @@
 //! The action bus: one action, or a batch of them under one signature.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hyper::StatusCode;
 use hyper::header::HeaderName;
 use kedge_actors::api::{ActionOutcome, Outcome, Submission};
+use kedge_api::Code;
+use kedge_api::action::{BatchAnswer, BatchResult, MinimalAction, RefusedAction};
+use kedge_http::envelope::Envelope;
+use kedge_http::error::{ApiError, Detail, NONCE_HIGHEST};
+use kedge_http::reply::Reply;
 use kedge_machine::Refusal;
 use kedge_protocol::receipt::{BatchReceipt, RECEIPT_VERSION, ReceiptAction};
 use serde_json::value::RawValue;
 
-use crate::call::{Call, Reply};
-use crate::envelope::Envelope;
-use crate::error::{ApiError, Code, Detail, NONCE_HIGHEST};
-use crate::views::action::{
-    BatchAnswer, BatchResult, ErrorText, MinimalAction, Position, RefusedAction,
-};
+use crate::call::Call;
+use crate::shown::Position;
 
 /// The pointer to the bus payload in the body.
 pub(super) const PAYLOAD: &str = "/payload";
@@ -82,18 +84,13 @@ pub async fn submit_batch(mut call: Call) -> Result<Reply, ApiError> {
         return Err(failed.with_header(NONCE_HIGHEST, highest));
     }
     let errors = refusals(&outcome);
-    let errors: Vec<Option<ErrorText<'_>>> = errors
+    let request_id = &call.request_id;
+    let written = |error: &ApiError| Envelope { error, request_id }.to_raw().map(Cow::Owned);
+    let errors: Result<Vec<_>, ApiError> = errors
         .iter()
-        .map(|error| {
-            error.as_ref().map(|error| {
-                ErrorText::Now(Envelope {
-                    error,
-                    request_id: &call.request_id,
-                })
-            })
-        })
+        .map(|error| error.as_ref().map(written).transpose())
         .collect();
-    batch_reply(&call, &submission, &outcome, errors)
+    batch_reply(&call, &submission, &outcome, errors?)
 }
 
 /// The answer to a batch that was carried out before; `kept` holds the errors of its actions.
@@ -103,7 +100,7 @@ pub fn replayed_batch(
     outcome: &Outcome,
     kept: &BTreeMap<usize, Option<Box<RawValue>>>,
 ) -> Result<Reply, ApiError> {
-    let error = |index| Some(ErrorText::Kept(kept.get(&index)?.as_deref()?));
+    let error = |index| Some(Cow::Borrowed(kept.get(&index)?.as_deref()?));
     let errors = (0..outcome.actions.len()).map(error).collect();
     batch_reply(call, submission, outcome, errors)
 }
@@ -112,7 +109,7 @@ fn batch_reply(
     call: &Call,
     submission: &Submission,
     outcome: &Outcome,
-    errors: Vec<Option<ErrorText<'_>>>,
+    errors: Vec<Option<Cow<'_, RawValue>>>,
 ) -> Result<Reply, ApiError> {
     let minimal = call.prefers_minimal();
     let highest = outcome.nonce_highest.to_string();
@@ -150,7 +147,7 @@ fn answer<'a>(
     call: &'a Call,
     submission: &'a Submission,
     outcome: &'a Outcome,
-    errors: Vec<Option<ErrorText<'a>>>,
+    errors: Vec<Option<Cow<'a, RawValue>>>,
     minimal: bool,
 ) -> Result<BatchAnswer<'a>, ApiError> {
     let mut results = Vec::with_capacity(outcome.actions.len());

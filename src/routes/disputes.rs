@@ -2,6 +2,12 @@
 
 use std::sync::Arc;
 
+use kedge_api::Code;
+use kedge_api::Page;
+use kedge_api::dispute::DisputeView;
+use kedge_http::body;
+use kedge_http::error::ApiError;
+use kedge_http::reply::Reply;
 use kedge_protocol::Prefix;
 use kedge_protocol::claim::{CLAIM_FORMAT, ClaimFile, ClaimTextError};
 use kedge_protocol::evidence::{EVIDENCE_FORMAT, EvidenceFile, EvidenceFileError};
@@ -10,14 +16,10 @@ use kedge_protocol::resource::Dispute;
 use serde::Deserialize;
 
 use super::{PRIVATE, page_reply};
-use crate::body;
-use crate::call::{Call, Reply};
+use crate::call::Call;
 use crate::disputes::{Recorded, check, of_claim};
-use crate::error::{ApiError, Code};
 use crate::idempotency::unsigned::{self, Begun, Key};
 use crate::listing::{Listing, Source};
-use crate::views::Page;
-use crate::views::dispute::DisputeView;
 
 /// Bytes of the longest file that can be submitted.
 const FILE_BYTES_MAX: usize = if CLAIM_BYTES_MAX > EVIDENCE_BYTES_MAX {
@@ -141,10 +143,10 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
             keep: |dispute: &Dispute| Ok(Some(dispute.verdict.len())),
         },
     )?;
-    let items: Result<Vec<DisputeView>, ApiError> =
+    let items: serde_json::Result<Vec<DisputeView>> =
         page.items.iter().map(DisputeView::listed).collect();
     let page = Page {
-        items: items?,
+        items: items.map_err(|error| ApiError::internal(&error))?,
         cursor: page.cursor,
         has_more: page.has_more,
     };
@@ -160,6 +162,7 @@ pub async fn get(call: Call) -> Result<Reply, ApiError> {
         .dispute(call.id_of(Prefix::Dispute, "dispute")?)?
         .filter(|dispute| dispute.organization_id == organization_id)
         .ok_or_else(|| ApiError::not_found("dispute", call.id.as_str()))?;
-    let reply = Reply::ok(published.head.sequence, &DisputeView::whole(&dispute)?)?;
-    Ok(reply.etagged(&call, PRIVATE))
+    let view = DisputeView::whole(&dispute).map_err(|error| ApiError::internal(&error))?;
+    let reply = Reply::ok(published.head.sequence, &view)?;
+    Ok(reply.etagged(&call.headers, PRIVATE))
 }

@@ -3,17 +3,19 @@
 use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue};
 use kedge_actors::events::{self, Span};
+use kedge_api::Code;
+use kedge_api::Page;
+use kedge_http::clock::now_s;
+use kedge_http::error::ApiError;
+use kedge_http::events::{Subscription, filter};
+use kedge_http::reply::Reply;
 use kedge_machine::event::Event;
 use kedge_protocol::event::Position;
 
 use super::page_reply;
-use crate::call::{Call, Reply};
-use crate::clock::now_s;
+use crate::call::Call;
 use crate::endpoint::{EVENT_STREAM, Parameter};
-use crate::error::{ApiError, Code};
-use crate::events::{Subscription, filter};
 use crate::listing::{Listing, PAGE_BYTES_MAX, PAGE_ROWS_MAX};
-use crate::views::Page;
 
 /// The other end of a list.
 pub const BEFORE: &[Parameter] = &[Parameter {

@@ -7,6 +7,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::{AUTHORIZATION, HeaderValue};
+use kedge_http::auth::api_key::API_KEY;
+use kedge_http::clock::now_s;
+use kedge_http::error::ApiError;
+use kedge_http::limits::Holder;
+use kedge_http::reply::Reply;
+use kedge_http::stream::{Body, WriteError, Writer};
 use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::export::{BatchLine, EXPORT_VERSION, Line, LogLine, RequestLine};
 use kedge_protocol::log_tree::Frontier;
@@ -15,13 +21,8 @@ use kedge_storage::Snapshot;
 
 use super::READS_ACTIONS;
 use crate::app::App;
-use crate::auth::api_key::API_KEY;
-use crate::call::{Call, Reply};
-use crate::clock::now_s;
+use crate::call::Call;
 use crate::endpoint::Parameter;
-use crate::error::ApiError;
-use crate::limits::Holder;
-use crate::stream::{Body, WriteError, Writer};
 
 /// The media type of lines of JSON.
 pub const LINES: &str = "application/x-ndjson";

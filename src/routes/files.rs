@@ -9,6 +9,14 @@ use hyper::header::{
     HeaderName, HeaderValue,
 };
 use hyper::{Method, StatusCode};
+use kedge_api::Code;
+use kedge_api::Page;
+use kedge_api::resources::{Changed, FileView};
+use kedge_http::error::ApiError;
+use kedge_http::files::{Fate, Upload};
+use kedge_http::range::{self, Part};
+use kedge_http::reply::Reply;
+use kedge_http::stream::{Body, Writer};
 use kedge_machine::image::Image;
 use kedge_protocol::payload::digest_text;
 use kedge_protocol::resource::File;
@@ -17,14 +25,8 @@ use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 
 use super::{PRIVATE, page_reply, single};
-use crate::call::{Call, Reply};
-use crate::error::{ApiError, Code};
-use crate::files::{Fate, Upload};
+use crate::call::Call;
 use crate::listing::{Listing, Source};
-use crate::range::{self, Part};
-use crate::stream::{Body, Writer};
-use crate::views::Page;
-use crate::views::resources::{Changed, FileView};
 
 /// Bytes of a content that are read at once.
 const PIECE_BYTES: usize = 64 * 1024;
@@ -105,7 +107,7 @@ fn found(call: &Call) -> Result<(File, u64), ApiError> {
 /// `GET /files/{id}`
 pub async fn get(call: Call) -> Result<Reply, ApiError> {
     let (file, sequence) = found(&call)?;
-    Ok(Reply::ok(sequence, &FileView::from(file))?.etagged(&call, PRIVATE))
+    Ok(Reply::ok(sequence, &FileView::from(file))?.etagged(&call.headers, PRIVATE))
 }
 
 /// `GET /files/{id}/content`
@@ -115,7 +117,7 @@ pub async fn content(call: Call) -> Result<Reply, ApiError> {
     let media_type = HeaderValue::from_str(&file.media_type)
         .unwrap_or(HeaderValue::from_static("application/octet-stream"));
     let reply = Reply::bytes(StatusCode::OK, sequence, media_type, Vec::new())
-        .tagged(&call, &tag, PRIVATE)
+        .tagged(&call.headers, &tag, PRIVATE)
         .with(CONTENT_DISPOSITION, &attachment(&file.name))
         .with(CONTENT_SECURITY_POLICY, POLICY)
         .with(REPR_DIGEST, &digest_text(&file.sha256))

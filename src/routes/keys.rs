@@ -3,6 +3,12 @@
 use std::sync::Arc;
 
 use kedge_actors::api::{NewSecret, Submission};
+use kedge_api::Page;
+use kedge_api::accounts::{ApiKeyView, ShownKey};
+use kedge_api::resources::Changed;
+use kedge_api::scalars::Time;
+use kedge_http::error::ApiError;
+use kedge_http::reply::Reply;
 use kedge_machine::image::Image;
 use kedge_protocol::resource::ApiKey;
 use kedge_protocol::time::parse_rfc3339;
@@ -11,13 +17,8 @@ use kedge_storage::Snapshot;
 use serde::Deserialize;
 
 use super::{PRIVATE, Single, page_reply, settle, single};
-use crate::call::{Call, Reply};
-use crate::error::ApiError;
+use crate::call::Call;
 use crate::listing::{Listing, Source};
-use crate::views::Page;
-use crate::views::accounts::{ApiKeyView, ShownKey};
-use crate::views::resources::Changed;
-use crate::views::scalars::Time;
 
 /// The member of a key's body that can only be checked with a clock.
 #[derive(Deserialize)]
@@ -125,7 +126,7 @@ pub async fn get(call: Call) -> Result<Reply, ApiError> {
         .filter(|key| key.organization_id == organization_id && !key.deleted)
         .ok_or_else(|| ApiError::not_found("api_key", call.id.as_str()))?;
     let view = view(&call, &published.snapshot, key)?;
-    Ok(Reply::ok(published.head.sequence, &view)?.etagged(&call, PRIVATE))
+    Ok(Reply::ok(published.head.sequence, &view)?.etagged(&call.headers, PRIVATE))
 }
 
 /// `GET /api-keys`

@@ -3,18 +3,19 @@
 use std::sync::Arc;
 
 use kedge_actors::api::Submission;
+use kedge_api::Page;
+use kedge_api::accounts::{InvitationView, ShownInvitation};
+use kedge_api::resources::{Changed, WalletView};
+use kedge_http::error::ApiError;
+use kedge_http::reply::Reply;
 use kedge_machine::image::Image;
 use kedge_protocol::resource::{Invitation, Role, Wallet};
 use kedge_protocol::{Id, Prefix};
 use serde::Deserialize;
 
 use super::{Single, page_reply, single};
-use crate::call::{Call, Reply};
-use crate::error::ApiError;
+use crate::call::Call;
 use crate::listing::{Listing, Source};
-use crate::views::Page;
-use crate::views::accounts::{InvitationView, ShownInvitation};
-use crate::views::resources::{Changed, WalletView};
 
 /// A member's new role.
 #[derive(Deserialize)]
@@ -54,7 +55,7 @@ pub async fn set_role(mut call: Call) -> Result<Reply, ApiError> {
     let member = call.id_of(Prefix::Wallet, "wallet")?;
     let action = submission.actions.first();
     let payload = action.map_or("", |action| submission.text(&action.payload));
-    let body: RoleBody = crate::body::parse(payload)?;
+    let body: RoleBody = kedge_http::body::parse(payload)?;
     if body.wallet_id != member {
         let message = "must be the wallet of the path";
         return Err(ApiError::field("/wallet_id", "range", message));

@@ -25,19 +25,20 @@ pub mod wallets;
 pub mod webhooks;
 
 use kedge_actors::api::{ActionOutcome, Made, Outcome, Submission};
+use kedge_api::Page;
+use kedge_api::scalars::IdText;
+use kedge_http::auth::rights::{Access, Right};
+use kedge_http::error::{ApiError, NONCE_HIGHEST};
+use kedge_http::reply::Reply;
 use kedge_machine::image::Image;
 use kedge_protocol::receipt::Receipt;
 use kedge_protocol::resource::{Area, Object, Trace};
 use kedge_storage::ReadError;
 use serde::Serialize;
 
-use crate::auth::rights::{Access, Right};
-use crate::call::{Call, Reply};
-use crate::error::{ApiError, NONCE_HIGHEST};
+use crate::call::Call;
 use crate::listing::Listing;
-use crate::views::Page;
-use crate::views::action::Position;
-use crate::views::scalars::IdText;
+use crate::shown::Position;
 
 /// Caching of answers that are for one caller only.
 const PRIVATE: &str = "private, no-cache";

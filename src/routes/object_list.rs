@@ -2,21 +2,22 @@
 
 use std::ops::{Range, RangeInclusive};
 
+use kedge_api::Page;
+use kedge_api::resources::ObjectView;
+use kedge_http::error::ApiError;
+use kedge_http::reply::Reply;
 use kedge_protocol::resource::{Object, ObjectStatus};
 use kedge_protocol::time::parse_bound_ns;
 use kedge_protocol::{Id, Prefix};
+use kedge_search::parse::parse_status;
 use kedge_storage::{ObjectIndex, Snapshot};
 
 use super::objects::sees;
 use super::page_reply;
 use super::templates::seen_template;
-use crate::call::{Call, Reply};
+use crate::call::Call;
 use crate::endpoint::Parameter;
-use crate::error::ApiError;
 use crate::listing::{Listing, Rows, Source};
-use crate::search::parse::parse_status;
-use crate::views::Page;
-use crate::views::resources::ObjectView;
 
 /// A time in UTC.
 const TIME: &str = r#"{"type": "string", "format": "date-time", "pattern": "Z$"}"#;

@@ -4,6 +4,12 @@ use std::sync::Arc;
 
 use hyper::StatusCode;
 use hyper::header::ETAG;
+use kedge_api::Code;
+use kedge_api::action::{ActionView, HistoryPage};
+use kedge_api::resources::{Changed, ObjectView};
+use kedge_http::conditional;
+use kedge_http::error::ApiError;
+use kedge_http::reply::Reply;
 use kedge_machine::rights::sees_object;
 use kedge_protocol::Prefix;
 use kedge_protocol::limits::OBJECT_HISTORY_MAX;
@@ -12,12 +18,8 @@ use kedge_storage::{PlacedAction, Snapshot};
 
 use super::actions;
 use super::{PRIVATE, next_page, past, single};
-use crate::call::{Call, Reply};
-use crate::conditional;
-use crate::error::{ApiError, Code};
+use crate::call::Call;
 use crate::listing::{Listing, Rows, Source};
-use crate::views::action::{ActionView, HistoryPage};
-use crate::views::resources::{Changed, ObjectView};
 
 /// `POST /objects`
 pub async fn create(call: Call) -> Result<Reply, ApiError> {
@@ -97,7 +99,7 @@ pub async fn get(call: Call) -> Result<Reply, ApiError> {
     }
     let tag = conditional::entity_tag(&object.trace);
     let reply = Reply::ok(published.head.sequence, &ObjectView::from(object))?;
-    Ok(reply.tagged(&call, &tag, PRIVATE))
+    Ok(reply.tagged(&call.headers, &tag, PRIVATE))
 }
 
 /// The actions at the sequences where a page begins.

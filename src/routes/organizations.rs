@@ -2,17 +2,19 @@
 
 use hyper::StatusCode;
 use hyper::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH};
+use kedge_api::Code;
+use kedge_api::scalars::{IdText, Time};
+use kedge_http::clock::now_ms;
+use kedge_http::conditional;
+use kedge_http::error::ApiError;
+use kedge_http::limits::{LOG_BYTES, Limits, LogUse, PerLimit, Period, Policy, Use, price_of};
+use kedge_http::reply::Reply;
 use kedge_protocol::resource::Organization;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::PRIVATE;
-use crate::call::{Call, Reply};
-use crate::clock::now_ms;
-use crate::conditional;
-use crate::error::{ApiError, Code};
-use crate::limits::{LOG_BYTES, Limits, LogUse, PerLimit, Period, Policy, Use, price_of};
-use crate::views::scalars::{IdText, Time};
+use crate::call::Call;
 
 /// An organization, as its members see it.
 #[derive(Serialize, JsonSchema)]
@@ -194,7 +196,7 @@ pub async fn me(call: Call) -> Result<Reply, ApiError> {
         let shown = without_one(&usage);
         let same = tag(&organization, &shown, log, now_ms)?;
         let reply = answer(&organization, &shown, log, now_ms, published.head.sequence)?;
-        let reply = reply.tagged(&call, &same, PRIVATE);
+        let reply = reply.tagged(&call.headers, &same, PRIVATE);
         if reply.status == StatusCode::NOT_MODIFIED {
             return Ok(reply);
         }

@@ -3,6 +3,8 @@
 //! (`storage/src/tables/objects.rs`) keep that below 1,000 actions. A template whose objects are all burned can be
 //! changed again; what its objects began with before is then read from the template's own actions.
 
+use kedge_api::Code;
+use kedge_http::error::ApiError;
 use kedge_machine::replay::{ObjectReplay, PastAction};
 use kedge_machine::{World, template};
 use kedge_protocol::limits::OBJECT_HISTORY_MAX;
@@ -10,7 +12,6 @@ use kedge_protocol::resource::Object;
 use kedge_storage::{LogReader, PlacedAction, Snapshot};
 
 use crate::endpoint::Parameter;
-use crate::error::{ApiError, Code};
 
 /// The parameter of a read.
 pub const AT_SEQUENCE: &[Parameter] = &[Parameter {

@@ -1,9 +1,23 @@
 //! What actions would do, and what to sign for them (`POST /ebus/actions/preview`). Nothing is stored and no nonce is
 //! used.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use kedge_actors::SubmitError;
+use kedge_api::Code;
+use kedge_api::action::RefusedAction;
+use kedge_api::preview::{
+    PreviewAnswer, PreviewObject, PreviewResult, SignedHeaders, TypedData, WouldBeDone,
+};
+use kedge_api::scalars::{AddressText, Decimal, HashText};
+use kedge_config::secrets;
+use kedge_http::auth::rights::{Access, Right};
+use kedge_http::clock::now_s;
+use kedge_http::envelope::Envelope;
+use kedge_http::error::ApiError;
+use kedge_http::reply::Reply;
+use kedge_http::signing::bus::{self, BusBody, PreviewBody};
 use kedge_machine::{Caller, Input};
 use kedge_protocol::action::RequestHead;
 use kedge_protocol::resource::{Area, Object, Wallet};
@@ -12,18 +26,7 @@ use kedge_storage::Snapshot;
 
 use super::bus::PAYLOAD;
 use crate::app::App;
-use crate::auth::rights::{Access, Right};
-use crate::call::{Call, Reply};
-use crate::clock::now_s;
-use crate::config::secrets;
-use crate::envelope::Envelope;
-use crate::error::{ApiError, Code};
-use crate::signing::bus::{self, BusBody, PreviewBody};
-use crate::views::action::{ErrorText, RefusedAction};
-use crate::views::preview::{
-    PreviewAnswer, PreviewObject, PreviewResult, SignedHeaders, TypedData, WouldBeDone,
-};
-use crate::views::scalars::{AddressText, Decimal, HashText};
+use crate::call::Call;
 
 /// Seconds until the deadline that a preview proposes: time for a person to read and sign.
 const DEADLINE_AHEAD_S: u64 = 5 * 60;
@@ -104,9 +107,8 @@ pub async fn preview(mut call: Call) -> Result<Reply, ApiError> {
         if let Some(error) = error {
             let request_id = &call.request_id;
             let error = Envelope { error, request_id };
-            return Ok(PreviewResult::Refused(RefusedAction {
-                error: ErrorText::Now(error),
-            }));
+            let error = Cow::Owned(error.to_raw()?);
+            return Ok(PreviewResult::Refused(RefusedAction { error }));
         }
         let object = object.ok_or_else(|| ApiError::internal(&"a preview without a result"))?;
         let object = PreviewObject::from(object);
@@ -115,7 +117,7 @@ pub async fn preview(mut call: Call) -> Result<Reply, ApiError> {
     let answer = PreviewAnswer {
         results: results.collect::<Result<_, ApiError>>()?,
         would_commit,
-        typed_data: TypedData::of(call.app.verifier.domain(), &head, &salt_seed, &body),
+        typed_data: TypedData::of(call.app.verifier.domain(), &head, &salt_seed, body.words()),
         headers: SignedHeaders {
             address: AddressText(signer),
             nonce: Decimal(head.nonce),

@@ -3,10 +3,11 @@
 
 use hyper::StatusCode;
 use hyper::header::{CONTENT_SECURITY_POLICY, HeaderName, HeaderValue};
+use kedge_http::error::ApiError;
+use kedge_http::reply::Reply;
 
 use super::PUBLIC;
-use crate::call::{Call, Reply};
-use crate::error::ApiError;
+use crate::call::Call;
 
 /// The page's media type.
 pub const PAGE_TYPE: &str = "text/html; charset=utf-8";
@@ -27,7 +28,7 @@ fn file(call: &Call, media_type: &'static str, text: &'static str) -> Reply {
     Reply::bytes(StatusCode::OK, sequence, media_type, text.as_bytes())
         .with(CONTENT_SECURITY_POLICY, POLICY)
         .with(OPENER_POLICY, "same-origin")
-        .etagged(call, PUBLIC)
+        .etagged(&call.headers, PUBLIC)
 }
 
 /// `GET /docs`

@@ -1,21 +1,22 @@
 //! The sequencer's keys, according to the log and to the contract. Public.
 
 use kedge_actors::Published;
+use kedge_api::Page;
+use kedge_api::scalars::{AddressText, IdText, Time};
+use kedge_api::sequencer_keys::SequencerKeyView;
 use kedge_chain::contract::KeyTrust;
+use kedge_http::error::ApiError;
+use kedge_http::reply::Reply;
 use kedge_protocol::KeyFrom;
 use kedge_protocol::proof::ProofFile;
 use kedge_protocol::resource::SequencerKey;
+use kedge_upkeep::archive::NamedKeys;
 
 use super::actions::proof_file;
 use super::page_reply;
 use crate::app::App;
-use crate::archive::NamedKeys;
-use crate::call::{Call, Reply};
-use crate::error::ApiError;
+use crate::call::Call;
 use crate::listing::{Listing, Rows, Source};
-use crate::views::Page;
-use crate::views::scalars::{AddressText, IdText, Time};
-use crate::views::sequencer_keys::SequencerKeyView;
 
 /// A key of the list.
 struct Named {

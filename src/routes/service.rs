@@ -3,6 +3,9 @@
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
 use kedge_actors::{NodeHealth, Published};
+use kedge_api::scalars::{AddressText, HashText};
+use kedge_http::error::ApiError;
+use kedge_http::reply::Reply;
 use kedge_protocol::eip712::{DOMAIN_NAME, DOMAIN_VERSION};
 use kedge_protocol::{Hash, KeyOfBatch};
 use kedge_storage::{AnchorStatus, Mode, Page, ReadError};
@@ -10,10 +13,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::PUBLIC;
-use crate::call::{Call, Reply};
-use crate::error::ApiError;
+use crate::call::Call;
 use crate::openapi;
-use crate::views::scalars::{AddressText, HashText};
 
 /// A member of an EIP-712 type.
 #[derive(Serialize, JsonSchema)]
@@ -84,7 +85,7 @@ pub async fn domain(call: Call) -> Result<Reply, ApiError> {
             ],
         },
     };
-    Ok(Reply::ok(sequence(&call), &view)?.etagged(&call, PUBLIC))
+    Ok(Reply::ok(sequence(&call), &view)?.etagged(&call.headers, PUBLIC))
 }
 
 fn sequence(call: &Call) -> u64 {
@@ -101,7 +102,7 @@ pub struct KeysView {
 /// `GET /.well-known/jwks.json`
 pub async fn keys(call: Call) -> Result<Reply, ApiError> {
     let reply = Reply::ok(sequence(&call), &call.app.access.public_keys())?;
-    Ok(reply.etagged(&call, "public, max-age=300"))
+    Ok(reply.etagged(&call.headers, "public, max-age=300"))
 }
 
 /// The process answers.
@@ -255,5 +256,5 @@ pub async fn document(call: Call) -> Result<Reply, ApiError> {
     let json = HeaderValue::from_static("application/json");
     let body = openapi::document_json();
     let reply = Reply::bytes(StatusCode::OK, sequence(&call), json, body);
-    Ok(reply.etagged(&call, PUBLIC))
+    Ok(reply.etagged(&call.headers, PUBLIC))
 }

@@ -3,6 +3,10 @@
 use std::sync::Arc;
 
 use hyper::StatusCode;
+use kedge_api::Page;
+use kedge_api::resources::{Changed, TemplateView, VariationView, VariationsMade};
+use kedge_http::error::ApiError;
+use kedge_http::reply::Reply;
 use kedge_machine::image::Image;
 use kedge_machine::rights::sees_template;
 use kedge_protocol::resource::{Template, Variation};
@@ -10,11 +14,8 @@ use kedge_protocol::{Id, Prefix};
 use kedge_storage::Snapshot;
 
 use super::{page_reply, single};
-use crate::call::{Call, Reply};
-use crate::error::ApiError;
+use crate::call::Call;
 use crate::listing::{Listing, Source};
-use crate::views::Page;
-use crate::views::resources::{Changed, TemplateView, VariationView, VariationsMade};
 
 /// Templates rarely change, so callers may cache them briefly.
 const CACHE: &str = "private, max-age=30";
@@ -116,7 +117,7 @@ pub async fn get(call: Call) -> Result<Reply, ApiError> {
     let minted = published.snapshot.minted(template.id)?;
     let trace = template.trace;
     let reply = Reply::ok(published.head.sequence, &TemplateView::of(template, minted))?;
-    Ok(reply.state_tagged(&call, &trace, CACHE))
+    Ok(reply.state_tagged(&call.headers, &trace, CACHE))
 }
 
 /// `GET /templates`
@@ -144,7 +145,7 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
         has_more: page.has_more,
     };
     let reply = page_reply(&call, &listing, published.head.sequence, &page)?;
-    Ok(reply.etagged(&call, CACHE))
+    Ok(reply.etagged(&call.headers, CACHE))
 }
 
 /// `GET /templates/{id}/variations`

@@ -6,6 +6,17 @@ use hyper::StatusCode;
 use kedge_actors::api::{
     ActionOutcome, NewSecret, Outcome, Submission, SubmitError, SubmittedAction,
 };
+use kedge_api::Code;
+use kedge_api::resources::{Changed, NonceView, OwnWallet, WalletView};
+use kedge_api::scalars::{AddressText, Decimal};
+use kedge_http::auth::password;
+use kedge_http::auth::session::Tokens;
+use kedge_http::body;
+use kedge_http::clock::now_s;
+use kedge_http::error::ApiError;
+use kedge_http::reply::Reply;
+use kedge_http::signing::registration::RegisterBody;
+use kedge_http::signing::wallet::WalletBody;
 use kedge_machine::image::Image;
 use kedge_machine::registration::normal_email;
 use kedge_protocol::limits::EMAIL_BYTES_MAX;
@@ -15,16 +26,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{PRIVATE, settle, single};
-use crate::auth::password;
-use crate::auth::session::Tokens;
-use crate::body;
-use crate::call::{Call, Reply};
-use crate::clock::now_s;
-use crate::error::{ApiError, Code};
-use crate::signing::registration::RegisterBody;
-use crate::signing::wallet::WalletBody;
-use crate::views::resources::{Changed, NonceView, OwnWallet, WalletView};
-use crate::views::scalars::{AddressText, Decimal};
+use crate::call::Call;
 
 /// A wallet and the tokens to act for it.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -218,7 +220,7 @@ pub async fn me(call: Call) -> Result<Reply, ApiError> {
         wallet: wallet.into(),
         nonces,
     };
-    Ok(Reply::ok(published.head.sequence, &answer)?.state_tagged(&call, &trace, PRIVATE))
+    Ok(Reply::ok(published.head.sequence, &answer)?.state_tagged(&call.headers, &trace, PRIVATE))
 }
 
 /// `PATCH /wallets/me`

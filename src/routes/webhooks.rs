@@ -4,25 +4,30 @@ use std::sync::Arc;
 
 use hyper::StatusCode;
 use kedge_actors::api::{NewSecret, Submission};
+use kedge_actors::fair::Full;
 use kedge_actors::webhooks::{AlsoWritten, RedeliverError, Verdict};
+use kedge_api::Code;
+use kedge_api::Page;
+use kedge_api::resources::Changed;
+use kedge_api::scalars::{IdText, Time};
+use kedge_api::webhook::{DeliveryView, WebhookView, WebhookWithSecret};
+use kedge_config::secrets;
+use kedge_http::error::ApiError;
+use kedge_http::limits::Share;
+use kedge_http::reply::Reply;
 use kedge_machine::image::Image;
 use kedge_machine::rights::may_administer;
 use kedge_protocol::resource::Webhook;
 use kedge_protocol::{Id, Prefix};
 use kedge_storage::{DeliveryRow, DeliveryStatus, Snapshot};
+use kedge_webhooks::{message, secret};
 use serde::Deserialize;
 
 use super::{PRIVATE, Single, page_reply, single};
-use crate::call::{Call, Reply};
-use crate::config::secrets;
-use crate::error::{ApiError, Code};
+use crate::call::Call;
 use crate::idempotency::unsigned::{self, Answer, Begun};
 use crate::listing::{Listing, Source};
-use crate::views::Page;
-use crate::views::resources::Changed;
-use crate::views::scalars::{IdText, Time};
-use crate::views::webhook::{DeliveryView, WebhookView, WebhookWithSecret, status_text};
-use crate::webhooks::{message, secret};
+use crate::shown;
 
 /// The member of a body that is checked here; the rules check the rest.
 #[derive(Deserialize)]
@@ -140,7 +145,7 @@ pub async fn get(call: Call) -> Result<Reply, ApiError> {
     let webhook = own_webhook(&call, &published.snapshot)?;
     let trace = webhook.trace;
     let reply = Reply::ok(published.head.sequence, &WebhookView::from(webhook))?;
-    Ok(reply.state_tagged(&call, &trace, PRIVATE))
+    Ok(reply.state_tagged(&call.headers, &trace, PRIVATE))
 }
 
 /// `GET /webhooks`
@@ -182,7 +187,7 @@ pub async fn deliveries(call: Call) -> Result<Reply, ApiError> {
         },
     )?;
     let page = Page {
-        items: page.items.into_iter().map(DeliveryView::from).collect(),
+        items: page.items.into_iter().map(shown::delivery).collect(),
         cursor: page.cursor,
         has_more: page.has_more,
     };
@@ -200,13 +205,17 @@ pub async fn test(call: Call) -> Result<Reply, ApiError> {
     };
     let sequence = published.head.sequence;
     let app = &call.app;
-    let _turn = app.webhooks.begin_test(webhook.organization_id)?;
+    let turn = app.webhooks.begin_test(webhook.organization_id);
+    let _turn = turn.map_err(|full| match full {
+        Full::Share => Share::WebhookTests.refused(app.webhooks.tests_share()),
+        Full::All => ApiError::overloaded(),
+    })?;
     let random = secrets::random().map_err(|error| ApiError::internal(&error))?;
     let event_id = message::test_event_id(random);
     let id = Id::of_delivery(&event_id, &webhook.id);
     let began_ms = app.engine.now_ms();
     let body = message::test_body(&webhook, event_id, sequence, began_ms);
-    let (status, response_status, error) = match app.webhooks.send(app, &webhook, id, body).await {
+    let (status, response_status, error) = match app.webhooks.send(&webhook, id, body).await {
         Verdict::Delivered { status } => (DeliveryStatus::Delivered, Some(status), None),
         Verdict::Failed { status, error, .. } => (DeliveryStatus::Failed, status, Some(error)),
         Verdict::Gone => {
@@ -220,7 +229,7 @@ pub async fn test(call: Call) -> Result<Reply, ApiError> {
         event_id: IdText(event_id),
         event_type: message::TEST_TYPE.to_owned(),
         object_id: None,
-        status: status_text(status),
+        status: shown::delivery_status(status),
         attempts: 1,
         response_status,
         error,
@@ -253,7 +262,7 @@ pub async fn redeliver(call: Call) -> Result<Reply, ApiError> {
     // The closure holds the key until the delivery is written.
     let also: Option<AlsoWritten> = kept.map(|kept| -> AlsoWritten {
         Box::new(move |row: &DeliveryRow| {
-            let answer = answer(StatusCode::ACCEPTED, &DeliveryView::from(row.clone()));
+            let answer = answer(StatusCode::ACCEPTED, &shown::delivery(row.clone()));
             let write = answer.ok().map(|answer| kept.write(&answer));
             let held: Box<dyn Send + Sync> = Box::new(kept);
             (write, held)
@@ -265,5 +274,5 @@ pub async fn redeliver(call: Call) -> Result<Reply, ApiError> {
         RedeliverError::Off => ApiError::new(Code::StateViolation, error.to_string()),
         RedeliverError::Unavailable => ApiError::unavailable(error.to_string(), 1),
     })?;
-    answer(StatusCode::ACCEPTED, &DeliveryView::from(row))?.reply(published.head.sequence)
+    answer(StatusCode::ACCEPTED, &shown::delivery(row))?.reply(published.head.sequence)
 }

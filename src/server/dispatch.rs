@@ -9,39 +9,42 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, CONNECTION, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
-use hyper::{HeaderMap, Method, Request, Response, Version};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use kedge_actors::metric_definitions::OVERLOADED;
+use kedge_api::Code;
+use kedge_config::{Config, secrets};
+use kedge_http::auth::Session;
+use kedge_http::auth::api_key::API_KEY;
+use kedge_http::body::{self, Arriving, Text};
+use kedge_http::clock::now_s;
+use kedge_http::cors::Readers;
+use kedge_http::envelope::Form;
+use kedge_http::error::ApiError;
+use kedge_http::limits::LimitClass;
+use kedge_http::limits::Tally;
+use kedge_http::query::Query;
+use kedge_http::reply::Reply;
+use kedge_http::server::line::{Line, Using};
+use kedge_http::server::refusals::Refusals;
+use kedge_http::server::sent::SentBody;
+use kedge_http::server::shedding::Shedding;
+use kedge_http::server::{Answering, parsing};
+use kedge_http::signing::SignatureHeaders;
+use kedge_http::signing::request::{self, Circumstances};
+use kedge_http::v2;
 use kedge_protocol::Address;
 use tracing::Instrument as _;
 
 use super::finish::undocumented;
-use super::line::Using;
-use super::parsing;
-use super::refusals::Refusals;
-use super::sent::SentBody;
-use super::shedding::Shedding;
 use crate::app::App;
-use crate::auth::Session;
-use crate::auth::api_key::API_KEY;
-use crate::body::{self, Arriving, Text};
-use crate::call::{Call, Reply};
-use crate::clock::now_s;
-use crate::conditional;
-use crate::config::{Config, secrets};
-use crate::cors::Readers;
-use crate::endpoint::{Answer, Auth, Endpoint, LimitClass, Router, Signs, TABLE, documented};
-use crate::envelope::Form;
-use crate::error::{ApiError, Code};
+use crate::call::Call;
+use crate::endpoint::{Answer, Auth, Endpoint, Router, Signs, TABLE, documented};
 use crate::idempotency;
-use crate::limits::Tally;
 use crate::metrics::HttpMetrics;
-use crate::query::Query;
-use crate::signing::SignatureHeaders;
-use crate::signing::request::{self, Circumstances};
-use crate::v2;
 
 /// How long a read waits for `min_sequence`.
 const MIN_SEQUENCE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -118,19 +121,16 @@ impl Dispatch {
                 process: hex::encode(secrets::random::<6>()?),
                 next: AtomicU64::new(1),
             },
-            refusals: Refusals::new(),
+            refusals: Refusals::default(),
             shedding,
             header_bytes_max: config.header_bytes_max,
             tls,
         })
     }
+}
 
-    /// Answers a request, whatever happens.
-    pub(super) async fn answer(
-        &self,
-        request: Request<Incoming>,
-        using: Using,
-    ) -> Response<SentBody> {
+impl Answering for Dispatch {
+    async fn answer(&self, request: Request<Incoming>, using: Using) -> Response<SentBody> {
         let begun = Instant::now();
         let _under_way = self.metrics.begin();
         let (mut parts, incoming) = request.into_parts();
@@ -196,6 +196,12 @@ impl Dispatch {
         response.map(|(body, held)| SentBody::new(body, is_http2, held, using))
     }
 
+    fn refuse_unparsed(&self, status: StatusCode, line: &Arc<Line>) -> Bytes {
+        self.unparsed(status, line)
+    }
+}
+
+impl Dispatch {
     fn request_id(&self, headers: &HeaderMap) -> Arc<str> {
         let brought = headers.get(REQUEST_ID).and_then(sane_request_id);
         brought.unwrap_or_else(|| self.ids.next())
@@ -258,7 +264,7 @@ impl Dispatch {
             app.answers.check(&asked.tally.holder())?;
         }
         let query = Query::parse(parts.uri.query(), &[&endpoint.parameter_names()])?;
-        conditional::refuse_unless(endpoint, &parts.headers)?;
+        endpoint.check_condition(&parts.headers)?;
         if let Some(session) = &session {
             session.check(endpoint.right())?;
             // The result of an earlier request with the same idempotency key is returned even so.

@@ -11,20 +11,21 @@ use hyper::header::{
 };
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Response, StatusCode};
+use kedge_http::clock::now_s;
+use kedge_http::envelope::Form;
+use kedge_http::error::{ApiError, NONCE_HIGHEST};
+use kedge_http::limits::LimitClass;
+use kedge_http::limits::{Held, Tally};
+use kedge_http::reply::Reply;
+use kedge_http::server::line::Line;
+use kedge_http::server::{parsing, sent};
+use kedge_http::signing::SignatureHeaders;
+use kedge_http::stream::Body;
 use kedge_protocol::Address;
 use kedge_storage::ReadError;
 
 use super::dispatch::{Asked, Dispatch, REQUEST_ID};
-use super::line::Line;
-use super::{parsing, sent};
-use crate::call::Reply;
-use crate::clock::now_s;
-use crate::endpoint::{LimitClass, Signs, TABLE};
-use crate::envelope::Form;
-use crate::error::{ApiError, NONCE_HIGHEST};
-use crate::limits::{Held, Tally};
-use crate::signing::SignatureHeaders;
-use crate::stream::Body;
+use crate::endpoint::{Signs, TABLE};
 
 const SEQUENCE: HeaderName = HeaderName::from_static("x-sequence");
 
@@ -176,7 +177,7 @@ impl Dispatch {
     }
 
     /// The answer, as bytes, to a request that hyper could not parse.
-    pub(super) fn refuse_unparsed(&self, status: StatusCode, line: &Arc<Line>) -> Bytes {
+    pub(super) fn unparsed(&self, status: StatusCode, line: &Arc<Line>) -> Bytes {
         let mut tally = self.app.limits.begin(line.peer, &HeaderMap::new(), now_s());
         let fault = parsing::error_of(status, self.header_bytes_max);
         let counted = self.app.limits.count_address(&mut tally);

@@ -1,158 +1,34 @@
-//! The listener: accepts connections within bounds, speaks HTTP/1.1 and HTTP/2 with or without TLS, and drains on the
-//! way down.
+//! Serving: how requests are answered, on the connections of [`kedge_http::server`].
 
-mod connection;
 mod dispatch;
 mod finish;
-mod io;
-mod line;
-mod parsing;
-mod refusals;
-mod room;
-mod sent;
-mod shedding;
-pub mod tls;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
-use tokio::sync::watch;
+use kedge_config::Config;
+use kedge_http::server::shedding::Shedding;
+use kedge_http::server::{Bound, ServerError};
 
 use crate::app::App;
-use crate::config::Config;
-use crate::metrics::{CONNECTIONS, CONNECTIONS_ENDED};
-use connection::Connections;
 use dispatch::Dispatch;
-use room::Room;
-use shedding::Shedding;
-use tls::Tls;
 
-/// Headers of one request.
-const HEADERS_MAX: usize = 100;
-/// The pause after an error of `accept`; its usual cause is a lack of file descriptors.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-
-/// Why the server does not listen.
-#[derive(Debug, thiserror::Error)]
-pub enum ServerError {
-    /// Binding the address failed.
-    #[error("option listen: {address}: {source}")]
-    Listen {
-        /// The address.
-        address: SocketAddr,
-        /// The system's error.
-        source: std::io::Error,
-    },
-    /// TLS could not be set up.
-    #[error(transparent)]
-    Tls(#[from] tls::TlsError),
-    /// The measuring thread could not be started.
-    #[error("the thread that measures how long requests wait did not start: {0}")]
-    Probe(std::io::Error),
-    /// The system provides no randomness.
-    #[error(transparent)]
-    Secret(#[from] crate::config::secrets::SecretError),
-}
-
-/// A bound listener that accepts nothing yet.
-pub struct Bound {
-    listener: TcpListener,
-    address: SocketAddr,
-    tls: Option<Arc<Tls>>,
-}
-
-impl Bound {
-    /// Binds the configured address and reads the certificate.
-    pub async fn bind(config: &Config) -> Result<Self, ServerError> {
-        let tls = match (&config.tls_certificate_file, &config.tls_key_file) {
-            (Some(certificate), Some(key)) => {
-                Some(Arc::new(Tls::open(certificate.clone(), key.clone())?))
-            }
-            _ => None,
-        };
-        let failed = |source| ServerError::Listen {
-            address: config.listen,
-            source,
-        };
-        let listener = TcpListener::bind(config.listen).await.map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
-        Ok(Self {
-            listener,
-            address,
-            tls,
-        })
-    }
-
-    /// The URL that reaches it.
-    pub fn url(&self) -> String {
-        let scheme = if self.tls.is_some() { "https" } else { "http" };
-        format!("{scheme}://{}", self.address)
-    }
-
-    /// The certificate, to be read again on SIGHUP.
-    pub fn tls(&self) -> Option<Arc<Tls>> {
-        self.tls.clone()
-    }
-
-    /// Serves until `stop` resolves; then lets requests in flight finish, for a bounded time.
-    pub async fn serve<S>(self, config: &Config, app: Arc<App>, stop: S) -> Result<(), ServerError>
-    where
-        S: Future<Output = ()>,
-    {
-        let streams = Arc::clone(&app.streams);
-        let wait_target = Duration::from_millis(config.wait_target_ms);
-        let shedding =
-            Shedding::start(wait_target, config.requests_min).map_err(ServerError::Probe)?;
-        let dispatch = Dispatch::new(config, app, Arc::clone(&shedding), self.tls.is_some())?;
-        let connections = Arc::new(Connections::new(config, dispatch));
-        let room = Room::new(config);
-        let (ends, end) = watch::channel(());
-        tokio::pin!(stop);
-        loop {
-            // Above the bound, connections wait in the kernel's queue.
-            let accepted = async {
-                let free = room.free().await;
-                (free, self.listener.accept().await)
-            };
-            let (free, accepted) = tokio::select! {
-                () = &mut stop => break,
-                accepted = accepted => accepted,
-            };
-            let (stream, peer) = match accepted {
-                Ok((stream, peer)) => (stream, peer.ip()),
-                Err(error) => {
-                    tracing::warn!(%error, "a connection could not be accepted");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                    continue;
-                }
-            };
-            let Some(place) = free.and_then(|free| room.place(free, peer)) else {
-                metrics::counter!(CONNECTIONS_ENDED, "reason" => "address").increment(1);
-                continue;
-            };
-            let connections = Arc::clone(&connections);
-            let tls = self.tls.clone();
-            let end = end.clone();
-            let connected = shedding.connected();
-            tokio::spawn(async move {
-                let _counted = connected;
-                metrics::gauge!(CONNECTIONS).increment(1);
-                connections.accept(stream, (peer, place), tls, end).await;
-                metrics::gauge!(CONNECTIONS).decrement(1);
-            });
-        }
-        drop(self.listener);
-        // Streams would otherwise run for ever.
-        streams.stop();
-        let drain = Duration::from_secs(config.drain_timeout_s);
-        drop(end);
-        // Without connections nobody listens.
-        let _ = ends.send(());
-        if tokio::time::timeout(drain, ends.closed()).await.is_err() {
-            tracing::warn!("requests were still in flight at the end of drain_timeout_s");
-        }
-        Ok(())
-    }
+/// Serves until `stop` resolves; then lets requests in flight finish, for a bounded time.
+pub async fn serve(
+    bound: Bound,
+    config: &Config,
+    app: Arc<App>,
+    stop: impl Future<Output = ()>,
+) -> Result<(), ServerError> {
+    let streams = Arc::clone(&app.streams);
+    let wait_target = Duration::from_millis(config.wait_target_ms);
+    let shedding = Shedding::start(wait_target, config.requests_min).map_err(ServerError::Probe)?;
+    let tls = bound.tls().is_some();
+    let dispatch = Dispatch::new(config, app, Arc::clone(&shedding), tls)?;
+    // Streams would otherwise run for ever.
+    let stopping = || streams.stop();
+    bound
+        .serve(config, dispatch, shedding, stop, stopping)
+        .await;
+    Ok(())
 }

@@ -6,12 +6,12 @@ use kedge_actors::{AnchorOptions, Engine};
 use kedge_chain::responder::Options as ResponderOptions;
 use kedge_chain::sender::Options as SenderOptions;
 use kedge_chain::transaction::FeePolicy;
+use kedge_config::Config;
 use kedge_storage::{AnchorRow, AnchorStatus, Page};
 use serde_json::{Map, Value, json};
 
 use super::Chain;
-use crate::config::Config;
-use crate::views::log::AnchorView;
+use crate::shown;
 
 /// How often a public chain is checked while something is in flight, milliseconds.
 const POLL_MS: u64 = 4_000;
@@ -152,7 +152,10 @@ impl Anchoring {
         let mut members = Map::new();
         members.insert("anchor_interval_s".to_owned(), json!(self.interval_s));
         members.insert("batches_not_anchored".to_owned(), json!(lag));
-        members.insert("last_anchor".to_owned(), json!(last.map(AnchorView::from)));
+        members.insert(
+            "last_anchor".to_owned(),
+            json!(last.as_ref().map(shown::anchor)),
+        );
         if let Some(node) = self.engine.node() {
             let away_ms = node
                 .unreachable_since_ms

@@ -7,14 +7,13 @@ use kedge_chain::contract::{DeployOptions, TransactError, ensure_deployed};
 use kedge_chain::embedded;
 use kedge_chain::rpc::{Endpoint, EndpointError, Options, RpcClient};
 use kedge_chain::transaction::FeePolicy;
+use kedge_config::durable;
+use kedge_config::secrets::{self, SecretError};
+use kedge_config::{ChainMode, Config};
+use kedge_http::clock;
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::signature::SigningKey;
-
-use crate::clock;
-use crate::config::secrets::{self, SecretError};
-use crate::config::{ChainMode, Config};
-use crate::durable;
 
 /// How long the embedded chain may take to mine the contract, milliseconds.
 const DEPLOY_PATIENCE_MS: u64 = 30_000;

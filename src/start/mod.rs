@@ -8,7 +8,6 @@ mod anchoring;
 mod chain;
 mod failing;
 mod open_files;
-mod private;
 mod sequencer_keys;
 mod store;
 mod timekeeping;
@@ -19,30 +18,30 @@ use std::time::Duration;
 
 use kedge_actors::timekeeper::Timekeeper;
 use kedge_actors::{Engine, HeldKeys};
+use kedge_config::secrets::{self, SecretError};
+use kedge_config::{Allowances, Config};
 use kedge_env::{Env, RealEnv};
+use kedge_http::clock::{self, now_s};
+use kedge_http::server::tls::Tls;
+use kedge_http::server::{Bound, ServerError};
 use kedge_protocol::signature::SigningKey;
 use kedge_storage::{Mode, OpenError, SideWrite, Store};
+use kedge_upkeep::archive::{self, ArchiveError};
+use kedge_upkeep::private::{PrivateError, make_private_from_now_on, tighten};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::admin::{self, AdminError, Copied};
 use crate::app::{App, AppError};
-use crate::archive::{self, ArchiveError};
 use crate::claims::{Claims, ClaimsKeyError};
-use crate::clock::{self, now_s};
-use crate::config::Config;
-use crate::config::secrets::{self, SecretError};
 use crate::logging::{self, LoggingError};
 use crate::metrics::{self, MetricsError};
 use crate::operator::Operator;
-use crate::server::tls::Tls;
-use crate::server::{Bound, ServerError};
 use crate::webhooks;
 
 pub use anchoring::Anchoring;
 pub use chain::{Chain, ChainError};
 pub use failing::exit_at_once;
-pub use private::{PrivateError, make_private_from_now_on, tighten};
-pub use store::{Allowances, LostKey};
+pub use store::LostKey;
 
 /// Organizations whose actors are kept alive.
 const ORGANIZATIONS_LIVE_MAX: usize = 10_000;
@@ -218,7 +217,7 @@ async fn serve(config: &Config, engine: &Engine, parts: Parts<'_>) -> Result<(),
     // Before the server announces itself, so that a stop right after that is noticed.
     let stop = stop_signal()?;
     announce(&url, chain, config)?;
-    bound.serve(config, Arc::clone(&app), stop).await?;
+    crate::server::serve(bound, config, Arc::clone(&app), stop).await?;
 
     tracing::info!("stopping");
     app.limits.store().await;

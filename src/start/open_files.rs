@@ -1,8 +1,7 @@
 //! Room for open files: each connection is one, and systems give a process few of them unless it asks.
 
+use kedge_config::Config;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-
-use crate::config::Config;
 
 /// Most files that are not connections: those of the store and all others.
 const OTHER_FILES: u64 = 2_048;

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use kedge_actors::{Engine, HeldKeys};
 use kedge_chain::contract::AnchorContract;
+use kedge_config::Config;
+use kedge_config::secrets::{self, SecretError};
 use kedge_protocol::{Address, KeyFrom};
 use kedge_storage::{Mode, ReadError, Store};
 
 use super::{Chain, RunError};
-use crate::config::Config;
-use crate::config::secrets::{self, SecretError};
 
 /// How long the start waits for the contract's list of keys. A slower node, or one that is down, is asked again later.
 const CONTRACT_PATIENCE: Duration = Duration::from_secs(5);

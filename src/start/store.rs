@@ -9,15 +9,15 @@ use kedge_actors::catch_up::open_store_where;
 use kedge_actors::contradiction;
 use kedge_chain::contract::AnchorContract;
 use kedge_chain::rpc::At;
+use kedge_config::{Allowances, Config};
 use kedge_env::Env;
 use kedge_protocol::Address;
 use kedge_storage::{
     Access, HighWater, KeyId, Mark, MissingMark, Mode, ReadError, SideKeys, Store, Table,
 };
+use kedge_upkeep::side_keys;
 
 use super::{Chain, RunError};
-use crate::config::Config;
-use crate::side_keys;
 
 /// How long a start waits for the chain's answer.
 const CHAIN_PATIENCE: Duration = Duration::from_secs(10);
@@ -25,15 +25,6 @@ const CHAIN_PATIENCE: Duration = Duration::from_secs(10);
 const CHAIN_ASKED: usize = 3;
 /// The pause between two of these questions.
 const CHAIN_PAUSE: Duration = Duration::from_millis(500);
-
-/// What the operator allows this one start to do.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Allowances {
-    /// A store with batches but without a high-water mark is treated as the newest copy.
-    pub missing_high_water_mark: bool,
-    /// Lost keys are replaced, which voids what they guarded.
-    pub replace_lost_keys: bool,
-}
 
 /// A key was lost on which something in the store depends.
 #[derive(Debug, thiserror::Error)]

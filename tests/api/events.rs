@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use kedge::views::event::EventView;
+use kedge_api::event::EventView;
 use serde_json::{Value, json};
 
 use crate::harness::{Caller, Server, Signed};
@@ -294,7 +294,7 @@ async fn an_organization_sees_its_own_doings_and_what_is_done_to_its_objects() {
     // Who acted on whose objects follows from the log, like everything else.
     server.kill();
     let path = server.dir.path().join("data").join("store");
-    kedge::verify::store(&path, server.domain, server.sequencer, |_| ()).unwrap();
+    kedge_upkeep::verify::store(&path, server.domain, server.sequencer, |_| ()).unwrap();
 }
 
 #[tokio::test]

@@ -108,7 +108,7 @@ async fn a_history_lists_the_last_thousand_actions() {
     let actions = server.sequence().await;
     assert_eq!(server.terminate(), Some(0));
     let path = server.dir.path().join("data/store");
-    kedge::verify::store(&path, server.domain, server.sequencer, |_| ()).unwrap();
+    kedge_upkeep::verify::store(&path, server.domain, server.sequencer, |_| ()).unwrap();
     let options = Options::of_store(&path, server.domain, server.sequencer);
     let snapshot = Store::open_to_verify(options).unwrap().snapshot();
     for (table, rows) in [

@@ -108,12 +108,12 @@ async fn the_index_is_what_a_replay_of_the_log_makes() {
     assert_eq!(server.terminate(), Some(0));
 
     let path = server.dir.path().join("data/store");
-    let verify = || kedge::verify::store(&path, server.domain, server.sequencer, |_| ());
+    let verify = || kedge_upkeep::verify::store(&path, server.domain, server.sequencer, |_| ());
     verify().unwrap();
     let open = || {
         let options = Options {
             high_water_path: Some(server.dir.path().join("data.high-water")),
-            side_keys: kedge::side_keys::read(&server.dir.path().join("data/keys")).unwrap(),
+            side_keys: kedge_upkeep::side_keys::read(&server.dir.path().join("data/keys")).unwrap(),
             ..Options::of_store(&path, server.domain, server.sequencer)
         };
         kedge_actors::catch_up::open_store(options).unwrap()

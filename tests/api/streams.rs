@@ -9,7 +9,7 @@ use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use kedge::auth::bearer::AccessTokens;
+use kedge_http::auth::bearer::AccessTokens;
 use kedge_protocol::{Id, Prefix};
 use serde_json::{Value, json};
 
@@ -269,7 +269,7 @@ async fn a_stream_ends_with_its_token() {
         id(Prefix::Wallet, "id"),
         id(Prefix::Organization, "organization_id"),
     );
-    let now_s = kedge::clock::now_s();
+    let now_s = kedge_http::clock::now_s();
     let token = tokens.issue(wallet, organization, now_s).unwrap();
     let mut stream = EventStream::begin(&server, &token, Ask::default()).await;
     ann.action(&server, ("lock", &object_id, "{}"))
@@ -281,7 +281,7 @@ async fn a_stream_ends_with_its_token() {
         last_words = block.comment.unwrap_or_default();
     }
     assert!(last_words.contains("token"), "{last_words}");
-    assert!(kedge::clock::now_s() >= now_s + 3);
+    assert!(kedge_http::clock::now_s() >= now_s + 3);
     let again = EventStream::open(&server, &token, Ask::default()).await;
     assert_eq!(again.status, 401);
 }

@@ -31,5 +31,5 @@ fn setup(directory: &Path) -> (Setup, Faults) {
 /// replay.
 fn verify(setup: &Setup, client: &Client) {
     let store = setup.store();
-    kedge::verify::store(&store, client.domain(), client.sequencer(), |_| ()).unwrap();
+    kedge_upkeep::verify::store(&store, client.domain(), client.sequencer(), |_| ()).unwrap();
 }

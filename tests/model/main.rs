@@ -141,7 +141,7 @@ async fn random_histories_are_the_oracles() {
 
     server.stop();
     let summary =
-        kedge::verify::store(&setup.store(), trust.domain, trust.sequencer, |_| ()).unwrap();
+        kedge_upkeep::verify::store(&setup.store(), trust.domain, trust.sequencer, |_| ()).unwrap();
     assert_eq!(summary.actions, leaves.len() as u64);
     support::honest::is_never_convicted(&setup.store(), trust.domain, trust.sequencer);
     let (stored, applied) = support::cuts::open(&setup.store(), trust.domain, trust.sequencer);

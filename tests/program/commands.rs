@@ -69,7 +69,7 @@ fn init_writes_every_option_and_the_file_starts_a_server() {
     let reported = done(kedge().arg("init").arg(&file));
     assert!(reported.contains("kedge serve --config"), "{reported}");
     let text = std::fs::read_to_string(&file).unwrap();
-    assert_eq!(text, kedge::config::commented_toml());
+    assert_eq!(text, kedge_config::commented_toml());
     assert_eq!(done(kedge().args(["init", "-"])), text);
     let (code, _, error) = ran(kedge().arg("init").arg(&file));
     assert_eq!(code, Some(1));

@@ -1,8 +1,8 @@
 //! The range of every option that is a number: its ends are accepted, one past each is refused, and the refusal
 //! names the option and the range.
 
-use kedge::config::{Config, Range, ranges};
 use kedge_client::{Client, NewObject, RetryPolicy};
+use kedge_config::{Config, Range, ranges};
 
 use crate::refused;
 use crate::support::program::kedge;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use kedge::config::secrets;
+use kedge_config::secrets;
 use kedge_log::env::RealEnv;
 use kedge_log::{FileLog, Frame, KeyId, Log, Options, Released, SideEntry, SideKeys};
 use kedge_protocol::eip712::Domain;

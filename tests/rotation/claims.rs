@@ -130,7 +130,7 @@ async fn a_claim_outlives_the_key_that_signed_its_batch() {
     let email = format!("{}@example.com", ann.address()).to_lowercase();
     ann.login(&email, PASSWORD).await.unwrap();
     server.stop();
-    kedge::verify::store(&setup.store(), client.domain(), first.address(), |_| ()).unwrap();
+    kedge_upkeep::verify::store(&setup.store(), client.domain(), first.address(), |_| ()).unwrap();
     anvil.stop();
 }
 

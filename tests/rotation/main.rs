@@ -361,7 +361,7 @@ async fn endpoint(rotated: &Rotated, keys: &SequencerKeys) {
 fn store(rotated: &Rotated, domain: Domain, keys: &SequencerKeys) {
     let path = rotated.setup.store();
     let verify =
-        |keys: SequencerKeys| kedge::verify::store(&path, domain, keys, |_| ()).map(|_| ());
+        |keys: SequencerKeys| kedge_upkeep::verify::store(&path, domain, keys, |_| ()).map(|_| ());
     verify(keys.first().into()).unwrap();
     verify(keys.clone()).unwrap();
     let mut entries = keys.entries().to_vec();
@@ -473,7 +473,7 @@ async fn a_batch_is_signed_with_its_key_or_not_at_all() {
     assert!(why.contains(&third.address().to_string()), "{why}");
     server.stop();
     let domain = client.domain();
-    kedge::verify::store(&setup.store(), domain, first.address(), |_| ()).unwrap();
+    kedge_upkeep::verify::store(&setup.store(), domain, first.address(), |_| ()).unwrap();
 
     // Pausing stops the anchors and nothing else.
     for (command, paused) in [("pause", true), ("unpause", false)] {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kedge::config::secrets;
+use kedge_config::secrets;
 use kedge_protocol::Hash;
 use kedge_protocol::batch::{BatchHeader, SignedBatch};
 use kedge_protocol::evidence::{Evidence, EvidenceFile, HeaderEvidence};

@@ -57,7 +57,7 @@ impl Log {
         let scratch = tempfile::tempdir().unwrap();
         let options = Options {
             path: scratch.path().join("store"),
-            side_keys: kedge::side_keys::read(&path.with_file_name("keys")).unwrap(),
+            side_keys: kedge_upkeep::side_keys::read(&path.with_file_name("keys")).unwrap(),
             access: Access::Derive,
             ..Options::of_store(path, domain, sequencer)
         };

@@ -47,7 +47,7 @@ pub(crate) fn check(data: &Path) {
 fn options(data: &Path, path: &Path, domain: Domain) -> Options {
     Options {
         log_path: data.join("log"),
-        side_keys: kedge::side_keys::read(&data.join("keys")).unwrap(),
+        side_keys: kedge_upkeep::side_keys::read(&data.join("keys")).unwrap(),
         access: Access::Derive,
         ..Options::of_store(path, domain, Address::ZERO)
     }

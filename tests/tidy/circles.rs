@@ -12,7 +12,9 @@ const LARGE_CIRCLES: &[(&str, usize)] = &[
     ("bench/peers/src", 6),
     ("bench/src", 21),
     ("machine/src", 6),
-    ("src", 112),
+    ("cli/src", 6),
+    ("http/src", 7),
+    ("src", 49),
     ("storage/src", 11),
 ];
 

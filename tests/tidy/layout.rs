@@ -7,13 +7,7 @@ use super::sources;
 /// Most Rust files of a folder, without those of its subfolders.
 const FOLDER_FILES_MAX: usize = 25;
 /// Folders that have more today. One that no longer needs the exception fails too.
-const LARGE_FOLDERS: &[&str] = &[
-    "loadtest/src",
-    "machine/src",
-    "protocol/src",
-    "src",
-    "tests/api",
-];
+const LARGE_FOLDERS: &[&str] = &["loadtest/src", "machine/src", "protocol/src", "tests/api"];
 
 /// Most lines of a function, from its `fn` to its closing brace.
 const FUNCTION_LINES_MAX: usize = 70;
@@ -22,6 +16,7 @@ const LONG_FUNCTIONS: &[&str] = &[
     "actors/src/metric_definitions.rs::describe",
     "chain/src/contract/bond/calldata.rs::every_call_encodes_with_the_artifacts_abi",
     "client/src/account.rs::signed",
+    "config/src/ranges.rs::ranges",
     "loadtest/src/measure.rs::run",
     "loadtest/src/processes.rs::together",
     "loadtest/src/report.rs::figures",
@@ -30,7 +25,7 @@ const LONG_FUNCTIONS: &[&str] = &[
     "machine/tests/rules/rights.rs::who_may_do_what",
     "machine/tests/rules/schemas.rs::a_replay_enforces_schemas",
     "protocol/src/evidence/check.rs::contradicts",
-    "src/config/ranges.rs::ranges",
+    "search/src/tests/filters.rs::filters_that_are_not_right_are_refused_with_a_pointer",
     "src/endpoint/accounts.rs::rows",
     "src/endpoint/log.rs::rows",
     "src/endpoint/objects.rs::rows",
@@ -38,8 +33,6 @@ const LONG_FUNCTIONS: &[&str] = &[
     "src/endpoint/service.rs::rows",
     "src/idempotency.rs::rebuild",
     "src/openapi/parameters.rs::components",
-    "src/routes/preview.rs::preview",
-    "src/search/tests/filters.rs::filters_that_are_not_right_are_refused_with_a_pointer",
     "src/server/dispatch.rs::handle",
     "storage/tests/storage/mark.rs::a_store_whose_mark_says_nothing_is_read_only_and_unchanged",
     "storage/tests/storage/reading.rs::accounts_and_templates_read_back",

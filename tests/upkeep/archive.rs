@@ -233,7 +233,7 @@ async fn an_action_that_names_a_key_is_archived_and_still_shown() {
     anchored(&server).await;
     json_of(&archive(&made.setup, &at("archive"), &which));
     key_is_followed(&made, key).await;
-    let side_key = at("data/keys").join(kedge::side_keys::name(1));
+    let side_key = at("data/keys").join(kedge_upkeep::side_keys::name(1));
     std::fs::rename(&side_key, at("side-key")).unwrap();
     let error = refused(&back_up(&made.setup, &at("lacking"), None));
     assert!(error.contains("sealed under key 1"), "{error}");

@@ -135,7 +135,7 @@ async fn a_backup_of_a_running_server_is_whole_and_signs_nothing_by_itself() {
     crate::support::register(&client, rng.key()).await;
     server.stop();
     let (domain, sequencer) = (made.client.domain(), made.client.sequencer());
-    kedge::verify::store(&setup.store(), domain, sequencer, |_| ()).unwrap();
+    kedge_upkeep::verify::store(&setup.store(), domain, sequencer, |_| ()).unwrap();
 }
 
 fn hex(bytes: [u8; 32]) -> String {

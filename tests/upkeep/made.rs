@@ -66,7 +66,7 @@ impl Made {
     pub(crate) fn options(&self) -> Options {
         Options {
             high_water_path: Some(self.setup.high_water()),
-            side_keys: kedge::side_keys::read(&self.setup.data().join("keys")).unwrap(),
+            side_keys: kedge_upkeep::side_keys::read(&self.setup.data().join("keys")).unwrap(),
             ..Options::of_store(
                 &self.setup.store(),
                 self.client.domain(),
@@ -97,9 +97,9 @@ impl Made {
         tables.iter().copied().map(rows).collect()
     }
 
-    pub(crate) fn verify(&self) -> kedge::verify::Summary {
+    pub(crate) fn verify(&self) -> kedge_upkeep::verify::Summary {
         let (domain, sequencer) = (self.client.domain(), self.client.sequencer());
-        kedge::verify::store(&self.setup.store(), domain, sequencer, |_| ()).unwrap()
+        kedge_upkeep::verify::store(&self.setup.store(), domain, sequencer, |_| ()).unwrap()
     }
 }
 

@@ -144,7 +144,7 @@ fn rotate(setup: &Setup) -> std::process::Output {
 }
 
 fn key_file(setup: &Setup, number: u64) -> PathBuf {
-    let name = kedge::side_keys::name(number);
+    let name = kedge_upkeep::side_keys::name(number);
     setup.data().join("keys").join(name)
 }
 

@@ -10,7 +10,7 @@
 //! meanwhile waits in the log. A worker has at most 8 attempts in flight, and one while its receiver fails; all workers
 //! together share `webhook_attempts_max`. Of the deliveries for one object only the first pending one is tried.
 //!
-//! The [`Courier`] knows how to send; it is the server's (`src/webhooks`). A 410 becomes the action
+//! The [`Courier`] knows how to send; it is the server's (`src/webhooks.rs`). A 410 becomes the action
 //! `system.webhook_off`, signed by the operator's key; without that key the webhook rests until it is changed.
 
 mod attempts;

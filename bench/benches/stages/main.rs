@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use divan::counter::ItemsCount;
 use divan::{AllocProfiler, Bencher, black_box};
-use kedge::signing::bus;
+use kedge_http::signing::bus;
 use kedge_machine::object;
 use kedge_machine::sequencer::{Sequencer, Tip, ToPlace};
 use kedge_protocol::Hash;

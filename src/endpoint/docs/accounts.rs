@@ -1,7 +1,8 @@
 //! Accounts.
 
+use kedge_api::Code;
+
 use super::{Doc, IF_MATCH, Link, TO_ACTION, TO_PROOF, with_body, with_parameters};
-use crate::error::Code;
 
 const TAG: &str = "Accounts";
 

@@ -1,8 +1,9 @@
 //! The action bus.
 
+use kedge_api::Code;
+
 use super::{Doc, Link, with_parameters};
 use crate::endpoint::Parameter;
-use crate::error::Code;
 
 const TAG: &str = "Action bus";
 

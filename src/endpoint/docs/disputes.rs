@@ -1,8 +1,9 @@
 //! Disputes.
 
+use kedge_api::Code;
+
 use super::{Doc, with_parameters};
 use crate::endpoint::Parameter;
-use crate::error::Code;
 
 const TAG: &str = "Log";
 

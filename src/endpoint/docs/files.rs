@@ -1,8 +1,9 @@
 //! Files, and the export.
 
+use kedge_api::Code;
+
 use super::{Doc, Link, TO_ACTION, TO_PROOF, with_parameters};
 use crate::endpoint::Parameter;
-use crate::error::Code;
 
 const TAG: &str = "Files";
 

@@ -1,7 +1,8 @@
 //! API keys.
 
+use kedge_api::Code;
+
 use super::{Doc, Link, TO_ACTION, TO_PROOF, with_parameters};
-use crate::error::Code;
 
 const TAG: &str = "API keys";
 

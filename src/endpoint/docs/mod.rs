@@ -14,8 +14,9 @@ pub(super) mod service;
 pub(super) mod templates;
 pub(super) mod webhooks;
 
+use kedge_api::Code;
+
 use super::Parameter;
-use crate::error::Code;
 
 /// The condition for changes of anything but objects.
 const IF_MATCH: &[Parameter] = &[Parameter {

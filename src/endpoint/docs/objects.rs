@@ -1,8 +1,9 @@
 //! Objects.
 
+use kedge_api::Code;
+
 use super::{Doc, Link, TO_ACTION, TO_PROOF, with_body, with_parameters};
 use crate::endpoint::Parameter;
-use crate::error::Code;
 
 const TAG: &str = "Objects";
 

@@ -1,7 +1,8 @@
 //! Webhooks.
 
+use kedge_api::Code;
+
 use super::{Doc, IF_MATCH, Link, TO_ACTION, TO_PROOF, with_parameters};
-use crate::error::Code;
 
 const TAG: &str = "Webhooks";
 

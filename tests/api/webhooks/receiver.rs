@@ -51,7 +51,7 @@ impl Message {
             .decode(secret)
             .unwrap();
         let time_s = self.header("webhook-timestamp").parse().unwrap();
-        kedge::webhooks::secret::sign(&secret, self.id(), time_s, &self.bytes).unwrap()
+        kedge_webhooks::secret::sign(&secret, self.id(), time_s, &self.bytes).unwrap()
     }
 
     pub(super) fn signatures(&self) -> Vec<&str> {

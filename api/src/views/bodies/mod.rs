@@ -1,0 +1,73 @@
+//! Bodies that the rules read from the signed text itself: described here, exactly as far as a schema can, and never
+//! constructed.
+
+mod bus;
+mod disputes;
+mod others;
+mod templates;
+
+use schemars::JsonSchema;
+use serde_json::Value;
+
+use crate::scalars::{AddressInput, TemplateId, VariationId, WalletId};
+
+pub use bus::{ActionBody, BatchBody, PreviewRequest};
+pub use disputes::DisputeBody;
+pub use others::{
+    Content, InviteBody, KeyBody, Lines, RoleBody, RotateBody, SignerBody, UploadBody, WebhookBody,
+    WebhookPatch,
+};
+pub use templates::{TemplateBody, TemplatePatch, VariationsBody};
+
+type Properties = serde_json::Map<String, Value>;
+
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
+#[expect(
+    missing_docs,
+    reason = "a doc comment would be part of the API's document"
+)]
+pub struct ObjectBody {
+    /// The template that the object is made from.
+    template_id: TemplateId,
+    /// One of the template's variations.
+    variation_id: Option<VariationId>,
+    /// Merged over the properties of template and variation.
+    properties: Option<Properties>,
+    /// The new object's owner; the caller if absent.
+    to: Option<Recipient>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
+#[expect(
+    missing_docs,
+    reason = "a doc comment would be part of the API's document"
+)]
+pub struct ObjectPatch {
+    /// RFC 7396 merge patch of the properties.
+    properties: Option<Properties>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
+#[expect(
+    missing_docs,
+    reason = "a doc comment would be part of the API's document"
+)]
+pub struct TransferBody {
+    /// The new owner.
+    to: Recipient,
+}
+
+/// A wallet, by id or by address.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
+enum Recipient {
+    Wallet(WalletId),
+    Address(AddressInput),
+}

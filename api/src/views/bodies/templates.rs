@@ -1,0 +1,98 @@
+//! Templates and variations.
+
+use kedge_protocol::limits::{DESCRIPTION_CHARS_MAX, TEMPLATE_RULES_MAX, VARIATIONS_MAX};
+use kedge_protocol::resource::Who;
+use schemars::JsonSchema;
+
+use super::Properties;
+use super::bus::BusKind;
+use crate::scalars::{NameInput, WholeInput};
+
+/// A template with its properties and rules.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
+pub struct TemplateBody {
+    /// Unique in the organization.
+    name: NameInput,
+    /// What it is for.
+    #[schemars(default, length(max = DESCRIPTION_CHARS_MAX))]
+    description: String,
+    /// The initial properties of its objects.
+    properties: Option<Properties>,
+    /// JSON Schema 2020-12 that its objects' properties must satisfy: at most 64 KiB, `$ref` only within itself and
+    /// without cycles, patterns without look-around. `format` is an annotation and checks nothing.
+    schema: Option<Properties>,
+    /// How many objects may ever be minted; no limit if absent. A number, or a decimal text as in answers.
+    max_supply: Option<WholeInput>,
+    /// Who may do what, if the default does not fit; each kind at most once.
+    #[schemars(default, length(max = TEMPLATE_RULES_MAX))]
+    actions: Vec<RuleBody>,
+    /// Every organization can read it and its objects.
+    #[schemars(default)]
+    public_access: bool,
+}
+
+/// The changes to a template; the members are those of a new one, each replaced as a whole.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
+pub struct TemplatePatch {
+    /// Unique in the organization.
+    name: Option<NameInput>,
+    /// What it is for.
+    #[schemars(length(max = DESCRIPTION_CHARS_MAX))]
+    description: Option<String>,
+    /// The initial properties of its objects.
+    properties: Option<Properties>,
+    /// JSON Schema 2020-12 that its objects' properties must satisfy.
+    schema: Option<Properties>,
+    /// Who may do what; each kind at most once.
+    #[schemars(length(max = TEMPLATE_RULES_MAX))]
+    actions: Option<Vec<RuleBody>>,
+    /// Every organization can read it and its objects.
+    public_access: Option<bool>,
+}
+
+/// Who may do a kind of action.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
+struct RuleBody {
+    /// A kind of the action bus, or one of the template's own that begins with `x.`.
+    kind: BusKind,
+    /// Who may do it.
+    who: Who,
+    /// JSON Schema of its payload; only for custom kinds.
+    schema: Option<Properties>,
+}
+
+/// Variations; a single variation without a list is accepted too.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(
+    missing_docs,
+    reason = "a doc comment would be part of the API's document"
+)]
+pub enum VariationsBody {
+    Many(ManyVariations),
+    One(VariationBody),
+}
+
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
+pub struct ManyVariations {
+    #[schemars(length(min = 1, max = VARIATIONS_MAX))]
+    variations: Vec<VariationBody>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
+pub struct VariationBody {
+    /// Its name.
+    name: NameInput,
+    /// Merged over the template's properties.
+    properties: Option<Properties>,
+}

@@ -1,0 +1,34 @@
+//! The JSON of answers, and the bodies of requests. Each shape of an answer is one type, which writes it and documents
+//! it. A type's doc comment is its description in the API's document.
+
+pub mod accounts;
+pub mod action;
+pub mod bodies;
+pub mod dispute;
+pub mod event;
+mod field;
+pub mod log;
+pub mod preview;
+pub mod resources;
+pub mod scalars;
+pub mod schema;
+pub mod search;
+pub mod sequencer_keys;
+pub mod webhook;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+pub use field::Field;
+
+/// One page of a list.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "PageOf{T}")]
+pub struct Page<T> {
+    /// The records.
+    pub items: Vec<T>,
+    /// Pass it to get the next page; null on the last one.
+    pub cursor: Option<String>,
+    /// True when more records follow.
+    pub has_more: bool,
+}

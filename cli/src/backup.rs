@@ -1,0 +1,304 @@
+//! `kedge backup` and `kedge restore`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kedge_http::files;
+use kedge_log::LogReader;
+use kedge_log::env::RealEnv;
+use kedge_log::verify::Plan;
+use kedge_protocol::time::{parse_rfc3339, rfc3339};
+use kedge_storage::{HighWater, Mark};
+use kedge_upkeep::archive::{self, LocalArchive, Record};
+use kedge_upkeep::backup::{self, BackupError, CutTo, List};
+use kedge_upkeep::private::make_private_from_now_on;
+use kedge_upkeep::side_keys;
+use kedge_upkeep::verify::{Checks, Summary, Verifier};
+use serde_json::{Value, json};
+
+use super::admin;
+use super::output::{Failure, columns, print, print_json};
+
+/// Bytes of decompressed blocks that are cached: a check reads each block once.
+const CACHE_BYTES: u64 = 16 * 1024 * 1024;
+
+#[derive(clap::Args)]
+pub(crate) struct BackupArgs {
+    /// The backup's directory; it must not exist yet and must lie outside the data directory.
+    dir: PathBuf,
+    /// An older backup of the same server. Files that never change are linked from there, or copied if the file systems
+    /// differ; the new backup is complete by itself.
+    #[arg(long, value_name = "OLDER_BACKUP")]
+    since: Option<PathBuf>,
+    #[command(flatten)]
+    socket: admin::SocketArgs,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct RestoreArgs {
+    /// The backup.
+    backup: PathBuf,
+    /// The new data directory; it must be missing or empty.
+    #[arg(long, value_name = "DIR", default_value = "data")]
+    data: PathBuf,
+    /// The server's high-water mark (its option high_water_path); <data>.high-water if it has none.
+    #[arg(long, value_name = "PATH")]
+    high_water_path: Option<PathBuf>,
+    /// Leave out everything after this sequence. The log is cut between two commit groups: after the last one that ends
+    /// at or before this sequence. The sequence of the cut is printed.
+    #[arg(long, value_name = "N", conflicts_with = "to_time")]
+    to_sequence: Option<u64>,
+    /// Leave out everything after this time, such as 2026-01-31T08:15:00Z. The log is cut after the last commit group
+    /// whose batches were all sealed at or before this time. The sequence of the cut is printed.
+    #[arg(long, value_name = "T", value_parser = parse_time)]
+    to_time: Option<u64>,
+    /// The archive's directory, if segments of the log were archived before the backup was made: the rows cannot be
+    /// rebuilt without them.
+    #[arg(long, value_name = "DIR")]
+    archive: Option<PathBuf>,
+    /// Print what was restored as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+fn parse_time(text: &str) -> Result<u64, String> {
+    parse_rfc3339(text).ok_or_else(|| "the time must look like 2026-01-31T08:15:00Z".to_owned())
+}
+
+pub(crate) async fn run(args: BackupArgs) -> Result<(), Failure> {
+    make_private_from_now_on();
+    let dir = std::path::absolute(&args.dir).map_err(Failure::usage)?;
+    let since = args.since.map(std::path::absolute).transpose();
+    let since = since.map_err(Failure::usage)?;
+    let command = json!({ "command": "backup", "directory": dir, "since": since });
+    let answer = admin::ask_to_copy(&args.socket.socket, &command).await?;
+    let checked = backup::list(&dir)
+        .map_err(Failure::refused)
+        .and_then(|list| {
+            backup::check(&dir, &list).map_err(Failure::refused)?;
+            let data = backup::data(&dir);
+            let record = Record::read(&data.join("log")).map_err(Failure::refused)?;
+            if record.missing(&data.join("log")).is_empty() {
+                let scratch = tempfile::tempdir().map_err(Failure::refused)?;
+                let summary = verify(&data, &scratch.path().join("store"), &list)?;
+                return Ok((list, summary, None));
+            }
+            let summary = verify_rest(&data, &list, &record)?;
+            Ok((list, summary, Some(record.places())))
+        });
+    let (list, summary, archive) = checked.map_err(|failure| {
+        let (message, dir) = (failure.message(), dir.display());
+        let hint = since.map_or_else(String::new, |since| {
+            let since = since.display();
+            format!(
+                "\n  if the file was linked from {since}, that backup is damaged too: make a new one without --since"
+            )
+        });
+        Failure::refused(format!(
+            "{message}\n  the backup in {dir} is not valid; do not keep it{hint}"
+        ))
+    })?;
+    let bytes = |member| answer.get(member).and_then(Value::as_u64);
+    let sizes = bytes("bytes").zip(bytes("new_bytes"));
+    let more = More {
+        sizes,
+        archive,
+        ..More::default()
+    };
+    report(&dir, &list, &summary, more, args.socket.json)
+}
+
+pub(crate) fn restore(args: &RestoreArgs) -> Result<(), Failure> {
+    make_private_from_now_on();
+    let list = backup::list(&args.backup).map_err(Failure::refused)?;
+    let cut_to = args.to_sequence.map(CutTo::Sequence);
+    let cut_to = cut_to.or(args.to_time.map(CutTo::Time));
+    let mut restored = list.clone();
+    let (mut summary, mut left_out) = (None, None);
+    backup::restore(&args.backup, &list, &args.data, |made| {
+        bring_back(&made.join("log"), args.archive.as_deref())?;
+        left_out = cut_to.map(|to| restored.cut(made, to)).transpose()?;
+        summary = Some(verify(made, &made.join("store"), &restored)?);
+        Ok::<_, Failure>(())
+    })?;
+    let mark = args.high_water_path.clone().unwrap_or_else(|| {
+        let mut path = args.data.components().as_path().as_os_str().to_owned();
+        path.push(".high-water");
+        path.into()
+    });
+    let more = More {
+        next: Some(next(&mark, &restored)),
+        left_out,
+        ..More::default()
+    };
+    let summary = summary.unwrap_or_default();
+    report(&args.data, &restored, &summary, more, args.json)
+}
+
+/// Copies the archived segments of a restored log back, if there are any.
+fn bring_back(log: &Path, archive: Option<&Path>) -> Result<(), Failure> {
+    let record = Record::read(log).map_err(Failure::refused)?;
+    let Some(last) = record.missing(log).last().map(|last| last.last_sequence) else {
+        return Ok(());
+    };
+    match archive {
+        Some(directory) => {
+            archive::put_back(log, &LocalArchive::of(directory)).map_err(Failure::refused)
+        }
+        None => Err(Failure::refused(format!(
+            "sequences up to {last} are not part of the backup: they were archived in {}. Name that directory with --archive",
+            record.places()
+        ))),
+    }
+}
+
+/// Checks by themselves the segments of a log whose older ones are archived: rows cannot be built from them. Their side
+/// entries must open under the keys that are there.
+fn verify_rest(data: &Path, list: &List, record: &Record) -> Result<Summary, Failure> {
+    let log = &data.join("log");
+    let identity = Some(list.domain.separator());
+    let opened = LogReader::open(Arc::new(RealEnv), log, identity, CACHE_BYTES);
+    let (reader, _) = opened.map_err(Failure::refused)?;
+    let side_keys = side_keys::read(&data.join("keys")).map_err(Failure::refused)?;
+    let plan = Plan {
+        request_signatures: true,
+        side_keys: Some(side_keys),
+        ..Plan::default()
+    };
+    let found = kedge_log::verify::verify(&reader, &plan, |_| ()).map_err(Failure::refused)?;
+    let archived = record.segments.iter().map(|segment| segment.last_sequence);
+    let first = reader.first_sequence();
+    if archived.max().is_none_or(|last| last + 1 < first) {
+        return Err(Failure::refused(format!(
+            "its log begins with sequence {first}, but its list of archived segments ends earlier"
+        )));
+    }
+    let batches = reader.position().next_batch;
+    if batches != list.batches {
+        return Err(Failure::refused(format!(
+            "it ends after {batches} batches, but its list names {}",
+            list.batches
+        )));
+    }
+    Ok(Summary {
+        batches,
+        requests: found.requests,
+        actions: found.actions,
+        ..Summary::default()
+    })
+}
+
+impl From<BackupError> for Failure {
+    fn from(error: BackupError) -> Self {
+        Self::refused(error)
+    }
+}
+
+/// Rebuilds the rows of a data directory from its log, in `store`, and checks the log, the rules and the contents of
+/// files.
+fn verify(data: &Path, store: &Path, list: &List) -> Result<Summary, Failure> {
+    let verifier = Verifier::derive(data, store, list.domain, list.sequencer);
+    let verifier = verifier.map_err(Failure::refused)?;
+    let summary = verifier
+        .check(Checks::Signatures, |_| ())
+        .map_err(Failure::refused)?;
+    let mut wrong = Vec::new();
+    let folder = data.join(files::FOLDER);
+    let found = verifier.contents(&folder, |file, what| {
+        wrong.push(format!("file {} ({:?}): {what}", file.id, file.name));
+    });
+    found.map_err(Failure::refused)?;
+    if summary.batches != list.batches {
+        wrong.push(format!(
+            "it holds {} batches, but its list names {}",
+            summary.batches, list.batches
+        ));
+    }
+    match wrong.first() {
+        Some(first) => Err(Failure::refused(first)),
+        None => Ok(summary),
+    }
+}
+
+/// What the server will do when started with the restored directory.
+fn next(mark: &Path, list: &List) -> String {
+    let path = mark.display();
+    let batches = list.batches;
+    match HighWater::read(&RealEnv, mark) {
+        Mark::Released(released) if released.batches > batches => format!(
+            "it opens read-only: by the mark {path} the headers of {} batches were released, and the directory holds {batches}",
+            released.batches
+        ),
+        Mark::Released(_) => {
+            format!("the mark {path} names no batch beyond the directory's {batches}")
+        }
+        Mark::Missing | Mark::Unreadable(_) => format!(
+            "it opens read-only: there is no mark in {path} to show how far headers were released. \
+             Put the lost server's mark there if you have it; docs/OPERATIONS.md lists the \
+             alternatives"
+        ),
+    }
+}
+
+/// What only one of the two commands reports.
+#[derive(Default)]
+struct More {
+    /// Bytes of a backup, and how many of them are new.
+    sizes: Option<(u64, u64)>,
+    /// The place of segments that are not part of a backup.
+    archive: Option<String>,
+    /// How many actions a cut left out.
+    left_out: Option<u64>,
+    /// What the server does at its next start.
+    next: Option<String>,
+}
+
+fn report(
+    dir: &Path,
+    list: &List,
+    summary: &Summary,
+    more: More,
+    as_json: bool,
+) -> Result<(), Failure> {
+    if as_json {
+        return print_json(&json!({
+            "directory": dir,
+            "batches": list.batches,
+            "sequence": list.sequence,
+            "head": list.head,
+            "actions": summary.actions,
+            "made_at_ms": list.made_at_ms,
+            "bytes": more.sizes.map(|(bytes, _)| bytes),
+            "new_bytes": more.sizes.map(|(_, new)| new),
+            "archived_in": more.archive,
+            "actions_left_out": more.left_out,
+            "next": more.next,
+        }));
+    }
+    let checked = match more.archive {
+        None => "every file, hash and signature",
+        Some(_) => "every file, and every hash and signature that is not archived",
+    };
+    let mut rows = vec![
+        ("directory", dir.display().to_string()),
+        ("checked", checked.to_owned()),
+        ("made at", rfc3339(list.made_at_ms)),
+        ("batches", list.batches.to_string()),
+        ("sequence", list.sequence.to_string()),
+        ("head", list.head.to_string()),
+    ];
+    if let Some((bytes, new)) = more.sizes {
+        rows.push(("bytes", bytes.to_string()));
+        rows.push(("of these new", new.to_string()));
+    }
+    if let Some(archive) = more.archive {
+        rows.push(("archived in", archive));
+    }
+    if let Some(left_out) = more.left_out {
+        rows.push(("actions left out", left_out.to_string()));
+    }
+    if let Some(next) = more.next {
+        rows.push(("at the next start", next));
+    }
+    print(&columns(&rows))
+}

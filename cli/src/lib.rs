@@ -1,0 +1,177 @@
+//! The command line: what each subcommand takes, and how it ends.
+//!
+//! Results go to standard output, progress and errors to standard error. Exit codes: 0 done, 1 refused or invalid, 2
+//! wrong usage.
+
+mod admin;
+mod archive;
+mod backup;
+mod bond;
+mod claims;
+mod contract;
+mod contract_keys;
+mod contract_state;
+mod demo;
+mod init;
+mod key;
+mod output;
+mod prove;
+mod rebuild;
+mod serve;
+mod sign;
+mod trust;
+mod verify;
+mod watch;
+
+use clap::{Parser, Subcommand};
+use kedge_config::{Allowances, Config};
+
+use output::Failure;
+
+/// An ordered log of signed actions, with proofs that Ethereum anchors.
+#[derive(Parser)]
+#[command(
+    name = "kedge",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true,
+    after_help = "EXIT STATUS:\n  0  done\n  1  refused, or the check failed\n  2  wrong usage"
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the server.
+    Serve(serve::Args),
+    /// Demonstrate everything on a running server: sign, submit, anchor, verify.
+    ///
+    /// Registers a new wallet, makes a template and mints objects in signed batches, changes and
+    /// transfers some, requests an anchor, waits until it is final on the chain, and verifies one
+    /// action's proof file offline and against the contract.
+    Demo(demo::Args),
+    /// Sign one action and print the headers for curl.
+    Sign(sign::Args),
+    /// Prove selected words of an action in zero knowledge.
+    #[command(subcommand)]
+    Prove(prove::Command),
+    /// Verify a receipt, a proof file, a claim or a data directory.
+    #[command(subcommand)]
+    Verify(verify::Command),
+    /// Watch a log: keep what its sequencer signs, prove faults, and file them on the chain.
+    ///
+    /// Follows the server's export and the contracts. Keeps every signed header and checkpoint,
+    /// including those given to it, and compares each with all others. A fault that can be proven
+    /// is written to an evidence file; with --report it is filed with the operator's bond.
+    Watch(watch::Args),
+    /// Make and show signing keys.
+    #[command(subcommand)]
+    Keys(key::Command),
+    /// Deploy the anchor contract, its bond and its resolver of claims, or hand it over.
+    #[command(subcommand)]
+    Contract(contract::Command),
+    /// Control a running server over its admin socket.
+    #[command(subcommand)]
+    Admin(admin::Command),
+    /// Copy a running server's data directory, and check the copy.
+    ///
+    /// The copy is of one moment; the server continues meanwhile. It holds everything in the data
+    /// directory, including secrets, so guard it just as well. Only the store's rows are missing; a
+    /// restore rebuilds them from the log. The high-water mark is not part of it. With --since only
+    /// what is new since an older backup takes space.
+    Backup(backup::BackupArgs),
+    /// Restore a backup into a new data directory, and check it.
+    ///
+    /// A restored server signs nothing until something shows that the backup is the newest copy: it
+    /// could otherwise sign numbers again that were issued after the backup. With --to-sequence or
+    /// --to-time the log is restored as it stood at an earlier moment.
+    Restore(backup::RestoreArgs),
+    /// Move old segments of a running server's log to an archive.
+    ///
+    /// A segment is removed from the data directory only after it was read back from the archive. Nothing that the
+    /// server needs to start or to run is moved. A request for archived content is answered GONE, with the archive's
+    /// name. To make the content readable again, stop the server, copy the segments back into data/log, and start it.
+    Archive(archive::Args),
+    /// Rebuild a damaged store from its log.
+    ///
+    /// The new store is made next to the old one, verified, and takes its place in one step; the old
+    /// one stays in the data directory. Everything comes from the log: sessions, passwords, secrets,
+    /// deliveries, idempotency keys and anchors too. The log holds these sealed, so the keys in
+    /// data/keys are needed. It can be interrupted and run again.
+    Rebuild(rebuild::Args),
+    /// Write a configuration file with every option explained.
+    Init(init::Args),
+}
+
+/// Runs the program, with `serve` to run the server until it ends. Returns the exit code, and nothing if all went well.
+pub fn main<S>(serve: impl FnOnce(Config, Allowances) -> S) -> Option<u8>
+where
+    S: Future<Output = Result<(), String>>,
+{
+    let cli = Cli::parse();
+    let failure = run(cli.command, serve).err()?;
+    output::print_error(failure.message());
+    Some(failure.code())
+}
+
+fn run<S>(command: Command, serve: impl FnOnce(Config, Allowances) -> S) -> Result<(), Failure>
+where
+    S: Future<Output = Result<(), String>>,
+{
+    match command {
+        Command::Serve(args) => {
+            let (config, allowances) = args.read().map_err(Failure::refused)?;
+            in_runtime(async { serve(config, allowances).await.map_err(Failure::Refused) })
+        }
+        Command::Demo(args) => in_runtime(demo::run(args)),
+        Command::Sign(args) => in_runtime(sign::run(args)),
+        Command::Prove(command) => in_runtime(prove::run(command)),
+        Command::Verify(command) => in_runtime(verify::run(command)),
+        Command::Watch(args) => in_runtime(watch::run(args)),
+        Command::Keys(command) => key::run(command),
+        Command::Contract(command) => in_runtime(contract::run(command)),
+        Command::Admin(command) => in_runtime(admin::run(command)),
+        Command::Backup(args) => in_runtime(backup::run(args)),
+        Command::Restore(args) => backup::restore(&args),
+        Command::Archive(args) => in_runtime(archive::run(args)),
+        Command::Rebuild(args) => in_runtime(rebuild::run(args)),
+        Command::Init(args) => init::run(&args),
+    }
+}
+
+fn in_runtime(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::refused(format!("the runtime does not start: {error}")))?
+        .block_on(work)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn wrong_usage_is_2() {
+        for wrong in [
+            &["kedge", "verify", "proof"][..],
+            &["kedge", "prove", "key"],
+            &["kedge", "prove", "key", "--dev-insecure", "--zkey", "f"],
+            &["kedge", "sign", "--kind", "mint"],
+            &["kedge", "nothing"],
+            &["kedge", "contract", "handover", "--rpc", "http://h"],
+        ] {
+            let error = Cli::try_parse_from(wrong).err().expect("must be refused");
+            assert_eq!(error.exit_code(), 2, "{wrong:?}");
+        }
+    }
+}

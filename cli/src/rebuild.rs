@@ -1,0 +1,72 @@
+//! `kedge rebuild`: rebuilds a store from its log.
+
+use std::path::PathBuf;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use kedge_upkeep::private::make_private_from_now_on;
+use kedge_upkeep::rebuild::{Rebuilt, rebuild};
+use serde_json::json;
+
+use super::output::{Failure, columns, print, print_json};
+use super::trust::TrustArgs;
+use super::verify::data::development;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The data directory of a stopped server.
+    dir: PathBuf,
+    /// A development server's directory: read its contract and its key from the directory itself.
+    #[arg(long, conflicts_with_all = ["url", "domain", "sequencer", "rpc"])]
+    dev: bool,
+    #[command(flatten)]
+    trust: TrustArgs,
+    /// Print what was done as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(args: Args) -> Result<(), Failure> {
+    make_private_from_now_on();
+    // The log itself names all keys after the first.
+    let (domain, first_key) = if args.dev {
+        development(&args.dir)?
+    } else {
+        let (domain, keys) = args.trust.resolve().await?.of_log().await?;
+        (domain, keys.first())
+    };
+    let bar = ProgressBar::new(0);
+    if let Ok(style) = ProgressStyle::with_template("{msg} {bar:40} batch {pos} of {len} {eta}") {
+        bar.set_style(style);
+    }
+    let rebuilt = rebuild(&args.dir, domain, first_key, |what, at| {
+        bar.set_message(what);
+        bar.set_length(at.batches_total);
+        bar.set_position(at.batches);
+    });
+    bar.finish_and_clear();
+    report(&rebuilt.map_err(Failure::refused)?, args.json)
+}
+
+fn report(rebuilt: &Rebuilt, as_json: bool) -> Result<(), Failure> {
+    let Rebuilt { summary, damaged } = rebuilt;
+    if as_json {
+        return print_json(&json!({
+            "valid": true,
+            "batches": summary.batches,
+            "requests": summary.requests,
+            "actions": summary.actions,
+            "resources": summary.resources,
+            "damaged": damaged,
+        }));
+    }
+    print(&columns(&[
+        (
+            "valid",
+            "yes: the new store and its state were verified".to_owned(),
+        ),
+        ("batches", summary.batches.to_string()),
+        ("actions", summary.actions.to_string()),
+        ("resources", summary.resources.to_string()),
+        ("the damaged store", damaged.display().to_string()),
+    ]))
+}

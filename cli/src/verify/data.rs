@@ -1,0 +1,173 @@
+//! `kedge verify data`: a whole data directory, replayed on request.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use kedge_chain::embedded::DEFAULT_CHAIN_ID;
+use kedge_config::secrets;
+use kedge_http::files;
+use kedge_protocol::Address;
+use kedge_protocol::eip712::Domain;
+use kedge_protocol::signature::SigningKey;
+use kedge_upkeep::verify::{Summary, Verifier};
+
+use super::super::output::{Failure, columns, print, print_error, print_json};
+use super::super::trust::TrustArgs;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The data directory of a stopped server.
+    dir: PathBuf,
+    /// A development server's directory: read its contract and its key from the directory itself.
+    ///
+    /// This detects damage but no forgery: anyone who can write the directory can change both.
+    #[arg(long, conflicts_with_all = ["url", "domain", "sequencer", "rpc"])]
+    dev: bool,
+    /// How much to check; each level includes the ones before it.
+    #[arg(long, value_enum, default_value_t)]
+    checks: Checks,
+    #[command(flatten)]
+    trust: TrustArgs,
+    /// Print what was checked as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Default, clap::ValueEnum)]
+enum Checks {
+    /// Every hash, tree, chain and index of the log, the signatures of batches and anchors, and the
+    /// contents of files.
+    Hashes,
+    /// Also the signature of every request.
+    Signatures,
+    /// Also the state: replaying the log under the rules must produce every row of it.
+    #[default]
+    State,
+}
+
+impl Checks {
+    fn of_library(self) -> kedge_upkeep::verify::Checks {
+        match self {
+            Self::Hashes => kedge_upkeep::verify::Checks::Hashes,
+            Self::Signatures => kedge_upkeep::verify::Checks::Signatures,
+            Self::State => kedge_upkeep::verify::Checks::State,
+        }
+    }
+
+    /// What was checked, and what was not.
+    fn reported(self) -> [&'static str; 2] {
+        match self {
+            Self::Hashes => [
+                "every hash of the log, the signatures of batches and anchors",
+                "signatures of requests, the rules and the state",
+            ],
+            Self::Signatures => [
+                "every hash and signature of the log",
+                "the rules and the state",
+            ],
+            Self::State => [
+                "every hash and signature of the log, and the state by replay",
+                "nothing",
+            ],
+        }
+    }
+}
+
+pub(crate) async fn run(args: Args) -> Result<(), Failure> {
+    let (domain, keys) = if args.dev {
+        let (domain, first) = development(&args.dir)?;
+        (domain, first.into())
+    } else {
+        args.trust.resolve().await?.of_log().await?
+    };
+    let verifier = Verifier::open(&args.dir.join("store"), domain, keys);
+    let verifier = verifier.map_err(Failure::refused)?;
+    let (summary, actions_per_s) = check(&verifier, args.checks)?;
+    let mut wrong = 0u64;
+    let folder = args.dir.join(files::FOLDER);
+    let files = verifier.contents(&folder, |file, what| {
+        wrong += 1;
+        print_error(&format!("file {} ({:?}): {what}", file.id, file.name));
+    });
+    let files = files.map_err(Failure::refused)?;
+    let [checked, not_checked] = args.checks.reported();
+    if wrong > 0 {
+        return Err(Failure::refused(format!(
+            "{checked} are valid, but {wrong} of {files} files are missing or damaged"
+        )));
+    }
+    if args.json {
+        return print_json(&serde_json::json!({
+            "valid": true,
+            "checked": checked,
+            "not_checked": not_checked,
+            "batches": summary.batches,
+            "requests": summary.requests,
+            "actions": summary.actions,
+            "actions_per_s": actions_per_s,
+            "resources": summary.resources,
+            "anchors": summary.anchors,
+            "files": files,
+        }));
+    }
+    print(&columns(&[
+        ("valid", format!("yes: {checked}")),
+        ("not checked", not_checked.to_owned()),
+        ("batches", summary.batches.to_string()),
+        ("requests", summary.requests.to_string()),
+        (
+            "actions",
+            format!("{}, {actions_per_s} a second", summary.actions),
+        ),
+        ("resources", summary.resources.to_string()),
+        ("anchors", summary.anchors.to_string()),
+        ("files", files.to_string()),
+        ("signed by", signed_by(&verifier)?),
+    ]))
+}
+
+/// The sequencer's keys as the log names them, each with its first batch.
+fn signed_by(verifier: &Verifier) -> Result<String, Failure> {
+    let keys = verifier.sequencer_keys().map_err(Failure::refused)?;
+    let texts = keys.entries().iter().map(|entry| match entry.from_batch {
+        0 => entry.key.to_string(),
+        from => format!("{} from batch {from} on", entry.key),
+    });
+    Ok(texts.collect::<Vec<_>>().join(", "))
+}
+
+/// Checks the store; also returns how many actions a second it checked.
+fn check(verifier: &Verifier, checks: Checks) -> Result<(Summary, u64), Failure> {
+    let bar = ProgressBar::new(0).with_message("verifying");
+    if let Ok(style) = ProgressStyle::with_template("{msg} {bar:40} batch {pos} of {len} {eta}") {
+        bar.set_style(style);
+    }
+    let started = Instant::now();
+    let summary = verifier.check(checks.of_library(), |progress| {
+        bar.set_length(progress.batches_total);
+        bar.set_position(progress.batches);
+    });
+    let summary = summary.map_err(Failure::refused)?;
+    bar.finish_and_clear();
+    let actions_per_s = summary.actions as f64 / started.elapsed().as_secs_f64();
+    Ok((summary, actions_per_s as u64))
+}
+
+/// The domain and key that a development server keeps next to its store.
+pub(crate) fn development(dir: &Path) -> Result<(Domain, Address), Failure> {
+    let file = dir.join("contract");
+    let contract = std::fs::read_to_string(&file)
+        .map_err(|error| Failure::usage(format!("{}: {error}", file.display())))?;
+    let verifying_contract = contract
+        .trim()
+        .parse()
+        .map_err(|error| Failure::refused(format!("{}: {error}", file.display())))?;
+    let key = secrets::read_32(&dir.join("keys/sequencer.key")).map_err(Failure::usage)?;
+    let key = SigningKey::from_bytes(&key).map_err(Failure::refused)?;
+    let domain = Domain {
+        chain_id: DEFAULT_CHAIN_ID,
+        verifying_contract,
+    };
+    Ok((domain, key.address()))
+}

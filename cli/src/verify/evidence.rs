@@ -1,0 +1,87 @@
+//! `kedge verify evidence`: the judge's verdict on an evidence file.
+
+use std::path::PathBuf;
+
+use kedge_chain::rpc::At;
+use kedge_http::clock::now_s;
+use kedge_protocol::Hash;
+use kedge_protocol::evidence::{self, EvidenceFile};
+use serde_json::json;
+
+use super::super::output::Failure;
+use super::super::trust::{Trust, TrustArgs, read_failure};
+use super::{Rows, read, report};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The file; - for standard input.
+    file: PathBuf,
+    /// Trust that this checkpoint is anchored: its number of batches, a colon, and its history.
+    #[arg(long, value_name = "BATCHES:HISTORY", value_parser = parse_checkpoint, conflicts_with = "rpc")]
+    checkpoint: Vec<(u64, Hash)>,
+    #[command(flatten)]
+    trust: TrustArgs,
+    /// Print what the evidence shows as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Reads `BATCHES:HISTORY`.
+fn parse_checkpoint(text: &str) -> Result<(u64, Hash), String> {
+    let (batches, history) = text
+        .split_once(':')
+        .ok_or("must be a number of batches, a colon and a history, such as 3:0x…")?;
+    let batches = batches
+        .parse()
+        .map_err(|_| "the batches must be a number")?;
+    let history = history.parse().map_err(|error| format!("{error}"))?;
+    Ok((batches, history))
+}
+
+pub(crate) async fn run(args: Args) -> Result<(), Failure> {
+    let file = EvidenceFile::parse(&read(&args.file)?).map_err(Failure::refused)?;
+    let trust = args.trust.resolve().await?;
+    let trust = trust_of(&file, &trust, &args.checkpoint).await?;
+    report(&check(&file, &trust)?, args.json)
+}
+
+pub(super) fn check(file: &EvidenceFile, trust: &evidence::Trust) -> Result<Rows, Failure> {
+    let verdict = file.check(trust).map_err(Failure::refused)?;
+    Ok(vec![
+        ("fault", json!(verdict.fault.text())),
+        ("proven", json!(true)),
+        ("batch", json!(verdict.batch)),
+        ("about", json!(file.evidence.subject())),
+        ("checkpoints", json!(file.evidence.anchored_batches())),
+    ])
+}
+
+/// What the caller, or the contract, states about the log.
+async fn trust_of(
+    file: &EvidenceFile,
+    trust: &Trust,
+    checkpoints: &[(u64, Hash)],
+) -> Result<evidence::Trust, Failure> {
+    let (domain, keys) = trust.of(file.domain).await?;
+    if let Some(contract) = trust.contract() {
+        let reported = contract.trust_for(&file.evidence, domain, At::Finalized, now_s());
+        return reported.await.map_err(read_failure);
+    }
+    let mut known = evidence::Trust::of_known_keys(domain, &keys);
+    known.anchored.extend(checkpoints.iter().copied());
+    Ok(known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checkpoints() {
+        let history = Hash([7; 32]);
+        assert_eq!(parse_checkpoint(&format!("3:{history}")), Ok((3, history)));
+        for bad in ["", "3", "3:", "x:0x00", "3:0x00"] {
+            assert!(parse_checkpoint(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! `kedge verify log`: the segments of a log by themselves, without the store.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use kedge_config::secrets;
+use kedge_log::env::RealEnv;
+use kedge_log::verify::{Plan, Summary};
+use kedge_log::{KeyId, LogReader, SideKeys};
+use serde_json::json;
+
+use super::super::output::{Failure, print_error};
+use super::super::trust::TrustArgs;
+use super::{Rows, report};
+
+/// Bytes of decompressed blocks that are cached: a check reads each block once.
+const CACHE_BYTES: u64 = 16 * 1024 * 1024;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The directory of the segments, `data/log` of a server. The server may be running.
+    dir: PathBuf,
+    /// Also check the signature of every request, not only those of batches.
+    #[arg(long)]
+    signatures: bool,
+    /// A key that opens side entries, with its number in the segments; repeat for each key.
+    #[arg(long, value_name = "ID:FILE", value_parser = parse_key)]
+    key: Vec<(KeyId, PathBuf)>,
+    #[command(flatten)]
+    trust: TrustArgs,
+    /// Print what was checked as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Reads `ID:FILE`.
+fn parse_key(text: &str) -> Result<(KeyId, PathBuf), String> {
+    let (id, file) = text
+        .split_once(':')
+        .ok_or("must be a number, a colon and a file, such as 1:keys/log.key")?;
+    let id = id.parse().map_err(|_| "the key's id must be a number")?;
+    Ok((id, PathBuf::from(file)))
+}
+
+pub(crate) async fn run(args: Args) -> Result<(), Failure> {
+    let mut side_keys = None;
+    for (id, file) in &args.key {
+        let key = secrets::read_32(file).map_err(Failure::usage)?;
+        side_keys.get_or_insert_with(SideKeys::none).add(*id, key);
+    }
+    let (identity, keys) = if args.trust.is_given() {
+        let (domain, keys) = args.trust.resolve().await?.of_log().await?;
+        (Some(domain.separator()), Some(keys))
+    } else {
+        (None, None)
+    };
+    let opened = LogReader::open(Arc::new(RealEnv), &args.dir, identity, CACHE_BYTES);
+    let (reader, recovery) = opened.map_err(Failure::refused)?;
+    if let Some(torn) = &recovery.torn {
+        print_error(&format!(
+            "{}: frame {} at byte {} is torn ({} bytes): it is being written, or the next start will cut it off",
+            torn.segment.display(),
+            torn.frame,
+            torn.offset,
+            torn.bytes
+        ));
+    }
+    let plan = Plan {
+        keys,
+        request_signatures: args.signatures,
+        side_keys,
+    };
+    let (summary, actions_per_s) = check(&reader, &plan)?;
+    report(&rows(&plan, &reader, &summary, actions_per_s), args.json)
+}
+
+/// Checks the log; also returns how many actions a second it checked.
+fn check(reader: &LogReader, plan: &Plan) -> Result<(Summary, u64), Failure> {
+    let bar = ProgressBar::new(reader.position().next_sequence - 1).with_message("verifying");
+    if let Ok(style) = ProgressStyle::with_template("{msg} {bar:40} sequence {pos} of {len} {eta}")
+    {
+        bar.set_style(style);
+    }
+    let started = Instant::now();
+    let summary = kedge_log::verify::verify(reader, plan, |sequence| bar.set_position(sequence));
+    let summary = summary.map_err(Failure::refused)?;
+    bar.finish_and_clear();
+    let actions_per_s = summary.actions as f64 / started.elapsed().as_secs_f64();
+    Ok((summary, actions_per_s as u64))
+}
+
+fn rows(plan: &Plan, reader: &LogReader, summary: &Summary, actions_per_s: u64) -> Rows {
+    let mut unchecked = vec!["the rules and the state"];
+    if !plan.request_signatures {
+        unchecked.insert(0, "signatures of requests");
+    }
+    if plan.keys.is_none() {
+        unchecked.push("whether the signers are to be trusted");
+    }
+    if !summary.histories {
+        unchecked.push("histories, because older segments are missing");
+    }
+    if plan.side_keys.is_none() {
+        unchecked.push("what side entries hold");
+    }
+    let signers = summary.signers.iter().map(|(batch, signer)| match batch {
+        0 => signer.to_string(),
+        from => format!("{signer} from batch {from} on"),
+    });
+    let sealed_under: Vec<String> = summary.side_keys.iter().map(KeyId::to_string).collect();
+    let sealed_under = match sealed_under.len() {
+        0 => "no key".to_owned(),
+        1 => format!("key {}", sealed_under[0]),
+        _ => format!("keys {}", sealed_under.join(", ")),
+    };
+    vec![
+        ("valid", json!(true)),
+        ("not checked", json!(unchecked.join(", "))),
+        ("log", json!(reader.identity())),
+        ("first frame", json!(reader.first_frame())),
+        ("frames", json!(summary.frames)),
+        ("batches", json!(summary.batches)),
+        ("requests", json!(summary.requests)),
+        ("actions", json!(summary.actions)),
+        ("actions per s", json!(actions_per_s)),
+        ("side entries", json!(summary.side_entries)),
+        ("sealed under", json!(sealed_under)),
+        ("signed by", json!(signers.collect::<Vec<_>>().join(", "))),
+        ("last frame", json!(reader.position().frame)),
+        ("hash", json!(reader.position().hash)),
+    ]
+}

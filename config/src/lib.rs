@@ -1,0 +1,294 @@
+//! Configuration: a TOML file, then the environment, then flags; checked before anything starts. Also the keys and
+//! secrets in files (`secrets`), and how small files of state are written (`durable`).
+
+pub mod durable;
+mod forms;
+mod network;
+mod options;
+mod ranges;
+pub mod secrets;
+
+use std::path::Path;
+
+use figment::Figment;
+use figment::providers::{Env, Format, Serialized, Toml};
+
+pub use forms::is_plain_segment;
+use forms::{is_legacy_segment, is_origin};
+pub use network::{Network, NetworkError};
+pub use options::{
+    ChainMode, Config, LogFormat, OPTIONS, OptionRow, Switch, V2Mode, commented_toml,
+};
+pub use ranges::{Range, ranges};
+
+/// Environment variables that are read elsewhere: secrets, and the path of the file itself.
+const ENVIRONMENT_ELSEWHERE: &[&str] = &[
+    "bin",
+    "config",
+    "sequencer_key",
+    "next_sequencer_key",
+    "operator_key",
+    "anchor_key",
+    "signing_key",
+];
+
+/// Why a configuration is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file does not exist.
+    #[error("the configuration file {0} does not exist")]
+    NoFile(String),
+    /// A name is unknown, or a value has another type.
+    #[error("configuration: {0}")]
+    Read(#[from] Box<figment::Error>),
+    /// A value is out of range, or does not fit another.
+    #[error("option {option}: {message}")]
+    Option {
+        /// The option's name.
+        option: &'static str,
+        /// What is wrong and what to do.
+        message: String,
+    },
+}
+
+fn wrong(option: &'static str, message: impl Into<String>) -> ConfigError {
+    ConfigError::Option {
+        option,
+        message: message.into(),
+    }
+}
+
+/// The sources of values besides the defaults.
+#[derive(Clone, Default, Debug)]
+pub struct Sources<'a> {
+    /// A TOML file.
+    pub file: Option<&'a Path>,
+    /// `name=value` pairs of the command line; a value that is not TOML is a text.
+    pub overrides: Vec<(String, String)>,
+}
+
+/// What the operator allows this one start to do.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Allowances {
+    /// A store with batches but without a high-water mark is treated as the newest copy.
+    pub missing_high_water_mark: bool,
+    /// Lost keys are replaced, which voids what they guarded.
+    pub replace_lost_keys: bool,
+}
+
+/// Reads the configuration and checks it.
+pub fn load(sources: &Sources<'_>) -> Result<Config, ConfigError> {
+    let mut figment = Figment::from(Serialized::defaults(Config::default()));
+    if let Some(file) = sources.file {
+        if !file.is_file() {
+            return Err(ConfigError::NoFile(file.display().to_string()));
+        }
+        figment = figment.merge(Toml::file_exact(file));
+    }
+    figment = figment.merge(Env::prefixed("KEDGE_").ignore(ENVIRONMENT_ELSEWHERE));
+    for (name, value) in &sources.overrides {
+        let value: figment::value::Value = value
+            .parse()
+            .unwrap_or_else(|never: std::convert::Infallible| match never {});
+        figment = figment.merge(Serialized::global(name, value));
+    }
+    let mut config: Config = figment.extract().map_err(unreadable)?;
+    if config.dev {
+        config.chain = ChainMode::Embedded;
+    }
+    validate(&config)?;
+    Ok(config)
+}
+
+/// Checks what the types cannot express.
+pub fn validate(config: &Config) -> Result<(), ConfigError> {
+    if config.tls_certificate_file.is_some() != config.tls_key_file.is_some() {
+        let missing = if config.tls_key_file.is_none() {
+            "tls_key_file"
+        } else {
+            "tls_certificate_file"
+        };
+        return Err(wrong(missing, "set both certificate and key, or neither"));
+    }
+    if let Some(url) = &config.public_url
+        && !(url.starts_with("http://") || url.starts_with("https://"))
+    {
+        return Err(wrong("public_url", "must begin with http:// or https://"));
+    }
+    if let Some(bad) = config.cors_origins.iter().find(|text| !is_origin(text)) {
+        let message = format!(
+            "{bad:?} must be * or an origin such as https://app.example.com: lower case, nothing after the host"
+        );
+        return Err(wrong("cors_origins", message));
+    }
+    if config.high_water_path().starts_with(&config.data_dir) {
+        return Err(wrong(
+            "high_water_path",
+            "must lie outside data_dir: restoring that directory would restore the mark with it",
+        ));
+    }
+    if tracing_subscriber::EnvFilter::try_new(&config.log_filter).is_err() {
+        return Err(wrong(
+            "log_filter",
+            "must be a level or a list such as info,kedge=debug",
+        ));
+    }
+    if !is_legacy_segment(&config.v2_legacy_segment) {
+        return Err(wrong(
+            "v2_legacy_segment",
+            "must be one path segment of at most 64 letters, digits, -, ., _ or ~, and not user, activity or templates",
+        ));
+    }
+    let schedule = &config.webhook_retry_schedule_s;
+    if schedule.is_empty() || schedule.len() > 100 {
+        return Err(wrong(
+            "webhook_retry_schedule_s",
+            "must hold 1 to 100 delays: one before each attempt",
+        ));
+    }
+    for range in ranges(config) {
+        range.check()?;
+    }
+    chain(config)
+}
+
+/// Explains an unreadable number with the option's range: the reader reports only that the type is
+/// wrong.
+fn unreadable(error: figment::Error) -> ConfigError {
+    let defaults = Config::default();
+    let known = ranges(&defaults);
+    let of = |name: &String| known.iter().find(|range| range.option == name);
+    match error.path.first().and_then(of) {
+        Some(range) => wrong(
+            range.option,
+            format!("must be {} to {}: {}", range.least, range.most, error.kind),
+        ),
+        None => Box::new(error).into(),
+    }
+}
+
+fn chain(config: &Config) -> Result<(), ConfigError> {
+    match config.chain {
+        ChainMode::Embedded if !config.dev => Err(wrong(
+            "chain",
+            "the embedded chain is for development; set dev = true, or chain = \"rpc\"",
+        )),
+        ChainMode::Embedded if !config.embedded_chain_listen.ip().is_loopback() => Err(wrong(
+            "embedded_chain_listen",
+            "must be a loopback address: the embedded chain's keys are public",
+        )),
+        ChainMode::Embedded if config.bond_contract.is_some() => Err(wrong(
+            "bond_contract",
+            "the embedded chain has no bond; set chain = \"rpc\"",
+        )),
+        ChainMode::Embedded if config.chain_second_rpc_url.is_some() => Err(wrong(
+            "chain_second_rpc_url",
+            "the embedded chain has one node; set chain = \"rpc\"",
+        )),
+        ChainMode::Embedded => Ok(()),
+        ChainMode::Rpc => {
+            let required = [
+                ("chain_rpc_url", config.chain_rpc_url.is_some()),
+                ("chain_id", config.chain_id.is_some()),
+                ("chain_contract", config.chain_contract.is_some()),
+            ];
+            match required.iter().find(|(_, set)| !set) {
+                Some((option, _)) => Err(wrong(
+                    option,
+                    "is required with chain = \"rpc\"; for a development server use --dev",
+                )),
+                None => Ok(()),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dev() -> Config {
+        Config {
+            dev: true,
+            chain: ChainMode::Embedded,
+            ..Config::default()
+        }
+    }
+
+    fn option_of(config: &Config) -> &'static str {
+        match validate(config) {
+            Err(ConfigError::Option { option, .. }) => option,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn errors_name_the_option() {
+        assert!(validate(&dev()).is_ok());
+        assert_eq!(option_of(&Config::default()), "chain_rpc_url");
+        let config = Config {
+            bond_contract: Some(kedge_protocol::Address::ZERO),
+            ..dev()
+        };
+        assert_eq!(option_of(&config), "bond_contract");
+        let config = Config {
+            dev: false,
+            ..dev()
+        };
+        assert_eq!(option_of(&config), "chain");
+        let config = Config {
+            body_bytes_max: 10,
+            ..dev()
+        };
+        assert_eq!(option_of(&config), "body_bytes_max");
+        let config = Config {
+            tls_key_file: Some("key.pem".into()),
+            ..dev()
+        };
+        assert_eq!(option_of(&config), "tls_certificate_file");
+        let config = Config {
+            high_water_path: Some("data/mark".into()),
+            ..dev()
+        };
+        assert_eq!(option_of(&config), "high_water_path");
+        let config = Config {
+            log_filter: "kedge=loud".into(),
+            ..dev()
+        };
+        assert_eq!(option_of(&config), "log_filter");
+        for segment in ["", "..", "a/b", "a%2fb", "user", &"x".repeat(65)] {
+            let config = Config {
+                v2_legacy_segment: segment.to_owned(),
+                ..dev()
+            };
+            assert_eq!(option_of(&config), "v2_legacy_segment", "{segment}");
+        }
+    }
+
+    #[test]
+    fn flags_go_before_the_file_and_unknown_names_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("kedge.toml");
+        std::fs::write(&file, "dev = true\nrequests_max = 7\nactions_max = 900\n").unwrap();
+        let mut sources = Sources {
+            file: Some(&file),
+            overrides: vec![
+                ("requests_max".into(), "9".into()),
+                ("data_dir".into(), "/srv/x".into()),
+            ],
+        };
+        let config = load(&sources).unwrap();
+        assert_eq!((config.requests_max, config.actions_max), (9, 900));
+        assert_eq!(config.data_dir, Path::new("/srv/x"));
+        assert_eq!(config.chain, ChainMode::Embedded);
+        sources.overrides = vec![("trusted_proxies".into(), r#"["10.0.0.1/8"]"#.into())];
+        let error = load(&sources).unwrap_err().to_string();
+        assert!(
+            error.contains("10.0.0.0/8") && error.contains("trusted_proxies"),
+            "{error}"
+        );
+        sources.overrides = vec![("request_max".into(), "9".into())];
+        let error = load(&sources).unwrap_err().to_string();
+        assert!(error.contains("request_max"), "{error}");
+    }
+}

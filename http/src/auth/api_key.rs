@@ -1,0 +1,182 @@
+//! API keys: made, and checked on every request that shows one.
+//!
+//! The result of a check is remembered until an API key changes or a wallet is removed (`Published::keys_changed_at`):
+//! keys are made, renewed and ended by actions, so until then a key has one answer. The first request after such a
+//! commit reads the two rows again. So a key that was ended is refused from the commit on, and a busy key costs two
+//! reads after such a commit, not two a request.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use kedge_actors::{Engine, Published};
+use kedge_api::Code;
+use kedge_config::secrets::SecretError;
+use kedge_protocol::hash::sha256;
+use kedge_protocol::{Hash, Id};
+use kedge_storage::Snapshot;
+
+use crate::error::ApiError;
+use hyper::HeaderMap;
+use quick_cache::sync::Cache;
+
+use super::bearer::is_removed;
+use super::code::{self, MacKey};
+use super::key_uses::KeyUses;
+use super::rights::Rights;
+
+/// The header that carries a key.
+pub const API_KEY: &str = "x-api-key";
+
+/// What a key grants its bearer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KeyHolder {
+    /// The organization that the key acts for.
+    pub organization_id: Id,
+    /// What it may do.
+    pub rights: Rights,
+}
+
+/// A key that passed the check.
+#[derive(Clone)]
+struct Checked {
+    id: Id,
+    holder: KeyHolder,
+    /// When the key expires, or the secret shown stops being valid: Unix milliseconds.
+    ends_at_ms: Option<u64>,
+    /// The log's sequence at which that was checked.
+    sequence: u64,
+    /// When its use was last noted.
+    used_ms: Arc<AtomicU64>,
+}
+
+impl Checked {
+    fn is_over(&self, now_ms: u64) -> bool {
+        self.ends_at_ms.is_some_and(|end| end <= now_ms)
+    }
+}
+
+/// Makes and checks API keys.
+pub struct ApiKeys {
+    mac_key: MacKey,
+    checked: Cache<Hash, Checked>,
+    uses: KeyUses,
+}
+
+fn unauthenticated(message: &'static str) -> ApiError {
+    ApiError::new(Code::Unauthenticated, message)
+}
+
+fn unknown() -> ApiError {
+    unauthenticated("x-api-key: the key is unknown, was deleted, or was replaced by a new one")
+}
+
+impl ApiKeys {
+    /// Secrets of keys are hashed with `mac_key`; `cache_entries` checks are remembered.
+    pub fn new(mac_key: [u8; 32], cache_entries: usize, engine: Engine) -> Self {
+        Self {
+            mac_key: MacKey::new(mac_key),
+            checked: Cache::new(cache_entries),
+            uses: KeyUses::start(engine),
+        }
+    }
+
+    /// Makes the text of a new secret for a key, which is shown once, and what is stored of it.
+    pub fn issue(&self, id: Id) -> Result<(String, Vec<u8>), SecretError> {
+        let text = code::new_key(id)?;
+        let hash = self.mac_key.hash(text.as_bytes());
+        Ok((text, hash.to_vec()))
+    }
+
+    /// The holder of this `x-api-key` header; `None` if there is none.
+    pub fn authenticate(
+        &self,
+        headers: &HeaderMap,
+        published: &Published,
+        now_ms: u64,
+    ) -> Result<Option<KeyHolder>, ApiError> {
+        let mut values = headers.get_all(API_KEY).iter();
+        let Some(value) = values.next() else {
+            return Ok(None);
+        };
+        if values.next().is_some() {
+            return Err(unauthenticated("x-api-key appears twice"));
+        }
+        let text = value.to_str().unwrap_or_default().trim();
+        self.check(text, published, now_ms).map(Some)
+    }
+
+    fn check(&self, text: &str, published: &Published, now_ms: u64) -> Result<KeyHolder, ApiError> {
+        let hash = sha256(text.as_bytes());
+        let known = self.checked.get(&hash);
+        let sequence = published.head.sequence;
+        let checked = match known {
+            Some(known) if known.sequence >= published.keys_changed_at => known,
+            known => {
+                let id = code::key_id(text).ok_or_else(|| {
+                    unauthenticated(
+                        "x-api-key: this is not an API key of this service; look for a missing or \
+                         wrong character",
+                    )
+                })?;
+                let used_ms = known.map(|known| known.used_ms);
+                let checked = self.read(id, text, &published.snapshot, sequence, used_ms)?;
+                self.checked.insert(hash, checked.clone());
+                checked
+            }
+        };
+        if checked.is_over(now_ms) {
+            return Err(unauthenticated(
+                "x-api-key: the key has expired; make a new one, or use the one that replaced it",
+            ));
+        }
+        self.uses.note(checked.id, &checked.used_ms, now_ms);
+        Ok(checked.holder)
+    }
+
+    /// Reads a key's rows and compares its secret.
+    fn read(
+        &self,
+        id: Id,
+        text: &str,
+        snapshot: &Snapshot,
+        sequence: u64,
+        used_ms: Option<Arc<AtomicU64>>,
+    ) -> Result<Checked, ApiError> {
+        let key = snapshot.api_key(id)?.filter(|key| !key.deleted);
+        let (Some(key), Some(secret)) = (key, snapshot.secret(id)?) else {
+            return Err(unknown());
+        };
+        if is_removed(snapshot, key.wallet_id)? {
+            return Err(unauthenticated(
+                "x-api-key: the wallet that made the key was removed from its organization; make a new key",
+            ));
+        }
+        let replaced_at_ms = match &secret.previous {
+            _ if self.mac_key.is_hash_of(&secret.current, text.as_bytes()) => None,
+            Some((hash, until_ms)) if self.mac_key.is_hash_of(hash, text.as_bytes()) => {
+                Some(*until_ms)
+            }
+            _ => return Err(unknown()),
+        };
+        let used_ms = match used_ms {
+            Some(used_ms) => used_ms,
+            None => Arc::new(AtomicU64::new(self.last_used(snapshot, id)?.unwrap_or(0))),
+        };
+        Ok(Checked {
+            id,
+            holder: KeyHolder {
+                organization_id: key.organization_id,
+                rights: Rights::of(&key.permissions),
+            },
+            ends_at_ms: replaced_at_ms.into_iter().chain(key.expires_at_ms).min(),
+            sequence,
+            used_ms,
+        })
+    }
+
+    /// When a key was last used, to the minute; Unix milliseconds.
+    pub fn last_used(&self, snapshot: &Snapshot, id: Id) -> Result<Option<u64>, ApiError> {
+        let stored = snapshot.key_used(id)?;
+        Ok(self.uses.noted(id).max(stored))
+    }
+}

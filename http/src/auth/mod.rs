@@ -1,0 +1,113 @@
+//! Who calls: passwords, access tokens, refresh tokens, API keys, invitations. An access token, an API key or both
+//! identify the caller. A removed wallet's access tokens, and the API keys that it made, are refused from the commit on
+//! (`Published::keys_changed_at`).
+
+pub mod api_key;
+pub mod bearer;
+pub mod code;
+pub mod key_uses;
+pub mod keys;
+pub mod password;
+pub mod rights;
+pub mod session;
+mod turns;
+mod unstored;
+
+use hyper::HeaderMap;
+use hyper::header::AUTHORIZATION;
+use kedge_actors::Published;
+use kedge_api::Code;
+use kedge_protocol::Id;
+
+use crate::error::ApiError;
+use api_key::ApiKeys;
+use bearer::AccessTokens;
+use rights::{Right, Rights};
+
+/// A caller who showed an access token, an API key, or both.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Session {
+    /// The organization.
+    pub organization_id: Id,
+    /// The wallet, if an access token was shown; an API key alone has none.
+    pub wallet_id: Option<Id>,
+    /// What the API key may do, if one was shown. A token's wallet may do everything.
+    pub rights: Option<Rights>,
+    /// When the access token expires, Unix seconds. An API key alone is checked at each request.
+    pub expires_at_s: Option<u64>,
+}
+
+impl Session {
+    /// The caller's wallet.
+    pub fn wallet(&self) -> Result<Id, ApiError> {
+        self.wallet_id.ok_or_else(|| {
+            ApiError::new(
+                Code::Forbidden,
+                "this endpoint acts for one wallet, and an API key belongs to none: log in and send \
+                 the access token, with the key or without it",
+            )
+        })
+    }
+
+    /// The caller as one id: the wallet, or the organization for an API key alone.
+    pub fn subject(&self) -> Id {
+        self.wallet_id.unwrap_or(self.organization_id)
+    }
+
+    /// Checks that the API key, if there is one, grants this right. If a token was shown too, the
+    /// narrower right holds, and a key's is never the wider one.
+    pub fn check(&self, right: Option<Right>) -> Result<(), ApiError> {
+        let Some(rights) = self.rights else {
+            return Ok(());
+        };
+        let message = match right {
+            Some(right) if rights.allow(right) => return Ok(()),
+            Some(right) => format!(
+                "the API key does not have the right {right}; make one whose permissions grant it"
+            ),
+            None => "this endpoint does not accept API keys; send only an access token".to_owned(),
+        };
+        Err(ApiError::new(Code::Forbidden, message))
+    }
+}
+
+/// Identifies the caller by these headers. A token and a key together must be of one organization.
+pub fn authenticate(
+    tokens: &AccessTokens,
+    keys: &ApiKeys,
+    published: &Published,
+    headers: &HeaderMap,
+    now_s: u64,
+) -> Result<Session, ApiError> {
+    let key = keys.authenticate(headers, published, now_s.saturating_mul(1_000))?;
+    let token = headers
+        .contains_key(AUTHORIZATION)
+        .then(|| tokens.authenticate_member(headers, published, now_s))
+        .transpose()?;
+    let rights = key.map(|key| key.rights);
+    match (token, key) {
+        (Some(token), Some(key)) if token.organization_id != key.organization_id => {
+            Err(ApiError::new(
+                Code::Forbidden,
+                "the access token and the API key belong to different organizations; send one of them",
+            ))
+        }
+        (Some(token), _) => Ok(Session {
+            organization_id: token.organization_id,
+            wallet_id: Some(token.wallet_id),
+            rights,
+            expires_at_s: Some(token.expires_at_s),
+        }),
+        (None, Some(key)) => Ok(Session {
+            organization_id: key.organization_id,
+            wallet_id: None,
+            rights,
+            expires_at_s: None,
+        }),
+        (None, None) => Err(ApiError::new(
+            Code::Unauthenticated,
+            "this endpoint needs credentials: Authorization: Bearer <access_token>, or x-api-key: \
+             <key>, or both",
+        )),
+    }
+}

@@ -1,0 +1,298 @@
+//! Passwords: Argon2id with the crate's defaults (19 MiB, two passes), on threads of their own, a bounded number at a
+//! time.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use kedge_protocol::limits::{NAME_CHARS_MAX, PASSWORD_BYTES_MAX, PASSWORD_CHARS_MIN};
+
+use crate::error::ApiError;
+use crate::limits::ClientAddress;
+use argon2::Argon2;
+use argon2::password_hash::{PasswordHasher, PasswordVerifier};
+use unicode_normalization::UnicodeNormalization as _;
+
+use super::turns::Turns;
+
+/// Hashes and checks passwords.
+#[derive(Clone)]
+pub struct Passwords {
+    turns: Turns,
+    /// A hash that no password has, so that an unknown e-mail address takes as long as a known one.
+    nobody: Arc<str>,
+}
+
+/// The first password hash could not be made.
+#[derive(Debug, thiserror::Error)]
+#[error("hashing a password: {0}")]
+pub struct PasswordError(String);
+
+fn hash(password: &[u8]) -> Result<String, PasswordError> {
+    Argon2::default()
+        .hash_password(password)
+        .map(|hash| hash.to_string())
+        .map_err(|error| PasswordError(error.to_string()))
+}
+
+/// The one form of a password that can be typed in several ways (NIST SP 800-63B, 3.1.1.2: NFKC).
+fn normal(password: &str) -> String {
+    password.nfkc().collect()
+}
+
+/// Bytes of the longest name that a password is compared with: the longest nickname in the widest
+/// characters.
+const NAME_BYTES_MAX: usize = 4 * NAME_CHARS_MAX;
+/// Words in the passwords that attackers guess first, including words of this service.
+const GUESSED_WORDS: &[&str] = &[
+    "password",
+    "passwort",
+    "passwd",
+    "letmein",
+    "welcome",
+    "iloveyou",
+    "trustno",
+    "changeme",
+    "changeit",
+    "default",
+    "secret",
+    "admin",
+    "administrator",
+    "login",
+    "qwertyuiop",
+    "qwerty",
+    "qwertz",
+    "azerty",
+    "asdfghjkl",
+    "asdfgh",
+    "zxcvbnm",
+    "yxcvbnm",
+    "qazwsxedc",
+    "abcdefghijklm",
+    "abcdef",
+    "abc",
+    "nopqrstuvwxyz",
+    "dragon",
+    "monkey",
+    "football",
+    "baseball",
+    "sunshine",
+    "princess",
+    "superman",
+    "batman",
+    "master",
+    "shadow",
+    "summer",
+    "winter",
+    "spring",
+    "autumn",
+    "whatever",
+    "hello",
+    "test",
+    "user",
+    "root",
+    "kedge",
+    "wallet",
+    "digitalobjectservice",
+];
+/// Different letters that must be left of a password once the guessed words are removed.
+const LEFT_LETTERS_MIN: usize = 4;
+
+/// True for passwords made only of words that are guessed first, the caller's own names, digits and
+/// repetitions (NIST SP 800-63B, 3.1.1.2: the block list).
+fn is_guessed<'a>(password: &str, names: impl IntoIterator<Item = &'a str>) -> bool {
+    let letters = |text: &str| -> String {
+        let lower = text.to_lowercase();
+        lower.chars().filter(|c| c.is_alphabetic()).collect()
+    };
+    let mut words: Vec<String> = GUESSED_WORDS
+        .iter()
+        .map(|word| (*word).to_owned())
+        .collect();
+    for name in names {
+        words.push(letters(name));
+        words.extend(name.split(['@', '.', '-', '_', '+', ' ']).map(letters));
+    }
+    words.retain(|word| word.chars().count() > 2);
+    // The longest first: removing a shorter word inside a longer one would leave the rest of it.
+    words.sort_by_key(|word| std::cmp::Reverse(word.len()));
+    let mut left = letters(password);
+    for word in &words {
+        left = left.replace(word.as_str(), "");
+    }
+    let different: HashSet<char> = left.chars().collect();
+    different.len() < LEFT_LETTERS_MIN && !is_random(password)
+}
+
+/// True for a password without words that still has many different characters.
+fn is_random(password: &str) -> bool {
+    let others: HashSet<char> = password.chars().filter(|c| !c.is_alphabetic()).collect();
+    // All ten digits in a row are not random, so it takes more than these.
+    others.len() > 10
+}
+
+fn wrong(code: &'static str, message: impl Into<String>) -> ApiError {
+    ApiError::field("/password", code, message)
+}
+
+/// Checks a new password's length (NIST SP 800-63B, 3.1.1.2): first the bytes, before any other work, then the
+/// characters of its normalised form.
+pub fn check_length(password: &str) -> Result<(), ApiError> {
+    if password.len() > PASSWORD_BYTES_MAX {
+        let message = format!("must have at most {PASSWORD_BYTES_MAX} bytes");
+        return Err(wrong("range", message));
+    }
+    if normal(password).chars().count() < PASSWORD_CHARS_MIN {
+        let message = format!("must have at least {PASSWORD_CHARS_MIN} characters");
+        return Err(wrong("range", message));
+    }
+    Ok(())
+}
+
+/// Checks that a new password of the right length is not one that is guessed first (NIST SP
+/// 800-63B, 3.1.1.2: a block list, no rules of composition). `names` are the caller's own: e-mail
+/// address, nickname. This takes longer than checking a signature, so it comes after that.
+pub fn check_guessed<'a>(
+    password: &str,
+    names: impl IntoIterator<Item = &'a str>,
+) -> Result<(), ApiError> {
+    // The rules refuse longer names with their own error.
+    let names = names
+        .into_iter()
+        .filter(|name| name.len() <= NAME_BYTES_MAX);
+    if is_guessed(password, names) {
+        let message = "is made of words that are guessed first; use some unrelated words, or let a \
+                       password manager make one";
+        return Err(wrong("guessed", message));
+    }
+    Ok(())
+}
+
+impl Passwords {
+    /// At most `at_once` passwords are hashed at one time.
+    pub fn new(at_once: usize) -> Result<Self, PasswordError> {
+        Ok(Self {
+            turns: Turns::new(at_once),
+            nobody: hash(b"nobody's password")?.into(),
+        })
+    }
+
+    /// Does work on a separate thread, when it is the address's turn.
+    async fn in_turn<T, F>(&self, address: ClientAddress, work: F) -> Result<T, ApiError>
+    where
+        T: Send + 'static,
+        F: FnOnce() -> T + Send + 'static,
+    {
+        let turn = self.turns.turn(address).await?;
+        tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            work()
+        })
+        .await
+        .map_err(|error| ApiError::internal(&error))
+    }
+
+    /// The PHC string of a password set by a caller from this address.
+    pub async fn hash(&self, address: ClientAddress, password: String) -> Result<String, ApiError> {
+        let work = move || hash(normal(&password).as_bytes());
+        self.in_turn(address, work)
+            .await?
+            .map_err(|error| ApiError::internal(&error))
+    }
+
+    /// True if the password has this hash; `None` takes the same time and is never true.
+    pub async fn verify(
+        &self,
+        address: ClientAddress,
+        password: String,
+        phc: Option<String>,
+    ) -> Result<bool, ApiError> {
+        let known = phc.is_some();
+        let phc = phc.unwrap_or_else(|| self.nobody.to_string());
+        let verify = move || {
+            // A password longer than any that can be set is wrong and not worth hashing.
+            let password = if password.len() > PASSWORD_BYTES_MAX {
+                String::new()
+            } else {
+                normal(&password)
+            };
+            Argon2::default().verify_password(password.as_bytes(), phc.as_str())
+        };
+        Ok(self.in_turn(address, verify).await?.is_ok() && known)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn only_the_right_password_passes() {
+        let passwords = Passwords::new(1).unwrap();
+        let address = ClientAddress::from(std::net::IpAddr::from([192, 0, 2, 1]));
+        let phc = passwords.hash(address, "correct horse battery".into());
+        let phc = phc.await.unwrap();
+        assert!(phc.starts_with("$argon2id$"));
+        let verify = |password: &str, phc| passwords.verify(address, password.to_owned(), phc);
+        assert!(
+            verify("correct horse battery", Some(phc.clone()))
+                .await
+                .unwrap()
+        );
+        assert!(
+            verify("ｃorrect horse battery", Some(phc.clone()))
+                .await
+                .unwrap(),
+            "another spelling of the same text"
+        );
+        assert!(!verify("correct horse batterx", Some(phc)).await.unwrap());
+        assert!(!verify("nobody's password", None).await.unwrap());
+    }
+
+    #[test]
+    fn length_is_checked_in_characters() {
+        assert!(check_length("äöüßäöüßäöüßäö").is_err());
+        assert!(check_length("äöüßäöüßäöüßäöü").is_ok());
+        let longest = "four".repeat(PASSWORD_BYTES_MAX / 4);
+        assert!(check_length(&longest).is_ok());
+        assert!(check_length(&format!("{longest}x")).is_err());
+    }
+
+    #[test]
+    fn a_text_that_is_too_long_is_refused_before_it_is_worked_on() {
+        // NFKC makes U+FDFA eighteen times as long.
+        let long = "\u{fdfa}".repeat(5 << 20);
+        let begun = std::time::Instant::now();
+        assert!(check_length(&long).is_err());
+        let good = "correct horse battery";
+        assert!(check_guessed(good, [long.as_str()]).is_ok());
+        assert!(begun.elapsed() < std::time::Duration::from_millis(100));
+    }
+
+    #[test]
+    fn what_is_guessed_first_is_refused() {
+        let names = ["ann.miller@example.com", "Annie"];
+        for bad in [
+            "passwordpassword",
+            "Password123456789",
+            "123456789012345",
+            "aaaaaaaaaaaaaaaa",
+            "qwertyuiop123456",
+            "Kedge-Wallet-2026!",
+            "AnnMiller1990-1990",
+            "annie annie annie 1",
+            "example-miller-2026",
+            "1111111111111 7777",
+        ] {
+            assert!(check_guessed(bad, names).is_err(), "{bad}");
+        }
+        for good in [
+            "correct horse battery",
+            "my password is a river",
+            "ann miller rides a bike",
+            "7f3a 9c21 e04b 55d8",
+            "08-15!47/11=$%&(23",
+        ] {
+            assert!(check_guessed(good, names).is_ok(), "{good}");
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Refresh tokens: 32 random bytes, known to the store by their hash alone, good for one use. Using one twice ends
+//! every token of its login: one of the two users stole it.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
+use kedge_actors::Engine;
+use kedge_api::Code;
+use kedge_config::secrets;
+use kedge_protocol::Id;
+use kedge_protocol::hash::{keccak, sha256};
+use kedge_storage::{SessionRow, SideWrite};
+
+use crate::clock::now_s;
+use crate::error::ApiError;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::bearer::AccessTokens;
+use super::unstored::Unstored;
+
+/// The answer to a login, a registration and a refresh.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Tokens {
+    /// Shown with each request: `Authorization: Bearer <access_token>`.
+    pub access_token: String,
+    /// Exchanged for new tokens, once.
+    pub refresh_token: String,
+    /// Always `Bearer`.
+    pub token_type: &'static str,
+    /// Seconds that the access token is good for.
+    pub expires_in: u64,
+}
+
+/// Gives out and exchanges refresh tokens.
+pub struct Sessions {
+    lifetime_s: u64,
+    /// Hashes of the tokens that are being exchanged: two exchanges of one token must not both find
+    /// it unused.
+    exchanging: Mutex<HashSet<[u8; 32]>>,
+    /// What the store does not hold because it accepts no writes.
+    unstored: Unstored,
+}
+
+/// Holds a token's place among those being exchanged.
+struct Exchange<'a> {
+    sessions: &'a Sessions,
+    hash: [u8; 32],
+}
+
+impl Drop for Exchange<'_> {
+    fn drop(&mut self) {
+        self.sessions.exchanging().remove(&self.hash);
+    }
+}
+
+/// Random bytes of a family; the rest identifies the password that its login was made with.
+const FAMILY_RANDOM_BYTES: usize = 8;
+
+/// Identifies, within a family, the password that its login was made with. Each time a password is set, its hash gets a
+/// new salt. The commit that stores the new hash therefore invalidates all earlier families.
+fn password_mark(phc: &str) -> [u8; 8] {
+    let hash = keccak(phc.as_bytes());
+    std::array::from_fn(|i| hash.0[i])
+}
+
+/// The family of a new login.
+fn family_of(phc: &str) -> Result<[u8; 16], secrets::SecretError> {
+    let mut family: [u8; 16] = secrets::random()?;
+    family[FAMILY_RANDOM_BYTES..].copy_from_slice(&password_mark(phc));
+    Ok(family)
+}
+
+fn invalid(message: &'static str) -> ApiError {
+    ApiError::new(Code::CredentialsInvalid, message)
+}
+
+impl Sessions {
+    /// Tokens are valid for `lifetime_s`.
+    pub fn new(lifetime_s: u64) -> Self {
+        Self {
+            lifetime_s,
+            exchanging: Mutex::new(HashSet::new()),
+            unstored: Unstored::default(),
+        }
+    }
+
+    fn exchanging(&self) -> std::sync::MutexGuard<'_, HashSet<[u8; 32]>> {
+        self.exchanging
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tokens of a new login with the password that has this hash.
+    pub async fn begin(
+        &self,
+        engine: &Engine,
+        access: &AccessTokens,
+        (wallet_id, organization_id): (Id, Id),
+        phc: &str,
+    ) -> Result<Tokens, ApiError> {
+        let family = family_of(phc).map_err(|error| ApiError::internal(&error))?;
+        let (tokens, write) = self.issue(access, wallet_id, organization_id, family)?;
+        self.unstored.write(engine, vec![write]).await?;
+        Ok(tokens)
+    }
+
+    /// Ends the login that a refresh token belongs to. For an unknown token there is nothing to end.
+    pub async fn end(&self, engine: &Engine, refresh_token: &str) -> Result<(), ApiError> {
+        let token_hash = sha256(refresh_token.as_bytes()).0;
+        let published = engine.published();
+        if let Some(row) = self.unstored.session(&published.snapshot, token_hash)? {
+            let family = row.family;
+            let until_s = now_s() + self.lifetime_s;
+            let ended = SideWrite::RevokeFamily { family, until_s };
+            self.unstored.write(engine, vec![ended]).await?;
+        }
+        Ok(())
+    }
+
+    /// New tokens, and the writes that must be stored before the tokens are sent.
+    fn issue(
+        &self,
+        access: &AccessTokens,
+        wallet_id: Id,
+        organization_id: Id,
+        family: [u8; 16],
+    ) -> Result<(Tokens, SideWrite), ApiError> {
+        let token: [u8; 32] = secrets::random().map_err(|error| ApiError::internal(&error))?;
+        let refresh_token = URL_SAFE_NO_PAD.encode(token);
+        let now_s = now_s();
+        let write = SideWrite::Session {
+            token_hash: sha256(refresh_token.as_bytes()).0,
+            row: SessionRow {
+                wallet_id,
+                family,
+                expires_at_s: now_s + self.lifetime_s,
+                used: false,
+            },
+        };
+        let access_token = access
+            .issue(wallet_id, organization_id, now_s)
+            .map_err(|error| ApiError::internal(&error))?;
+        let tokens = Tokens {
+            access_token,
+            refresh_token,
+            token_type: "Bearer",
+            expires_in: access.lifetime_s(),
+        };
+        Ok((tokens, write))
+    }
+
+    /// Exchanges a refresh token for new tokens; returns the wallet with them.
+    pub async fn refresh(
+        &self,
+        engine: &Engine,
+        access: &AccessTokens,
+        refresh_token: &str,
+    ) -> Result<(Id, Tokens), ApiError> {
+        let token_hash = sha256(refresh_token.as_bytes()).0;
+        // The lock is released before the place is held, because giving the place back takes the
+        // lock again. Only the exchange that took the place gives it back.
+        let fresh = self.exchanging().insert(token_hash);
+        let exchange = fresh.then(|| Exchange {
+            sessions: self,
+            hash: token_hash,
+        });
+        let snapshot = &engine.published().snapshot;
+        let row = self
+            .unstored
+            .session(snapshot, token_hash)?
+            .ok_or_else(|| invalid("the refresh token is not known; log in again"))?;
+        if row.used || exchange.is_none() {
+            let family = row.family;
+            // Every outstanding token of the login expires by then.
+            let until_s = now_s() + self.lifetime_s;
+            let ended = SideWrite::RevokeFamily { family, until_s };
+            self.unstored.write(engine, vec![ended]).await?;
+            return Err(invalid(
+                "the refresh token was used before, so all tokens of its login were revoked; log in again",
+            ));
+        }
+        if self.unstored.is_ended(snapshot, row.family)? {
+            return Err(invalid(
+                "the tokens of this login were revoked; log in again",
+            ));
+        }
+        if row.expires_at_s <= now_s() {
+            let message = "the refresh token has expired; log in again";
+            return Err(ApiError::new(Code::TokenExpired, message));
+        }
+        let wallet = snapshot
+            .wallet(row.wallet_id)
+            .map_err(|error| ApiError::internal(&error))?
+            .filter(|wallet| !wallet.is_removed())
+            .ok_or_else(|| invalid("the wallet was removed from its organization"))?;
+        let phc = snapshot
+            .password_hash(wallet.id)
+            .map_err(|error| ApiError::internal(&error))?;
+        if phc.is_none_or(|phc| row.family[FAMILY_RANDOM_BYTES..] != password_mark(&phc)) {
+            return Err(invalid(
+                "the password was changed since this login; log in again",
+            ));
+        }
+        let used = SideWrite::Session {
+            token_hash,
+            row: SessionRow { used: true, ..row },
+        };
+        let (tokens, fresh) = self.issue(access, wallet.id, wallet.organization_id, row.family)?;
+        self.unstored.write(engine, vec![used, fresh]).await?;
+        Ok((wallet.id, tokens))
+    }
+}

@@ -1,0 +1,239 @@
+//! Turns at work that occupies a core for long, such as hashing a password: a bounded number at one time, and waiting
+//! addresses take turns, however many requests each has waiting.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use crate::error::ApiError;
+use crate::limits::{ClientAddress, budget};
+
+/// How long a caller waits for a turn.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// Waiting requests of one address; more are refused.
+const OF_ADDRESS_MAX: usize = 16;
+/// Waiting requests of all addresses.
+const ALL_MAX: usize = 1_024;
+
+/// Gives turns.
+#[derive(Clone)]
+pub(super) struct Turns(Arc<Queues>);
+
+struct Queues {
+    at_once: usize,
+    timeout: Duration,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    running: usize,
+    waiting: usize,
+    /// One queue for each address that waits; the first one's is the next turn.
+    queues: VecDeque<Queue>,
+}
+
+struct Queue {
+    address: ClientAddress,
+    waiting: VecDeque<oneshot::Sender<Turn>>,
+}
+
+/// A turn; it ends when dropped.
+pub(super) struct Turn(Option<Arc<Queues>>);
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if let Some(queues) = self.0.take() {
+            queues.pass_on();
+        }
+    }
+}
+
+/// How a caller gets a turn.
+enum Place {
+    Now,
+    Later(oneshot::Receiver<Turn>),
+}
+
+impl State {
+    /// Removes the next in line: the first of the first address. That address then goes to the end
+    /// of the line.
+    fn next(&mut self) -> Option<oneshot::Sender<Turn>> {
+        let mut queue = self.queues.pop_front()?;
+        let next = queue.waiting.pop_front();
+        if !queue.waiting.is_empty() {
+            self.queues.push_back(queue);
+        }
+        self.waiting -= usize::from(next.is_some());
+        next
+    }
+
+    /// Removes those of an address that no longer wait.
+    fn forget_gone(&mut self, index: usize) {
+        let waiting = &mut self.queues[index].waiting;
+        let before = waiting.len();
+        waiting.retain(|place| !place.is_closed());
+        self.waiting -= before - waiting.len();
+    }
+
+    fn enter(&mut self, address: ClientAddress, at_once: usize) -> Result<Place, ApiError> {
+        if self.running < at_once {
+            self.running += 1;
+            return Ok(Place::Now);
+        }
+        let mut queues = self.queues.iter();
+        let known = queues.position(|queue| queue.address == address);
+        if let Some(index) = known {
+            self.forget_gone(index);
+            if self.queues[index].waiting.len() >= OF_ADDRESS_MAX {
+                let message = format!(
+                    "{OF_ADDRESS_MAX} passwords from your address are waiting to be checked; try again shortly"
+                );
+                return Err(budget::refuse(budget::PASSWORD_CHECKS, message));
+            }
+        }
+        if self.waiting >= ALL_MAX {
+            return Err(ApiError::overloaded());
+        }
+        let (sender, receiver) = oneshot::channel();
+        self.waiting += 1;
+        match known {
+            Some(index) => self.queues[index].waiting.push_back(sender),
+            None => self.queues.push_back(Queue {
+                address,
+                waiting: VecDeque::from([sender]),
+            }),
+        }
+        Ok(Place::Later(receiver))
+    }
+}
+
+impl Queues {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Passes a turn that has ended to the next one that still waits.
+    fn pass_on(self: Arc<Self>) {
+        loop {
+            let next = {
+                let mut state = self.state();
+                let next = state.next();
+                if next.is_none() && state.queues.is_empty() {
+                    state.running -= 1;
+                    return;
+                }
+                next
+            };
+            let Some(next) = next else {
+                continue;
+            };
+            match next.send(Turn(Some(Arc::clone(&self)))) {
+                Ok(()) => return,
+                // That one no longer waits, so the turn is still ours to pass on.
+                Err(mut turn) => turn.0 = None,
+            }
+        }
+    }
+}
+
+impl Turns {
+    /// Allows this many turns at one time.
+    pub(super) fn new(at_once: usize) -> Self {
+        Self::with_timeout(at_once, TIMEOUT)
+    }
+
+    fn with_timeout(at_once: usize, timeout: Duration) -> Self {
+        Self(Arc::new(Queues {
+            at_once,
+            timeout,
+            state: Mutex::default(),
+        }))
+    }
+
+    /// Waits for a turn of this address.
+    pub(super) async fn turn(&self, address: ClientAddress) -> Result<Turn, ApiError> {
+        let place = self.0.state().enter(address, self.0.at_once)?;
+        match place {
+            Place::Now => Ok(Turn(Some(Arc::clone(&self.0)))),
+            Place::Later(receiver) => tokio::time::timeout(self.0.timeout, receiver)
+                .await
+                .ok()
+                .and_then(Result::ok)
+                .ok_or_else(ApiError::overloaded),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use kedge_api::Code;
+
+    use super::*;
+
+    fn address(number: u8) -> ClientAddress {
+        IpAddr::from([192, 0, 2, number]).into()
+    }
+
+    /// How many turns run, and how many callers wait.
+    fn counts(turns: &Turns) -> (usize, usize) {
+        let state = turns.0.state();
+        (state.running, state.waiting)
+    }
+
+    /// Lets tasks run until they wait.
+    async fn settle() {
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn addresses_get_their_turns_one_after_the_other() {
+        let turns = Turns::new(1);
+        let first = turns.turn(address(1)).await.unwrap();
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let mut tasks = tokio::task::JoinSet::new();
+        for number in [1, 1, 1, 1, 2, 3, 2] {
+            let (turns, order) = (turns.clone(), Arc::clone(&order));
+            tasks.spawn(async move {
+                let _turn = turns.turn(address(number)).await.unwrap();
+                order.lock().unwrap().push(number);
+            });
+            settle().await;
+        }
+        drop(first);
+        tasks.join_all().await;
+        assert_eq!(*order.lock().unwrap(), [1, 2, 3, 1, 2, 1, 1]);
+        // The last turn was given back.
+        assert_eq!(counts(&turns), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn an_address_waits_a_bounded_number_of_times_and_not_for_ever() {
+        let turns = Turns::with_timeout(1, Duration::from_secs(1));
+        let held = turns.turn(address(1)).await.unwrap();
+        let mut waiting = tokio::task::JoinSet::new();
+        for _ in 0..OF_ADDRESS_MAX {
+            let turns = turns.clone();
+            waiting.spawn(async move { turns.turn(address(1)).await.err().unwrap().code });
+        }
+        settle().await;
+        let refused = turns.turn(address(1)).await.err().unwrap();
+        assert_eq!(refused.code, Code::RateLimited);
+        // Another address still finds a place; none of the callers gets a turn here.
+        let other = turns.turn(address(2)).await.err().unwrap();
+        assert_eq!(other.code, Code::Unavailable);
+        for code in waiting.join_all().await {
+            assert_eq!(code, Code::Unavailable);
+        }
+        // A caller that has left keeps no place, and the turn goes to nobody.
+        drop(held);
+        assert_eq!(counts(&turns), (0, 0));
+        assert!(turns.turn(address(1)).await.is_ok());
+    }
+}

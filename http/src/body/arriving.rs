@@ -1,0 +1,188 @@
+//! A body on its way in. Nothing is reserved for the announced length: only what has arrived counts, and it must arrive
+//! fast enough.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::HeaderMap;
+use hyper::body::{Body as _, Incoming};
+use hyper::header::{CONTENT_LENGTH, EXPECT};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// How long a body may arrive more slowly than the minimum before it is given up.
+const WINDOW: Duration = Duration::from_secs(5);
+
+/// Why a body ends early.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Broken {
+    /// The caller stopped sending.
+    #[error("the body broke off before its end")]
+    Off,
+    /// It arrives too slowly; the minimum in bytes a second.
+    #[error("the body arrived more slowly than {0} bytes a second; send it faster")]
+    Slow(u64),
+}
+
+/// The body of a request.
+pub struct Arriving {
+    body: Incoming,
+    pace: Pace,
+    announced: Option<u64>,
+    read: u64,
+    /// The caller waits to be asked for the body (`Expect: 100-continue`), and has not been asked.
+    waits: bool,
+    ended: bool,
+    broken: bool,
+}
+
+impl Arriving {
+    /// The body of a request with these headers, which must arrive at this rate.
+    pub fn new(headers: &HeaderMap, body: Incoming, bytes_per_s_min: u64) -> Self {
+        let announced = headers
+            .get(CONTENT_LENGTH)
+            .and_then(|value| value.to_str().ok()?.parse().ok());
+        Self {
+            ended: body.is_end_stream(),
+            body,
+            pace: Pace::new(bytes_per_s_min),
+            announced,
+            read: 0,
+            waits: headers.contains_key(EXPECT),
+            broken: false,
+        }
+    }
+
+    /// The length announced in the headers.
+    pub fn announced(&self) -> Option<u64> {
+        self.announced
+    }
+
+    /// True if all of it has been read.
+    pub fn is_over(&self) -> bool {
+        self.ended || self.body.is_end_stream()
+    }
+
+    /// True if it makes sense to read on: the caller is sending, and at most `most` bytes are left.
+    pub fn can_pass(&self, most: u64) -> bool {
+        let left = self.announced.map(|bytes| bytes.saturating_sub(self.read));
+        !self.waits && !self.broken && left.is_none_or(|left| left <= most)
+    }
+
+    /// True if the caller may still be sending and nothing has gone wrong so far.
+    pub fn may_come(&self) -> bool {
+        !self.is_over() && !self.waits && !self.broken
+    }
+
+    /// Stops reading it.
+    pub fn give_up(&mut self) {
+        self.broken = true;
+    }
+
+    /// The next piece.
+    pub fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Broken>>> {
+        if self.is_over() || self.broken {
+            return Poll::Ready(None);
+        }
+        self.waits = false;
+        loop {
+            let frame = match Pin::new(&mut self.body).poll_frame(context) {
+                Poll::Ready(Some(Ok(frame))) => frame,
+                Poll::Ready(Some(Err(_))) => {
+                    self.broken = true;
+                    return Poll::Ready(Some(Err(Broken::Off)));
+                }
+                Poll::Ready(None) => {
+                    self.ended = true;
+                    return Poll::Ready(None);
+                }
+                Poll::Pending => {
+                    ready!(self.pace.poll_slow(context));
+                    self.broken = true;
+                    let slow = Broken::Slow(self.pace.bytes_per_s_min);
+                    return Poll::Ready(Some(Err(slow)));
+                }
+            };
+            // Trailers carry no meaning here.
+            if let Ok(piece) = frame.into_data() {
+                self.read += piece.len() as u64;
+                self.pace.came(piece.len());
+                return Poll::Ready(Some(Ok(piece)));
+            }
+        }
+    }
+
+    /// The next piece.
+    pub async fn next(&mut self) -> Option<Result<Bytes, Broken>> {
+        std::future::poll_fn(|context| self.poll_piece(context)).await
+    }
+
+    /// Reads and drops at most `most` more bytes; true if that was the rest of it.
+    pub async fn discard(&mut self, most: u64) -> bool {
+        let end = self.read.saturating_add(most);
+        while let Some(Ok(_)) = self.next().await {
+            if self.read > end {
+                return false;
+            }
+        }
+        self.is_over()
+    }
+}
+
+/// Holds a body to a rate. The clock is read only when there is a wait.
+struct Pace {
+    bytes_per_s_min: u64,
+    came: u64,
+    window: Option<Pin<Box<Sleep>>>,
+}
+
+impl Pace {
+    fn new(bytes_per_s_min: u64) -> Self {
+        Self {
+            bytes_per_s_min,
+            came: 0,
+            window: None,
+        }
+    }
+
+    fn came(&mut self, bytes: usize) {
+        self.came += bytes as u64;
+    }
+
+    /// Ready once a whole window has brought too little.
+    fn poll_slow(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let window = self.window.get_or_insert_with(|| {
+            // Bytes that arrived before the first wait were fast enough.
+            self.came = 0;
+            Box::pin(sleep_until(Instant::now() + WINDOW))
+        });
+        while window.as_mut().poll(context).is_ready() {
+            window.as_mut().reset(Instant::now() + WINDOW);
+            if Self::is_too_little(&mut self.came, self.bytes_per_s_min) {
+                return Poll::Ready(());
+            }
+        }
+        Poll::Pending
+    }
+
+    /// Whether the window that has ended brought too little; the next one starts at zero.
+    fn is_too_little(came: &mut u64, bytes_per_s_min: u64) -> bool {
+        std::mem::take(came) < bytes_per_s_min * WINDOW.as_secs()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_has_to_come_at_its_rate_in_each_window() {
+        let mut came = 500;
+        assert!(!Pace::is_too_little(&mut came, 100));
+        came += 499;
+        assert!(Pace::is_too_little(&mut came, 100));
+        assert!(Pace::is_too_little(&mut came, 1), "nothing came since");
+        assert!(!Pace::is_too_little(&mut came, 0), "no rate is asked for");
+    }
+}

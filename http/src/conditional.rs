@@ -1,0 +1,109 @@
+//! Conditional requests (RFC 9110, 13). The entity tag of a resource that can change names its version and the
+//! beginning of its integrity. So the actor that owns the resource decides `If-Match`, on what is in flight, and not on
+//! a snapshot that may lag. Where a read shows more than the resource's own state (how many objects a template has,
+//! which nonces are spent), a hash of the answer follows: it distinguishes answers, and `If-Match` ignores it.
+
+use hyper::HeaderMap;
+use hyper::header::IF_MATCH;
+use kedge_actors::api::Expected;
+use kedge_api::Code;
+use kedge_protocol::hash::sha256;
+use kedge_protocol::resource::Trace;
+
+use crate::error::ApiError;
+
+/// The entity tag of an object's state.
+pub fn entity_tag(trace: &Trace) -> String {
+    let state = Expected::of(trace);
+    format!("\"{}.{}\"", state.version, hex::encode(state.integrity))
+}
+
+/// The entity tag of an answer that shows a resource's state and more.
+pub fn answer_tag(trace: &Trace, answer: &[u8]) -> String {
+    let state = Expected::of(trace);
+    let (version, integrity) = (state.version, hex::encode(state.integrity));
+    format!("\"{version}.{integrity}.{}\"", tag_of(answer))
+}
+
+/// A tag for an answer's bytes. It uses SHA-256, for which most processors have instructions.
+pub fn tag_of(answer: &[u8]) -> String {
+    hex::encode(sha256(answer).first_16())
+}
+
+fn state_of(tag: &str) -> Option<Expected> {
+    let tag = tag.strip_prefix('"')?.strip_suffix('"')?;
+    let (version, integrity) = tag.split_once('.')?;
+    let integrity = integrity
+        .split_once('.')
+        .map_or(integrity, |(state, _)| state);
+    let mut bytes = [0; 8];
+    hex::decode_to_slice(integrity, &mut bytes).ok()?;
+    Some(Expected {
+        version: version.parse().ok()?,
+        integrity: bytes,
+    })
+}
+
+/// The states that `If-Match` names; `None` if the request has no condition, or accepts any state.
+/// Weak tags never match (RFC 9110, 13.1.1), nor do tags that this service never made.
+pub fn expected(headers: &HeaderMap) -> Result<Option<Vec<Expected>>, ApiError> {
+    let mut states = Vec::new();
+    let mut conditions = headers.get_all(IF_MATCH).iter().peekable();
+    if conditions.peek().is_none() {
+        return Ok(None);
+    }
+    for condition in conditions {
+        let condition = condition.to_str().map_err(|_| {
+            ApiError::new(
+                Code::PreconditionFailed,
+                "If-Match must hold entity tags, as the ETag header gives them",
+            )
+        })?;
+        for tag in condition.split(',').map(str::trim) {
+            if tag == "*" {
+                return Ok(None);
+            }
+            states.extend(state_of(tag));
+        }
+    }
+    Ok(Some(states))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values: &[&str]) -> Option<usize> {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append(IF_MATCH, value.parse().unwrap());
+        }
+        expected(&headers).unwrap().map(|states| states.len())
+    }
+
+    #[test]
+    fn tags_come_back_as_states() {
+        let mut trace = Trace::NEW;
+        trace.version = 12;
+        trace.integrity.0[0] = 0xab;
+        let tag = entity_tag(&trace);
+        assert_eq!(tag, "\"12.ab00000000000000\"");
+        assert_eq!(state_of(&tag), Some(Expected::of(&trace)));
+        let (one, other) = (answer_tag(&trace, b"{}"), answer_tag(&trace, b"[]"));
+        assert_ne!(one, other);
+        assert_eq!(state_of(&one), state_of(&other));
+        assert_eq!(state_of(&one), Some(Expected::of(&trace)));
+    }
+
+    #[test]
+    fn conditions() {
+        let tag = "\"1.0000000000000000\"";
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&["*"]), None);
+        assert_eq!(of(&[tag]), Some(1));
+        assert_eq!(of(&[&format!("{tag}, {tag}"), tag]), Some(3));
+        for never in ["W/\"1.0000000000000000\"", "\"x\"", "1", "\"1.00\"", ""] {
+            assert_eq!(of(&[never]), Some(0), "{never}");
+        }
+    }
+}

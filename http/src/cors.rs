@@ -1,0 +1,117 @@
+//! Pages of other origins (the Fetch standard's CORS protocol): which ones may call, and what of an answer they may
+//! read. A browser's preflight is answered before anything is counted. Nothing here authenticates: a browser sends no
+//! credentials by itself, and other callers are not held back.
+
+use hyper::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ALLOW,
+    CONTENT_TYPE, HeaderMap, HeaderValue, ORIGIN, VARY,
+};
+use hyper::{Method, StatusCode};
+
+use crate::error::ApiError;
+use crate::reply::Reply;
+
+/// Headers that a page may send.
+const SENT: &str = "Accept, Authorization, Content-Digest, Content-Type, Idempotency-Key, If-Match, \
+                    If-None-Match, If-Range, Last-Event-ID, Prefer, Range, X-Api-Key, X-Request-Id, \
+                    X-Signature, X-Signature-Address, X-Signature-Deadline, X-Signature-Nonce, \
+                    X-Signature-Salt";
+/// Headers of an answer that a page may read in addition to the plain ones.
+const READ: &str = "Accept-Ranges, Allow, Content-Digest, Content-Disposition, Content-Range, \
+                    Deprecation, ETag, Idempotent-Replayed, Link, Location, RateLimit, \
+                    RateLimit-Policy, Repr-Digest, Retry-After, Sunset, WWW-Authenticate, \
+                    X-Nonce-Highest, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, \
+                    X-Request-Id, X-Sequence";
+/// Seconds that a browser may cache a preflight answer: the most that browsers accept.
+const REMEMBERED_S: &str = "7200";
+/// Stands for every origin.
+const ANY: &str = "*";
+
+/// The origins whose pages may call.
+pub struct Cors {
+    origins: Vec<String>,
+}
+
+/// What the answers to one request state about who may read them.
+pub enum Readers {
+    /// Nothing: no origin is ever allowed.
+    Unsaid,
+    /// No other origin; the answer to another origin may differ.
+    Nobody,
+    /// Pages of this origin.
+    Origin(HeaderValue),
+    /// All pages.
+    All,
+}
+
+impl Cors {
+    /// Allows pages of these origins.
+    pub fn new(origins: Vec<String>) -> Self {
+        Self { origins }
+    }
+
+    /// Determines who may read the answer to a request with these headers.
+    pub fn readers(&self, headers: &HeaderMap) -> Readers {
+        if self.origins.is_empty() {
+            return Readers::Unsaid;
+        }
+        if self.origins.iter().any(|origin| origin == ANY) {
+            return Readers::All;
+        }
+        match headers.get(ORIGIN) {
+            Some(origin) if self.origins.iter().any(|known| origin == known.as_str()) => {
+                Readers::Origin(origin.clone())
+            }
+            _ => Readers::Nobody,
+        }
+    }
+}
+
+impl Readers {
+    /// The answer to a browser's preflight request; `None` for every other request. `refusal` is the answer that the
+    /// request would get otherwise; it names the path's methods.
+    pub fn preflight(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+        refusal: &ApiError,
+        sequence: u64,
+    ) -> Option<Reply> {
+        let may = matches!(self, Self::Origin(_) | Self::All);
+        let asks =
+            headers.contains_key(ORIGIN) && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
+        if *method != Method::OPTIONS || !may || !asks {
+            return None;
+        }
+        let (_, methods) = refusal.headers.iter().find(|(name, _)| *name == ALLOW)?;
+        let nothing = HeaderValue::from_static("text/plain");
+        let mut reply = Reply::bytes(StatusCode::NO_CONTENT, sequence, nothing, Vec::new())
+            .with(ACCESS_CONTROL_ALLOW_METHODS, methods)
+            .with(ACCESS_CONTROL_ALLOW_HEADERS, SENT)
+            .with(ACCESS_CONTROL_MAX_AGE, REMEMBERED_S);
+        reply.headers.remove(CONTENT_TYPE);
+        Some(reply)
+    }
+
+    /// Writes into an answer's headers who may read it.
+    pub fn write(&self, headers: &mut HeaderMap) {
+        let origin = match self {
+            Self::Unsaid => return,
+            Self::Nobody => None,
+            Self::Origin(origin) => Some(origin.clone()),
+            Self::All => Some(HeaderValue::from_static(ANY)),
+        };
+        // With one value for all origins, caches cannot mix anything up.
+        if !matches!(self, Self::All) {
+            headers.append(VARY, HeaderValue::from_static("Origin"));
+        }
+        if let Some(origin) = origin {
+            headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+            headers.insert(
+                ACCESS_CONTROL_EXPOSE_HEADERS,
+                HeaderValue::from_static(READ),
+            );
+        }
+    }
+}

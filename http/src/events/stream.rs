@@ -1,0 +1,290 @@
+//! One stream of events to one caller. It keeps a position and nothing else: what it sends comes from the
+//! organization's tail or, where the tail no longer reaches back that far, from the store.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kedge_actors::Engine;
+use kedge_actors::events::{self, Filter, Span};
+use kedge_actors::fair::{Full, Turn, Turns, share};
+use kedge_config::Config;
+use kedge_protocol::Id;
+use kedge_protocol::event::Position;
+use kedge_storage::ReadError;
+
+use crate::clock::now_s;
+use crate::error::ApiError;
+use crate::limits::Share;
+use crate::stream::{Body, WriteError, Writer};
+use bytes::{Bytes, BytesMut};
+use metrics::{counter, gauge};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::tail::{Frame, Tail, Tails};
+use crate::metric_definitions::{STREAMS, STREAMS_CUT_OFF};
+
+/// About how many bytes are sent at one time.
+const CHUNK_BYTES: usize = 16 * 1024;
+/// Events that a stream reads at once while it catches up.
+const BEHIND_ROWS: usize = 512;
+/// How long a caller whose connection broke should wait before it reconnects, milliseconds.
+const RETRY_MS: u64 = 2_000;
+/// Seconds until a retry makes sense when there are too many streams.
+const RETRY_AFTER_S: u64 = 30;
+
+/// All streams.
+pub struct Streams {
+    engine: Engine,
+    tails: Tails,
+    turns: Arc<Turns<Id>>,
+    heartbeat: Duration,
+    write_timeout: Duration,
+    stopping: watch::Sender<bool>,
+}
+
+/// The request for a stream.
+pub struct Subscription {
+    /// The organization whose events are sent.
+    pub organization: Id,
+    /// The filter of its events.
+    pub filter: Filter,
+    /// Only events after this position; `None`: only events from now on.
+    pub after: Option<Position>,
+    /// The wallet that reads, if an access token was shown.
+    pub wallet: Option<Id>,
+    /// When the caller's token expires, Unix seconds: the stream ends with it.
+    pub until_s: u64,
+}
+
+impl Streams {
+    /// No streams yet.
+    pub fn new(config: &Config, engine: Engine) -> Self {
+        Self {
+            tails: Tails::new(engine.clone()),
+            engine,
+            turns: Turns::new(
+                config.streams_max,
+                share(config.streams_max, config.organization_share_percent),
+                usize::MAX,
+            ),
+            heartbeat: Duration::from_secs(config.stream_heartbeat_s),
+            write_timeout: Duration::from_secs(config.write_timeout_s),
+            stopping: watch::Sender::new(false),
+        }
+    }
+
+    /// Begins a stream, which continues by itself.
+    pub fn open(&self, subscription: Subscription) -> Result<Body, ApiError> {
+        let turn = self.turns.try_take(subscription.organization);
+        let turn = turn.map_err(|full| match full {
+            Full::Share => Share::Streams.refused(self.turns.share()),
+            Full::All => ApiError::unavailable(
+                "the server is at its limit of event streams; try again, or use the list",
+                RETRY_AFTER_S,
+            ),
+        })?;
+        let tail = self.tails.join(subscription.organization)?;
+        let at = match subscription.after {
+            Some(after) => after,
+            None => self.engine.published().snapshot.last_position()?,
+        };
+        let (writer, body) = Body::written(self.write_timeout);
+        let stream = Stream {
+            engine: self.engine.clone(),
+            organization: subscription.organization,
+            wallet: subscription.wallet,
+            member_at: 0,
+            filter: subscription.filter,
+            tail,
+            heartbeat: self.heartbeat,
+            writer,
+            at,
+            _turn: turn,
+        };
+        let lifetime = Duration::from_secs(subscription.until_s.saturating_sub(now_s()));
+        tokio::spawn(stream.run(lifetime, self.stopping.subscribe()));
+        Ok(body)
+    }
+
+    /// Ends all streams, including later ones.
+    pub fn stop(&self) {
+        self.stopping.send_replace(true);
+    }
+}
+
+struct Stream {
+    engine: Engine,
+    organization: Id,
+    wallet: Option<Id>,
+    /// The sequence at which the wallet was last found to be a member.
+    member_at: u64,
+    filter: Filter,
+    tail: Arc<Tail>,
+    heartbeat: Duration,
+    writer: Writer,
+    /// Everything up to here has been sent, or is filtered out.
+    at: Position,
+    _turn: Turn<Id>,
+}
+
+/// Why a stream ends.
+#[derive(Debug, thiserror::Error)]
+enum End {
+    #[error("the token has expired; reconnect with a new one")]
+    TokenExpired,
+    #[error("the wallet was removed from its organization")]
+    Removed,
+    #[error("the server is stopping; reconnect")]
+    Stopping,
+    #[error("the events could not be read; reconnect")]
+    Tail,
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    #[error("the store could not be read: {0}")]
+    Read(#[from] ReadError),
+    #[error("an event could not be written: {0}")]
+    Event(#[from] serde_json::Error),
+}
+
+impl Stream {
+    async fn run(mut self, lifetime: Duration, mut stopping: watch::Receiver<bool>) {
+        gauge!(STREAMS).increment(1);
+        let end = tokio::select! {
+            end = self.follow() => end,
+            () = tokio::time::sleep(lifetime) => End::TokenExpired,
+            // If there is no sender any more, the server has stopped too.
+            _ = stopping.wait_for(|stopping| *stopping) => End::Stopping,
+        };
+        gauge!(STREAMS).decrement(1);
+        let last_words = match &end {
+            End::Write(error) => {
+                if *error == WriteError::Slow {
+                    counter!(STREAMS_CUT_OFF).increment(1);
+                }
+                return;
+            }
+            End::Read(_) | End::Event(_) => {
+                tracing::error!(error = %end, "an event stream ended early");
+                End::Tail.to_string()
+            }
+            _ => end.to_string(),
+        };
+        self.writer.finish(format!(": {last_words}\n\n").into());
+    }
+
+    /// Sends until the stream has to end.
+    async fn follow(&mut self) -> End {
+        let mut tail_reached = self.tail.reached();
+        let mut lines = format!("retry: {RETRY_MS}\n");
+        loop {
+            // A block without data only moves the position at which a client resumes. Nobody can
+            // resume at a position that the log has not reached.
+            if self.at.sequence <= self.engine.published().head.sequence {
+                lines.push_str(&format!("id: {}\n", self.at));
+            }
+            lines.push('\n');
+            if let Err(error) = self.writer.write(lines.into()).await {
+                return error.into();
+            }
+            let mut quiet_until = Instant::now() + self.heartbeat;
+            loop {
+                tail_reached.mark_unchanged();
+                match self.catch_up().await {
+                    Ok(true) => quiet_until = Instant::now() + self.heartbeat,
+                    Ok(false) => {}
+                    Err(end) => return end,
+                }
+                tokio::select! {
+                    changed = tail_reached.changed() => match changed {
+                        Ok(()) => {}
+                        Err(_) => return End::Tail,
+                    },
+                    () = tokio::time::sleep_until(quiet_until) => break,
+                    () = self.writer.gone() => return WriteError::Gone.into(),
+                }
+            }
+            lines = String::from(": \n");
+        }
+    }
+
+    /// Refuses to send more to a wallet that was removed from its organization.
+    fn check_member(&mut self) -> Result<(), End> {
+        let published = self.engine.published();
+        let Some(wallet) = self
+            .wallet
+            .filter(|_| self.member_at <= published.keys_changed_at)
+        else {
+            return Ok(());
+        };
+        let wallet = published.snapshot.wallet(wallet)?;
+        if wallet.is_none_or(|wallet| wallet.is_removed()) {
+            return Err(End::Removed);
+        }
+        self.member_at = published.head.sequence + 1;
+        Ok(())
+    }
+
+    /// Sends everything that is available; true if there was anything.
+    async fn catch_up(&mut self) -> Result<bool, End> {
+        let mut has_sent = false;
+        loop {
+            self.check_member()?;
+            let (chunk, reached) = match self.tail.take(self.at, CHUNK_BYTES) {
+                Some(taken) => {
+                    let wanted = taken.frames.iter().map(Arc::as_ref);
+                    let wanted = wanted.filter(|frame| frame.is_wanted(&self.filter));
+                    (joined(wanted), taken.reached)
+                }
+                None => self.read_behind()?,
+            };
+            if !chunk.is_empty() {
+                self.writer.write(chunk).await?;
+                has_sent = true;
+            }
+            if reached == self.at {
+                return Ok(has_sent);
+            }
+            self.at = reached;
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// The next events that the tail no longer holds.
+    fn read_behind(&self) -> Result<(Bytes, Position), End> {
+        let published = self.engine.published();
+        let snapshot = &published.snapshot;
+        let span = Span {
+            after: Some(self.at),
+            until: None,
+            descending: false,
+            events_max: BEHIND_ROWS,
+            bytes_max: CHUNK_BYTES,
+            rows_max: BEHIND_ROWS,
+        };
+        let piece = events::read(snapshot, self.organization, &self.filter, span)?;
+        let reached = if piece.ended {
+            snapshot.last_position()?.max(self.at)
+        } else {
+            piece.reached.unwrap_or(self.at)
+        };
+        let frames: Result<Vec<Frame>, _> = piece.events.iter().map(Frame::of).collect();
+        Ok((joined(frames?.iter()), reached))
+    }
+}
+
+/// The lines of some frames; a single frame is not copied.
+fn joined<'a>(frames: impl Iterator<Item = &'a Frame>) -> Bytes {
+    let mut frames = frames.peekable();
+    let Some(first) = frames.next() else {
+        return Bytes::new();
+    };
+    if frames.peek().is_none() {
+        return first.text.clone();
+    }
+    let mut joined = BytesMut::from(first.text.as_ref());
+    for frame in frames {
+        joined.extend_from_slice(&frame.text);
+    }
+    joined.freeze()
+}

@@ -1,0 +1,201 @@
+//! How many bytes of files an organization has, including those being received.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kedge_api::Code;
+use kedge_protocol::Id;
+use kedge_storage::{Page, ReadError, Snapshot};
+
+use crate::error::ApiError;
+
+/// Organizations that are remembered while they upload nothing.
+const IDLE_MAX: usize = 10_000;
+/// Rows that are added up at one time.
+const PIECE_ROWS: usize = 256;
+
+/// The bytes of every uploading organization.
+pub(super) struct Quotas {
+    bytes_max: u64,
+    organizations: Mutex<HashMap<Id, Usage>>,
+}
+
+#[derive(Default)]
+struct Usage {
+    /// Bytes of the files that the log names; `None` until they are added up.
+    kept: Option<u64>,
+    /// Bytes of uploads in flight.
+    reserved: u64,
+    uploads: usize,
+    /// How many uploads have ended: a sum made meanwhile may lack their bytes.
+    ended: u64,
+}
+
+/// What one upload has reserved of its organization's quota; dropping it gives that back.
+pub(super) struct Reservation {
+    quotas: Arc<Quotas>,
+    organization: Id,
+    bytes: u64,
+    kept: bool,
+}
+
+impl Quotas {
+    pub(super) fn new(bytes_max: u64) -> Self {
+        Self {
+            bytes_max,
+            organizations: Mutex::default(),
+        }
+    }
+
+    fn with<T>(&self, organization: Id, act: impl FnOnce(&mut Usage) -> T) -> T {
+        // A panic while it was held left plain numbers.
+        let organizations = self.organizations.lock();
+        let mut organizations = organizations.unwrap_or_else(PoisonError::into_inner);
+        let usage = organizations.entry(organization).or_default();
+        let made = act(usage);
+        if usage.uploads == 0 && organizations.len() > IDLE_MAX {
+            organizations.remove(&organization);
+        }
+        made
+    }
+
+    /// Begins an upload with nothing reserved yet. Each call of `snapshot` returns the current
+    /// state of the store. Blocks while the organization's files are added up, which happens only
+    /// now and then.
+    pub(super) fn begin(
+        self: &Arc<Self>,
+        organization: Id,
+        snapshot: impl Fn() -> Snapshot,
+    ) -> Result<Reservation, ReadError> {
+        self.with(organization, |usage| usage.uploads += 1);
+        let reservation = Reservation {
+            quotas: Arc::clone(self),
+            organization,
+            bytes: 0,
+            kept: false,
+        };
+        loop {
+            let (known, ended) = self.with(organization, |usage| (usage.kept, usage.ended));
+            if known.is_some() {
+                return Ok(reservation);
+            }
+            let kept = add_up(&snapshot(), organization)?;
+            self.with(organization, |usage| {
+                if usage.ended == ended {
+                    usage.kept = Some(kept);
+                }
+            });
+        }
+    }
+}
+
+fn add_up(snapshot: &Snapshot, organization: Id) -> Result<u64, ReadError> {
+    let mut page = Page {
+        after: None,
+        descending: false,
+        limit: PIECE_ROWS,
+    };
+    let mut bytes = 0u64;
+    loop {
+        let files = snapshot.files(organization, page)?;
+        for file in &files {
+            bytes = bytes.saturating_add(file.size_bytes);
+        }
+        match files.last() {
+            Some(last) => page.after = Some(last.trace.created_sequence),
+            None => return Ok(bytes),
+        }
+    }
+}
+
+impl Reservation {
+    /// Reserves as much as an upload of `bytes` needs; refuses what exceeds the quota.
+    pub(super) fn grow(&mut self, bytes: u64) -> Result<(), ApiError> {
+        let more = bytes.saturating_sub(self.bytes);
+        let most = self.quotas.bytes_max;
+        let taken = self.quotas.with(self.organization, |usage| {
+            let used = usage.kept.unwrap_or(0).saturating_add(usage.reserved);
+            if used.saturating_add(more) > most {
+                return Err(used);
+            }
+            usage.reserved += more;
+            Ok(())
+        });
+        taken.map_err(|used| {
+            ApiError::new(
+                Code::PayloadTooLarge,
+                format!(
+                    "the organization's files would exceed its {most} bytes; {used} are in use, \
+                     including uploads in progress"
+                ),
+            )
+        })?;
+        self.bytes += more;
+        Ok(())
+    }
+
+    /// Notes that the log names the file now.
+    pub(super) fn keep(mut self) {
+        self.kept = true;
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.quotas.with(self.organization, |usage| {
+            usage.reserved -= self.bytes;
+            usage.uploads -= 1;
+            usage.ended += 1;
+            usage.kept = match usage.kept {
+                Some(kept) if self.kept => Some(kept.saturating_add(self.bytes)),
+                // If the file's fate is unknown, the sum is computed again.
+                _ if self.bytes > 0 => None,
+                known => known,
+            };
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kedge_protocol::Prefix;
+
+    use super::*;
+
+    fn begun(quotas: &Arc<Quotas>, kept: u64) -> Reservation {
+        let organization = Id::of_hash(Prefix::Organization, &kedge_protocol::Hash([1; 32]));
+        quotas.with(organization, |usage| {
+            usage.kept.get_or_insert(kept);
+            usage.uploads += 1;
+        });
+        Reservation {
+            quotas: Arc::clone(quotas),
+            organization,
+            bytes: 0,
+            kept: false,
+        }
+    }
+
+    #[test]
+    fn uploads_under_way_count_and_give_back_what_they_do_not_keep() {
+        let quotas = Arc::new(Quotas::new(100));
+        let mut one = begun(&quotas, 40);
+        let mut other = begun(&quotas, 40);
+        one.grow(30).unwrap();
+        one.grow(50).unwrap();
+        let refused = other.grow(11).unwrap_err();
+        assert_eq!(refused.code, Code::PayloadTooLarge);
+        assert!(
+            refused.message.contains("90 are in use"),
+            "{}",
+            refused.message
+        );
+        other.grow(10).unwrap();
+        one.keep();
+        assert!(other.grow(11).is_err(), "what is kept stays taken");
+        drop(other);
+        let mut next = begun(&quotas, 90);
+        assert!(next.grow(11).is_err());
+        next.grow(10).unwrap();
+    }
+}

@@ -1,0 +1,28 @@
+//! HTTP as the server speaks it, and who may ask: this crate knows no route.
+//!
+//! - A connection: `server` (TLS, bounds on time and number, shedding).
+//! - A request: `auth`, `limits`, `body`, `signing`, `files` (contents, received and kept), `query`, `conditional`,
+//!   `cors`, and the redirects of v2's paths (`v2`).
+//! - An answer: `reply`, `stream`, `events` (streams of them), `range`, `cursor`, `error` and how it is written
+//!   (`envelope`).
+//! - `clock`, and the metrics of all of it (`metric_definitions`).
+
+pub mod auth;
+pub mod body;
+pub mod clock;
+pub mod conditional;
+pub mod cors;
+pub mod cursor;
+pub mod envelope;
+pub mod error;
+pub mod events;
+pub mod files;
+pub mod limits;
+pub mod metric_definitions;
+pub mod query;
+pub mod range;
+pub mod reply;
+pub mod server;
+pub mod signing;
+pub mod stream;
+pub mod v2;

@@ -1,0 +1,227 @@
+//! What is scarce at one moment, such as memory for bodies that arrive and answers that leave: how much of it there is,
+//! and how much one caller may hold. An organization is one caller, and so is an address without a known organization.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hyper::header::RETRY_AFTER;
+use kedge_api::Code;
+use metrics::counter;
+
+use super::Holder;
+use crate::error::{ApiError, Detail};
+use crate::metric_definitions::RATE_LIMITED;
+
+/// Bytes of request bodies in memory.
+pub const BODY_BYTES: &str = "body-bytes";
+/// Bytes of answers that have not been sent yet.
+pub const ANSWER_BYTES: &str = "answer-bytes";
+/// Passwords that wait to be hashed.
+pub const PASSWORD_CHECKS: &str = "password-checks";
+/// Every share, by its name in refusals.
+pub const ALL: [&str; 3] = [BODY_BYTES, ANSWER_BYTES, PASSWORD_CHECKS];
+
+/// Parts of the table of holders; separate locks keep them from waiting for each other often.
+const SHARDS: usize = 16;
+/// Seconds until a caller should retry: what it holds is released as its requests end.
+const RETRY_S: u64 = 1;
+
+/// An amount that callers share.
+#[derive(Debug)]
+pub struct Budget {
+    policy: &'static str,
+    all_max: usize,
+    each_max: usize,
+    all: AtomicUsize,
+    each: [Mutex<HashMap<Holder, usize>>; SHARDS],
+    hasher: RandomState,
+}
+
+/// The part of a budget that one request holds, until it is dropped.
+#[derive(Debug)]
+pub struct Held {
+    budget: Arc<Budget>,
+    holder: Holder,
+    amount: usize,
+}
+
+/// 429 for a share that is used up.
+pub fn refuse(policy: &'static str, message: String) -> ApiError {
+    counter!(RATE_LIMITED, "policy" => policy).increment(1);
+    ApiError {
+        detail: Detail::Limit { policy },
+        ..ApiError::new(Code::RateLimited, message)
+    }
+    .with_header(RETRY_AFTER, RETRY_S.to_string())
+}
+
+impl Budget {
+    /// A budget of `all_max`, of which one caller holds at most `each_max`.
+    pub fn new(policy: &'static str, all_max: usize, each_max: usize) -> Arc<Self> {
+        Arc::new(Self {
+            policy,
+            all_max,
+            each_max,
+            all: AtomicUsize::new(0),
+            each: std::array::from_fn(|_| Mutex::default()),
+            hasher: RandomState::new(),
+        })
+    }
+
+    fn shard(&self, holder: &Holder) -> MutexGuard<'_, HashMap<Holder, usize>> {
+        let shard = self.hasher.hash_one(holder) as usize % SHARDS;
+        self.each[shard]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Holds an amount, or refuses.
+    pub fn hold(self: &Arc<Self>, holder: Holder, amount: usize) -> Result<Held, ApiError> {
+        let mut held = self.nothing(holder);
+        held.grow_to(amount)?;
+        Ok(held)
+    }
+
+    /// Holds an amount even if there is no room for it: for work that can no longer be refused.
+    pub fn hold_over(self: &Arc<Self>, holder: Holder, amount: usize) -> Held {
+        let mut held = self.nothing(holder);
+        self.all.fetch_add(amount, Ordering::Relaxed);
+        *self.shard(&holder).entry(holder).or_default() += amount;
+        held.amount = amount;
+        held
+    }
+
+    fn nothing(self: &Arc<Self>, holder: Holder) -> Held {
+        Held {
+            budget: Arc::clone(self),
+            holder,
+            amount: 0,
+        }
+    }
+
+    /// Refuses a caller that holds a whole share.
+    pub fn check(&self, holder: &Holder) -> Result<(), ApiError> {
+        if self.all.load(Ordering::Relaxed) < self.each_max {
+            // In that case nobody holds a whole share.
+            return Ok(());
+        }
+        let held = self.shard(holder).get(holder).copied().unwrap_or_default();
+        if held < self.each_max {
+            Ok(())
+        } else {
+            Err(self.no_room())
+        }
+    }
+
+    /// Takes more, or nothing if there is no room. A caller that holds nothing gets one amount of
+    /// any size, because it could otherwise never get it.
+    fn take(&self, holder: &Holder, amount: usize) -> Result<(), ApiError> {
+        let all = self.all.fetch_add(amount, Ordering::Relaxed);
+        if all > 0 && all.saturating_add(amount) > self.all_max {
+            self.all.fetch_sub(amount, Ordering::Relaxed);
+            return Err(ApiError::overloaded());
+        }
+        let mut shard = self.shard(holder);
+        let held = shard.get(holder).copied().unwrap_or_default();
+        if held > 0 && held.saturating_add(amount) > self.each_max {
+            drop(shard);
+            self.all.fetch_sub(amount, Ordering::Relaxed);
+            return Err(self.no_room());
+        }
+        shard.insert(*holder, held + amount);
+        Ok(())
+    }
+
+    fn give_back(&self, holder: &Holder, amount: usize) {
+        if amount == 0 {
+            return;
+        }
+        self.all.fetch_sub(amount, Ordering::Relaxed);
+        let mut shard = self.shard(holder);
+        if let Some(held) = shard.get_mut(holder) {
+            *held = held.saturating_sub(amount);
+            if *held == 0 {
+                shard.remove(holder);
+            }
+        }
+    }
+
+    fn no_room(&self) -> ApiError {
+        let message = format!(
+            "your requests hold {} of {}, the most that one caller may hold at one time; try again \
+             when one of them has ended",
+            self.policy, self.each_max
+        );
+        refuse(self.policy, message)
+    }
+}
+
+impl Held {
+    /// Holds this much from now on, or as much as before if there is no room.
+    pub fn grow_to(&mut self, amount: usize) -> Result<(), ApiError> {
+        let more = amount.saturating_sub(self.amount);
+        if more > 0 {
+            self.budget.take(&self.holder, more)?;
+            self.amount = amount;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.budget.give_back(&self.holder, self.amount);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use super::*;
+
+    fn address(number: u8) -> Holder {
+        Holder::Address(IpAddr::from([192, 0, 2, number]).into())
+    }
+
+    fn held(budget: &Budget) -> (usize, usize) {
+        let holders = budget.each.iter().map(|shard| shard.lock().unwrap().len());
+        (budget.all.load(Ordering::Relaxed), holders.sum())
+    }
+
+    #[test]
+    fn a_caller_holds_its_share_and_all_hold_the_whole() {
+        let budget = Budget::new(BODY_BYTES, 100, 40);
+        let mut first = budget.hold(address(1), 30).unwrap();
+        let refused = first.grow_to(41).unwrap_err();
+        assert_eq!(refused.code, Code::RateLimited);
+        assert_eq!(refused.detail, Detail::Limit { policy: BODY_BYTES });
+        first.grow_to(40).unwrap();
+        assert!(budget.check(&address(1)).is_err());
+        assert!(budget.hold(address(1), 1).is_err());
+        let _second = budget.hold(address(2), 40).unwrap();
+        let third = budget.hold(address(3), 30).unwrap_err();
+        assert_eq!(third.code, Code::Unavailable);
+        assert_eq!(held(&budget), (80, 2));
+        drop(first);
+        assert!(budget.check(&address(1)).is_ok());
+        let _third = budget.hold(address(3), 30).unwrap();
+        assert_eq!(held(&budget), (70, 2));
+    }
+
+    #[test]
+    fn all_that_was_held_is_given_back() {
+        let budget = Budget::new(ANSWER_BYTES, 100, 40);
+        let over = budget.hold_over(address(1), 500);
+        assert!(budget.hold(address(2), 1).is_err(), "the whole is used up");
+        assert!(budget.check(&address(1)).is_err());
+        drop(over);
+        // An amount larger than a share is accepted if the caller holds nothing else.
+        let large = budget.hold(address(1), 90).unwrap();
+        assert!(budget.hold(address(1), 1).is_err());
+        drop(large);
+        assert_eq!(held(&budget), (0, 0));
+    }
+}

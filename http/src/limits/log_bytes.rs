@@ -1,0 +1,104 @@
+//! The quota of bytes in the log. What is stored is counted where it is written, in the commit itself; here that is
+//! compared with the tier's quota, together with the bytes of requests on their way there.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use kedge_api::Code;
+use kedge_protocol::Id;
+use kedge_storage::ReadError;
+
+use super::RateLimits;
+use crate::error::{ApiError, Detail};
+
+/// The quota's name in `body.policy` of a refusal.
+pub const LOG_BYTES: &str = "log-bytes";
+
+/// How much of its quota an organization uses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LogUse {
+    /// Bytes that its requests have added.
+    pub bytes: u64,
+    /// Most bytes it may have; `None` is no quota.
+    pub limit: Option<u64>,
+}
+
+/// Bytes of requests that are on their way to the log.
+#[derive(Default)]
+pub(super) struct Arriving(Mutex<HashMap<Id, u64>>);
+
+impl Arriving {
+    fn bytes(&self) -> MutexGuard<'_, HashMap<Id, u64>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request's part of them; dropping it releases them.
+pub struct LogHold {
+    arriving: Arc<Arriving>,
+    organization: Id,
+    bytes: u64,
+}
+
+impl Drop for LogHold {
+    fn drop(&mut self) {
+        let mut arriving = self.arriving.bytes();
+        if let Some(bytes) = arriving.get_mut(&self.organization) {
+            *bytes -= self.bytes;
+            if *bytes == 0 {
+                arriving.remove(&self.organization);
+            }
+        }
+    }
+}
+
+fn exceeded(used: LogUse, limit: u64) -> ApiError {
+    let message = format!(
+        "the organization uses {} of its {limit} bytes in the log, and this request does not fit; \
+         reads are still served; ask the operator for a larger tier",
+        used.bytes
+    );
+    ApiError {
+        detail: Detail::Limit { policy: LOG_BYTES },
+        ..ApiError::new(Code::QuotaExceeded, message)
+    }
+}
+
+impl RateLimits {
+    /// How much of its quota an organization uses.
+    pub fn log_use(&self, organization: Id) -> Result<LogUse, ReadError> {
+        let limit = self.account(organization)?.plan().log_bytes;
+        let bytes = self.engine.published().snapshot.log_bytes(organization)?;
+        Ok(LogUse { bytes, limit })
+    }
+
+    /// Refuses a write of an organization that has used its quota, before any work is done for it.
+    pub fn check_log(&self, organization: Id) -> Result<(), ApiError> {
+        let used = self.log_use(organization)?;
+        match used.limit {
+            Some(limit) if used.bytes >= limit => Err(exceeded(used, limit)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Holds room for a write of `bytes` bytes until it has ended.
+    pub fn hold_log(&self, organization: Id, bytes: u64) -> Result<Option<LogHold>, ApiError> {
+        if self.account(organization)?.plan().log_bytes.is_none() {
+            return Ok(None);
+        }
+        let mut arriving = self.arriving.bytes();
+        // A write is stored before its hold is released: reading in this order misses nothing.
+        let held = arriving.get(&organization).copied().unwrap_or(0);
+        let used = self.log_use(organization)?;
+        let total = used.bytes.saturating_add(held).saturating_add(bytes);
+        if let Some(limit) = used.limit.filter(|limit| total > *limit) {
+            return Err(exceeded(used, limit));
+        }
+        *arriving.entry(organization).or_default() += bytes;
+        Ok(Some(LogHold {
+            arriving: Arc::clone(&self.arriving),
+            organization,
+            bytes,
+        }))
+    }
+}

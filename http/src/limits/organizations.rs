@@ -1,0 +1,436 @@
+//! What organizations have used: counters in memory, on which requests count directly. The day's count goes to the
+//! store from time to time: [`Organizations::take_changed`].
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwap;
+use kedge_protocol::Id;
+use kedge_storage::Usage;
+use quick_cache::sync::Cache;
+use quick_cache::{DefaultHashBuilder, Lifecycle, UnitWeighter};
+
+use super::policy::{LimitClass, Policy, Standing};
+use super::tier::Plan;
+use super::window::{Count, Counter, Period};
+use crate::clock;
+
+/// One organization's limits, and how much of them it has used.
+#[derive(Debug)]
+pub(super) struct Account {
+    organization_id: Id,
+    plan: ArcSwap<Plan>,
+    counters: [Counter; Policy::OF_ORGANIZATION],
+    /// Requests that were returned in this minute.
+    given_back: Counter,
+    /// The account is queued for storing its day's count.
+    queued: AtomicBool,
+}
+
+impl Account {
+    fn new(organization_id: Id, plan: Arc<Plan>, stored: Option<Usage>) -> Self {
+        let counters = std::array::from_fn(|policy| match stored {
+            Some(usage) if policy == Policy::TierDay as usize => Counter::from_count(Count {
+                window: u32::try_from(usage.day).unwrap_or_default(),
+                used: u32::try_from(usage.requests).unwrap_or(u32::MAX),
+            }),
+            _ => Counter::default(),
+        });
+        Self {
+            organization_id,
+            plan: ArcSwap::new(plan),
+            counters,
+            given_back: Counter::default(),
+            queued: AtomicBool::new(false),
+        }
+    }
+
+    fn counter(&self, policy: Policy) -> &Counter {
+        &self.counters[policy as usize]
+    }
+
+    /// Its organization.
+    pub(super) fn organization_id(&self) -> Id {
+        self.organization_id
+    }
+
+    /// Its current limits.
+    pub(super) fn plan(&self) -> Arc<Plan> {
+        self.plan.load_full()
+    }
+
+    /// Counts a request on every limit that covers it. If one of them has no room, counts it on
+    /// none and returns that limit's state. If limits are not `enforced` there is always room.
+    pub(super) fn take(
+        &self,
+        class: LimitClass,
+        now_s: u64,
+        enforced: bool,
+    ) -> Result<(), Standing> {
+        let plan = self.plan.load();
+        let covering = Policy::covering(class);
+        for (taken, &policy) in covering.iter().enumerate() {
+            let window = policy.period().window(now_s);
+            let ceiling = if enforced {
+                plan.ceiling(policy)
+            } else {
+                u32::MAX
+            };
+            if self.counter(policy).take(window, ceiling) || !enforced {
+                continue;
+            }
+            for &earlier in &covering[..taken] {
+                let window = earlier.period().window(now_s);
+                self.counter(earlier).give_back(window);
+            }
+            return Err(Standing {
+                policy,
+                limit: u64::from(ceiling),
+                remaining: 0,
+                resets_at_s: policy.period().ends_s(window),
+            });
+        }
+        Ok(())
+    }
+
+    /// Returns what [`Self::take`] counted at that moment.
+    fn give_back(&self, class: LimitClass, taken_s: u64) {
+        for &policy in Policy::covering(class) {
+            let window = policy.period().window(taken_s);
+            self.counter(policy).give_back(window);
+        }
+    }
+
+    /// Returns a request whose answer the caller already had, at most as many a minute as the
+    /// minute's limit allows.
+    pub(super) fn give_back_known(&self, class: LimitClass, taken_s: u64) {
+        let minute = Policy::TierMinute;
+        let window = minute.period().window(taken_s);
+        let ceiling = self.plan.load().ceiling(minute);
+        if self.given_back.take(window, ceiling) {
+            self.give_back(class, taken_s);
+        }
+    }
+
+    /// The used part of a limit in the current window.
+    pub(super) fn count(&self, policy: Policy, now_s: u64) -> Count {
+        self.counter(policy).count(policy.period().window(now_s))
+    }
+
+    /// Writes the state of the limits that cover a request of this class to `standings`; returns
+    /// the entries written.
+    pub(super) fn standings<'a>(
+        &self,
+        plan: &Plan,
+        class: LimitClass,
+        now_s: u64,
+        standings: &'a mut [Standing; 3],
+    ) -> &'a mut [Standing] {
+        let mut count = 0;
+        for &policy in Policy::covering(class) {
+            if let (Some(limit), Some(place)) = (plan.reported(policy), standings.get_mut(count)) {
+                let used = self.count(policy, now_s);
+                *place = Standing {
+                    policy,
+                    limit,
+                    remaining: limit.saturating_sub(u64::from(used.used)),
+                    resets_at_s: policy.period().ends_s(used.window),
+                };
+                count += 1;
+            }
+        }
+        &mut standings[..count]
+    }
+}
+
+/// Keeps accounts whose state is nowhere else: the organization was active in this minute, or its
+/// day's count is not stored yet. All others can be rebuilt from the store.
+#[derive(Clone, Debug)]
+struct KeepUsed;
+
+impl Lifecycle<Id, Arc<Account>> for KeepUsed {
+    type RequestState = ();
+
+    fn is_pinned(&self, _: &Id, account: &Arc<Account>) -> bool {
+        let minute = Period::Minute.window(clock::now_s());
+        let is_held = Arc::strong_count(account) > 1;
+        is_held || account.counter(Policy::TierMinute).count(minute).used > 0
+    }
+}
+
+/// The cached accounts, by organization.
+pub(super) struct Organizations {
+    accounts: Cache<Id, Arc<Account>, UnitWeighter, DefaultHashBuilder, KeepUsed>,
+    changed: Mutex<Vec<Arc<Account>>>,
+}
+
+impl Organizations {
+    /// Keeps about this many in memory.
+    pub(super) fn new(accounts_max: usize) -> Self {
+        Self {
+            accounts: Cache::with(
+                accounts_max,
+                accounts_max as u64,
+                UnitWeighter,
+                DefaultHashBuilder::default(),
+                KeepUsed,
+            ),
+            changed: Mutex::default(),
+        }
+    }
+
+    /// An organization's account; one that is not cached begins with what `load` returns. Others
+    /// that ask for it meanwhile wait.
+    pub(super) fn account<E>(
+        &self,
+        organization_id: Id,
+        load: impl FnOnce() -> Result<(Arc<Plan>, Option<Usage>), E>,
+    ) -> Result<Arc<Account>, E> {
+        self.accounts.get_or_insert_with(&organization_id, || {
+            let (plan, stored) = load()?;
+            Ok(Arc::new(Account::new(organization_id, plan, stored)))
+        })
+    }
+
+    /// Puts another tier in force if the account is cached. It is called after the tier is stored:
+    /// it waits for an account that is being loaded, and one loaded later begins with the new tier.
+    pub(super) fn set_plan(&self, organization_id: Id, plan: Arc<Plan>) {
+        if let Ok(account) = self.account(organization_id, || Err(())) {
+            account.plan.store(plan);
+        }
+    }
+
+    /// Notes that an account's day has to be stored.
+    pub(super) fn note(&self, account: &Arc<Account>) {
+        // Both sides read and write in one step. So either this finds that the account was already
+        // taken for storing and queues it again, or the storing side sees this count.
+        if !account.queued.swap(true, Ordering::AcqRel) {
+            self.locked().push(Arc::clone(account));
+        }
+    }
+
+    /// The accounts noted since the last call, each with its day's count to store.
+    pub(super) fn take_changed(&self) -> Vec<(Arc<Account>, Usage)> {
+        let noted = std::mem::take(&mut *self.locked());
+        let day = |account: Arc<Account>| {
+            account.queued.swap(false, Ordering::AcqRel);
+            let count = account.counter(Policy::TierDay).latest();
+            let usage = Usage {
+                day: u64::from(count.window),
+                requests: u64::from(count.used),
+            };
+            (account, usage)
+        };
+        noted.into_iter().map(day).collect()
+    }
+
+    fn locked(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Account>>> {
+        self.changed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kedge_protocol::Prefix;
+    use kedge_protocol::resource::Tier;
+
+    use super::super::tier::LogQuotas;
+    use super::*;
+
+    /// In the middle of a minute and of a day.
+    const NOW_S: u64 = 1_795_255_308;
+
+    fn id(number: u8) -> Id {
+        Id {
+            prefix: Prefix::Organization,
+            bytes: [number; 16],
+        }
+    }
+
+    fn free(stored: Option<Usage>) -> Account {
+        Account::new(id(1), Plan::new(Tier::Free, LogQuotas::default()), stored)
+    }
+
+    fn used(account: &Account, policy: Policy) -> u32 {
+        account.count(policy, NOW_S).used
+    }
+
+    fn loaded(organizations: &Organizations, number: u8) -> Arc<Account> {
+        let load = || Ok::<_, ()>((Plan::new(Tier::Free, LogQuotas::default()), None));
+        organizations.account(id(number), load).unwrap()
+    }
+
+    #[test]
+    fn a_request_counts_on_all_that_covers_it_or_on_nothing() {
+        let account = free(None);
+        for _ in 0..50 {
+            account.take(LimitClass::ObjectWrites, NOW_S, true).unwrap();
+        }
+        let full = account
+            .take(LimitClass::ObjectWrites, NOW_S, true)
+            .unwrap_err();
+        assert_eq!(full.policy, Policy::ObjectWrites);
+        assert_eq!((full.limit, full.remaining), (50, 0));
+        assert_eq!(full.resets_at_s, 1_795_255_320);
+        for policy in [Policy::TierDay, Policy::TierMinute, Policy::ObjectWrites] {
+            assert_eq!(used(&account, policy), 50, "{policy:?}");
+        }
+        // Other requests can still use the rest of the tier's minute.
+        for _ in 50..100 {
+            account.take(LimitClass::Tier, NOW_S, true).unwrap();
+        }
+        let full = account
+            .take(LimitClass::ActionBatches, NOW_S, true)
+            .unwrap_err();
+        assert_eq!(full.policy, Policy::TierMinute);
+        assert_eq!(used(&account, Policy::ActionBatches), 0);
+        assert!(
+            account
+                .take(LimitClass::ObjectWrites, NOW_S + 60, true)
+                .is_ok()
+        );
+    }
+
+    #[test]
+    fn the_limit_that_makes_one_wait_longest_is_named() {
+        let day = Period::Day.window(NOW_S);
+        let account = free(Some(Usage {
+            day: u64::from(day),
+            requests: 900,
+        }));
+        for _ in 0..100 {
+            account.take(LimitClass::Tier, NOW_S, true).unwrap();
+        }
+        let full = account.take(LimitClass::Tier, NOW_S, true).unwrap_err();
+        assert_eq!(full.policy, Policy::TierDay);
+        assert_eq!(full.resets_at_s, 1_795_305_600);
+        assert!(
+            account
+                .take(LimitClass::Tier, full.resets_at_s, true)
+                .is_ok()
+        );
+    }
+
+    #[test]
+    fn yesterdays_count_is_over() {
+        let yesterday = Period::Day.window(NOW_S) - 1;
+        let account = free(Some(Usage {
+            day: u64::from(yesterday),
+            requests: 1_000,
+        }));
+        account.take(LimitClass::Tier, NOW_S, true).unwrap();
+        assert_eq!(used(&account, Policy::TierDay), 1);
+    }
+
+    #[test]
+    fn where_limits_are_off_everything_is_counted_and_let_in() {
+        let account = free(None);
+        for _ in 0..150 {
+            account
+                .take(LimitClass::ObjectWrites, NOW_S, false)
+                .unwrap();
+        }
+        assert_eq!(used(&account, Policy::TierMinute), 150);
+        let plan = account.plan();
+        let mut room = [Standing::NOTHING; 3];
+        let standings = account.standings(&plan, LimitClass::ObjectWrites, NOW_S, &mut room);
+        assert_eq!(standings.len(), 3);
+        assert_eq!(
+            standings.iter().map(|standing| standing.remaining).min(),
+            Some(0)
+        );
+    }
+
+    #[test]
+    fn what_is_given_back_is_given_back_everywhere() {
+        let account = free(None);
+        account.take(LimitClass::Lists, NOW_S, true).unwrap();
+        account.give_back(LimitClass::Lists, NOW_S);
+        for policy in [Policy::TierDay, Policy::TierMinute, Policy::ListReads] {
+            assert_eq!(used(&account, policy), 0, "{policy:?}");
+        }
+    }
+
+    #[test]
+    fn a_new_tier_is_in_force_at_once_and_what_was_used_stays_used() {
+        let organizations = Organizations::new(100);
+        let account = loaded(&organizations, 1);
+        for _ in 0..100 {
+            account.take(LimitClass::Tier, NOW_S, true).unwrap();
+        }
+        account.take(LimitClass::Tier, NOW_S, true).unwrap_err();
+        organizations.set_plan(id(1), Plan::new(Tier::Developer, LogQuotas::default()));
+        organizations.set_plan(id(2), Plan::new(Tier::Developer, LogQuotas::default()));
+        account.take(LimitClass::Tier, NOW_S, true).unwrap();
+        assert_eq!(used(&account, Policy::TierMinute), 101);
+        // An account that was not cached is built from the store.
+        assert_eq!(loaded(&organizations, 2).plan().tier, Tier::Free);
+    }
+
+    #[test]
+    fn each_change_is_stored_once_and_none_is_missed() {
+        let organizations = Organizations::new(100);
+        let account = loaded(&organizations, 1);
+        for _ in 0..3 {
+            account.take(LimitClass::Tier, NOW_S, true).unwrap();
+            organizations.note(&account);
+        }
+        let changed = organizations.take_changed();
+        assert_eq!(changed.len(), 1);
+        assert_eq!(changed[0].1.requests, 3);
+        assert!(organizations.take_changed().is_empty());
+        account.give_back(LimitClass::Tier, NOW_S);
+        organizations.note(&account);
+        assert_eq!(organizations.take_changed()[0].1.requests, 2);
+    }
+
+    #[test]
+    fn counts_noted_in_parallel_all_reach_the_store() {
+        let organizations = Organizations::new(100);
+        let account = loaded(&organizations, 1);
+        let mut stored = 0;
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4)
+                .map(|_| {
+                    scope.spawn(|| {
+                        for _ in 0..2_000 {
+                            account.take(LimitClass::Tier, NOW_S, false).unwrap();
+                            organizations.note(&account);
+                        }
+                    })
+                })
+                .collect();
+            while threads.iter().any(|thread| !thread.is_finished()) {
+                for (_, usage) in organizations.take_changed() {
+                    stored = usage.requests;
+                }
+            }
+        });
+        for (_, usage) in organizations.take_changed() {
+            stored = usage.requests;
+        }
+        assert_eq!(stored, 8_000);
+    }
+
+    #[test]
+    fn accounts_in_use_stay_at_hand_whoever_else_comes() {
+        let organizations = Organizations::new(64);
+        let now_s = clock::now_s();
+        // The cache is full, so the next account would be evicted first.
+        for number in 1..=100 {
+            loaded(&organizations, number);
+        }
+        let account = loaded(&organizations, 0);
+        account.take(LimitClass::Tier, now_s, true).unwrap();
+        let window = Period::Minute.window(now_s);
+        drop(account);
+        for number in 101..=u8::MAX {
+            loaded(&organizations, number);
+        }
+        let count = loaded(&organizations, 0).count(Policy::TierMinute, now_s);
+        // The minute may have ended meanwhile; then nothing had to be kept.
+        let is_over = Period::Minute.window(clock::now_s()) != window;
+        assert!(count.used == 1 || is_over);
+        assert!(organizations.accounts.len() < 128, "idle accounts go");
+    }
+}

@@ -1,0 +1,75 @@
+//! The metrics of connections, limits, event streams and v2's paths: their names, descriptions and first values.
+
+use metrics::{Unit, counter, describe_counter, describe_gauge, gauge};
+
+use crate::limits::{Policy, Share, budget};
+use crate::v2::AREAS;
+
+/// Open connections.
+pub const CONNECTIONS: &str = "kedge_http_connections";
+/// Connections that the server closed, by reason.
+pub const CONNECTIONS_ENDED: &str = "kedge_http_connections_ended_total";
+/// The reasons: the address has too many, the caller reads no answer, or sends no request.
+const ENDS: [&str; 3] = ["address", "stalled", "idle"];
+/// Requests refused by a limit, by the limit's name.
+pub const RATE_LIMITED: &str = "kedge_rate_limited_total";
+/// Organizations' day counts that were stored.
+pub const USAGE_ROWS_WRITTEN: &str = "kedge_usage_rows_written_total";
+/// Open event streams.
+pub const STREAMS: &str = "kedge_event_streams";
+/// Event streams that were ended because their client did not read.
+pub const STREAMS_CUT_OFF: &str = "kedge_event_streams_cut_off_total";
+/// Requests to v2 paths that have a successor, by area.
+pub const V2_REQUESTS: &str = "kedge_v2_requests_total";
+
+/// Describes the metrics.
+pub fn describe() {
+    describe_gauge!(CONNECTIONS, Unit::Count, "Open connections");
+    describe_counter!(
+        CONNECTIONS_ENDED,
+        Unit::Count,
+        "Connections that the server closed, by reason"
+    );
+    describe_counter!(
+        RATE_LIMITED,
+        Unit::Count,
+        "Requests refused by a limit, by the limit's name"
+    );
+    describe_counter!(
+        USAGE_ROWS_WRITTEN,
+        Unit::Count,
+        "Daily request counts of organizations that were stored"
+    );
+    describe_gauge!(STREAMS, Unit::Count, "Open event streams");
+    describe_counter!(
+        STREAMS_CUT_OFF,
+        Unit::Count,
+        "Event streams closed because the reader did not read"
+    );
+    describe_counter!(
+        V2_REQUESTS,
+        Unit::Count,
+        "Requests to v2 paths that have a successor, by area"
+    );
+}
+
+/// Makes each appear with its labels before its first event.
+pub fn start_at_zero() {
+    for name in [USAGE_ROWS_WRITTEN, STREAMS_CUT_OFF] {
+        counter!(name).increment(0);
+    }
+    for name in [CONNECTIONS, STREAMS] {
+        gauge!(name).set(0.0);
+    }
+    let policies = Policy::ALL.iter().map(|policy| policy.name());
+    let shares = Share::ALL.iter().map(|share| share.name());
+    for policy in policies.chain(shares).chain(budget::ALL) {
+        counter!(RATE_LIMITED, "policy" => policy).increment(0);
+    }
+    for reason in ENDS {
+        counter!(CONNECTIONS_ENDED, "reason" => reason).increment(0);
+    }
+    for area in AREAS {
+        counter!(V2_REQUESTS, "area" => area).increment(0);
+    }
+}

@@ -1,0 +1,135 @@
+//! The answer to a request, before the server completes its headers.
+
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, LINK};
+use hyper::{HeaderMap, StatusCode};
+use kedge_protocol::resource::Trace;
+use serde::Serialize;
+
+use crate::conditional::{self, tag_of};
+use crate::error::ApiError;
+use crate::stream::Body;
+
+/// An answer.
+#[derive(Debug)]
+pub struct Reply {
+    /// The status.
+    pub status: StatusCode,
+    /// Headers in addition to those that every answer has.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Body,
+    /// The highest sequence that the answer reflects.
+    pub sequence: u64,
+    /// The caller named exactly this state with `If-None-Match`, so the answer is 304 and costs nothing.
+    pub is_known: bool,
+}
+
+/// Headers that most answers end up with; room for them is allocated once.
+const HEADERS_USUAL: usize = 16;
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+impl Reply {
+    /// A JSON answer that reflects the log up to `sequence`.
+    pub fn json<T: Serialize + ?Sized>(
+        status: StatusCode,
+        sequence: u64,
+        body: &T,
+    ) -> Result<Self, ApiError> {
+        let body = serde_json::to_vec(body).map_err(|error| ApiError::internal(&error))?;
+        Ok(Self::bytes(status, sequence, JSON, body))
+    }
+
+    /// An answer of any type.
+    pub fn bytes(
+        status: StatusCode,
+        sequence: u64,
+        media_type: HeaderValue,
+        body: impl Into<Body>,
+    ) -> Self {
+        let mut headers = HeaderMap::with_capacity(HEADERS_USUAL);
+        headers.insert(CONTENT_TYPE, media_type);
+        headers.insert(CACHE_CONTROL, NO_STORE);
+        Self {
+            status,
+            headers,
+            body: body.into(),
+            sequence,
+            is_known: false,
+        }
+    }
+
+    /// 200 with JSON.
+    pub fn ok<T: Serialize + ?Sized>(sequence: u64, body: &T) -> Result<Self, ApiError> {
+        Self::json(StatusCode::OK, sequence, body)
+    }
+
+    /// With a header; an invalid header value is left out.
+    #[must_use]
+    pub fn with(mut self, name: HeaderName, value: &str) -> Self {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.headers.insert(name, value);
+        }
+        self
+    }
+
+    /// With a strong ETag made from the body, and 304 if the caller has it already.
+    #[must_use]
+    pub fn etagged(self, headers: &HeaderMap, cache: &'static str) -> Self {
+        // A body that is still being written has no tag.
+        let Body::Whole(body) = &self.body else {
+            return self;
+        };
+        let tag = format!("\"{}\"", tag_of(body));
+        self.tagged(headers, &tag, cache)
+    }
+
+    /// As [`Self::etagged`], with a tag that `If-Match` accepts for the resource with this trace.
+    #[must_use]
+    pub fn state_tagged(self, headers: &HeaderMap, trace: &Trace, cache: &'static str) -> Self {
+        let Body::Whole(body) = &self.body else {
+            return self;
+        };
+        let tag = conditional::answer_tag(trace, body);
+        self.tagged(headers, &tag, cache)
+    }
+
+    /// With this strong ETag, and 304 if the caller has it already.
+    #[must_use]
+    pub fn tagged(mut self, headers: &HeaderMap, tag: &str, cache: &'static str) -> Self {
+        let named = headers.get_all(hyper::header::IF_NONE_MATCH).iter();
+        let named: Vec<&str> = named
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(','))
+            .map(|named| named.trim().trim_start_matches("W/"))
+            .collect();
+        self.is_known = named.contains(&tag);
+        // `*` matches every state, and its sender may have none of them.
+        let is_known = self.is_known || named.contains(&"*");
+        self.headers
+            .insert(CACHE_CONTROL, HeaderValue::from_static(cache));
+        if is_known {
+            self.status = StatusCode::NOT_MODIFIED;
+            self.body = Body::default();
+            self.headers.remove(CONTENT_TYPE);
+        }
+        self.with(hyper::header::ETAG, tag)
+    }
+
+    /// Marks an answer as deprecated (RFC 9745) and names what to use instead.
+    #[must_use]
+    pub fn deprecated(self, successor: &str) -> Self {
+        self.with(DEPRECATION, DEPRECATED_SINCE)
+            .with(LINK, &successor_link(successor))
+    }
+}
+
+/// `Deprecation` (RFC 9745).
+pub const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
+/// When v2, and `offset` with it, were deprecated: with v3, 2026-01-01.
+pub const DEPRECATED_SINCE: &str = "@1767225600";
+
+/// `Link` to the successor of something deprecated.
+pub fn successor_link(successor: &str) -> String {
+    format!("<{successor}>; rel=\"successor-version\"")
+}

@@ -1,0 +1,267 @@
+//! What the parts of one connection know of each other: hyper, the requests that it brings, their answers on the way
+//! out, and the stream below.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// How often a connection is checked in the shorter of its two times.
+const LOOKS: u32 = 4;
+
+/// One connection.
+pub struct Line {
+    /// The caller's address.
+    pub peer: IpAddr,
+    /// It arrived when there was no room, so it gets answers about the server's health only.
+    pub is_reserve: bool,
+    /// Requests whose answers have not been handed to hyper yet.
+    requests: AtomicUsize,
+    /// A request arrived since the last check.
+    used: AtomicBool,
+    /// A request arrived whose answer hyper has not fully written.
+    writing: AtomicBool,
+    /// The caller may still be sending when the connection is closed.
+    lingers: AtomicBool,
+    pieces: Mutex<Pieces>,
+}
+
+/// Pieces of answers that hyper was given and the caller has not read.
+#[derive(Default)]
+struct Pieces {
+    next: u64,
+    /// When each was given, and its kind.
+    given: BTreeMap<u64, (Instant, Kind)>,
+}
+
+/// The kind of answer that a piece is part of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// An answer that is in memory as a whole. Over HTTP/2, the whole connection has to end: hyper does not poll a body
+    /// while its stream has no window, so no error of the body can reset the stream. If the stream's handle is dropped,
+    /// h2 sends the reset only after the data that waits for a window.
+    Whole,
+    /// An answer that is written while it is read. Its writer gives up by itself and leaves other answers of the
+    /// connection alone, so this connection only has to end at some time.
+    Stream,
+}
+
+/// Why a connection should end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// Its caller reads no answer.
+    Stalled,
+    /// Its caller sends no request.
+    Idle,
+}
+
+/// How long a caller may leave a connection idle.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// Without reading a piece of an answer.
+    pub stalled: Duration,
+    /// Without a request.
+    pub idle: Duration,
+}
+
+/// A request, until its answer is handed over.
+pub struct Using(Arc<Line>);
+
+/// A piece that the caller has not read yet.
+pub struct Given {
+    line: Arc<Line>,
+    number: u64,
+}
+
+impl Drop for Using {
+    fn drop(&mut self) {
+        self.0.requests.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Given {
+    fn drop(&mut self) {
+        self.line.pieces().given.remove(&self.number);
+    }
+}
+
+impl Using {
+    /// The connection.
+    pub fn line(&self) -> &Arc<Line> {
+        &self.0
+    }
+}
+
+impl Line {
+    /// A new connection.
+    pub fn new(peer: IpAddr, is_reserve: bool) -> Arc<Self> {
+        Arc::new(Self {
+            peer,
+            is_reserve,
+            requests: AtomicUsize::new(0),
+            used: AtomicBool::new(true),
+            writing: AtomicBool::new(false),
+            lingers: AtomicBool::new(false),
+            pieces: Mutex::default(),
+        })
+    }
+
+    fn pieces(&self) -> MutexGuard<'_, Pieces> {
+        self.pieces.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that a request arrived.
+    pub fn begin(self: &Arc<Self>) -> Using {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.used.store(true, Ordering::Relaxed);
+        self.writing.store(true, Ordering::Relaxed);
+        Using(Arc::clone(self))
+    }
+
+    /// Notes that hyper has written everything it had.
+    pub fn flushed(&self) {
+        if self.requests.load(Ordering::Relaxed) == 0 {
+            self.writing.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// True if hyper has none of our answers to write: what it writes now is its own.
+    pub fn is_quiet(&self) -> bool {
+        !self.writing.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the caller may still be sending when the connection is closed.
+    pub fn linger(&self) {
+        self.lingers.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the caller may still be sending then.
+    pub fn lingers(&self) -> bool {
+        self.lingers.load(Ordering::Relaxed)
+    }
+
+    /// Notes a piece that is given to hyper.
+    pub fn give(self: &Arc<Self>, kind: Kind) -> Given {
+        let mut pieces = self.pieces();
+        let number = pieces.next;
+        pieces.next += 1;
+        pieces.given.insert(number, (Instant::now(), kind));
+        Given {
+            line: Arc::clone(self),
+            number,
+        }
+    }
+
+    fn is_stalled(&self, patience: Patience) -> bool {
+        let pieces = self.pieces();
+        pieces.given.values().any(|(given, kind)| {
+            let patience = match kind {
+                Kind::Whole => patience.stalled,
+                Kind::Stream => patience.stalled + patience.idle,
+            };
+            given.elapsed() >= patience
+        })
+    }
+
+    /// Whether the connection should end, checked a `look` after the last time. It had been `idle` that long by then.
+    fn end(&self, patience: Patience, look: Duration, idle: &mut Duration) -> Option<End> {
+        if self.is_stalled(patience) {
+            return Some(End::Stalled);
+        }
+        let was_used = self.used.swap(false, Ordering::Relaxed);
+        if was_used || self.requests.load(Ordering::Relaxed) > 0 {
+            *idle = Duration::ZERO;
+        } else {
+            *idle += look;
+        }
+        (*idle >= patience.idle).then_some(End::Idle)
+    }
+
+    /// Resolves when the connection should end.
+    pub async fn over(&self, patience: Patience) -> End {
+        let look = patience.stalled.min(patience.idle) / LOOKS;
+        let mut idle = Duration::ZERO;
+        loop {
+            tokio::time::sleep(look).await;
+            if let Some(end) = self.end(patience, look, &mut idle) {
+                return end;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Patience = Patience {
+        stalled: Duration::from_hours(1),
+        idle: Duration::from_mins(1),
+    };
+    const LOOK: Duration = Duration::from_secs(15);
+
+    fn line() -> Arc<Line> {
+        Line::new(IpAddr::from([192, 0, 2, 1]), false)
+    }
+
+    /// How a connection ends within this many checks.
+    fn ends_in(line: &Line, patience: Patience, looks: u32) -> Option<End> {
+        let mut idle = Duration::ZERO;
+        (0..looks).find_map(|_| line.end(patience, LOOK, &mut idle))
+    }
+
+    #[test]
+    fn a_connection_without_requests_ends_and_one_with_a_long_request_does_not() {
+        let idle = line();
+        assert_eq!(ends_in(&idle, PATIENCE, 4), None);
+        assert_eq!(ends_in(&idle, PATIENCE, 4), Some(End::Idle));
+        let busy = line();
+        let using = busy.begin();
+        assert_eq!(ends_in(&busy, PATIENCE, 100), None);
+        drop(using);
+        assert_eq!(ends_in(&busy, PATIENCE, 4), Some(End::Idle));
+    }
+
+    #[test]
+    fn a_piece_that_is_not_taken_ends_the_connection_whatever_else_is_taken() {
+        let line = line();
+        let _using = line.begin();
+        let oldest = line.give(Kind::Whole);
+        let stream = line.give(Kind::Stream);
+        std::thread::sleep(Duration::from_millis(50));
+        for _ in 0..10 {
+            drop(line.give(Kind::Whole));
+        }
+        assert_eq!(ends_in(&line, PATIENCE, 100), None);
+        let short = Patience {
+            stalled: Duration::from_millis(40),
+            ..PATIENCE
+        };
+        assert_eq!(ends_in(&line, short, 1), Some(End::Stalled));
+        drop(oldest);
+        assert_eq!(ends_in(&line, short, 100), None, "a stream has longer");
+        let shorter = Patience {
+            idle: Duration::from_millis(5),
+            ..short
+        };
+        assert_eq!(ends_in(&line, shorter, 1), Some(End::Stalled));
+        drop(stream);
+        assert_eq!(ends_in(&line, shorter, 1), None);
+    }
+
+    #[test]
+    fn hyper_is_quiet_between_answers() {
+        let line = line();
+        assert!(line.is_quiet());
+        let using = line.begin();
+        line.flushed();
+        assert!(!line.is_quiet(), "the answer is not handed over");
+        drop(using);
+        assert!(!line.is_quiet(), "nor written");
+        line.flushed();
+        assert!(line.is_quiet());
+    }
+}

@@ -1,0 +1,115 @@
+//! Requests that are not HTTP: hyper answers those itself, with a bare status. Its answer never leaves; the one that
+//! leaves instead has the form and the headers of every other.
+
+use bytes::Bytes;
+use hyper::header::{CONNECTION, CONTENT_LENGTH, DATE, HOST, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::http::uri::Authority;
+use hyper::{HeaderMap, StatusCode, Version};
+use kedge_api::Code;
+
+use super::HEADERS_MAX;
+use crate::error::ApiError;
+
+/// What RFC 9113, 6.5.2 adds for each field to its name and value.
+const FIELD_BYTES: usize = 32;
+
+/// The status of an answer that hyper wrote by itself, if that is what these bytes are.
+pub fn bare_status(bytes: &[u8]) -> Option<StatusCode> {
+    let rest = bytes.strip_prefix(b"HTTP/1.")?;
+    let is_whole = rest.get(1) == Some(&b' ') && bytes.ends_with(b"\r\n\r\n");
+    let status = StatusCode::from_bytes(rest.get(2..5)?).ok()?;
+    (is_whole && status.is_client_error()).then_some(status)
+}
+
+/// The error for such a status.
+pub fn error_of(status: StatusCode, header_bytes_max: usize) -> ApiError {
+    match status {
+        StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE | StatusCode::URI_TOO_LONG => {
+            too_large(header_bytes_max)
+        }
+        _ => ApiError::new(
+            Code::ValidationError,
+            "the request is not HTTP/1.1: its request line or a header field is malformed (RFC 9112)",
+        ),
+    }
+}
+
+fn too_large(header_bytes_max: usize) -> ApiError {
+    let message = format!(
+        "the request line and the headers may have {header_bytes_max} bytes together, and {HEADERS_MAX} fields"
+    );
+    ApiError::new(Code::HeadersTooLarge, message)
+}
+
+/// Whether this is a host, optionally with a port, or empty (RFC 9110, 7.2).
+fn is_host(value: &HeaderValue) -> bool {
+    let bytes = value.as_bytes();
+    bytes.is_empty() || !bytes.contains(&b'@') && Authority::try_from(bytes).is_ok()
+}
+
+/// What is wrong with a request that hyper accepted: its host is missing or malformed, or, over HTTP/2, its headers are
+/// too large, for which hyper's own bound gives no answer.
+pub fn fault(parts: &Parts, header_bytes_max: usize) -> Option<ApiError> {
+    if parts.version == Version::HTTP_2 {
+        let fields = parts.headers.iter();
+        let bytes = fields.map(|(name, value)| name.as_str().len() + value.len() + FIELD_BYTES);
+        let path = parts.uri.path_and_query();
+        let path = path.map_or(0, |path| path.as_str().len());
+        let is_over = path + bytes.sum::<usize>() > header_bytes_max;
+        return (is_over || parts.headers.len() > HEADERS_MAX).then(|| too_large(header_bytes_max));
+    }
+    let mut hosts = parts.headers.get_all(HOST).iter();
+    let (first, second) = (hosts.next(), hosts.next());
+    let is_missing = first.is_none() && parts.version == Version::HTTP_11;
+    let is_wrong = first.is_some_and(|host| !is_host(host));
+    (is_missing || is_wrong || second.is_some()).then(|| {
+        let message =
+            "a request has exactly one Host header, with a host and perhaps a port (RFC 9112, 3.2)";
+        ApiError::new(Code::ValidationError, message)
+    })
+}
+
+/// An answer as bytes; the connection closes after it.
+pub fn write(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Bytes {
+    let reason = status.canonical_reason().unwrap_or_default();
+    let mut text = format!("HTTP/1.1 {} {reason}\r\n", status.as_u16()).into_bytes();
+    let mut field = |name: &str, value: &[u8]| {
+        text.extend_from_slice(name.as_bytes());
+        text.extend_from_slice(b": ");
+        text.extend_from_slice(value);
+        text.extend_from_slice(b"\r\n");
+    };
+    for (name, value) in headers {
+        field(name.as_str(), value.as_bytes());
+    }
+    let date = httpdate::fmt_http_date(std::time::SystemTime::now());
+    field(DATE.as_str(), date.as_bytes());
+    field(CONNECTION.as_str(), b"close");
+    field(CONTENT_LENGTH.as_str(), body.len().to_string().as_bytes());
+    text.extend_from_slice(b"\r\n");
+    text.extend_from_slice(body);
+    text.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_whole_bare_refusal_is_one() {
+        let refusal = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\n\r\n";
+        let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+        assert_eq!(bare_status(refusal), Some(status));
+        for other in [
+            &b"HTTP/1.1 200 OK\r\n\r\n"[..],
+            b"HTTP/1.1 400 Bad Request\r\n\r\n{}",
+            b"HTTP/1.1 100 Continue\r\n\r\n",
+            b"HTTP/1.1 4",
+            b"GET / HTTP/1.1\r\n\r\n",
+            b"",
+        ] {
+            assert_eq!(bare_status(other), None, "{}", other.escape_ascii());
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Bodies of answers on their way out. They are handed to hyper in pieces, and each piece is watched until the caller
+//! has read it: hyper itself would keep it forever.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
+
+use super::line::{Given, Kind, Using};
+use crate::limits::Held;
+use crate::stream::{Body, BrokenOff, Stream};
+
+/// The piece size over HTTP/1.1, which writes one answer after the other.
+const PIECE_BYTES: usize = 64 * 1024;
+/// The piece size over HTTP/2, where many answers share one connection: the size of a frame.
+const FRAME_BYTES: usize = 16 * 1024;
+/// Answers over HTTP/1.1 up to this size are watched only by the stream's own limits.
+const SMALL_BYTES: usize = 4 * 1024;
+
+/// Whether an answer of this size is watched, and counts on the budget of answers.
+pub fn is_watched(bytes: usize, is_http2: bool) -> bool {
+    is_http2 || bytes > SMALL_BYTES
+}
+
+/// A body as hyper sends it.
+pub struct SentBody {
+    left: Left,
+    piece_bytes: usize,
+    is_watched: bool,
+    held: Option<Arc<Held>>,
+    using: Using,
+}
+
+enum Left {
+    Whole(Bytes),
+    Stream(Stream),
+}
+
+/// A piece that was handed over.
+struct Piece {
+    bytes: Bytes,
+    _given: Given,
+    _held: Option<Arc<Held>>,
+}
+
+impl AsRef<[u8]> for Piece {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl SentBody {
+    /// The body of the answer to a request; it holds its part of a budget until all of it is read.
+    pub fn new(body: Body, is_http2: bool, held: Option<Held>, using: Using) -> Self {
+        let (left, is_watched) = match body {
+            Body::Whole(bytes) => {
+                let is_watched = is_watched(bytes.len(), is_http2);
+                (Left::Whole(bytes), is_watched)
+            }
+            Body::Stream(stream) => (Left::Stream(stream), true),
+        };
+        Self {
+            left,
+            piece_bytes: if is_http2 { FRAME_BYTES } else { PIECE_BYTES },
+            is_watched,
+            held: held.map(Arc::new),
+            using,
+        }
+    }
+
+    fn watched(&self, bytes: Bytes, kind: Kind) -> Bytes {
+        if !self.is_watched || bytes.is_empty() {
+            return bytes;
+        }
+        Bytes::from_owner(Piece {
+            bytes,
+            _given: self.using.line().give(kind),
+            _held: self.held.clone(),
+        })
+    }
+}
+
+impl HttpBody for SentBody {
+    type Data = Bytes;
+    type Error = BrokenOff;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+        let this = &mut *self;
+        match &mut this.left {
+            Left::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
+            Left::Whole(bytes) => {
+                let piece = bytes.split_to(bytes.len().min(this.piece_bytes));
+                Poll::Ready(Some(Ok(Frame::data(this.watched(piece, Kind::Whole)))))
+            }
+            Left::Stream(stream) => Pin::new(stream).poll_frame(context).map(|frame| {
+                frame.map(|frame| {
+                    frame.map(|frame| frame.map_data(|bytes| this.watched(bytes, Kind::Stream)))
+                })
+            }),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.left {
+            Left::Whole(bytes) => bytes.is_empty(),
+            Left::Stream(stream) => stream.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.left {
+            Left::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Left::Stream(stream) => stream.size_hint(),
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! A file's upload: the digest of its bytes is signed, and its name.
+
+use kedge_protocol::action::Kind;
+use kedge_protocol::payload::digest_text;
+
+use crate::error::ApiError;
+use crate::files::Upload;
+
+use super::ActionText;
+
+/// The text and action of an upload: the digest of the received bytes, and their description.
+pub(super) fn read(upload: &Upload) -> Result<(String, ActionText), ApiError> {
+    let mut text = digest_text(&upload.stored.sha256);
+    let payload = 0..text.len();
+    text.push_str(&upload.name);
+    let target = payload.end..text.len();
+    let disclosed = serde_json::to_string(&upload.stored);
+    text.push_str(&disclosed.map_err(|error| ApiError::internal(&error))?);
+    let action = ActionText {
+        kind: Kind::FileCreate,
+        disclosed: Some(target.end..text.len()),
+        target,
+        payload,
+    };
+    Ok((text, action))
+}
+
+/// Adds to an error what was received, in case something else was signed.
+pub(super) fn explain(error: ApiError, name: &str, digest: &str) -> ApiError {
+    let message = format!(
+        "{}; the file that arrived is named {name:?} and its bytes have the digest {digest}",
+        error.message
+    );
+    ApiError {
+        message: message.into(),
+        ..error
+    }
+}

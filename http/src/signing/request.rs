@@ -1,0 +1,160 @@
+//! What a request of each kind of endpoint signs.
+
+use kedge_actors::api::Asker;
+use kedge_api::Code;
+use kedge_protocol::action::Kind;
+
+use crate::body::{self, Object};
+use crate::error::ApiError;
+use serde::Deserialize;
+
+use super::bus::{self, Text};
+use super::signs::{Signs, Target};
+use super::{ActionText, Request, SignatureHeaders, file, registration, wallet};
+use crate::auth::Session;
+use crate::auth::code::InvitationCodes;
+
+#[derive(Deserialize)]
+struct MintTarget<'a> {
+    #[serde(borrow)]
+    template_id: Option<Text<'a>>,
+}
+
+/// What, besides the body, determines what is signed.
+pub struct Circumstances<'a> {
+    /// The caller.
+    pub session: Option<Session>,
+    /// `{id}` of the path.
+    pub path_id: &'a str,
+    /// Reads the codes of invitations.
+    pub invitations: &'a InvitationCodes,
+}
+
+impl Circumstances<'_> {
+    fn session(&self) -> Result<Session, ApiError> {
+        self.session
+            .ok_or_else(|| ApiError::new(Code::Unauthenticated, "this endpoint needs credentials"))
+    }
+
+    /// For whom the engine checks that the signer may sign: the token's wallet or, for an API key
+    /// alone, any wallet of the organization.
+    fn asker(&self, signs: &Signs) -> Result<Asker, ApiError> {
+        if *signs == Signs::Registration {
+            return Ok(Asker::Registration);
+        }
+        let Session {
+            organization_id,
+            wallet_id,
+            ..
+        } = self.session()?;
+        Ok(match wallet_id {
+            Some(wallet_id) => Asker::Wallet {
+                wallet_id,
+                organization_id,
+            },
+            None => Asker::Organization { organization_id },
+        })
+    }
+}
+
+/// Reads what a request signs. Moves the text out of `body`, unless it holds a secret and is not
+/// itself signed.
+pub fn read(
+    signs: &Signs,
+    headers: SignatureHeaders,
+    circumstances: &Circumstances<'_>,
+    body: &mut body::Text,
+) -> Result<Option<Request>, ApiError> {
+    let mut atomic = false;
+    let (text, actions) = match signs {
+        Signs::Nothing => return Ok(None),
+        Signs::Registration => {
+            let (text, action) = registration::read(&body.text, circumstances.invitations)?;
+            (text, vec![action])
+        }
+        Signs::WalletUpdate => {
+            let target = circumstances.session()?.wallet()?.to_string();
+            let (text, action) = wallet::read(body, &target)?;
+            (text, vec![action])
+        }
+        Signs::Body(kind, target) => {
+            let text = std::mem::take(&mut body.text);
+            body::check(&text)?;
+            let (text, action) = resource(kind, *target, circumstances, text)?;
+            (text, vec![action])
+        }
+        Signs::NoBody(kind, target) => {
+            let (text, action) = resource(kind, *target, circumstances, String::new())?;
+            (text, vec![action])
+        }
+        Signs::PathMember(kind, target, member) => {
+            let path = circumstances.path_id;
+            if !member.fits(path) {
+                return Err(ApiError::not_found(member.resource(), path));
+            }
+            let text = format!(r#"{{"{}":"{path}"}}"#, member.name());
+            let (text, action) = resource(kind, *target, circumstances, text)?;
+            (text, vec![action])
+        }
+        Signs::File => {
+            let upload = body.upload.as_deref();
+            let upload = upload.ok_or_else(|| ApiError::internal(&"an upload without its file"))?;
+            let (text, action) = file::read(upload)?;
+            (text, vec![action])
+        }
+        Signs::Action => {
+            let read = bus::single(std::mem::take(&mut body.text))?;
+            atomic = read.atomic;
+            (read.text, read.actions)
+        }
+        Signs::Batch => {
+            let read = bus::batch(std::mem::take(&mut body.text))?;
+            atomic = read.atomic;
+            (read.text, read.actions)
+        }
+    };
+    Ok(Some(Request {
+        asker: circumstances.asker(signs)?,
+        headers,
+        text,
+        actions,
+        atomic,
+    }))
+}
+
+/// One action whose payload is the whole text.
+fn resource(
+    kind: &Kind,
+    target: Target,
+    circumstances: &Circumstances<'_>,
+    text: String,
+) -> Result<(String, ActionText), ApiError> {
+    let target_text = match target {
+        Target::Empty => String::new(),
+        Target::Path => circumstances.path_id.to_owned(),
+        Target::Wallet => circumstances.session()?.wallet()?.to_string(),
+        Target::Organization => circumstances.session()?.organization_id.to_string(),
+        Target::TemplateMember => {
+            let Object(target): Object<MintTarget<'_>> =
+                serde_json::from_str(&text).map_err(|error| body::of_serde(&text, &error))?;
+            let value = target
+                .template_id
+                .ok_or_else(|| ApiError::field("/template_id", "required", "is required"))?;
+            value.0.into_owned()
+        }
+    };
+    Ok(action(kind, &target_text, text))
+}
+
+/// An action whose payload is the text so far; the target is appended to it.
+pub(super) fn action(kind: &Kind, target: &str, mut text: String) -> (String, ActionText) {
+    let payload = 0..text.len();
+    text.push_str(target);
+    let action = ActionText {
+        kind: kind.clone(),
+        target: payload.end..text.len(),
+        payload,
+        disclosed: None,
+    };
+    (text, action)
+}

@@ -1,0 +1,145 @@
+//! A filter as branches: each is a list of literals that must all hold, and a match is what one of the branches holds
+//! of. `or` makes several branches, `not` goes down to the conditions. A part that would make more than 32 branches
+//! stays one literal, which narrows nothing and is checked like everything else.
+
+use super::filter::{Condition, Filter, Node};
+
+/// Most branches of a filter. Each is planned, and its entries are counted, separately.
+const BRANCHES_MAX: usize = 32;
+
+/// A part of a filter, or its negation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Literal<'a> {
+    node: &'a Node,
+    pub(super) negated: bool,
+}
+
+impl<'a> Literal<'a> {
+    /// The condition, if it is one.
+    pub(super) fn condition(&self) -> Option<&'a Condition> {
+        match self.node {
+            Node::Is(condition) => Some(condition),
+            _ => None,
+        }
+    }
+}
+
+type Branches<'a> = Vec<Vec<Literal<'a>>>;
+
+/// The branches of a filter; none if nothing can match.
+pub(super) fn of(filter: &Filter) -> Branches<'_> {
+    branches(&filter.root, false)
+}
+
+/// The conditions that every match satisfies: those outside of any `or` and `not`.
+pub(super) fn of_conjunction(filter: &Filter) -> Vec<Literal<'_>> {
+    let mut found = Vec::new();
+    add_conjuncts(&filter.root, &mut found);
+    found
+}
+
+fn add_conjuncts<'a>(node: &'a Node, found: &mut Vec<Literal<'a>>) {
+    match node {
+        Node::And(nodes) => nodes.iter().for_each(|node| add_conjuncts(node, found)),
+        Node::Is(_) => found.push(Literal {
+            node,
+            negated: false,
+        }),
+        Node::Or(_) | Node::Not(_) => {}
+    }
+}
+
+fn branches(node: &Node, negated: bool) -> Branches<'_> {
+    match (node, negated) {
+        (Node::Is(_), _) => vec![vec![Literal { node, negated }]],
+        (Node::Not(inner), _) => branches(inner, !negated),
+        (Node::And(nodes), false) | (Node::Or(nodes), true) => all_of(nodes, negated),
+        (Node::Or(nodes), false) | (Node::And(nodes), true) => {
+            let each = nodes.iter().flat_map(|node| branches(node, negated));
+            let found: Branches<'_> = each.take(BRANCHES_MAX + 1).collect();
+            if found.len() > BRANCHES_MAX {
+                return vec![vec![Literal { node, negated }]];
+            }
+            found
+        }
+    }
+}
+
+/// The branches in which all of these hold.
+fn all_of(nodes: &[Node], negated: bool) -> Branches<'_> {
+    let mut parts: Vec<(&Node, Branches<'_>)> = nodes
+        .iter()
+        .map(|node| (node, branches(node, negated)))
+        .collect();
+    // Those with the fewest branches first: if there is no room, the widest stay as they are.
+    parts.sort_by_key(|(_, part)| part.len());
+    let mut found: Branches<'_> = vec![Vec::new()];
+    for (node, part) in parts {
+        if found.len() * part.len() > BRANCHES_MAX {
+            let whole = Literal { node, negated };
+            for branch in &mut found {
+                branch.push(whole);
+            }
+            continue;
+        }
+        found = found
+            .iter()
+            .flat_map(|branch| part.iter().map(|more| [branch.as_slice(), more].concat()))
+            .collect();
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+
+    fn is(number: usize) -> String {
+        format!(r#"{{"field":"properties.p","op":"eq","value":{number}}}"#)
+    }
+
+    fn shape(json: &str) -> Vec<Vec<bool>> {
+        let filter = parse::filter(json).unwrap();
+        let literals = |branch: &Vec<Literal<'_>>| branch.iter().map(|l| l.negated).collect();
+        of(&filter).iter().map(literals).collect()
+    }
+
+    #[test]
+    fn not_goes_down_to_the_conditions() {
+        let (one, two) = (is(1), is(2));
+        let cases: [(String, &[&[bool]]); 6] = [
+            (format!(r#"{{"or":[{one},{two}]}}"#), &[&[false], &[false]]),
+            (
+                format!(r#"{{"not":{{"or":[{one},{two}]}}}}"#),
+                &[&[true, true]],
+            ),
+            (
+                format!(r#"{{"not":{{"and":[{one},{two}]}}}}"#),
+                &[&[true], &[true]],
+            ),
+            (format!(r#"{{"not":{{"not":{one}}}}}"#), &[&[false]]),
+            (r#"{"or":[]}"#.to_owned(), &[]),
+            (r#"{"and":[]}"#.to_owned(), &[&[]]),
+        ];
+        for (json, expected) in cases {
+            assert_eq!(shape(&json), expected, "{json}");
+        }
+    }
+
+    #[test]
+    fn there_are_never_too_many() {
+        let many = |count: usize| (0..count).map(is).collect::<Vec<_>>().join(",");
+        let wide = |count| format!(r#"{{"or":[{}]}}"#, many(count));
+        assert_eq!(shape(&wide(BRANCHES_MAX)).len(), BRANCHES_MAX);
+        assert_eq!(shape(&wide(BRANCHES_MAX + 1)).len(), 1);
+        let both = format!(
+            r#"{{"and":[{},{},{}]}}"#,
+            wide(BRANCHES_MAX),
+            is(0),
+            wide(4)
+        );
+        let found = shape(&both);
+        assert_eq!((found.len(), found[0].len()), (4, 3));
+    }
+}

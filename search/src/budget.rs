@@ -1,0 +1,53 @@
+//! How much a search may read: 50,000 rows and 64 MiB of properties, including what choosing reads. Past that it is
+//! refused, with advice.
+
+use kedge_protocol::limits::{SEARCH_BYTES_MAX, SEARCH_ROWS_MAX};
+
+use crate::SearchError;
+
+/// What has been read so far.
+#[derive(Default, Debug)]
+pub(super) struct Budget {
+    /// Index entries and objects.
+    rows: usize,
+    /// Bytes of properties.
+    bytes: usize,
+}
+
+impl Budget {
+    /// Counts an entry of an index.
+    pub(super) fn entry(&mut self) -> Result<(), SearchError> {
+        self.count(1, 0)
+    }
+
+    /// Counts an object.
+    pub(super) fn object(&mut self, property_bytes: usize) -> Result<(), SearchError> {
+        self.count(1, property_bytes)
+    }
+
+    fn count(&mut self, rows: usize, bytes: usize) -> Result<(), SearchError> {
+        self.rows += rows;
+        self.bytes += bytes;
+        if self.rows <= SEARCH_ROWS_MAX && self.bytes <= SEARCH_BYTES_MAX {
+            return Ok(());
+        }
+        let read = if self.rows > SEARCH_ROWS_MAX {
+            format!("{SEARCH_ROWS_MAX} rows")
+        } else {
+            format!("{SEARCH_BYTES_MAX} bytes")
+        };
+        Err(SearchError::field(
+            "/filter",
+            "range",
+            format!(
+                "would read more than {read}; narrow it with template_id, owner_id, created_at, or \
+                 with eq, in, a range or prefix on a property that the template's schema marks with \
+                 x-index"
+            ),
+        ))
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+}

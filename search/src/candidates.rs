@@ -1,0 +1,330 @@
+//! Chooses among the covers of a plan by counting a little of each: the one that ends first is taken. Only where none
+//! ends soon is one read in order of creation.
+
+use std::iter::Peekable;
+use std::vec::IntoIter;
+
+use kedge_protocol::Id;
+use kedge_storage::{Listed, ReadError, Snapshot, Window};
+
+use super::budget::Budget;
+use super::plan::{Choice, Cover, Slot, Source};
+use crate::SearchError;
+
+/// Entries to read of each source, in rounds. The first source to end is chosen, so the cost of
+/// choosing is of the order of the smallest source.
+const ROUNDS: [usize; 4] = [64, 512, 4_096, 20_000];
+/// Entries that choosing reads in all; larger sources are read in order of creation.
+const CHOOSING_ROWS_MAX: usize = 20_000;
+
+type Rows<'s> = Box<dyn Iterator<Item = Result<Listed, ReadError>> + 's>;
+
+/// The entries of a source, as far as they have been read.
+struct Stream<'s> {
+    rows: Rows<'s>,
+    read: usize,
+    found: Vec<Listed>,
+    ended: bool,
+}
+
+fn open<'s>(snapshot: &'s Snapshot, source: &Source, window: &Window) -> Stream<'s> {
+    let rows: Rows<'s> = match source {
+        Source::List(index) => Box::new(snapshot.listed_objects(*index, window)),
+        Source::Values {
+            template_id,
+            path,
+            values,
+        } => {
+            let lists = values.iter().map(|value| {
+                let rows = snapshot.objects_with_value(*template_id, *path, value, window);
+                (Box::new(rows) as Rows<'s>).peekable()
+            });
+            Box::new(Merged {
+                lists: lists.collect(),
+                descending: window.descending,
+            })
+        }
+        Source::Objects(ids) => listed(snapshot, ids, window),
+        Source::Ranges(ranges) => {
+            let rows: Vec<_> = ranges
+                .iter()
+                .map(|range| snapshot.indexed_objects(range, None, false))
+                .collect();
+            let rows = rows.into_iter().flatten();
+            Box::new(rows.map(|row| row.map(|indexed| indexed.object)))
+        }
+    };
+    Stream {
+        rows,
+        read: 0,
+        found: Vec::new(),
+        ended: false,
+    }
+}
+
+/// Some objects in order of creation.
+fn listed<'s>(snapshot: &Snapshot, ids: &[Id], window: &Window) -> Rows<'s> {
+    let objects = match snapshot.multi_objects(ids) {
+        Ok(objects) => objects,
+        Err(error) => return Box::new(std::iter::once(Err(error))),
+    };
+    let mut rows: Vec<Listed> = objects
+        .into_iter()
+        .flatten()
+        .map(|object| Listed {
+            created_sequence: object.trace.created_sequence,
+            id: object.id,
+        })
+        .filter(|row| window.sequences.contains(&row.created_sequence))
+        .collect();
+    rows.sort_unstable();
+    if window.descending {
+        rows.reverse();
+    }
+    Box::new(rows.into_iter().map(Ok))
+}
+
+/// Merges lists in order of creation.
+struct Merged<'s> {
+    lists: Vec<Peekable<Rows<'s>>>,
+    descending: bool,
+}
+
+impl Iterator for Merged<'_> {
+    type Item = Result<Listed, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut first: Option<(usize, Listed)> = None;
+        for (i, list) in self.lists.iter_mut().enumerate() {
+            match list.peek() {
+                None => {}
+                Some(Err(_)) => return list.next(),
+                Some(Ok(next)) => {
+                    let comes_first = |(_, first)| (*next < first) != self.descending;
+                    first = first
+                        .filter(|first| !comes_first(*first))
+                        .or(Some((i, *next)));
+                }
+            }
+        }
+        first.and_then(|(i, _)| self.lists[i].next())
+    }
+}
+
+impl Stream<'_> {
+    /// Reads until `read` entries have been read in all, or the end is reached.
+    fn advance(
+        &mut self,
+        read: usize,
+        window: &Window,
+        budget: &mut Budget,
+    ) -> Result<(), SearchError> {
+        while !self.ended && self.read < read {
+            match self.rows.next() {
+                None => self.ended = true,
+                Some(row) => {
+                    budget.entry()?;
+                    self.read += 1;
+                    self.found.extend(row.map(|row| {
+                        window
+                            .sequences
+                            .contains(&row.created_sequence)
+                            .then_some(row)
+                    })?);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A slot whose sources are being counted.
+struct Probe<'p, 's> {
+    slot: &'p Slot,
+    streams: Vec<(&'p Choice, Stream<'s>)>,
+    /// The source that ended.
+    done: Option<usize>,
+}
+
+impl<'p, 's> Probe<'p, 's> {
+    fn new(snapshot: &'s Snapshot, slot: &'p Slot, window: &Window) -> Self {
+        let choices = if slot.narrow.is_empty() {
+            std::slice::from_ref(&slot.list)
+        } else {
+            slot.narrow.as_slice()
+        };
+        let streams = choices
+            .iter()
+            .map(|choice| (choice, open(snapshot, &choice.source, window)));
+        Self {
+            slot,
+            streams: streams.collect(),
+            done: None,
+        }
+    }
+
+    fn advance(
+        &mut self,
+        read: usize,
+        window: &Window,
+        budget: &mut Budget,
+    ) -> Result<(), SearchError> {
+        for (i, (_, stream)) in self.streams.iter_mut().enumerate() {
+            if self.done.is_none() && budget.rows() < CHOOSING_ROWS_MAX {
+                stream.advance(read, window, budget)?;
+                if stream.ended {
+                    self.done = Some(i);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn has_values(&self) -> bool {
+        let is_values = |choice: &Choice| matches!(choice.source, Source::Values { .. });
+        self.streams.iter().any(|(choice, _)| is_values(choice))
+    }
+
+    /// The entries in order of creation: those that were counted, or else a list.
+    fn into_entries(mut self, snapshot: &'s Snapshot, window: &Window) -> (Entries<'s>, bool) {
+        let in_order = |(choice, _): &(&Choice, Stream<'_>)| !is_ranges(choice);
+        let place = self.done.or_else(|| self.streams.iter().position(in_order));
+        let Some(place) = place else {
+            let rows = open(snapshot, &self.slot.list.source, window);
+            return (Entries::of(rows, window), self.slot.list.answers);
+        };
+        let (choice, stream) = self.streams.swap_remove(place);
+        (Entries::of(stream, window), choice.answers)
+    }
+}
+
+/// Entries in order of their values are useful only if they are few.
+fn is_ranges(choice: &Choice) -> bool {
+    matches!(choice.source, Source::Ranges(_))
+}
+
+/// Entries in order of creation: those already read, and those that follow.
+struct Entries<'s> {
+    found: IntoIter<Listed>,
+    rows: Option<Rows<'s>>,
+    head: Option<Listed>,
+}
+
+impl<'s> Entries<'s> {
+    fn of(stream: Stream<'s>, window: &Window) -> Self {
+        let mut found = stream.found;
+        // A source that is not in order of creation is read completely or not used.
+        if stream.ended {
+            found.sort_unstable();
+            if window.descending {
+                found.reverse();
+            }
+        }
+        Self {
+            found: found.into_iter(),
+            rows: (!stream.ended).then_some(stream.rows),
+            head: None,
+        }
+    }
+
+    /// Returns the next entry without consuming it.
+    fn head(&mut self, budget: &mut Budget) -> Result<Option<Listed>, SearchError> {
+        if self.head.is_none() {
+            self.head = self.found.next();
+        }
+        if self.head.is_none()
+            && let Some(row) = self.rows.as_mut().and_then(Iterator::next)
+        {
+            budget.entry()?;
+            self.head = Some(row?);
+        }
+        Ok(self.head)
+    }
+}
+
+/// The objects that may match, in order of creation, each once.
+pub(super) struct Candidates<'s> {
+    slots: Vec<Entries<'s>>,
+    descending: bool,
+    /// They are exactly the matches.
+    pub(super) answers: bool,
+    /// All of them were counted, and they are few.
+    pub(super) few: bool,
+}
+
+impl<'s> Candidates<'s> {
+    /// Chooses among covers.
+    pub(super) fn choose(
+        snapshot: &'s Snapshot,
+        covers: &[Cover],
+        window: &Window,
+        budget: &mut Budget,
+    ) -> Result<Self, SearchError> {
+        let mut probes: Vec<(&Cover, Vec<Probe<'_, 's>>)> = covers
+            .iter()
+            .map(|cover| {
+                let slots = cover.slots.iter();
+                let probes = slots.map(|slot| Probe::new(snapshot, slot, window));
+                (cover, probes.collect())
+            })
+            .collect();
+        let is_no_choice = match covers {
+            [only] => only.slots.iter().all(|slot| slot.narrow.is_empty()),
+            _ => false,
+        };
+        let rounds = if is_no_choice { &[][..] } else { &ROUNDS };
+        for &read in rounds {
+            for i in 0..probes.len() {
+                for probe in &mut probes[i].1 {
+                    probe.advance(read, window, budget)?;
+                }
+                if probes[i].1.iter().all(|probe| probe.done.is_some()) {
+                    let (_, chosen) = probes.swap_remove(i);
+                    return Ok(Self::of(snapshot, chosen, window, true));
+                }
+            }
+        }
+        let large = probes
+            .into_iter()
+            .filter(|(cover, _)| !cover.only_if_small)
+            .map(|(_, probes)| probes)
+            .max_by_key(|probes| probes.iter().any(Probe::has_values));
+        let chosen = large.unwrap_or_default();
+        Ok(Self::of(snapshot, chosen, window, false))
+    }
+
+    fn of(snapshot: &'s Snapshot, chosen: Vec<Probe<'_, 's>>, window: &Window, few: bool) -> Self {
+        let mut answers = true;
+        let slots = chosen.into_iter().map(|probe| {
+            let (entries, is_answer) = probe.into_entries(snapshot, window);
+            answers &= is_answer;
+            entries
+        });
+        Self {
+            slots: slots.collect(),
+            descending: window.descending,
+            answers,
+            few,
+        }
+    }
+
+    /// The next candidate.
+    pub(super) fn next(&mut self, budget: &mut Budget) -> Result<Option<Listed>, SearchError> {
+        let mut first: Option<Listed> = None;
+        for slot in &mut self.slots {
+            let Some(head) = slot.head(budget)? else {
+                continue;
+            };
+            if first.is_none_or(|first| (head < first) != self.descending) {
+                first = Some(head);
+            }
+        }
+        // An object may be in several slots.
+        for slot in &mut self.slots {
+            if slot.head == first {
+                slot.head = None;
+            }
+        }
+        Ok(first)
+    }
+}

@@ -1,0 +1,341 @@
+//! Old segments of the log, moved from a running server's data directory to an archive, and back.
+//!
+//! A segment is removed from the log only when the archive holds it whole and `ARCHIVED.json` in the log's directory
+//! says where. The log then begins later: it is continued, backed up and read as before, and a caller that asks for
+//! what is archived gets the archive's name. The trait [`Archive`] leaves room for an object store (adr/0014).
+
+mod local;
+mod proofs;
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use kedge_config::durable;
+use kedge_log::SealedFile;
+use kedge_protocol::Hash;
+use kedge_protocol::proof::ProofFile;
+use kedge_storage::{ARCHIVED_LIST, CommitError, Store};
+use serde::{Deserialize, Serialize};
+
+use crate::backup::{BackupError, Listed, digest};
+
+pub use local::LocalArchive;
+pub use proofs::{KeptProofs, NamedKeys};
+
+/// The version of the list's format.
+const FORMAT: u32 = 1;
+
+/// A place for segments outside the log's directory. A directory is one; an object store would be another.
+pub trait Archive {
+    /// Its name, for people and for the list.
+    fn name(&self) -> String;
+
+    /// Stores a file under a name and makes it durable. A file that already has this name is left as it is.
+    ///
+    /// # Errors
+    /// The I/O error.
+    fn put(&self, name: &str, from: &Path) -> io::Result<()>;
+
+    /// Reads a file back; returns its length and SHA-256.
+    ///
+    /// # Errors
+    /// The I/O error, for instance if there is no such file.
+    fn digest(&self, name: &str) -> io::Result<Listed>;
+
+    /// Copies a file to a path where none exists yet.
+    ///
+    /// # Errors
+    /// The I/O error.
+    fn get(&self, name: &str, to: &Path) -> io::Result<()>;
+}
+
+/// A segment that was archived.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Archived {
+    /// The file's name.
+    pub name: String,
+    /// The sequence of its first action; if it holds none, of the next one in the log.
+    pub first_sequence: u64,
+    /// The sequence of its last action.
+    pub last_sequence: u64,
+    /// The number of its first batch.
+    pub first_batch: u64,
+    /// The number of its last batch; absent if it ends before the log's first batch.
+    pub last_batch: Option<u64>,
+    /// The number of its first frame.
+    pub first_frame: u64,
+    /// How many frames it holds.
+    pub frames: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Their SHA-256.
+    pub sha256: Hash,
+    /// The archive's name.
+    pub archive: String,
+}
+
+/// What has been archived of a log: `ARCHIVED.json` in the log's directory.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Record {
+    format: u32,
+    /// The segments, in the log's order.
+    pub segments: Vec<Archived>,
+    /// Proof files of those actions in them that name a key of the sequencer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub key_proofs: Vec<ProofFile>,
+}
+
+/// Which segments to archive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Older {
+    /// Those that hold nothing from this sequence on.
+    ThanSequence(u64),
+    /// All but this many of the newest sealed segments.
+    ThanNewest(usize),
+}
+
+/// Why segments were not archived or not restored.
+#[derive(Debug, thiserror::Error)]
+pub enum ArchiveError {
+    /// The archive would be part of the directory it is meant to relieve.
+    #[error(
+        "{0} lies in the data directory: an archive must lie elsewhere, best on another machine"
+    )]
+    Inside(PathBuf),
+    /// The archive holds something other than what was put there.
+    #[error(
+        "{name} in {archive} {what}. Nothing was removed from the log: empty that directory, or name another one"
+    )]
+    Differs {
+        /// The file.
+        name: String,
+        /// The archive.
+        archive: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// Actions that name the sequencer's keys could not be shown once they are archived.
+    #[error(
+        "the proof files of the actions that name the sequencer's keys cannot be made: {0}. Nothing was archived"
+    )]
+    KeyProofs(String),
+    /// The list cannot be used.
+    #[error("{path}: {what}. Restore it from the newest backup", path = .path.display())]
+    Record {
+        /// The list.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// The archive.
+    #[error("{name} in {archive}: {source}")]
+    Archive {
+        /// The file.
+        name: String,
+        /// The archive.
+        archive: String,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] CommitError),
+    /// A file of the log.
+    #[error(transparent)]
+    File(#[from] BackupError),
+    /// An I/O error.
+    #[error("{path}: {source}", path = .path.display())]
+    Io {
+        /// The path.
+        path: PathBuf,
+        /// The error.
+        source: io::Error,
+    },
+}
+
+fn at(path: &Path) -> impl Fn(io::Error) -> ArchiveError {
+    move |source| ArchiveError::Io {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+impl Record {
+    /// Reads a log directory's list of archived segments; empty if there is no list.
+    ///
+    /// # Errors
+    /// [`ArchiveError`] if the list cannot be read.
+    pub fn read(log: &Path) -> Result<Self, ArchiveError> {
+        let path = log.join(ARCHIVED_LIST);
+        let wrong = |what: String| ArchiveError::Record {
+            path: path.clone(),
+            what,
+        };
+        let text = match std::fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Self {
+                    format: FORMAT,
+                    segments: Vec::new(),
+                    key_proofs: Vec::new(),
+                });
+            }
+            text => text.map_err(at(&path))?,
+        };
+        let record: Self =
+            serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
+        let is_file = |segment: &Archived| kedge_log::SegmentName::of_file(&segment.name).is_some();
+        if record.format != FORMAT || !record.segments.iter().all(is_file) {
+            return Err(wrong(format!(
+                "it is not a list of segments in format {FORMAT}"
+            )));
+        }
+        Ok(record)
+    }
+
+    fn write(&self, log: &Path) -> Result<(), ArchiveError> {
+        let path = log.join(ARCHIVED_LIST);
+        let text = serde_json::to_vec_pretty(self).map_err(|error| at(&path)(error.into()))?;
+        durable::put(&path, &text).map_err(at(&path))
+    }
+
+    /// The segments that are missing from the log's directory.
+    pub fn missing(&self, log: &Path) -> Vec<&Archived> {
+        let is_missing = |segment: &&Archived| !log.join(&segment.name).exists();
+        self.segments.iter().filter(is_missing).collect()
+    }
+
+    /// The archives' names.
+    pub fn places(&self) -> String {
+        let places: BTreeSet<&str> = self.segments.iter().map(|of| of.archive.as_str()).collect();
+        places.into_iter().collect::<Vec<_>>().join(" and ")
+    }
+}
+
+/// Informs readers of the log where the archived segments are; returns the list.
+///
+/// # Errors
+/// [`ArchiveError`] if the list cannot be read.
+pub fn announce(store: &Store, data: &Path) -> Result<Record, ArchiveError> {
+    let record = Record::read(&data.join("log"))?;
+    if !record.segments.is_empty() {
+        store.set_archive(record.places());
+    }
+    Ok(record)
+}
+
+/// One command at a time: of two at once, each would write the list without the other's segments.
+static ARCHIVING: Mutex<()> = Mutex::new(());
+
+/// Moves old segments of a running server's log to an archive; returns those it moved. Proof files of the actions in
+/// them that name a key of the sequencer stay in the list, because clients are shown them.
+///
+/// # Errors
+/// [`ArchiveError`]. Nothing has been removed from the log unless the archive holds a copy that was read back.
+pub fn archive(
+    store: &Store,
+    data: &Path,
+    to: &dyn Archive,
+    older: Older,
+    named: &dyn NamedKeys,
+) -> Result<Vec<Archived>, ArchiveError> {
+    let _one_at_a_time = ARCHIVING.lock().unwrap_or_else(PoisonError::into_inner);
+    let log = data.join("log");
+    let files = store.settled_segments()?;
+    let count = match older {
+        Older::ThanSequence(sequence) => {
+            files.partition_point(|file| file.next_sequence <= sequence)
+        }
+        Older::ThanNewest(count) => files.len().saturating_sub(count),
+    };
+    let files = &files[..count];
+    let Some(last) = files.last() else {
+        return Ok(Vec::new());
+    };
+    let key_proofs = named.proofs_before(last.next_sequence);
+    let key_proofs =
+        key_proofs.map_err(|error| ArchiveError::KeyProofs(error.message.into_owned()))?;
+    let archived = files.iter().map(|file| put(to, file));
+    let archived = archived.collect::<Result<Vec<_>, _>>()?;
+    let mut record = Record::read(&log)?;
+    let is_new = |of: &Archived| archived.iter().all(|new| new.name != of.name);
+    record.segments.retain(is_new);
+    record.segments.extend(archived.iter().cloned());
+    record.segments.sort_by_key(|segment| segment.first_frame);
+    record.key_proofs.clone_from(&key_proofs);
+    record.write(&log)?;
+    named.keep(key_proofs);
+    store.set_archive(record.places());
+    store.remove_segments_before(last.next_frame)?;
+    Ok(archived)
+}
+
+/// Puts one segment into the archive and reads it back.
+fn put(to: &dyn Archive, file: &SealedFile) -> Result<Archived, ArchiveError> {
+    let name = file.header.name().file_name(kedge_log::SegmentKind::Sealed);
+    let failed = |source| ArchiveError::Archive {
+        name: name.clone(),
+        archive: to.name(),
+        source,
+    };
+    let expected = digest(&file.path)?;
+    to.put(&name, &file.path).map_err(failed)?;
+    same(to, &name, &expected)?;
+    Ok(Archived {
+        first_sequence: file.header.first_sequence,
+        last_sequence: file.next_sequence - 1,
+        first_batch: file.header.first_batch,
+        last_batch: file.next_batch.checked_sub(1),
+        first_frame: file.header.first_frame,
+        frames: file.next_frame - file.header.first_frame,
+        bytes: expected.bytes,
+        sha256: expected.sha256,
+        archive: to.name(),
+        name,
+    })
+}
+
+/// Checks that the archive holds these bytes.
+fn same(archive: &dyn Archive, name: &str, expected: &Listed) -> Result<(), ArchiveError> {
+    let found = archive.digest(name);
+    let found = found.map_err(|source| ArchiveError::Archive {
+        name: name.to_owned(),
+        archive: archive.name(),
+        source,
+    })?;
+    if found == *expected {
+        return Ok(());
+    }
+    Err(ArchiveError::Differs {
+        name: name.to_owned(),
+        archive: archive.name(),
+        what: format!(
+            "has {} bytes with the digest {}, not {} with {}",
+            found.bytes, found.sha256, expected.bytes, expected.sha256
+        ),
+    })
+}
+
+/// Copies the archived segments back into the log's directory, which nobody may have open, and removes the list.
+///
+/// # Errors
+/// [`ArchiveError`] if a segment is missing or differs from what was archived.
+pub fn put_back(log: &Path, from: &dyn Archive) -> Result<(), ArchiveError> {
+    let record = Record::read(log)?;
+    for segment in record.missing(log) {
+        let expected = Listed {
+            bytes: segment.bytes,
+            sha256: segment.sha256,
+        };
+        same(from, &segment.name, &expected)?;
+        let path = log.join(&segment.name);
+        from.get(&segment.name, &path).map_err(at(&path))?;
+    }
+    let path = log.join(ARCHIVED_LIST);
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(&path)(error)),
+        _ => {}
+    }
+    durable::sync_directory(log).map_err(at(log))
+}

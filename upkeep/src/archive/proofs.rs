@@ -1,0 +1,38 @@
+//! What is kept of archived actions that name a key of the sequencer: their proof files. Clients follow the log's keys
+//! with them, and could not reach later keys without them.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use kedge_http::error::ApiError;
+use kedge_protocol::proof::ProofFile;
+
+/// Provides the actions that name the sequencer's keys.
+pub trait NamedKeys {
+    /// Proof files of those before a sequence, in the log's order, including archived ones.
+    ///
+    /// # Errors
+    /// [`ApiError`] if one is neither in the log nor kept.
+    fn proofs_before(&self, sequence: u64) -> Result<Vec<ProofFile>, ApiError>;
+
+    /// Keeps the proof files to be shown once the log no longer holds the actions.
+    fn keep(&self, proofs: Vec<ProofFile>);
+}
+
+/// The kept proof files of a running server.
+#[derive(Default)]
+pub struct KeptProofs(ArcSwap<Vec<ProofFile>>);
+
+impl KeptProofs {
+    /// The proof file of the action with this sequence.
+    pub fn of(&self, sequence: u64) -> Option<ProofFile> {
+        let kept = self.0.load();
+        let mut found = kept.iter().filter(|proof| proof.leaf.sequence == sequence);
+        found.next().cloned()
+    }
+
+    /// Replaces the kept proof files.
+    pub fn replace(&self, proofs: Vec<ProofFile>) {
+        self.0.store(Arc::new(proofs));
+    }
+}

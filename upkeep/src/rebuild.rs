@@ -1,0 +1,162 @@
+//! Rebuilds a store from its log: every row, in a new place, verified there. One system call then exchanges the names
+//! of the two directories. The log is not changed.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use kedge_actors::catch_up::catch_up;
+use kedge_config::durable;
+use kedge_config::secrets::SecretError;
+use kedge_protocol::Address;
+use kedge_protocol::eip712::Domain;
+use kedge_storage::verify::Progress;
+use kedge_storage::{Access, CommitError, MissingMark, OpenError, Options, Store};
+use rustix::fs::{CWD, FlockOperation, RenameFlags};
+
+use crate::side_keys;
+use crate::verify::{Checks, Summary, Verifier, VerifyError};
+
+/// The folder of the store, inside the data directory.
+const STORE: &str = "store";
+/// The folder in which the new one is built.
+const MAKING: &str = "store.rebuild";
+/// A file in it that marks it as incomplete.
+const UNFINISHED: &str = "UNFINISHED";
+/// The folder to which the damaged one is moved.
+const DAMAGED: &str = "store.damaged";
+
+/// Why a store was not rebuilt. The old one is in its place, unchanged.
+#[derive(Debug, thiserror::Error)]
+pub enum RebuildError {
+    /// The log does not open or cannot be applied, or the new store does not open.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// A server has it open.
+    #[error("a process uses the store {0}: stop the server first")]
+    InUse(PathBuf),
+    /// The keys of the log's side entries are not available.
+    #[error(transparent)]
+    Keys(#[from] SecretError),
+    /// The new store could not be written.
+    #[error("the new store could not be written: {0}")]
+    Write(String),
+    /// The rebuilt store does not verify.
+    #[error("the store rebuilt from the log is not valid, so the old store stays: {0}")]
+    Verify(#[from] VerifyError),
+    /// An I/O error.
+    #[error("{path}: {source}", path = .path.display())]
+    Io {
+        /// The path.
+        path: PathBuf,
+        /// The error.
+        source: io::Error,
+    },
+}
+
+impl From<CommitError> for RebuildError {
+    fn from(error: CommitError) -> Self {
+        Self::Write(error.to_string())
+    }
+}
+
+fn at(path: &Path) -> impl Fn(io::Error) -> RebuildError {
+    move |source| RebuildError::Io {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// The result of a rebuild.
+#[derive(Debug)]
+pub struct Rebuilt {
+    /// What the new store holds, as its verification counted it.
+    pub summary: Summary,
+    /// Where the damaged store is now.
+    pub damaged: PathBuf,
+}
+
+/// Rebuilds the store in the data directory `data`. `progress` is called after each batch, during the build and the
+/// verification.
+pub fn rebuild(
+    data: &Path,
+    domain: Domain,
+    sequencer: Address,
+    mut progress: impl FnMut(&'static str, Progress),
+) -> Result<Rebuilt, RebuildError> {
+    let (store, making) = (data.join(STORE), data.join(MAKING));
+    let lock = locked(&store)?;
+    put_away(data, &making)?;
+    let options = Options {
+        side_keys: side_keys::read(&data.join("keys"))?,
+        access: Access::Derive,
+        ..Options::of_store(&making, domain, sequencer)
+    };
+    make(options, |at| progress("making", at))?;
+    let verifier = Verifier::open(&making, domain, sequencer)?;
+    let summary = verifier.check(Checks::State, |at| progress("verifying", at))?;
+    drop(verifier);
+    std::fs::remove_file(making.join(UNFINISHED)).map_err(at(&making))?;
+    durable::sync_directory(&making).map_err(at(&making))?;
+    // One step, so that there is a whole store under this name at every moment.
+    rustix::fs::renameat_with(CWD, &store, CWD, &making, RenameFlags::EXCHANGE)
+        .map_err(|error| at(&store)(error.into()))?;
+    durable::sync_directory(data).map_err(at(data))?;
+    drop(lock);
+    let damaged = set_aside(data, &making)?;
+    Ok(Rebuilt { summary, damaged })
+}
+
+/// Takes the store's lock, as RocksDB does: no server may hold it or take it meanwhile.
+fn locked(store: &Path) -> Result<std::fs::File, RebuildError> {
+    std::fs::create_dir_all(store).map_err(at(store))?;
+    let path = store.join("LOCK");
+    let file = std::fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&path)
+        .map_err(at(&path))?;
+    rustix::fs::fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive)
+        .map_err(|_| RebuildError::InUse(store.to_owned()))?;
+    Ok(file)
+}
+
+/// Clears up after an earlier run: an incomplete store is removed, a complete one is kept.
+fn put_away(data: &Path, making: &Path) -> Result<(), RebuildError> {
+    if making.join(UNFINISHED).exists() {
+        std::fs::remove_dir_all(making).map_err(at(making))?;
+    } else if making.exists() {
+        set_aside(data, making)?;
+    }
+    std::fs::create_dir(making).map_err(at(making))?;
+    durable::put(&making.join(UNFINISHED), b"").map_err(at(making))?;
+    durable::sync_directory(data).map_err(at(data))
+}
+
+/// Renames a store so that nothing looks for it there.
+fn set_aside(data: &Path, store: &Path) -> Result<PathBuf, RebuildError> {
+    let mut aside = data.join(DAMAGED);
+    let mut number = 1;
+    while aside.exists() {
+        number += 1;
+        aside = data.join(format!("{DAMAGED}-{number}"));
+    }
+    std::fs::rename(store, &aside).map_err(at(store))?;
+    durable::sync_directory(data).map_err(at(data))?;
+    Ok(aside)
+}
+
+/// Fills a new store from the log.
+fn make(options: Options, mut progress: impl FnMut(Progress)) -> Result<(), RebuildError> {
+    let opening = Store::begin(options, MissingMark::ReadOnly)?;
+    let batches_total = opening.log_batches();
+    catch_up(&opening, |done| {
+        progress(Progress {
+            batches: done.batches,
+            batches_total,
+            sequence: done.sequence,
+        });
+    })?;
+    opening.finish()?.close()?;
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! The keys that seal the log's side entries: what the log holds besides its actions, such as password hashes. Each is
+//! a separate file in the folder of keys, named by its number; the highest number seals. A rotation makes the new key's
+//! file durable, then `Store::seal_with` has the next frame sealed under it.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use kedge_config::secrets::{self, SecretError};
+use kedge_storage::{KeyId, SealError, SideKeys, Store};
+
+/// The number of a log's first key.
+pub const FIRST: KeyId = 1;
+
+const START: &str = "side-entries-";
+const END: &str = ".key";
+
+/// Why no new key is used for sealing.
+#[derive(Debug, thiserror::Error)]
+pub enum RotateError {
+    /// The log accepts nothing, so it is not known which numbers it names.
+    #[error("no key was made: {0}")]
+    NotMade(#[source] SealError),
+    /// The key was not written.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// The key exists, but the log does not use it yet.
+    #[error("{path} was made, but seals only from the next start on: {source}", path = .path.display())]
+    NotUsed {
+        /// The key's file.
+        path: PathBuf,
+        /// Why not now.
+        source: SealError,
+    },
+}
+
+/// A key that replaced another one.
+#[derive(Debug)]
+pub struct Rotated {
+    /// Its number.
+    pub number: KeyId,
+    /// Its file.
+    pub path: PathBuf,
+    /// The earlier keys, which still open what they sealed.
+    pub older: Vec<KeyId>,
+    /// The key that sealed until now, if its file is gone.
+    pub lost: Option<KeyId>,
+}
+
+/// The file of a key.
+pub fn name(number: KeyId) -> String {
+    format!("{START}{number}{END}")
+}
+
+/// The number of a key's file.
+fn number(file: &str) -> Option<KeyId> {
+    let number = file.strip_prefix(START)?.strip_suffix(END)?.parse().ok()?;
+    // Each number has exactly one name: no 01, no +1.
+    (name(number) == file).then_some(number)
+}
+
+/// Every key in a folder.
+///
+/// # Errors
+/// [`SecretError`] if the folder or a key cannot be read.
+pub fn read(folder: &Path) -> Result<SideKeys, SecretError> {
+    let failed = |source| SecretError::File {
+        path: folder.to_owned(),
+        source,
+    };
+    let mut keys = SideKeys::none();
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        if let Some(number) = entry.file_name().to_str().and_then(number) {
+            keys.add(number, secrets::read_32(&entry.path())?);
+        }
+    }
+    Ok(keys)
+}
+
+/// Makes the key with this number; returns every key of the folder.
+///
+/// # Errors
+/// [`SecretError`] if it cannot be written, or already exists.
+pub fn make(folder: &Path, number: KeyId) -> Result<SideKeys, SecretError> {
+    secrets::write_32(&folder.join(name(number)), &secrets::random()?)?;
+    read(folder)
+}
+
+/// Two rotations at one time would choose the same number.
+static ROTATING: Mutex<()> = Mutex::new(());
+
+/// Makes the next key, and a running server seals with it from then on. The key is durable before anything is sealed
+/// under it.
+///
+/// # Errors
+/// [`RotateError`]; the previous key then continues to seal.
+pub fn rotate(folder: &Path, store: &Store) -> Result<Rotated, RotateError> {
+    let _one_at_a_time = ROTATING.lock().unwrap_or_else(PoisonError::into_inner);
+    let keys = read(folder)?;
+    // The log may seal under a key whose file was removed since the start; that number must not be reused.
+    let sealing = store.seal_with(&keys).map_err(RotateError::NotMade)?;
+    let number = sealing.map_or(FIRST, |sealing| sealing.saturating_add(1));
+    let older: Vec<KeyId> = keys.ids().collect();
+    let lost = sealing.filter(|sealing| !older.contains(sealing));
+    let keys = make(folder, number)?;
+    let path = folder.join(name(number));
+    match store.seal_with(&keys) {
+        Ok(_) => Ok(Rotated {
+            number,
+            path,
+            older,
+            lost,
+        }),
+        Err(source) => Err(RotateError::NotUsed { path, source }),
+    }
+}
+
+/// A number that no key has had, for when lost keys cannot be known. The usual numbers are small, and this is the
+/// current time.
+pub fn unused() -> KeyId {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(FIRST + 1, |now| now.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_has_one_name() {
+        for (file, expected) in [
+            ("side-entries-1.key", Some(1)),
+            ("side-entries-1795000000.key", Some(1_795_000_000)),
+            ("side-entries-01.key", None),
+            ("side-entries-+1.key", None),
+            ("side-entries-.key", None),
+            ("side-entries-1.key.old", None),
+            ("token-1.key", None),
+        ] {
+            assert_eq!(number(file), expected, "{file}");
+        }
+    }
+}

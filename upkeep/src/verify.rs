@@ -1,0 +1,235 @@
+//! Verifies a whole store: every hash, header and signature of its log, and its state, which must be to the byte what a
+//! replay of the log with the rules makes.
+
+use std::io;
+use std::path::Path;
+
+use kedge_actors::apply::{Apply, ApplyError};
+use kedge_actors::catch_up::open_store;
+use kedge_config::secrets::SecretError;
+use kedge_http::files::place;
+use kedge_protocol::eip712::Domain;
+use kedge_protocol::resource::File;
+use kedge_protocol::{Hash, SequencerKeys};
+use kedge_storage::verify::{self as log, Plan, Progress};
+use kedge_storage::{Access, CommitError, Group, OpenError, Options, Store};
+use sha2::{Digest as _, Sha256};
+use tempfile::TempDir;
+
+use crate::archive::{self, ArchiveError};
+use crate::side_keys;
+
+/// What was checked.
+pub use kedge_storage::verify::Summary;
+
+/// Bytes that the replay collects before it writes them.
+const GROUP_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// Why a store does not verify.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError {
+    /// It does not even open.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The log: the first sequence that is wrong, or the range that cannot be read.
+    #[error(transparent)]
+    Log(#[from] kedge_storage::Fault),
+    /// The state differs from what the log produces.
+    #[error("the stored state differs from a replay of the log: {0}")]
+    State(#[from] log::Difference),
+    /// The list of archived segments cannot be read.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    /// The keys of the log's side entries cannot be read.
+    #[error(transparent)]
+    Keys(#[from] SecretError),
+    /// It cannot be read.
+    #[error(transparent)]
+    Read(#[from] kedge_storage::ReadError),
+    /// The replay could not be written to disk.
+    #[error("the replay could not be written: {0}")]
+    Replay(#[from] CommitError),
+    /// The replay could not be finished.
+    #[error(transparent)]
+    Apply(#[from] ApplyError),
+    /// No temporary directory.
+    #[error("no temporary directory for the replay: {0}")]
+    Temporary(#[from] io::Error),
+}
+
+/// How much of a store is checked. Each level includes the ones before it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Checks {
+    /// Every hash, tree, chain and index of the log, and the signatures of batches and anchors.
+    Hashes,
+    /// The signature of every request.
+    Signatures,
+    /// The state, which must be what replaying the log under the rules produces.
+    State,
+}
+
+/// A store that is open for verification. Not a byte of it is changed, and no server may have it open.
+pub struct Verifier {
+    store: Store,
+    plan: Plan,
+    /// The directory of the store, if that is a view of one that lags its log.
+    _scratch: Option<TempDir>,
+}
+
+/// Verifies everything in the store in `path` except the contents of files.
+pub fn store(
+    path: &Path,
+    domain: Domain,
+    keys: impl Into<SequencerKeys>,
+    progress: impl FnMut(Progress),
+) -> Result<Summary, VerifyError> {
+    Verifier::open(path, domain, keys)?.check(Checks::State, progress)
+}
+
+impl Verifier {
+    /// Opens the store in `path`, which must hold the log of these keys: all keys, or the first ones, which the log
+    /// itself continues.
+    pub fn open(
+        path: &Path,
+        domain: Domain,
+        keys: impl Into<SequencerKeys>,
+    ) -> Result<Self, VerifyError> {
+        let plan = Plan::new(domain, keys);
+        let options = Options::of_store(path, plan.domain, plan.keys.first());
+        match Store::open_to_verify(options) {
+            Ok(store) => {
+                archive::announce(&store, &path.with_file_name(""))?;
+                Ok(Self {
+                    store,
+                    plan,
+                    _scratch: None,
+                })
+            }
+            Err(OpenError::Behind { .. }) => Self::brought_up(path, plan),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Verifies a store that lags its log, as after a killed server. A view of it elsewhere is first brought up to
+    /// date, as a start would do with the store itself.
+    fn brought_up(path: &Path, plan: Plan) -> Result<Self, VerifyError> {
+        let scratch = tempfile::tempdir()?;
+        let view = scratch.path().join("store");
+        std::fs::create_dir(&view)?;
+        for entry in std::fs::read_dir(path.canonicalize()?)? {
+            let entry = entry?;
+            let (name, from) = (entry.file_name(), entry.path());
+            // Table files never change. Removing one from the view removes only a link.
+            if from.extension().is_some_and(|end| end == "sst") {
+                std::os::unix::fs::symlink(&from, view.join(name))?;
+            } else if entry.file_type()?.is_file() && name != "LOCK" {
+                std::fs::copy(&from, view.join(name))?;
+            }
+        }
+        let data = path.with_file_name("");
+        let verifier = Self::derive(&data, &view, plan.domain, plan.keys.clone())?;
+        Ok(Self {
+            plan,
+            _scratch: Some(scratch),
+            ..verifier
+        })
+    }
+
+    /// Builds a store in `path` from the log of the data directory `data`, which is not changed, to verify both.
+    ///
+    /// # Errors
+    /// [`VerifyError`] if the log cannot be read or applied.
+    pub fn derive(
+        data: &Path,
+        path: &Path,
+        domain: Domain,
+        keys: impl Into<SequencerKeys>,
+    ) -> Result<Self, VerifyError> {
+        let plan = Plan::new(domain, keys);
+        let options = Options {
+            log_path: data.join("log"),
+            side_keys: side_keys::read(&data.join("keys"))?,
+            access: Access::Derive,
+            ..Options::of_store(path, plan.domain, plan.keys.first())
+        };
+        let store = open_store(options)?;
+        Ok(Self {
+            store,
+            plan,
+            _scratch: None,
+        })
+    }
+
+    /// The sequencer's keys, as the store names them.
+    pub fn sequencer_keys(&self) -> Result<SequencerKeys, VerifyError> {
+        Ok(self.store.snapshot().sequencer_keys()?)
+    }
+
+    /// Checks the store to this level. `progress` is called after each batch of the log.
+    pub fn check(
+        &self,
+        checks: Checks,
+        progress: impl FnMut(Progress),
+    ) -> Result<Summary, VerifyError> {
+        let snapshot = self.store.snapshot();
+        let plan = Plan {
+            request_signatures: checks >= Checks::Signatures,
+            ..self.plan.clone()
+        };
+        if checks < Checks::State {
+            return Ok(log::verify(&snapshot, &plan, progress, |_, _| Ok(()))?);
+        }
+        let scratch = tempfile::tempdir()?;
+        let replay_path = scratch.path().join("replay");
+        let made = Options::of_store(&replay_path, plan.domain, plan.keys.first());
+        let made = Store::scratch(made)?;
+        let write = |group: Group| made.put_rows(&group).map(|_| ());
+        let mut replay = Apply::from_nothing(snapshot.operators()?).state_alone();
+        let summary = log::verify(&snapshot, &plan, progress, |record, leaves| {
+            let applied = replay.request(record, leaves);
+            applied.map_err(|error| error.to_string())?;
+            if replay.len_bytes() >= GROUP_BYTES_MAX {
+                write(replay.take_formed()).map_err(|error| error.to_string())?;
+            }
+            Ok(())
+        })?;
+        replay.finish(GROUP_BYTES_MAX, |group| -> Result<(), VerifyError> {
+            Ok(write(group)?)
+        })?;
+        log::compare_state(&snapshot, &made.snapshot())?;
+        Ok(summary)
+    }
+
+    /// Checks that the content of every file that the store names is in `folder` and has its digest. Calls `finding`
+    /// with each faulty file and its fault; returns the number of files.
+    pub fn contents(
+        &self,
+        folder: &Path,
+        mut finding: impl FnMut(&File, &str),
+    ) -> Result<u64, VerifyError> {
+        let snapshot = self.store.snapshot();
+        let mut count = 0;
+        for file in snapshot.every_file() {
+            let file = file?;
+            count += 1;
+            match digest_of(&place(folder, &file.sha256)) {
+                Ok(digest) if digest == file.sha256 => {}
+                Ok(digest) => finding(&file, &format!("its content has the digest {digest}")),
+                Err(error) => finding(&file, &format!("its content cannot be read: {error}")),
+            }
+        }
+        Ok(count)
+    }
+}
+
+fn digest_of(path: &Path) -> io::Result<Hash> {
+    let mut hasher = Sha256::new();
+    let mut content = std::fs::File::open(path)?;
+    let mut piece = vec![0; 64 * 1024];
+    loop {
+        match io::Read::read(&mut content, &mut piece)? {
+            0 => return Ok(Hash(hasher.finalize().into())),
+            count => hasher.update(&piece[..count]),
+        }
+    }
+}

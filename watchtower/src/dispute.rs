@@ -1,0 +1,144 @@
+//! What is filed: evidence of a fault, or a demand on the operator.
+
+use kedge_chain::contract::bond::{
+    AnchoredAction, action_case_id, challenge_action_calldata, demand_inclusion_calldata,
+    demand_leaves_calldata, inclusion_case_id, leaves_case_id, report_calldata,
+};
+use kedge_chain::contract::evidence_calldata;
+use kedge_protocol::Hash;
+use kedge_protocol::batch::SignedBatch;
+use kedge_protocol::evidence::Evidence;
+use kedge_protocol::hash::keccak;
+
+use crate::tower::{Challenge, Finding, Withheld};
+use serde::{Deserialize, Serialize};
+
+use crate::chain::Contracts;
+use crate::report::WatchError;
+
+/// What is filed with the bond.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Subject {
+    /// Evidence of a fault.
+    Report(Box<Evidence>),
+    /// A signed header whose anchoring is demanded.
+    Demand(Box<SignedBatch>),
+    /// An anchored batch whose leaves are demanded.
+    Leaves(Withheld),
+    /// An action that is challenged.
+    Challenge(Box<Challenge>),
+}
+
+/// A dispute, as it is stored.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Dispute {
+    pub(crate) subject: Subject,
+    pub(crate) salt: Hash,
+    /// The dispute has ended. Cases are kept, because their deposits still count.
+    #[serde(default)]
+    pub(crate) is_over: bool,
+}
+
+impl Dispute {
+    pub(crate) fn new(finding: &Finding) -> Result<Self, WatchError> {
+        Ok(Self {
+            subject: match finding {
+                Finding::Fault(evidence) => Subject::Report(evidence.clone()),
+                Finding::Missing(batch) | Finding::Overdue(batch) => Subject::Demand(batch.clone()),
+                Finding::Withheld(withheld) => Subject::Leaves(*withheld),
+                Finding::Unauthorised(challenge) => Subject::Challenge(challenge.clone()),
+            },
+            salt: Hash(kedge_client::random::bytes()?),
+            is_over: false,
+        })
+    }
+
+    /// The hash that is committed to.
+    pub(crate) fn subject_hash(&self) -> Hash {
+        match &self.subject {
+            Subject::Report(evidence) => keccak(&evidence_calldata(evidence)),
+            Subject::Demand(batch) => inclusion_case_id(batch.header.hash()),
+            Subject::Leaves(withheld) => leaves_case_id(withheld.number),
+            Subject::Challenge(challenge) => {
+                let action = &challenge.action;
+                action_case_id(action.batch.header.hash(), action.leaf.hash())
+            }
+        }
+    }
+
+    /// The call that opens its case.
+    pub(crate) async fn opening(&self, contracts: &Contracts) -> Result<Vec<u8>, WatchError> {
+        match &self.subject {
+            Subject::Report(evidence) => {
+                Ok(report_calldata(&evidence_calldata(evidence), self.salt))
+            }
+            Subject::Demand(batch) => {
+                let key_index = key_index(contracts, batch).await?;
+                Ok(demand_inclusion_calldata(batch, key_index, self.salt))
+            }
+            Subject::Leaves(withheld) => Ok(demand_leaves_calldata(
+                withheld.anchored_batches,
+                withheld.number,
+                self.salt,
+            )),
+            Subject::Challenge(challenge) => {
+                let action = AnchoredAction {
+                    anchored_batches: challenge.anchored_batches,
+                    header: &challenge.action.batch.header,
+                    leaf: &challenge.action.leaf,
+                    leaf_path: &challenge.action.path,
+                    batch_path: &challenge.batch_path,
+                };
+                Ok(challenge_action_calldata(&action, self.salt))
+            }
+        }
+    }
+
+    /// The case that asks the operator; `None` if a fault is reported instead.
+    pub(crate) fn case(&self) -> Option<Hash> {
+        match self.subject {
+            Subject::Report(_) => None,
+            Subject::Demand(_) | Subject::Leaves(_) | Subject::Challenge(_) => {
+                Some(self.subject_hash())
+            }
+        }
+    }
+
+    /// The batch whose leaves are public once the case is answered.
+    pub(crate) fn published(&self) -> Option<u64> {
+        match self.subject {
+            Subject::Leaves(withheld) => Some(withheld.number),
+            _ => None,
+        }
+    }
+
+    /// A description of the demand, for people.
+    pub(crate) fn asked(&self) -> String {
+        match &self.subject {
+            Subject::Report(evidence) => evidence.fault().to_string(),
+            Subject::Demand(batch) => format!("the anchoring of batch {}", batch.header.number),
+            Subject::Leaves(withheld) => format!("the leaves of batch {}", withheld.number),
+            Subject::Challenge(challenge) => {
+                format!("the request of action {}", challenge.action.leaf.sequence)
+            }
+        }
+    }
+}
+
+/// The index, in the contract's list, of the key that signed a header.
+async fn key_index(contracts: &Contracts, batch: &SignedBatch) -> Result<u32, WatchError> {
+    let digest = batch.header.digest(&contracts.domain.separator());
+    let signer = batch
+        .signature
+        .recover(&digest)
+        .map_err(WatchError::failed)?;
+    let keys = contracts
+        .anchor
+        .key_terms()
+        .await
+        .map_err(WatchError::contract)?;
+    let place = keys.iter().position(|term| term.key == signer);
+    let place = place.and_then(|place| u32::try_from(place).ok());
+    place.ok_or_else(|| WatchError::failed("the header is not signed by any key of the contract"))
+}

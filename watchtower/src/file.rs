@@ -1,0 +1,382 @@
+//! Files disputes: the commitment, the wait, the evidence or the demand, and the end of the case. What is filed is
+//! stored, with its salt, before the commitment is sent, so that a restart continues with the same salt. The bond is
+//! asked first how far a case has come: each exists once.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use kedge_chain::contract::bond::{
+    BondCase, BondContract, BondTerms, CaseState, commit_calldata, commitment, settle_calldata,
+};
+use kedge_chain::contract::{AnchorState, TransactError, transact_paying};
+use kedge_chain::rpc::At;
+use kedge_chain::transaction::FeePolicy;
+use kedge_protocol::Hash;
+use kedge_protocol::signature::SigningKey;
+
+use crate::tower::Finding;
+
+use crate::chain::Contracts;
+use crate::dispute::{Dispute, Subject};
+use crate::memory::{read_json, write_json};
+use crate::report::{Report, WatchError};
+
+/// How long a transaction may take to be mined, in milliseconds.
+const PATIENCE_MS: u64 = 10 * 60 * 1000;
+/// How often to check the chain's time while a commitment ages.
+const POLL: Duration = Duration::from_millis(500);
+
+pub(crate) struct Filer {
+    report: Report,
+    key: SigningKey,
+    /// Limit of all deposits together, in wei; the deposit of an answered case is lost.
+    deposits_wei: u128,
+    path: PathBuf,
+    /// Reports before demands; all are stored.
+    disputes: Vec<Dispute>,
+    /// Cases for which a missing deposit was already reported.
+    reported: BTreeSet<Hash>,
+    is_done: bool,
+}
+
+/// The progress of a dispute.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    /// Its commitment is too young.
+    Ages,
+    /// It waits for the operator, or for a deposit.
+    Waits,
+    /// The bond accepted the report.
+    Shown,
+    /// The bond refused it.
+    Refused,
+    /// The case has ended.
+    Over,
+}
+
+impl Filer {
+    /// Continues with the stored disputes.
+    pub(crate) fn open(
+        directory: &Path,
+        key: SigningKey,
+        deposits_wei: u128,
+        contracts: &Contracts,
+        report: Report,
+    ) -> Result<Self, WatchError> {
+        if contracts.bond.is_none() {
+            return Err(WatchError::usage(
+                "--report: the anchor contract names no bond, so there is nothing to file with",
+            ));
+        }
+        let path = directory.join("disputes.json");
+        Ok(Self {
+            report,
+            key,
+            deposits_wei,
+            disputes: read_json(&path)?.unwrap_or_default(),
+            path,
+            reported: BTreeSet::new(),
+            is_done: false,
+        })
+    }
+
+    /// True once the bond is gone.
+    pub(crate) fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    /// Accepts a finding; it is stored before anything is sent.
+    pub(crate) fn queue(&mut self, finding: &Finding) -> Result<(), WatchError> {
+        let dispute = Dispute::new(finding)?;
+        let subject = dispute.subject_hash();
+        if self
+            .disputes
+            .iter()
+            .any(|known| known.subject_hash() == subject)
+        {
+            return Ok(());
+        }
+        // A fault is proven at once; a demand waits for its deadline.
+        let reports = |known: &&Dispute| known.case().is_none();
+        let place = match dispute.case() {
+            None => self.disputes.iter().take_while(reports).count(),
+            Some(_) => self.disputes.len(),
+        };
+        self.disputes.insert(place, dispute);
+        self.save()
+    }
+
+    fn save(&self) -> Result<(), WatchError> {
+        write_json(&self.path, &self.disputes)
+    }
+
+    /// Advances the disputes. Commitments that have to age are waited for or, unless `waits`, left to the next call.
+    /// Returns the batches whose leaves the operator published in an answer.
+    pub(crate) async fn file(
+        &mut self,
+        contracts: &Contracts,
+        waits: bool,
+    ) -> Result<Vec<u64>, WatchError> {
+        let Some((bond, terms)) = &contracts.bond else {
+            return Ok(Vec::new());
+        };
+        let mut published = Vec::new();
+        loop {
+            let mut is_aging = false;
+            let mut place = 0;
+            while place < self.disputes.len() {
+                let dispute = self.disputes[place].clone();
+                if self.has_ended(contracts, bond).await? {
+                    return Ok(published);
+                }
+                let progress = if dispute.is_over {
+                    Progress::Waits
+                } else {
+                    self.advance(contracts, bond, terms, &dispute).await?
+                };
+                match progress {
+                    Progress::Ages => is_aging = true,
+                    Progress::Waits => {}
+                    Progress::Shown | Progress::Refused => {
+                        self.disputes.remove(place);
+                        self.save()?;
+                        continue;
+                    }
+                    Progress::Over => {
+                        self.disputes[place].is_over = true;
+                        self.save()?;
+                        published.extend(dispute.published());
+                    }
+                }
+                place += 1;
+            }
+            if !(waits && is_aging) {
+                break;
+            }
+            tokio::time::sleep(POLL).await;
+        }
+        self.has_ended(contracts, bond).await?;
+        Ok(published)
+    }
+
+    /// The batches whose leaves the operator published in an answer.
+    pub(crate) fn published(&self) -> impl Iterator<Item = u64> {
+        let over = self.disputes.iter().filter(|dispute| dispute.is_over);
+        over.filter_map(Dispute::published)
+    }
+
+    /// Whether the bond is gone; if so, recovers the deposits that it returns.
+    async fn has_ended(
+        &mut self,
+        contracts: &Contracts,
+        bond: &BondContract,
+    ) -> Result<bool, WatchError> {
+        let state = contracts
+            .anchor
+            .state()
+            .await
+            .map_err(WatchError::contract)?;
+        if state == AnchorState::Frozen && !self.is_done {
+            self.take_back(bond).await?;
+            self.is_done = true;
+        }
+        Ok(self.is_done)
+    }
+
+    /// Once the bond is gone, settling our own case returns its deposit.
+    async fn take_back(&self, bond: &BondContract) -> Result<(), WatchError> {
+        for id in self.disputes.iter().filter_map(Dispute::case) {
+            let case = bond
+                .case(id, At::Latest)
+                .await
+                .map_err(WatchError::contract)?;
+            if case.state == CaseState::Open && case.opener == self.key.address() {
+                self.settle(bond, id).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn advance(
+        &mut self,
+        contracts: &Contracts,
+        bond: &BondContract,
+        terms: &BondTerms,
+        dispute: &Dispute,
+    ) -> Result<Progress, WatchError> {
+        let Some(id) = dispute.case() else {
+            let shown = self.show(contracts, bond, terms, dispute, 0).await?;
+            if let (Subject::Report(evidence), Progress::Shown) = (&dispute.subject, shown) {
+                let fault = evidence.fault();
+                self.report
+                    .line(format_args!("proven {fault}: the bond is lost"))?;
+            }
+            return Ok(shown);
+        };
+        let case = bond
+            .case(id, At::Latest)
+            .await
+            .map_err(WatchError::contract)?;
+        if case.state != CaseState::None {
+            return self.follow(contracts, bond, dispute, id, &case).await;
+        }
+        let deposit_wei = bond
+            .case_deposit_wei()
+            .await
+            .map_err(WatchError::contract)?;
+        let open_cases = bond.open_cases().await.map_err(WatchError::contract)?;
+        if open_cases >= terms.open_cases_max || !self.may_spend(bond, id, deposit_wei).await? {
+            return Ok(Progress::Waits);
+        }
+        let shown = self.show(contracts, bond, terms, dispute, deposit_wei);
+        let shown = shown.await?;
+        if shown == Progress::Ages {
+            return Ok(shown);
+        }
+        // Somebody else may have opened the same case a moment before.
+        let case = bond
+            .case(id, At::Latest)
+            .await
+            .map_err(WatchError::contract)?;
+        if case.state == CaseState::None {
+            return Ok(Progress::Refused);
+        }
+        self.report
+            .line(format_args!("demanded {}", dispute.asked()))?;
+        self.follow(contracts, bond, dispute, id, &case).await
+    }
+
+    /// A case that the bond holds: it is settled once its deadline has passed.
+    async fn follow(
+        &self,
+        contracts: &Contracts,
+        bond: &BondContract,
+        dispute: &Dispute,
+        id: Hash,
+        case: &BondCase,
+    ) -> Result<Progress, WatchError> {
+        let asked = dispute.asked();
+        if case.state != CaseState::Open {
+            self.report
+                .line(format_args!("answered or settled: {asked}"))?;
+            return Ok(Progress::Over);
+        }
+        if contracts.now_s().await? <= case.deadline_s {
+            return Ok(Progress::Waits);
+        }
+        if self.settle(bond, id).await? {
+            self.report.line(format_args!(
+                "no answer in time ({asked}): the bond is lost"
+            ))?;
+        }
+        Ok(Progress::Over)
+    }
+
+    /// False if somebody else was faster.
+    async fn settle(&self, bond: &BondContract, id: Hash) -> Result<bool, WatchError> {
+        match self.send(bond, settle_calldata(id), 0).await {
+            Ok(()) => Ok(true),
+            Err(TransactError::Reverted(why)) => {
+                self.report.line(format_args!("not settled: {why}"))?;
+                Ok(false)
+            }
+            Err(error) => Err(WatchError::failed(error)),
+        }
+    }
+
+    /// Whether a further deposit is allowed in addition to those of open and answered cases.
+    async fn may_spend(
+        &mut self,
+        bond: &BondContract,
+        case: Hash,
+        deposit_wei: u128,
+    ) -> Result<bool, WatchError> {
+        let mut spent_wei: u128 = 0;
+        for id in self.disputes.iter().filter_map(Dispute::case) {
+            let known = bond
+                .case(id, At::Latest)
+                .await
+                .map_err(WatchError::contract)?;
+            let is_out = matches!(known.state, CaseState::Open | CaseState::Answered);
+            if is_out && known.opener == self.key.address() {
+                spent_wei = spent_wei.saturating_add(known.deposit_wei);
+            }
+        }
+        if spent_wei.saturating_add(deposit_wei) <= self.deposits_wei {
+            return Ok(true);
+        }
+        if self.reported.insert(case) {
+            let allowed_wei = self.deposits_wei;
+            self.report.line(format_args!(
+                "not demanded: it needs a deposit of {deposit_wei} wei, and {spent_wei} of the \
+                 {allowed_wei} wei that --deposits-wei allows are spent"
+            ))?;
+        }
+        Ok(false)
+    }
+
+    /// Commits and, once the commitment is old enough, reveals.
+    async fn show(
+        &self,
+        contracts: &Contracts,
+        bond: &BondContract,
+        terms: &BondTerms,
+        dispute: &Dispute,
+        value_wei: u128,
+    ) -> Result<Progress, WatchError> {
+        let word = commitment(
+            contracts.domain.chain_id,
+            bond.address(),
+            self.key.address(),
+            dispute.subject_hash(),
+            dispute.salt,
+        );
+        let mut since_s = bond
+            .committed_at_s(word)
+            .await
+            .map_err(WatchError::contract)?;
+        if since_s == 0 {
+            let sent = self.send(bond, commit_calldata(word), 0).await;
+            sent.map_err(WatchError::failed)?;
+            since_s = bond
+                .committed_at_s(word)
+                .await
+                .map_err(WatchError::contract)?;
+        }
+        if contracts.now_s().await? < since_s + terms.reveal_delay_s {
+            return Ok(Progress::Ages);
+        }
+        let opening = dispute.opening(contracts).await?;
+        match self.send(bond, opening, value_wei).await {
+            Ok(()) => Ok(Progress::Shown),
+            Err(TransactError::Reverted(why)) => {
+                self.report
+                    .line(format_args!("refused ({}): {why}", dispute.asked()))?;
+                Ok(Progress::Refused)
+            }
+            Err(error) => Err(WatchError::failed(error)),
+        }
+    }
+
+    async fn send(
+        &self,
+        bond: &BondContract,
+        data: Vec<u8>,
+        value_wei: u128,
+    ) -> Result<(), TransactError> {
+        let fees = FeePolicy::default();
+        let to = Some(bond.address());
+        transact_paying(
+            bond.rpc(),
+            &self.key,
+            to,
+            data,
+            value_wei,
+            &fees,
+            PATIENCE_MS,
+        )
+        .await
+        .map(|_| ())
+    }
+}

@@ -1,0 +1,299 @@
+//! What a watchtower keeps on disk: every header and checkpoint that it saw, what it was given, and the evidence that
+//! it found. Files are appended to, and synced before anything is filed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+
+use kedge_protocol::Hash;
+use kedge_protocol::batch::SignedBatch;
+use kedge_protocol::chain::Leaf;
+use kedge_protocol::checkpoint::SignedCheckpoint;
+use kedge_protocol::evidence::EvidenceFile;
+use kedge_protocol::proof::ProofFile;
+use kedge_protocol::receipt::{BatchReceipt, Receipt, ReceiptLeaf};
+
+use crate::tower::{Finding, NotSigned, Watchtower};
+use serde::{Deserialize, Serialize};
+
+use crate::chain::Contracts;
+use crate::report::{Report, WatchError};
+
+/// A file that the watchtower may be given.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Given {
+    Receipt(Box<Receipt>),
+    Batch(Box<BatchReceipt>),
+    Proof(Box<ProofFile>),
+    Header(Box<SignedBatch>),
+    Checkpoint(Box<SignedCheckpoint>),
+}
+
+pub(crate) struct Memory {
+    directory: PathBuf,
+    /// Batches in the order in which they were followed.
+    batches: File,
+    kept_batches: u64,
+    checkpoints: File,
+    kept_checkpoint: Option<SignedCheckpoint>,
+    /// As stored on disk.
+    lacking: BTreeMap<u64, u64>,
+    lacking_path: PathBuf,
+    taken: BTreeSet<OsString>,
+}
+
+pub(crate) fn failed(path: &Path, error: impl std::fmt::Display) -> WatchError {
+    WatchError::failed(format!("{}: {error}", path.display()))
+}
+
+/// The lines of a file with one value per line. A last line that was cut off by a crash is dropped.
+pub(crate) fn lines<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Vec<T>, WatchError> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed(path, error)),
+    };
+    let mut values = Vec::new();
+    let mut whole = 0;
+    let mut reader = BufReader::new(file);
+    loop {
+        let mut line = String::new();
+        let read = reader
+            .read_line(&mut line)
+            .map_err(|error| failed(path, error))?;
+        if read == 0 {
+            break;
+        }
+        if !line.ends_with('\n') {
+            let file = OpenOptions::new().write(true).open(path);
+            file.and_then(|file| file.set_len(whole))
+                .map_err(|error| failed(path, error))?;
+            break;
+        }
+        whole += read as u64;
+        values.push(serde_json::from_str(&line).map_err(|error| failed(path, error))?);
+    }
+    Ok(values)
+}
+
+pub(crate) fn append(path: &Path) -> Result<File, WatchError> {
+    let file = OpenOptions::new().create(true).append(true).open(path);
+    file.map_err(|error| failed(path, error))
+}
+
+pub(crate) fn write_line(file: &mut File, value: &impl Serialize) -> Result<(), WatchError> {
+    let mut line = serde_json::to_vec(value).map_err(WatchError::failed)?;
+    line.push(b'\n');
+    file.write_all(&line).map_err(WatchError::failed)
+}
+
+/// The value of a one-value file; `None` if there is no file.
+pub(crate) fn read_json<T: for<'de> Deserialize<'de>>(
+    path: &Path,
+) -> Result<Option<T>, WatchError> {
+    match fs::read(path) {
+        Ok(bytes) => {
+            let value = serde_json::from_slice(&bytes);
+            value.map(Some).map_err(|error| failed(path, error))
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed(path, error)),
+    }
+}
+
+/// Replaces a file's value atomically: after a crash the file holds either the old or the new one.
+pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), WatchError> {
+    let bytes = serde_json::to_vec(value).map_err(WatchError::failed)?;
+    let temporary = path.with_extension("new");
+    let written = File::create(&temporary).and_then(|mut file| {
+        file.write_all(&bytes)?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)
+    });
+    written.map_err(|error| failed(path, error))
+}
+
+impl Memory {
+    /// Opens the directory, and gives the tower what it holds.
+    pub(crate) fn open(directory: &Path, tower: &mut Watchtower) -> Result<Self, WatchError> {
+        for folder in ["given", "evidence"] {
+            let path = directory.join(folder);
+            fs::create_dir_all(&path).map_err(|error| failed(&path, error))?;
+        }
+        let (batches, checkpoints) = (
+            directory.join("batches.ndjson"),
+            directory.join("checkpoints.ndjson"),
+        );
+        let followed: Vec<SignedBatch> = lines(&batches)?;
+        for batch in &followed {
+            tower
+                .resume(batch)
+                .map_err(|error| failed(&batches, error))?;
+        }
+        let lacking_path = directory.join("lacking.json");
+        let lacking: BTreeMap<u64, u64> = read_json(&lacking_path)?.unwrap_or_default();
+        tower.resume_lacking(lacking.clone());
+        let known: Vec<SignedCheckpoint> = lines(&checkpoints)?;
+        for checkpoint in known.iter().filter(|known| known.checkpoint.batches > 0) {
+            tower
+                .checkpoint(checkpoint)
+                .map_err(|error| failed(&checkpoints, error))?;
+        }
+        Ok(Self {
+            directory: directory.to_owned(),
+            batches: append(&batches)?,
+            kept_batches: followed.len() as u64,
+            checkpoints: append(&checkpoints)?,
+            kept_checkpoint: known.last().copied(),
+            lacking,
+            lacking_path,
+            taken: BTreeSet::new(),
+        })
+    }
+
+    /// Keeps the next batch of the log. A batch that is kept already adds nothing, and a different
+    /// one with its number goes into the evidence.
+    pub(crate) fn keep_batch(
+        &mut self,
+        tower: &Watchtower,
+        batch: &SignedBatch,
+    ) -> Result<(), WatchError> {
+        if batch.header.number == self.kept_batches && tower.knows_signer(batch) {
+            write_line(&mut self.batches, batch)?;
+            self.kept_batches += 1;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn keep_checkpoint(&mut self, signed: &SignedCheckpoint) -> Result<(), WatchError> {
+        if self.kept_checkpoint.as_ref() != Some(signed) {
+            write_line(&mut self.checkpoints, signed)?;
+            self.kept_checkpoint = Some(*signed);
+        }
+        Ok(())
+    }
+
+    /// Stores since when leaves are lacking: a restart gives the operator no more time.
+    pub(crate) fn keep_lacking(&mut self, tower: &Watchtower) -> Result<(), WatchError> {
+        if self.lacking != *tower.lacking() {
+            self.lacking.clone_from(tower.lacking());
+            write_json(&self.lacking_path, &self.lacking)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until what was kept is on disk.
+    pub(crate) fn sync(&self) -> Result<(), WatchError> {
+        for file in [&self.batches, &self.checkpoints] {
+            file.sync_data().map_err(WatchError::failed)?;
+        }
+        Ok(())
+    }
+
+    /// Reads the files of the folder `given` that have not been read yet.
+    pub(crate) fn take_given(
+        &mut self,
+        tower: &mut Watchtower,
+        report: Report,
+    ) -> Result<(), WatchError> {
+        let folder = self.directory.join("given");
+        let entries = fs::read_dir(&folder).map_err(|error| failed(&folder, error))?;
+        for entry in entries {
+            let entry = entry.map_err(|error| failed(&folder, error))?;
+            if self.taken.contains(&entry.file_name()) {
+                continue;
+            }
+            let path = entry.path();
+            let text = fs::read_to_string(&path).map_err(|error| failed(&path, error))?;
+            let Ok(given) = serde_json::from_str::<Given>(&text) else {
+                // It may still be being written, so it is read again.
+                (report.warning)(&format!("{}: not a known kind of file", path.display()));
+                continue;
+            };
+            if let Err(error) = take(tower, &given) {
+                (report.warning)(&format!("{}: {error}", path.display()));
+            }
+            self.taken.insert(entry.file_name());
+        }
+        Ok(())
+    }
+
+    /// Writes a finding to its own file; returns the file's path.
+    pub(crate) fn keep_finding(
+        &self,
+        contracts: &Contracts,
+        finding: &Finding,
+    ) -> Result<PathBuf, WatchError> {
+        let json = match finding {
+            Finding::Fault(evidence) => {
+                let file = EvidenceFile::new(contracts.domain, (**evidence).clone());
+                serde_json::to_string_pretty(&file)
+            }
+            Finding::Missing(batch) | Finding::Overdue(batch) => {
+                serde_json::to_string_pretty(batch)
+            }
+            Finding::Withheld(withheld) => serde_json::to_string_pretty(withheld),
+            Finding::Unauthorised(challenge) => serde_json::to_string_pretty(challenge),
+        };
+        let json = json.map_err(WatchError::failed)?;
+        let name = finding.text();
+        let id = kedge_protocol::hash::keccak(json.as_bytes()).to_string();
+        let path = self
+            .directory
+            .join("evidence")
+            .join(format!("{name}-{}.json", &id[2..14]));
+        let mut file = File::create(&path).map_err(|error| failed(&path, error))?;
+        let written = file
+            .write_all(json.as_bytes())
+            .and_then(|()| file.sync_all());
+        written.map_err(|error| failed(&path, error))?;
+        Ok(path)
+    }
+}
+
+fn leaf(shown: &ReceiptLeaf) -> Leaf {
+    Leaf {
+        sequence: shown.sequence,
+        timestamp_ms: shown.timestamp_ms,
+        content: shown.content,
+        integrity: shown.integrity,
+    }
+}
+
+fn take(tower: &mut Watchtower, given: &Given) -> Result<(), NotSigned> {
+    let mut action = |batch, shown: &ReceiptLeaf, index, path: &[Hash]| {
+        tower.action(
+            batch,
+            leaf(shown),
+            index,
+            path.to_vec(),
+            shown.previous_integrity,
+        )
+    };
+    match given {
+        Given::Receipt(receipt) => action(
+            &receipt.batch,
+            &receipt.leaf,
+            receipt.leaf_index,
+            &receipt.path,
+        ),
+        Given::Proof(proof) => {
+            action(
+                &proof.batch,
+                &proof.leaf,
+                proof.inclusion.leaf_index,
+                &proof.inclusion.path,
+            )?;
+            match &proof.anchor {
+                Some(anchor) => tower.checkpoint(&anchor.checkpoint),
+                None => Ok(()),
+            }
+        }
+        Given::Batch(receipt) => tower.header(&receipt.batch),
+        Given::Header(batch) => tower.header(batch),
+        Given::Checkpoint(signed) => tower.checkpoint(signed),
+    }
+}

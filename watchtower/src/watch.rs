@@ -1,0 +1,248 @@
+//! The rounds of a watchtower: the chain, what it was given, the log, and what follows from them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kedge_chain::rpc::Endpoint;
+use kedge_client::{Client, Export};
+use kedge_protocol::Address;
+use kedge_protocol::eip712::Domain;
+use kedge_protocol::export::Line;
+use kedge_protocol::signature::SigningKey;
+
+use crate::tower::{NotSigned, Watchtower};
+
+use crate::anchored::AnchoredLog;
+use crate::chain::Contracts;
+use crate::file::Filer;
+use crate::memory::{self, Memory};
+use crate::report::{Report, WatchError};
+
+/// What a watchtower watches, and what it may do.
+pub struct Options {
+    /// The log's server.
+    pub url: String,
+    /// An Ethereum node.
+    pub rpc: Endpoint,
+    /// The anchor contract that the log uses now.
+    pub contract: Address,
+    /// The log's domain, if its first anchor contract is another one.
+    pub domain: Option<Domain>,
+    /// The directory of the watchtower's memory.
+    pub data: PathBuf,
+    /// File with an access token: its organization's requests are checked too.
+    pub token_file: Option<PathBuf>,
+    /// Pays for disputes; without it nothing is filed.
+    pub key: Option<SigningKey>,
+    /// Limit of all deposits of demands and challenges together, in wei.
+    pub deposits_wei: u128,
+    /// Seconds of the chain's time that the operator has to provide the leaves of an anchored batch, and to anchor a
+    /// batch that it signed; after that they are demanded.
+    pub patience_s: u64,
+    /// Look once and return.
+    pub once: bool,
+    /// Seconds between looks.
+    pub interval_s: u64,
+}
+
+/// How many batches that were served without leaves are requested again in a round.
+const ASKED_AGAIN_MAX: usize = 8;
+
+fn parse(line: &[u8]) -> Result<Line, WatchError> {
+    serde_json::from_slice(line).map_err(|error| WatchError::failed(format!("the export: {error}")))
+}
+
+fn not_signed(number: u64, error: NotSigned) -> WatchError {
+    WatchError::failed(format!("the server's batch {number}: {error}"))
+}
+
+/// A running watchtower.
+struct Watch {
+    options: Options,
+    report: Report,
+    contracts: Contracts,
+    tower: Watchtower,
+    memory: Memory,
+    anchored: AnchoredLog,
+    filer: Option<Filer>,
+    findings: usize,
+    /// Whether this process has read the whole log: what its requests show is not kept on disk.
+    has_read: bool,
+}
+
+/// Watches until there is nothing left to do: after one round with `once`, otherwise once the bond is gone.
+pub async fn run(mut options: Options, report: Report) -> Result<(), WatchError> {
+    let key = options.key.take();
+    let contracts = Contracts::open(options.rpc.clone(), options.contract, options.domain).await?;
+    std::fs::create_dir_all(&options.data).map_err(|error| memory::failed(&options.data, error))?;
+    let anchored = AnchoredLog::open(&options.data)?;
+    let mut tower = Watchtower::new(contracts.trust(&anchored).await?, options.patience_s);
+    let memory = Memory::open(&options.data, &mut tower)?;
+    let filer = match key {
+        Some(key) => Some(Filer::open(
+            &options.data,
+            key,
+            options.deposits_wei,
+            &contracts,
+            report,
+        )?),
+        None => None,
+    };
+    for number in filer.iter().flat_map(Filer::published) {
+        tower.published(number);
+    }
+    let mut watch = Watch {
+        options,
+        report,
+        contracts,
+        tower,
+        memory,
+        anchored,
+        filer,
+        findings: 0,
+        has_read: false,
+    };
+    loop {
+        let looked = watch.round().await;
+        if watch.options.once {
+            looked?;
+            return watch.end();
+        }
+        if let Err(failure) = looked {
+            (watch.report.warning)(&failure.to_string());
+        }
+        if watch.filer.as_ref().is_some_and(Filer::is_done) {
+            return watch.end();
+        }
+        tokio::time::sleep(Duration::from_secs(watch.options.interval_s)).await;
+    }
+}
+
+impl Watch {
+    /// One look at everything, and what follows from it.
+    async fn round(&mut self) -> Result<(), WatchError> {
+        self.read_chain().await?;
+        self.memory.take_given(&mut self.tower, self.report)?;
+        // If the server does not answer, findings must still be filed.
+        let followed = self.follow().await;
+        self.tower.review(followed.is_ok());
+        self.memory.keep_lacking(&self.tower)?;
+        self.memory.sync()?;
+        for finding in self.tower.take_findings() {
+            self.findings += 1;
+            let file = self.memory.keep_finding(&self.contracts, &finding)?;
+            self.report
+                .line(format_args!("found {}: {}", finding.text(), file.display()))?;
+            if let Some(filer) = &mut self.filer {
+                filer.queue(&finding)?;
+            }
+        }
+        if let Some(filer) = &mut self.filer {
+            for number in filer.file(&self.contracts, self.options.once).await? {
+                self.tower.published(number);
+            }
+        }
+        followed
+    }
+
+    /// Reads every checkpoint that the contract accepted since the last round. Each is compared
+    /// with the log, including those that later ones have replaced.
+    async fn read_chain(&mut self) -> Result<(), WatchError> {
+        self.anchored.read(&self.contracts.anchor).await?;
+        self.tower
+            .trust(self.contracts.trust(&self.anchored).await?);
+        for signed in self.anchored.take_signed() {
+            self.memory.keep_checkpoint(&signed)?;
+            let taken = self.tower.checkpoint(&signed);
+            taken
+                .map_err(|error| WatchError::failed(format!("an anchored checkpoint: {error}")))?;
+        }
+        self.memory.sync()?;
+        self.anchored.keep()
+    }
+
+    /// Reads the log from the last batch that was followed, which is read again.
+    async fn follow(&mut self) -> Result<(), WatchError> {
+        let token = match &self.options.token_file {
+            Some(path) => Some(std::fs::read_to_string(path).map_err(WatchError::usage)?),
+            None => None,
+        };
+        let client = Client::builder(&self.options.url).connect().await?;
+        let from = if token.is_some() && !self.has_read {
+            0
+        } else {
+            self.tower.batches().saturating_sub(1)
+        };
+        let token = token.as_deref().map(str::trim);
+        let mut export = client.export(from, token).await?;
+        self.read(&mut export).await?;
+        self.has_read = true;
+        self.ask_again(&client).await
+    }
+
+    /// Requests the leaves of batches that were served without them.
+    async fn ask_again(&mut self, client: &Client) -> Result<(), WatchError> {
+        let batches = self.tower.batches();
+        let lacking = self.tower.lacking().keys().copied();
+        let lacking: Vec<u64> = lacking
+            .filter(|number| *number < batches)
+            .take(ASKED_AGAIN_MAX)
+            .collect();
+        for number in lacking {
+            let mut export = client.export(number, None).await?;
+            while let Some(line) = export.line().await? {
+                if let Line::Batch(line) = parse(&line)? {
+                    let taken = self.tower.follow(&line.batch, &line.leaves);
+                    taken.map_err(|error| not_signed(number, error))?;
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn read(&mut self, export: &mut Export) -> Result<(), WatchError> {
+        let mut last = None;
+        while let Some(line) = export.line().await? {
+            match parse(&line)? {
+                Line::Log(_) => {}
+                Line::Batch(line) => {
+                    self.memory.keep_batch(&self.tower, &line.batch)?;
+                    let taken = self.tower.follow(&line.batch, &line.leaves);
+                    taken.map_err(|error| not_signed(line.batch.header.number, error))?;
+                    last = Some(line);
+                }
+                Line::Request(line) => {
+                    if let (Some(batch), Some(record)) = (&last, line.into_record()) {
+                        let (leaves, batch) = (&batch.leaves, &batch.batch);
+                        self.tower
+                            .request(batch, leaves, &record)
+                            .map_err(WatchError::failed)?;
+                    }
+                }
+                Line::Checkpoint(signed) => {
+                    self.memory.keep_checkpoint(&signed)?;
+                    // A checkpoint over an empty log is signed but states nothing.
+                    if signed.checkpoint.batches > 0 {
+                        self.tower.checkpoint(&signed).map_err(|error| {
+                            WatchError::failed(format!("the server's checkpoint: {error}"))
+                        })?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn end(self) -> Result<(), WatchError> {
+        let batches = self.tower.batches();
+        if self.findings == 0 {
+            return self
+                .report
+                .line(format_args!("{batches} batches, no fault"));
+        }
+        Err(WatchError::failed(format!(
+            "{batches} batches; the operator of this log can be held to account"
+        )))
+    }
+}

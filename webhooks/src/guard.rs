@@ -1,0 +1,461 @@
+//! Where webhooks may go. The owner of a webhook chooses where this server connects to, so addresses of its own
+//! networks are refused: when the webhook is made, where the URL names an address, and at every delivery, where a name
+//! has become one. The connection goes to the address that was checked; the name is not looked up a second time.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
+use std::sync::{Arc, LazyLock};
+
+use hyper::Uri;
+use hyper::http::uri::PathAndQuery;
+use kedge_actors::fair::{Turns, share};
+use kedge_config::Network;
+use kedge_protocol::Id;
+
+/// Names looked up at one time: a resolver that hangs must not occupy every thread.
+const LOOKUPS_MAX: usize = 64;
+/// The longest name (RFC 1035, 2.3.4).
+const NAME_BYTES_MAX: usize = 253;
+
+/// Networks that are not the public internet: IANA's special-purpose registries (RFC 6890), and the
+/// addresses where clouds serve credentials.
+const SPECIAL: &[&str] = &[
+    "0.0.0.0/8",
+    "10.0.0.0/8",
+    "100.64.0.0/10",
+    "127.0.0.0/8",
+    "168.63.129.16/32",
+    "169.254.0.0/16",
+    "172.16.0.0/12",
+    "192.0.0.0/24",
+    "192.0.2.0/24",
+    "192.31.196.0/24",
+    "192.52.193.0/24",
+    "192.88.99.0/24",
+    "192.168.0.0/16",
+    "192.175.48.0/24",
+    "198.18.0.0/15",
+    "198.51.100.0/24",
+    "203.0.113.0/24",
+    "224.0.0.0/4",
+    "240.0.0.0/4",
+    "2001::/23",
+    "2001:db8::/32",
+    "2002::/16",
+    "2620:4f:8000::/48",
+    "3fff::/20",
+];
+
+static SPECIAL_NETWORKS: LazyLock<Vec<Network>> = LazyLock::new(|| networks(SPECIAL));
+/// The part of IPv6 that is the public internet.
+static GLOBAL_UNICAST: LazyLock<Vec<Network>> = LazyLock::new(|| networks(&["2000::/3"]));
+/// IPv4 addresses mapped by a translator (RFC 6052).
+static TRANSLATED: LazyLock<Vec<Network>> = LazyLock::new(|| networks(&["64:ff9b::/96"]));
+
+fn networks(texts: &[&str]) -> Vec<Network> {
+    let parse = |text: &&str| text.parse().expect("the tables of networks are valid");
+    texts.iter().map(parse).collect()
+}
+
+fn holds(networks: &[Network], address: IpAddr) -> bool {
+    networks.iter().any(|network| network.contains(address))
+}
+
+/// True for an address of the public internet, in whatever form it is given.
+fn is_public(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V6(address) if holds(&TRANSLATED, address.into()) => {
+            let [.., a, b, c, d] = address.octets();
+            is_public(Ipv4Addr::new(a, b, c, d).into())
+        }
+        address @ IpAddr::V6(_) => {
+            holds(&GLOBAL_UNICAST, address) && !holds(&SPECIAL_NETWORKS, address)
+        }
+        address @ IpAddr::V4(_) => !holds(&SPECIAL_NETWORKS, address),
+    }
+}
+
+/// Why a URL is refused, or not connected to. The messages are for the webhook's owner.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum TargetError {
+    /// It is not a URL.
+    #[error("must be an https URL with a host name or address")]
+    Form,
+    /// The address is in a private or reserved network.
+    #[error("must not lead to a private, local or reserved address")]
+    Address,
+    /// It is not encrypted.
+    #[error("must begin with https://")]
+    Plain,
+    /// The name has no address.
+    #[error("the host name could not be looked up")]
+    Unknown,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Host {
+    Address(IpAddr),
+    Name(String),
+}
+
+/// A parsed URL.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Target {
+    /// True for https.
+    pub is_https: bool,
+    /// The authority, for the `Host` field.
+    pub authority: String,
+    /// The name in the certificate.
+    pub name: String,
+    /// Path and query.
+    pub path: PathAndQuery,
+    host: Host,
+    port: u16,
+}
+
+impl Target {
+    /// Parses a URL.
+    pub fn parse(url: &str) -> Result<Self, TargetError> {
+        let uri: Uri = url.parse().map_err(|_| TargetError::Form)?;
+        let is_https = match uri.scheme_str() {
+            Some("https") => true,
+            Some("http") => false,
+            _ => return Err(TargetError::Form),
+        };
+        let authority = uri.authority().ok_or(TargetError::Form)?;
+        if authority.as_str().contains('@') {
+            return Err(TargetError::Form);
+        }
+        let host = host(authority.host()).ok_or(TargetError::Form)?;
+        // Whatever follows a colon must be a port: hyper ignores one that is empty or too large.
+        let has_port = authority.as_str().len() > authority.host().len();
+        let port = match authority.port_u16() {
+            Some(0) => return Err(TargetError::Form),
+            Some(port) => port,
+            None if has_port => return Err(TargetError::Form),
+            None if is_https => 443,
+            None => 80,
+        };
+        let name = match &host {
+            Host::Address(address) => address.to_string(),
+            Host::Name(name) => name.clone(),
+        };
+        let root = PathAndQuery::from_static("/");
+        Ok(Self {
+            is_https,
+            authority: authority.as_str().to_owned(),
+            name,
+            path: uri.path_and_query().cloned().unwrap_or(root),
+            host,
+            port,
+        })
+    }
+}
+
+/// The host of a URL. Addresses are recognised in every form that a resolver accepts.
+fn host(text: &str) -> Option<Host> {
+    if let Some(inside) = text.strip_prefix('[') {
+        let address: Ipv6Addr = inside.strip_suffix(']')?.parse().ok()?;
+        return Some(Host::Address(address.into()));
+    }
+    let name = text.to_ascii_lowercase();
+    let name = name.strip_suffix('.').unwrap_or(&name);
+    let labels: Vec<&str> = name.split('.').collect();
+    let is_label = |label: &&str| {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        !label.is_empty() && label.len() < 64 && label.bytes().all(plain)
+    };
+    if name.len() > NAME_BYTES_MAX || !labels.iter().all(is_label) {
+        return None;
+    }
+    // RFC 6761, 6.3: names under localhost are this machine.
+    let last = *labels.last()?;
+    if last == "localhost" {
+        return Some(Host::Address(Ipv4Addr::LOCALHOST.into()));
+    }
+    if last.bytes().all(|byte| byte.is_ascii_digit()) || last.starts_with("0x") {
+        return number_form(&labels).map(|address| Host::Address(address.into()));
+    }
+    Some(Host::Name(name.to_owned()))
+}
+
+/// The forms of inet_aton: one to four numbers, decimal, octal or hexadecimal, the last one filling
+/// the rest of the address.
+fn number_form(labels: &[&str]) -> Option<Ipv4Addr> {
+    let number = |label: &&str| -> Option<u32> {
+        if let Some(digits) = label.strip_prefix("0x") {
+            return match digits {
+                "" => Some(0),
+                digits => u32::from_str_radix(digits, 16).ok(),
+            };
+        }
+        match label.strip_prefix('0') {
+            Some("") | None => label.parse().ok(),
+            Some(digits) => u32::from_str_radix(digits, 8).ok(),
+        }
+    };
+    let numbers: Option<Vec<u32>> = labels.iter().map(number).collect();
+    let numbers = numbers?;
+    let (last, front) = numbers.split_last()?;
+    if front.len() > 3 || front.iter().any(|number| *number > 255) {
+        return None;
+    }
+    let left_bits = 32 - 8 * front.len() as u32;
+    if left_bits < 32 && *last >= 1 << left_bits {
+        return None;
+    }
+    let shifted = (0..).zip(front).map(|(at, number)| number << (24 - 8 * at));
+    Some(Ipv4Addr::from_bits(shifted.sum::<u32>() | *last))
+}
+
+/// Decides which addresses may be connected to.
+pub struct Guard {
+    allowed: Vec<Network>,
+    lookups: Arc<Turns<Id>>,
+}
+
+impl Guard {
+    /// A guard that also allows these networks, encrypted or not. One organization may have at most
+    /// this percentage of the names looked up at one time.
+    pub fn new(allowed: Vec<Network>, share_percent: u8) -> Self {
+        let each = share(LOOKUPS_MAX, share_percent);
+        Self {
+            allowed,
+            lookups: Turns::new(LOOKUPS_MAX, each, usize::MAX),
+        }
+    }
+
+    fn check(&self, target: &Target, address: IpAddr) -> Result<(), TargetError> {
+        if holds(&self.allowed, address) {
+            Ok(())
+        } else if !is_public(address) {
+            Err(TargetError::Address)
+        } else if !target.is_https {
+            Err(TargetError::Plain)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Checks a URL as far as possible without looking up a name.
+    pub fn check_url(&self, url: &str) -> Result<(), TargetError> {
+        let target = Target::parse(url)?;
+        match target.host {
+            Host::Address(address) => self.check(&target, address),
+            Host::Name(_) if !target.is_https && self.allowed.is_empty() => Err(TargetError::Plain),
+            Host::Name(_) => Ok(()),
+        }
+    }
+
+    /// The addresses of an organization's target, each of them checked. One forbidden address
+    /// refuses all, because such a name is meant to mislead.
+    pub async fn addresses(
+        &self,
+        organization: Id,
+        target: &Target,
+    ) -> Result<Vec<SocketAddr>, TargetError> {
+        let port = target.port;
+        let found = match &target.host {
+            Host::Address(address) => vec![SocketAddr::new(*address, port)],
+            Host::Name(name) => self.look_up(organization, name.clone(), port).await?,
+        };
+        for address in &found {
+            self.check(target, address.ip())?;
+        }
+        if found.is_empty() {
+            return Err(TargetError::Unknown);
+        }
+        Ok(found)
+    }
+
+    async fn look_up(
+        &self,
+        organization: Id,
+        name: String,
+        port: u16,
+    ) -> Result<Vec<SocketAddr>, TargetError> {
+        let turn = self.lookups.take(organization).await;
+        let turn = turn.map_err(|_| TargetError::Unknown)?;
+        let lookup = tokio::task::spawn_blocking(move || {
+            // Held until the resolver is done, even if nobody waits for it any more.
+            let _turn = turn;
+            (name.as_str(), port)
+                .to_socket_addrs()
+                .map(Iterator::collect)
+        });
+        match lookup.await {
+            Ok(Ok(found)) => Ok(found),
+            _ => Err(TargetError::Unknown),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ORGANIZATION: Id = Id {
+        prefix: kedge_protocol::Prefix::Organization,
+        bytes: [1; 16],
+    };
+
+    fn guard(allowed: &[&str]) -> Guard {
+        Guard::new(networks(allowed), 25)
+    }
+
+    #[test]
+    fn addresses_inside_are_refused_in_every_form() {
+        let guard = guard(&[]);
+        for host in [
+            "127.0.0.1",
+            "127.1",
+            "127.0.1",
+            "2130706433",
+            "0x7f000001",
+            "0x7f.1",
+            "0177.0.0.1",
+            "017700000001",
+            "127.0.0.1.",
+            "localhost",
+            "LOCALHOST.",
+            "a.localhost",
+            "0",
+            "0.0.0.0",
+            "0x",
+            "10.0.0.1",
+            "10.255.255.255",
+            "100.64.0.1",
+            "100.127.255.255",
+            "100.100.100.200",
+            "168.63.129.16",
+            "169.254.169.254",
+            "169.254.0.1",
+            "0xa9fea9fe",
+            "2852039166",
+            "172.16.0.1",
+            "172.31.255.255",
+            "192.0.0.192",
+            "192.0.2.1",
+            "192.88.99.1",
+            "192.168.1.1",
+            "198.18.0.1",
+            "198.19.255.255",
+            "198.51.100.7",
+            "203.0.113.7",
+            "224.0.0.1",
+            "239.255.255.255",
+            "240.0.0.1",
+            "255.255.255.255",
+            "[::]",
+            "[::1]",
+            "[::ffff:127.0.0.1]",
+            "[::ffff:7f00:1]",
+            "[::ffff:a9fe:a9fe]",
+            "[::127.0.0.1]",
+            "[64:ff9b::7f00:1]",
+            "[64:ff9b::10.0.0.1]",
+            "[64:ff9b:1::1]",
+            "[2002:7f00:1::]",
+            "[2002:a00:1::1]",
+            "[2001::1]",
+            "[2001:db8::1]",
+            "[3fff::1]",
+            "[100::1]",
+            "[fc00::1]",
+            "[fd00:ec2::254]",
+            "[fe80::1]",
+            "[fec0::1]",
+            "[ff02::1]",
+        ] {
+            for scheme in ["https", "http"] {
+                let url = format!("{scheme}://{host}/hook");
+                assert_eq!(guard.check_url(&url), Err(TargetError::Address), "{url}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_host_is_no_url() {
+        let guard = guard(&[]);
+        for url in [
+            "",
+            "example.com",
+            "ftp://example.com/",
+            "https://",
+            "https:///path",
+            "https://user@example.com/",
+            "https://user:pass@example.com/",
+            "https://exa mple.com/",
+            "https://example..com/",
+            "https://.example.com/",
+            "https://%31%32%37.0.0.1/",
+            "https://1.2.3.256/",
+            "https://1.2.3.4.5/",
+            "https://256.1/",
+            "https://09.1.1.1/",
+            "https://0xzz/",
+            "https://4294967296/",
+            "https://[::1%25eth0]/",
+            "https://[::1/",
+            "https://example.com:0/",
+            "https://example.com:99999/",
+            "https://example.com:/",
+            "https://\\example.com/",
+        ] {
+            assert_eq!(guard.check_url(url), Err(TargetError::Form), "{url}");
+        }
+    }
+
+    #[test]
+    fn the_public_internet_is_reached_encrypted() {
+        let guard = guard(&[]);
+        for url in [
+            "https://example.com/hook?a=1",
+            "https://EXAMPLE.com.:8443",
+            "https://93.184.215.14/",
+            "https://172.15.255.255/",
+            "https://172.32.0.0/",
+            "https://100.63.255.255/",
+            "https://100.128.0.0/",
+            "https://[2606:2800:21f:cb07:6820:80da:af6b:8b2c]/",
+            "https://[64:ff9b::5db8:d70e]/",
+            "https://[::ffff:93.184.215.14]/",
+        ] {
+            assert_eq!(guard.check_url(url), Ok(()), "{url}");
+            let plain = url.replace("https://", "http://");
+            assert_eq!(guard.check_url(&plain), Err(TargetError::Plain), "{plain}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_allowed_network_is_reached_and_no_other() {
+        let guard = guard(&["10.1.0.0/16", "::1/128"]);
+        for url in ["http://10.1.2.3/", "https://10.1.2.3/", "http://[::1]:80/"] {
+            assert_eq!(guard.check_url(url), Ok(()), "{url}");
+        }
+        for url in ["http://10.2.0.1/", "http://127.0.0.1/"] {
+            assert_eq!(guard.check_url(url), Err(TargetError::Address), "{url}");
+        }
+        // A name may lead into the allowed network; only the delivery shows that.
+        assert_eq!(guard.check_url("http://inside.example/"), Ok(()));
+        let target = Target::parse("http://10.1.2.3:8080/a?b").unwrap();
+        let found = guard.addresses(ORGANIZATION, &target).await.unwrap();
+        assert_eq!(found, ["10.1.2.3:8080".parse().unwrap()]);
+        assert_eq!(
+            (target.authority.as_str(), target.path.as_str()),
+            ("10.1.2.3:8080", "/a?b")
+        );
+    }
+
+    #[tokio::test]
+    async fn a_name_is_checked_by_what_it_leads_to() {
+        // The only name that every machine's resolver resolves to an inside address.
+        let target = Target {
+            host: Host::Name("localhost".to_owned()),
+            ..Target::parse("https://example.com/").unwrap()
+        };
+        let refused = guard(&[]).addresses(ORGANIZATION, &target).await;
+        assert_eq!(refused, Err(TargetError::Address));
+        let inside = guard(&["127.0.0.0/8", "::1/128"]);
+        assert!(inside.addresses(ORGANIZATION, &target).await.is_ok());
+    }
+}

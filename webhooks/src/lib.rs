@@ -1,0 +1,117 @@
+//! Webhooks, seen from outside: what is sent, signed, and where to. The engine's [`webhooks`](kedge_actors::webhooks)
+//! decide when and in which order.
+
+pub mod guard;
+pub mod message;
+pub mod post;
+pub mod secret;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use kedge_actors::Engine;
+use kedge_actors::fair::{Full, Turn, Turns, share};
+use kedge_actors::webhooks::Verdict;
+use kedge_config::Config;
+use kedge_protocol::Id;
+use kedge_protocol::resource::Webhook;
+
+use post::{Poster, PosterError};
+
+/// The message's id: that of the delivery.
+pub const MESSAGE_ID: HeaderName = HeaderName::from_static("webhook-id");
+/// When the attempt was made, Unix seconds.
+pub const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
+/// The signatures, separated by spaces.
+pub const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
+
+/// Sends messages to webhooks.
+pub struct Sender {
+    engine: Engine,
+    poster: Poster,
+    tests: Arc<Turns<Id>>,
+}
+
+impl Sender {
+    /// A sender with the configured settings; the engine has the webhooks' secrets and the time.
+    pub fn new(config: &Config, engine: Engine) -> Result<Self, PosterError> {
+        let poster = Poster::new(
+            config.webhook_allowed_networks.clone(),
+            config.organization_share_percent,
+            Duration::from_secs(config.webhook_timeout_s),
+            config.webhook_ca_file.as_deref(),
+        )?;
+        let (all, percent) = (
+            config.webhook_attempts_max,
+            config.organization_share_percent,
+        );
+        Ok(Self {
+            engine,
+            poster,
+            tests: Turns::new(all, share(all, percent), usize::MAX),
+        })
+    }
+
+    /// The guard that decides where webhooks may go.
+    pub fn guard(&self) -> &guard::Guard {
+        self.poster.guard()
+    }
+
+    /// Takes a turn for a test message of an organization, which lasts until it is dropped.
+    pub fn begin_test(&self, organization: Id) -> Result<Turn<Id>, Full> {
+        self.tests.try_take(organization)
+    }
+
+    /// How many test messages of one organization may be in flight.
+    pub fn tests_share(&self) -> usize {
+        self.tests.share()
+    }
+
+    /// Signs a message with the webhook's current secrets, and sends it once.
+    pub async fn send(&self, webhook: &Webhook, id: Id, body: Vec<u8>) -> Verdict {
+        let secrets = self.engine.published().snapshot.secret(webhook.id);
+        let secrets = match secrets {
+            Ok(Some(secrets)) => secrets,
+            Ok(None) => return failed("the webhook has no signing secret; rotate it"),
+            Err(error) => {
+                tracing::error!(%error, webhook = %webhook.id, "a secret could not be read");
+                return not_made();
+            }
+        };
+        let (id, timestamp_s) = (id.to_string(), self.engine.now_ms() / 1_000);
+        let signatures = secret::signatures(&secrets, &id, timestamp_s, &body);
+        let mut headers = HeaderMap::new();
+        let fields = [
+            (MESSAGE_ID, id),
+            (TIMESTAMP, timestamp_s.to_string()),
+            (SIGNATURE, signatures),
+        ];
+        for (name, value) in fields {
+            let Ok(value) = HeaderValue::from_str(&value) else {
+                return not_made();
+            };
+            headers.insert(name, value);
+        }
+        let organization = webhook.organization_id;
+        self.poster
+            .post(organization, &webhook.url, headers, body)
+            .await
+    }
+}
+
+/// What the owner sees when this server itself failed.
+const INSIDE: &str = "the message could not be made; it will be retried";
+
+fn failed(why: &str) -> Verdict {
+    Verdict::Failed {
+        status: None,
+        error: why.to_owned(),
+        retry_after_ms: None,
+    }
+}
+
+/// The verdict if the message could not be made.
+pub fn not_made() -> Verdict {
+    failed(INSIDE)
+}

@@ -1,0 +1,284 @@
+//! One POST to a receiver: over its own connection, to an address that was checked, within a bounded time. Redirects
+//! are answers like others, and little of the answer's body is read.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::client::conn::http1;
+use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, RETRY_AFTER, USER_AGENT};
+use hyper::rt::{Read, Write};
+use hyper::{Method, Request};
+use hyper_util::rt::TokioIo;
+use kedge_actors::webhooks::Verdict;
+use kedge_config::Network;
+use kedge_protocol::Id;
+use kedge_protocol::limits::WEBHOOK_ANSWER_BYTES_MAX;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::net::TcpStream;
+use tokio::task::AbortHandle;
+use tokio_rustls::TlsConnector;
+
+use super::guard::{Guard, Target, TargetError};
+
+/// How long to wait for the body of an answer, which decides nothing.
+const ANSWER_BODY_TIMEOUT: Duration = Duration::from_secs(1);
+const AGENT: &str = concat!("kedge-webhooks/", env!("CARGO_PKG_VERSION"));
+
+/// Sends to receivers.
+pub struct Poster {
+    guard: Guard,
+    tls: TlsConnector,
+    timeout: Duration,
+}
+
+/// Why webhooks cannot be sent with this configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum PosterError {
+    /// TLS could not be set up.
+    #[error("TLS to webhooks: {0}")]
+    Tls(#[from] rustls::Error),
+    /// The file of additional roots.
+    #[error("option webhook_ca_file: {path}: {why}")]
+    Roots {
+        /// Its path.
+        path: String,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+/// Why there was no answer. The messages are for the webhook's owner, and reveal nothing of this
+/// server's networks.
+#[derive(Debug, thiserror::Error)]
+enum NoAnswer {
+    #[error("the URL {0}")]
+    Target(#[from] TargetError),
+    #[error("the receiver could not be connected to")]
+    Connect,
+    #[error("TLS: {0}")]
+    Tls(String),
+    #[error("the connection broke off before the answer")]
+    Broken,
+    #[error("no answer within {0} s")]
+    Timeout(u64),
+}
+
+/// Runs a connection for as long as it is held.
+struct Driver(AbortHandle);
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+fn roots(file: Option<&Path>) -> Result<RootCertStore, PosterError> {
+    let mut roots = RootCertStore {
+        roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
+    };
+    let Some(file) = file else {
+        return Ok(roots);
+    };
+    let wrong = |why: String| PosterError::Roots {
+        path: file.display().to_string(),
+        why,
+    };
+    let certificates =
+        CertificateDer::pem_file_iter(file).map_err(|error| wrong(error.to_string()))?;
+    for certificate in certificates {
+        let certificate = certificate.map_err(|error| wrong(error.to_string()))?;
+        roots
+            .add(certificate)
+            .map_err(|error| wrong(error.to_string()))?;
+    }
+    Ok(roots)
+}
+
+impl Poster {
+    /// Sends to the public internet and to the allowed networks, each POST within `timeout`. One
+    /// organization may have at most this percentage of the names looked up at one time.
+    pub fn new(
+        allowed: Vec<Network>,
+        share_percent: u8,
+        timeout: Duration,
+        ca_file: Option<&Path>,
+    ) -> Result<Self, PosterError> {
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let tls = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(roots(ca_file)?)
+            .with_no_client_auth();
+        Ok(Self {
+            guard: Guard::new(allowed, share_percent),
+            tls: TlsConnector::from(Arc::new(tls)),
+            timeout,
+        })
+    }
+
+    /// The guard over addresses.
+    pub fn guard(&self) -> &Guard {
+        &self.guard
+    }
+
+    /// Sends a body with these headers to an organization's receiver.
+    pub async fn post(
+        &self,
+        organization: Id,
+        url: &str,
+        headers: HeaderMap,
+        body: Vec<u8>,
+    ) -> Verdict {
+        let exchange = self.exchange(organization, url, headers, body);
+        let answer = match tokio::time::timeout(self.timeout, exchange).await {
+            Ok(answer) => answer,
+            Err(_) => Err(NoAnswer::Timeout(self.timeout.as_secs())),
+        };
+        match answer {
+            Ok((status, headers)) => verdict(status, &headers),
+            Err(error) => Verdict::Failed {
+                status: None,
+                error: error.to_string(),
+                retry_after_ms: None,
+            },
+        }
+    }
+
+    async fn exchange(
+        &self,
+        organization: Id,
+        url: &str,
+        headers: HeaderMap,
+        body: Vec<u8>,
+    ) -> Result<(u16, HeaderMap), NoAnswer> {
+        let target = Target::parse(url)?;
+        let addresses = self.guard.addresses(organization, &target).await?;
+        let mut request = Request::new(Full::new(Bytes::from(body)));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = target.path.clone().into();
+        *request.headers_mut() = headers;
+        let fields = [
+            (HOST, target.authority.as_str()),
+            (CONTENT_TYPE, "application/json"),
+            (USER_AGENT, AGENT),
+        ];
+        for (name, value) in fields {
+            let value = value.parse().map_err(|_| TargetError::Form)?;
+            request.headers_mut().insert(name, value);
+        }
+        let stream = connect(&addresses).await?;
+        if !target.is_https {
+            return answer(stream, request).await;
+        }
+        let name = ServerName::try_from(target.name).map_err(|_| TargetError::Form)?;
+        let stream = self.tls.connect(name, stream).await;
+        answer(
+            stream.map_err(|error| NoAnswer::Tls(error.to_string()))?,
+            request,
+        )
+        .await
+    }
+}
+
+async fn connect(addresses: &[SocketAddr]) -> Result<TcpStream, NoAnswer> {
+    for address in addresses {
+        if let Ok(stream) = TcpStream::connect(address).await {
+            return Ok(stream);
+        }
+    }
+    Err(NoAnswer::Connect)
+}
+
+async fn answer<S>(stream: S, request: Request<Full<Bytes>>) -> Result<(u16, HeaderMap), NoAnswer>
+where
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
+    TokioIo<S>: Read + Write,
+{
+    let broken = |_| NoAnswer::Broken;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
+        .await
+        .map_err(broken)?;
+    let driver = Driver(tokio::spawn(connection).abort_handle());
+    let response = sender.send_request(request).await.map_err(broken)?;
+    let (parts, body) = response.into_parts();
+    // The body is read and dropped, so that a receiver that writes first can close cleanly.
+    let rest = Limited::new(body, WEBHOOK_ANSWER_BYTES_MAX).collect();
+    let _read = tokio::time::timeout(ANSWER_BODY_TIMEOUT, rest).await;
+    drop(driver);
+    Ok((parts.status.as_u16(), parts.headers))
+}
+
+/// The verdict for an answer.
+fn verdict(status: u16, headers: &HeaderMap) -> Verdict {
+    let error = match status {
+        200..300 => return Verdict::Delivered { status },
+        410 => return Verdict::Gone,
+        300..400 => format!("the receiver answered {status}; redirects are not followed"),
+        _ => format!("the receiver answered {status}"),
+    };
+    let may_ask = matches!(status, 429 | 503);
+    Verdict::Failed {
+        status: Some(status),
+        error,
+        retry_after_ms: headers
+            .get(RETRY_AFTER)
+            .filter(|_| may_ask)
+            .and_then(|value| retry_after_ms(value.to_str().ok()?, SystemTime::now())),
+    }
+}
+
+/// `Retry-After` (RFC 9110, 10.2.3): seconds, or a date.
+fn retry_after_ms(value: &str, now: SystemTime) -> Option<u64> {
+    let value = value.trim();
+    if let Ok(seconds) = value.parse::<u64>() {
+        return Some(seconds.saturating_mul(1_000));
+    }
+    let date = httpdate::parse_http_date(value).ok()?;
+    let left = date.duration_since(now).unwrap_or_default();
+    Some(left.as_millis() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_mean_what_they_say() {
+        let mut headers = HeaderMap::new();
+        headers.insert(RETRY_AFTER, "7".parse().unwrap());
+        let of = |status| verdict(status, &headers);
+        for status in [200, 202, 204, 299] {
+            assert_eq!(of(status), Verdict::Delivered { status });
+        }
+        assert_eq!(of(410), Verdict::Gone);
+        for status in [301, 302, 307, 308, 400, 404, 429, 500, 503] {
+            let Verdict::Failed {
+                status: reported,
+                retry_after_ms,
+                ..
+            } = of(status)
+            else {
+                panic!("{status} is a failure");
+            };
+            assert_eq!(reported, Some(status));
+            let asks = matches!(status, 429 | 503);
+            assert_eq!(retry_after_ms, asks.then_some(7_000), "{status}");
+        }
+    }
+
+    #[test]
+    fn receivers_ask_for_time_in_seconds_or_with_a_date() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
+        let of = |text| retry_after_ms(text, now);
+        assert_eq!(of(" 120 "), Some(120_000));
+        assert_eq!(of("Sun, 06 Nov 1994 08:50:37 GMT"), Some(60_000));
+        assert_eq!(of("Sun, 06 Nov 1994 08:00:00 GMT"), Some(0));
+        assert_eq!(of("soon"), None);
+        assert_eq!(of("18446744073709551615"), Some(u64::MAX));
+    }
+}
