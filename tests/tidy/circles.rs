@@ -13,7 +13,6 @@ const LARGE_CIRCLES: &[(&str, usize)] = &[
     ("bench/src", 21),
     ("machine/src", 6),
     ("src", 112),
-    ("storage/src", 11),
 ];
 
 /// How many re-exports of re-exports are followed; two that name each other would have no end.
