@@ -28,7 +28,6 @@ const LONG_FUNCTIONS: &[&str] = &[
     "machine/tests/rules/attempts.rs::words",
     "machine/tests/rules/rights.rs::who_may_do_what",
     "machine/tests/rules/schemas.rs::a_replay_enforces_schemas",
-    "protocol/src/evidence/check.rs::contradicts",
     "src/config/ranges.rs::ranges",
     "src/endpoint/accounts.rs::rows",
     "src/endpoint/log.rs::rows",
