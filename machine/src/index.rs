@@ -48,7 +48,7 @@ impl IndexedPaths {
         let mut paths = Vec::new();
         collect(schema, "", &mut Vec::new(), &mut paths)?;
         if paths.len() > INDEXED_PATHS_MAX {
-            return Err(problem(
+            return Err(FieldError::new(
                 "",
                 "range",
                 format!(
@@ -112,14 +112,6 @@ pub fn ordered_value(json: Option<&str>) -> Vec<u8> {
     }
 }
 
-fn problem(pointer: &str, code: &'static str, message: impl Into<String>) -> FieldError {
-    FieldError {
-        pointer: pointer.to_owned(),
-        code,
-        message: message.into(),
-    }
-}
-
 fn collect(
     schema: &str,
     pointer: &str,
@@ -136,11 +128,11 @@ fn collect(
             match *value {
                 "true" if keys.is_empty() => {
                     let message = "must be on a member's schema, inside properties";
-                    return Err(problem(&pointer, "range", message));
+                    return Err(FieldError::new(&pointer, "range", message));
                 }
                 "true" => paths.push(PropertyPath(keys.clone())),
                 "false" => {}
-                _ => return Err(problem(&pointer, "type", "must be true or false")),
+                _ => return Err(FieldError::new(&pointer, "type", "must be true or false")),
             }
         }
     }

@@ -2,35 +2,27 @@
 //! bytes, on the server and in a replay alike. No I/O, no clock, no randomness. Whatever a rule must look up comes
 //! through [`World`].
 
-pub mod api_key;
 pub mod compiled;
-pub mod dispute;
 pub mod event;
-pub mod file;
 pub mod fold;
 pub mod image;
 pub mod index;
 pub mod json;
 pub mod kinds;
 pub mod object;
-pub mod organization;
 pub mod paths;
 pub mod pointer;
 pub mod refusal;
-pub mod registration;
 pub mod replay;
 pub mod resources;
 pub mod rights;
 pub mod scalar;
 pub mod schema;
 pub mod sequencer;
-pub mod sequencer_key;
-pub mod template;
 mod text;
-pub mod wallet;
-pub mod webhook;
 pub mod world;
 
 pub use compiled::TemplateRules;
 pub use refusal::{FieldError, Refusal};
+pub use resources::{dispute, file, registration, template};
 pub use world::{Caller, Held, Input, KeyPlace, Link, OPERATOR, Recipient, Unavailable, World};

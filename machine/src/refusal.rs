@@ -18,6 +18,14 @@ pub struct FieldError {
 }
 
 impl FieldError {
+    pub(crate) fn new(pointer: &str, code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            pointer: pointer.to_owned(),
+            code,
+            message: message.into(),
+        }
+    }
+
     /// One sentence for everything that is wrong.
     pub fn message_of(fields: &[Self]) -> String {
         match fields {
@@ -102,11 +110,7 @@ impl Refusal {
 
     /// A refusal of one field.
     pub fn field(pointer: &str, code: &'static str, message: impl Into<String>) -> Self {
-        Self::Invalid(vec![FieldError {
-            pointer: pointer.to_owned(),
-            code,
-            message: message.into(),
-        }])
+        Self::Invalid(vec![FieldError::new(pointer, code, message)])
     }
 
     /// A refusal for an action that is not for what it came with.
@@ -120,11 +124,5 @@ impl Refusal {
             resource,
             id: id.to_string(),
         }
-    }
-}
-
-impl From<crate::world::Unavailable> for Refusal {
-    fn from(_: crate::world::Unavailable) -> Self {
-        Self::Unavailable
     }
 }

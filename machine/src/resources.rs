@@ -1,5 +1,16 @@
 //! Actions on everything that is not an object: the one decision that the actors and the fold share.
 
+mod api_key;
+pub mod dispute;
+mod email;
+pub mod file;
+mod organization;
+pub mod registration;
+mod sequencer_key;
+pub mod template;
+mod wallet;
+mod webhook;
+
 use kedge_protocol::action::Kind;
 use kedge_protocol::limits::{KEYS_MAX, WEBHOOKS_MAX};
 use kedge_protocol::resource::{DisputeMatter, Organization, Template, Wallet};
@@ -12,7 +23,6 @@ use crate::refusal::Refusal;
 use crate::sequencer::Key;
 use crate::text;
 use crate::world::{Caller, Input, OPERATOR, World};
-use crate::{api_key, dispute, file, organization, sequencer_key, template, wallet, webhook};
 
 /// What an action would do.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -12,11 +12,7 @@ pub(crate) struct Problems(Vec<FieldError>);
 
 impl Problems {
     pub(crate) fn add(&mut self, pointer: &str, code: &'static str, message: impl Into<String>) {
-        self.0.push(FieldError {
-            pointer: pointer.to_owned(),
-            code,
-            message: message.into(),
-        });
+        self.0.push(FieldError::new(pointer, code, message));
     }
 
     /// Adds what is wrong with the value at `pointer`.

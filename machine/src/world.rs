@@ -7,6 +7,7 @@ use kedge_protocol::resource::{Invitation, Organization, Role, Trace, Variation,
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
 use crate::compiled::TemplateRules;
+use crate::refusal::Refusal;
 
 /// Who requests an action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -108,6 +109,12 @@ impl Input<'_> {
 /// A read failed; the action is neither right nor wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unavailable;
+
+impl From<Unavailable> for Refusal {
+    fn from(_: Unavailable) -> Self {
+        Self::Unavailable
+    }
+}
 
 /// What decisions look up besides the resource that they change. All of it is either final once it exists (a wallet's
 /// address, a template's rules) or named in the decision's reads, so that the sequencer notices a change in between.

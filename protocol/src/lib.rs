@@ -4,11 +4,7 @@
 //!
 //! Pure: no I/O, no clock, no randomness, no threads. A verifier can be built from it anywhere.
 
-pub mod action;
 pub mod address;
-pub mod batch;
-pub mod chain;
-pub mod checkpoint;
 pub mod claim;
 pub mod eip712;
 pub mod event;
@@ -17,24 +13,21 @@ pub mod export;
 pub mod hash;
 pub mod ids;
 pub mod json;
-pub mod key_proof;
 pub mod known_signer;
 pub mod lanes;
 pub mod limits;
-pub mod log_tree;
-pub mod merkle;
-pub mod nonce;
-pub mod payload;
+mod log;
 pub mod percent;
 pub mod proof;
 pub mod receipt;
-pub mod record;
+mod request;
 pub mod resource;
-pub mod sequencer_keys;
 pub mod signature;
 pub mod time;
 
 pub use address::Address;
 pub use hash::Hash;
 pub use ids::{Id, Prefix};
+pub use log::{batch, chain, checkpoint, key_proof, log_tree, merkle, sequencer_keys};
+pub use request::{action, nonce, payload, record};
 pub use sequencer_keys::{KeyFrom, KeyOfBatch, SequencerKeys};

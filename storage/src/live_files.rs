@@ -4,13 +4,10 @@
 use std::path::Path;
 
 use crate::open::OpenError;
-use crate::rocks::Database;
+use crate::rocks::{Database, WHAT_TO_DO};
 
 /// How many files an error names.
 const NAMED_MAX: usize = 5;
-
-/// What to do if tables are damaged.
-pub(crate) const WHAT_TO_DO: &str = "Every row follows from the log: stop the server and run `kedge rebuild` to rebuild the store from it";
 
 /// Checks that every file exists with the size that the manifest names.
 pub(crate) fn check(database: &Database, path: &Path) -> Result<(), OpenError> {

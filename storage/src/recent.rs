@@ -8,10 +8,10 @@
 //! layers first, newest first, each as it stood after the group that the reader's snapshot ends with.
 
 mod layer;
+mod readers;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rocksdb::{ColumnFamily, FlushOptions, WriteBatch, WriteOptions};
@@ -23,49 +23,11 @@ use crate::tables::Table;
 use crate::tables::meta::{APPLIED_KEY, Applied};
 
 pub(crate) use layer::{Key, Layer, Range, Row};
+use readers::Readers;
+pub(crate) use readers::Reading;
 
 /// At most this many bytes are added by RocksDB before a key and a value: the kind, the family, two lengths.
 const WRITE_HEADER_BYTES_MAX: usize = 16;
-
-/// The groups after which readers see the rows, each with its number of readers.
-#[derive(Default)]
-struct Readers(Mutex<BTreeMap<u64, usize>>);
-
-/// A reader of the rows as they were after a group.
-pub(crate) struct Reading {
-    readers: Arc<Readers>,
-    group: u64,
-}
-
-impl Readers {
-    fn counts(&self) -> MutexGuard<'_, BTreeMap<u64, usize>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn groups(&self) -> Vec<u64> {
-        self.counts().keys().copied().collect()
-    }
-
-    fn begin(self: &Arc<Self>, group: u64) -> Reading {
-        *self.counts().entry(group).or_default() += 1;
-        Reading {
-            readers: Arc::clone(self),
-            group,
-        }
-    }
-}
-
-impl Drop for Reading {
-    fn drop(&mut self) {
-        let mut counts = self.readers.counts();
-        if let Some(count) = counts.get_mut(&self.group) {
-            *count -= 1;
-            if *count == 0 {
-                counts.remove(&self.group);
-            }
-        }
-    }
-}
 
 /// What a snapshot is made of.
 struct Current {

@@ -15,6 +15,9 @@ use crate::action_index::{ActionIndex, FileError};
 use crate::metric_definitions::READ_ONLY;
 use crate::tables::{Table, expiry};
 
+/// What to do if tables are damaged.
+pub(crate) const WHAT_TO_DO: &str = "Every row follows from the log: stop the server and run `kedge rebuild` to rebuild the store from it";
+
 /// What an open store may use, and where it is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
@@ -139,16 +142,15 @@ impl Database {
             self.set_damage(format!(
                 "the table {} cannot be read: {error}. {}",
                 table.name(),
-                crate::live_files::WHAT_TO_DO
+                WHAT_TO_DO
             ));
         }
     }
 
     /// Notes that the ids of actions could not be read.
     pub(crate) fn note_index_damage(&self, error: &FileError) {
-        let what_to_do = crate::live_files::WHAT_TO_DO;
         self.set_damage(format!(
-            "the ids of actions cannot be read: {error}. {what_to_do}"
+            "the ids of actions cannot be read: {error}. {WHAT_TO_DO}"
         ));
     }
 

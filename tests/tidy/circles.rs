@@ -11,11 +11,9 @@ const CIRCLE_FILES_MAX: usize = 4;
 const LARGE_CIRCLES: &[(&str, usize)] = &[
     ("bench/peers/src", 6),
     ("bench/src", 21),
-    ("machine/src", 6),
     ("cli/src", 6),
     ("http/src", 7),
     ("src", 49),
-    ("storage/src", 11),
 ];
 
 /// How many re-exports of re-exports are followed; two that name each other would have no end.

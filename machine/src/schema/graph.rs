@@ -12,7 +12,7 @@ use kedge_protocol::limits::{SCHEMA_PATTERNS_MAX, SCHEMA_WEIGHT_MAX};
 use kedge_protocol::percent;
 use serde_json::{Map, Value};
 
-use super::{escape, problem};
+use crate::pointer::escape;
 use crate::refusal::FieldError;
 
 /// Keywords that hold a schema for the same value.
@@ -91,7 +91,7 @@ impl<'a> Graph<'a> {
         walk.link();
         if walk.problems.is_empty() && walk.patterns.len() > SCHEMA_PATTERNS_MAX {
             let message = format!("has more than {SCHEMA_PATTERNS_MAX} regular expressions");
-            walk.problems.push(problem("", "range", message));
+            walk.problems.push(FieldError::new("", "range", message));
         }
         walk.states = vec![State::Unknown; walk.nodes.len()];
         let weight = walk.weigh(0, 0);
@@ -99,7 +99,7 @@ impl<'a> Graph<'a> {
             let message = format!(
                 "applies more than {SCHEMA_WEIGHT_MAX} subschemas to one place; simplify it"
             );
-            walk.problems.push(problem("", "range", message));
+            walk.problems.push(FieldError::new("", "range", message));
         }
         if walk.problems.is_empty() {
             Ok(Self {
@@ -192,7 +192,7 @@ impl<'a> Walk<'a> {
             if members.contains_key(keyword) {
                 let place = format!("{pointer}/{keyword}");
                 self.problems
-                    .push(problem(&place, "unknown", message.to_owned()));
+                    .push(FieldError::new(&place, "unknown", message));
             }
         }
     }
@@ -244,7 +244,7 @@ impl<'a> Walk<'a> {
                 let message = "must point to a subschema of this schema by JSON pointer, like #/$defs/name; \
                                nothing is fetched from elsewhere";
                 self.problems
-                    .push(problem(&place, "format", message.to_owned()));
+                    .push(FieldError::new(&place, "format", message));
             }
         }
     }
@@ -302,7 +302,8 @@ impl<'a> Walk<'a> {
         let place = format!("{}/$ref", self.nodes[index].pointer);
         let message =
             "leads back to a schema that contains it; write out the levels instead".to_owned();
-        self.problems.push(problem(&place, "format", message));
+        self.problems
+            .push(FieldError::new(&place, "format", message));
     }
 }
 

@@ -15,6 +15,7 @@ use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use kedge_protocol::limits::{SCHEMA_ERRORS_MAX, SCHEMA_PATTERN_BYTES_MAX, SCHEMA_WORK_TOLD_MAX};
 use serde_json::{Value, json};
 
+use crate::pointer::escape;
 use crate::refusal::{FieldError, Refusal};
 use graph::Graph;
 
@@ -46,7 +47,7 @@ pub fn check(text: &str) -> Result<(), Vec<FieldError>> {
         Some(Value::String(dialect)) if dialect.trim_end_matches('#') == DIALECT => {}
         Some(_) => {
             let message = format!("must be absent or {DIALECT:?}");
-            return Err(vec![problem("/$schema", "format", message)]);
+            return Err(vec![FieldError::new("/$schema", "format", message)]);
         }
     }
     let meta = jsonschema::draft202012::meta::validator();
@@ -65,7 +66,7 @@ pub fn check(text: &str) -> Result<(), Vec<FieldError>> {
         .map(|(pointer, _)| {
             let message = "must be a regular expression without look-around and \
                  back-references, and not too large";
-            problem(pointer, "format", message.to_owned())
+            FieldError::new(pointer, "format", message)
         })
         .collect();
     if !wrong.is_empty() {
@@ -73,7 +74,7 @@ pub fn check(text: &str) -> Result<(), Vec<FieldError>> {
     }
     compile(&alone(value))
         .map(drop)
-        .map_err(|error| bounded(vec![problem("", "schema", words(&error))]))
+        .map_err(|error| bounded(vec![FieldError::new("", "schema", words(&error))]))
 }
 
 /// A schema that [`check`] accepted.
@@ -85,7 +86,8 @@ pub fn read(text: &str) -> Option<Schema> {
 }
 
 fn parse(text: &str) -> Result<Value, Vec<FieldError>> {
-    serde_json::from_str(text).map_err(|error| vec![problem("", "syntax", error.to_string())])
+    serde_json::from_str(text)
+        .map_err(|error| vec![FieldError::new("", "syntax", error.to_string())])
 }
 
 /// Removes its own name: it refers to itself only by fragments, so the name changes nothing, and must not make it look
@@ -135,14 +137,6 @@ impl Schema {
     }
 }
 
-fn problem(pointer: &str, code: &'static str, message: String) -> FieldError {
-    FieldError {
-        pointer: pointer.to_owned(),
-        code,
-        message,
-    }
-}
-
 /// The first errors, in an order that does not depend on the library's order.
 fn bounded(mut fields: Vec<FieldError>) -> Vec<FieldError> {
     fields.sort_by(|a, b| (&a.pointer, &a.message).cmp(&(&b.pointer, &b.message)));
@@ -168,11 +162,11 @@ fn reported(error: &ValidationError<'_>) -> Vec<FieldError> {
     let code = match error.kind() {
         Kind::Required {
             property: Value::String(name),
-        } => return vec![problem(&member(name), "required", "is required".to_owned())],
+        } => return vec![FieldError::new(&member(name), "required", "is required")],
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
             let reported = |name: &String| {
                 let message = "the schema has no such member; remove it".to_owned();
-                problem(&member(name), "unknown", message)
+                FieldError::new(&member(name), "unknown", message)
             };
             return unexpected
                 .iter()
@@ -198,12 +192,7 @@ fn reported(error: &ValidationError<'_>) -> Vec<FieldError> {
         Kind::UniqueItems => "duplicate",
         _ => "schema",
     };
-    vec![problem(path, code, words(error))]
-}
-
-/// Escapes a reference token (RFC 6901, 3).
-fn escape(token: &str) -> String {
-    token.replace('~', "~0").replace('/', "~1")
+    vec![FieldError::new(path, code, words(error))]
 }
 
 #[cfg(test)]

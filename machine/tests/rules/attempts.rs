@@ -82,6 +82,21 @@ fn somebody(prefix: Prefix) -> String {
     Id::made_by(prefix, &Hash([0xee; 32]), 9).to_string()
 }
 
+fn rules_of(rules: &BTreeMap<u8, Who>) -> Vec<Value> {
+    rules
+        .iter()
+        .map(|(kind, who)| json!({ "kind": KINDS[usize::from(*kind)], "who": who }))
+        .collect()
+}
+
+fn variations_payload(properties: &[Properties]) -> Value {
+    let variations: Vec<Value> = properties
+        .iter()
+        .map(|properties| json!({ "name": "v", "properties": properties }))
+        .collect();
+    json!({ "variations": variations })
+}
+
 impl Model {
     /// The identifier's text of the `index`-th of `ids`, or of something that does not exist.
     fn text<T>(items: &[T], index: usize, prefix: Prefix, id: impl Fn(&T) -> Id) -> String {
@@ -111,6 +126,24 @@ impl Model {
         }
     }
 
+    fn mint_payload(
+        &self,
+        variation: Option<usize>,
+        properties: &Properties,
+        to: Option<usize>,
+    ) -> Value {
+        let mut payload = json!({ "properties": properties });
+        if let Some(variation) = variation {
+            let id = |variation: &VariationModel| variation.id;
+            let text = Self::text(&self.variations, variation, Prefix::Variation, id);
+            payload["variation_id"] = text.into();
+        }
+        if let Some(to) = to {
+            payload["to"] = self.wallet_text(to).into();
+        }
+        payload
+    }
+
     /// What would be signed for an attempt.
     pub(crate) fn words(&self, op: &Op, address: impl Fn(u8) -> Address) -> Words {
         let (kind, target, payload) = match op {
@@ -126,48 +159,30 @@ impl Model {
                 rules,
                 public,
             } => {
-                let rules: Vec<Value> = rules
-                    .iter()
-                    .map(|(kind, who)| json!({ "kind": KINDS[usize::from(*kind)], "who": who }))
-                    .collect();
                 let payload = json!({
                     "name": format!("template {name}"), "properties": properties,
-                    "max_supply": supply, "actions": rules, "public_access": public,
+                    "max_supply": supply, "actions": rules_of(rules), "public_access": public,
                 });
                 (Kind::TemplateCreate, String::new(), payload)
             }
             Op::Variations {
                 template,
                 properties,
-            } => {
-                let variations: Vec<Value> = properties
-                    .iter()
-                    .map(|properties| json!({ "name": "v", "properties": properties }))
-                    .collect();
-                let payload = json!({ "variations": variations });
-                (
-                    Kind::TemplateVariations,
-                    self.template_text(*template),
-                    payload,
-                )
-            }
+            } => (
+                Kind::TemplateVariations,
+                self.template_text(*template),
+                variations_payload(properties),
+            ),
             Op::Mint {
                 template,
                 variation,
                 properties,
                 to,
-            } => {
-                let mut payload = json!({ "properties": properties });
-                if let Some(variation) = variation {
-                    let id = |variation: &VariationModel| variation.id;
-                    let text = Self::text(&self.variations, *variation, Prefix::Variation, id);
-                    payload["variation_id"] = text.into();
-                }
-                if let Some(to) = to {
-                    payload["to"] = self.wallet_text(*to).into();
-                }
-                (Kind::Mint, self.template_text(*template), payload)
-            }
+            } => (
+                Kind::Mint,
+                self.template_text(*template),
+                self.mint_payload(*variation, properties, *to),
+            ),
             Op::Update { object, patch } => (
                 Kind::Update,
                 self.object_text(*object),

@@ -81,9 +81,44 @@ fn expected(kind: &Kind, rule: Option<Who>) -> Option<Who> {
     })
 }
 
+/// Mints an object of the template, or does something to one that `owner` has.
+fn attempt(
+    kind: &Kind,
+    template: Template,
+    asks: &Caller,
+    owner: &Caller,
+) -> Result<Object, Refusal> {
+    let mints = *kind == Kind::Mint;
+    let target = if mints {
+        template.id
+    } else {
+        id(Prefix::Object, 1)
+    };
+    let input = Input {
+        link: None,
+        kind,
+        target: &target.to_string(),
+        payload: payload(kind),
+        signed: payload(kind),
+        content: &CONTENT,
+    };
+    let mut world = State::default();
+    if mints {
+        let rules = Arc::new(template.clone().into());
+        world.templates.insert(template.id, rules);
+        return object::mint(&world, asks, &input);
+    }
+    let status = if *kind == Kind::Unlock {
+        ObjectStatus::Locked
+    } else {
+        ObjectStatus::Active
+    };
+    let object = owned_by(owner, status);
+    object::act(&world, asks, &object, &template.into(), &input)
+}
+
 #[test]
 fn who_may_do_what() {
-    let world = State::default();
     let mut cases = 0;
     for number in 0..KINDS.len() as u8 {
         let kind = kind(number);
@@ -102,41 +137,8 @@ fn who_may_do_what() {
                     } else {
                         caller(2, false, Role::Owner)
                     };
-                    let status = if kind == Kind::Unlock {
-                        ObjectStatus::Locked
-                    } else {
-                        ObjectStatus::Active
-                    };
-                    let target = if kind == Kind::Mint {
-                        template.id
-                    } else {
-                        id(Prefix::Object, 1)
-                    };
-                    let target = target.to_string();
-                    let input = Input {
-                        link: None,
-                        kind: &kind,
-                        target: &target,
-                        payload: payload(&kind),
-                        signed: payload(&kind),
-                        content: &CONTENT,
-                    };
+                    let done = attempt(&kind, template, &asks, &owner);
                     let mints = kind == Kind::Mint;
-                    let done = if mints {
-                        let mut world = State::default();
-                        world
-                            .templates
-                            .insert(template.id, Arc::new(template.clone().into()));
-                        object::mint(&world, &asks, &input)
-                    } else {
-                        object::act(
-                            &world,
-                            &asks,
-                            &owned_by(&owner, status),
-                            &template.into(),
-                            &input,
-                        )
-                    };
                     let sees = of_issuer || public || (owns && !mints);
                     let manages = of_issuer && role != Role::Member;
                     let may = match expected(&kind, rule) {

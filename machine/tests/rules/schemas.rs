@@ -6,7 +6,7 @@ use kedge_machine::fold::{FoldError, State};
 use kedge_machine::world::{Caller, Input};
 use kedge_machine::{Refusal, TemplateRules, object, template};
 use kedge_protocol::action::Kind;
-use kedge_protocol::resource::{Object, Role, Template, Variation, Wallet};
+use kedge_protocol::resource::{Object, Role, Template, Trace, Variation, Wallet};
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
 use crate::world::{Laid, Place, Words, action, request};
@@ -26,6 +26,19 @@ fn issuer() -> Caller {
         organization_id: id(Prefix::Organization),
         role: Role::Owner,
         address: SIGNER,
+    }
+}
+
+fn wallet_of(caller: Caller) -> Wallet {
+    Wallet {
+        id: caller.wallet_id,
+        organization_id: caller.organization_id,
+        role: caller.role,
+        nickname: None,
+        email: "ann@example.com".to_owned(),
+        address: caller.address,
+        keys: vec![caller.address],
+        trace: Trace::NEW,
     }
 }
 
@@ -256,16 +269,7 @@ fn members_without_their_names_are_refused() {
 #[test]
 fn a_replay_enforces_schemas() {
     let template = seats();
-    let wallet = Wallet {
-        id: id(Prefix::Wallet),
-        organization_id: id(Prefix::Organization),
-        role: Role::Owner,
-        nickname: None,
-        email: "ann@example.com".to_owned(),
-        address: SIGNER,
-        keys: vec![SIGNER],
-        trace: kedge_protocol::resource::Trace::NEW,
-    };
+    let wallet = wallet_of(issuer());
     let state = || {
         let mut state = State::default();
         state.wallets.insert(wallet.id, wallet.clone());

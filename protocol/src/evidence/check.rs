@@ -112,8 +112,7 @@ impl Judge<'_> {
     fn contradicts(&self, evidence: &Evidence) -> Result<bool, NoFault> {
         match evidence {
             Evidence::ConflictingBatches { first, second } => {
-                let (one, other) = (self.standing(first)?, self.standing(second)?);
-                Ok(one != other && first.header.number == second.header.number)
+                self.conflicting_batches(first, second)
             }
             Evidence::ConflictingCheckpoints { first, second } => {
                 self.conflicting_checkpoints(first, second)
@@ -123,14 +122,7 @@ impl Judge<'_> {
                 anchored_batches,
                 held,
                 path,
-            } => {
-                let batch_hash = self.standing(left)?;
-                let history = self.history(*anchored_batches)?;
-                let number = left.header.number;
-                let leaf = log_tree::leaf(held);
-                require_inclusion(&history, &leaf, number, *anchored_batches, path)?;
-                Ok(*held != batch_hash)
-            }
+            } => self.omitted_batch(left, *anchored_batches, held, path),
             Evidence::FalseCheckpoint { signed, last, path } => {
                 self.false_checkpoint(signed, last, path)
             }
@@ -158,13 +150,7 @@ impl Judge<'_> {
             }
             Evidence::BrokenLink { before, next } => self.broken_link(before, next),
             Evidence::BrokenHeader { batch } => self.broken_header(batch),
-            Evidence::BrokenLeaf { action } => {
-                self.leaf(action)?;
-                let header = &action.batch.header;
-                let expected = u128::from(header.first_sequence) + u128::from(action.index);
-                Ok(u128::from(action.leaf.sequence) != expected
-                    || action.leaf.timestamp_ms > header.sealed_at_ms)
-            }
+            Evidence::BrokenLeaf { action } => self.broken_leaf(action),
             Evidence::FallingTime { earlier, later } => self.leaves(earlier, later, |one, two| {
                 one.sequence < two.sequence && one.timestamp_ms > two.timestamp_ms
             }),
@@ -187,6 +173,15 @@ impl Judge<'_> {
         }
     }
 
+    fn conflicting_batches(
+        &self,
+        first: &HeaderEvidence,
+        second: &HeaderEvidence,
+    ) -> Result<bool, NoFault> {
+        let (one, other) = (self.standing(first)?, self.standing(second)?);
+        Ok(one != other && first.header.number == second.header.number)
+    }
+
     fn conflicting_checkpoints(
         &self,
         first: &CheckpointEvidence,
@@ -200,6 +195,21 @@ impl Judge<'_> {
             || one.history != other.history
             || one.state != other.state;
         Ok(one.batches == other.batches && is_other)
+    }
+
+    fn omitted_batch(
+        &self,
+        left: &HeaderEvidence,
+        anchored_batches: u64,
+        held: &Hash,
+        path: &[Hash],
+    ) -> Result<bool, NoFault> {
+        let batch_hash = self.standing(left)?;
+        let history = self.history(anchored_batches)?;
+        let number = left.header.number;
+        let leaf = log_tree::leaf(held);
+        require_inclusion(&history, &leaf, number, anchored_batches, path)?;
+        Ok(*held != batch_hash)
     }
 
     fn false_checkpoint(
@@ -235,6 +245,14 @@ impl Judge<'_> {
                 || header.history != empty_root());
         let is_miscounted = header.count == 0 || header.count as usize > BATCH_ACTIONS_MAX;
         Ok(is_false_start || is_miscounted)
+    }
+
+    fn broken_leaf(&self, action: &LeafEvidence) -> Result<bool, NoFault> {
+        self.leaf(action)?;
+        let header = &action.batch.header;
+        let expected = u128::from(header.first_sequence) + u128::from(action.index);
+        Ok(u128::from(action.leaf.sequence) != expected
+            || action.leaf.timestamp_ms > header.sealed_at_ms)
     }
 
     fn broken_chain(&self, evidence: &HeaderEvidence, leaves: &[Hash]) -> Result<bool, NoFault> {

@@ -73,6 +73,20 @@ fn another_history_than_the_released_one_is_read_only() {
     assert!(text.contains("holds 0 batches"), "{text}");
 }
 
+/// What may stand in place of a mark, and what is said of it.
+fn without_meaning(whole: &[u8]) -> [(Option<Vec<u8>>, &'static str); 5] {
+    let mut torn = whole.to_vec();
+    torn[20] ^= 1;
+    torn[4096 + 20] ^= 1;
+    [
+        (None, "is missing"),
+        (Some(Vec::new()), "it is empty"),
+        (Some(b"not a mark".to_vec()), "none of its slots is valid"),
+        (Some(torn), "none of its slots is valid"),
+        (Some(whole[..30].to_vec()), "none of its slots is valid"),
+    ]
+}
+
 /// A mark that does not show what was released is not mistaken for "nothing was".
 #[test]
 fn a_store_whose_mark_says_nothing_is_read_only_and_unchanged() {
@@ -93,20 +107,8 @@ fn a_store_whose_mark_says_nothing_is_read_only_and_unchanged() {
         "both slots are there from the start"
     );
 
-    let torn = || {
-        let mut torn = whole.clone();
-        torn[20] ^= 1;
-        torn[4096 + 20] ^= 1;
-        torn
-    };
     let before = contents(&log_path(&data));
-    for (content, what) in [
-        (None, "is missing"),
-        (Some(Vec::new()), "it is empty"),
-        (Some(b"not a mark".to_vec()), "none of its slots is valid"),
-        (Some(torn()), "none of its slots is valid"),
-        (Some(whole[..30].to_vec()), "none of its slots is valid"),
-    ] {
+    for (content, what) in without_meaning(&whole) {
         std::fs::remove_file(&mark).unwrap();
         if let Some(content) = &content {
             std::fs::write(&mark, content).unwrap();

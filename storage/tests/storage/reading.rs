@@ -203,29 +203,32 @@ fn lists_of_objects_follow_their_owners() {
     assert_eq!(found, [Some(c.clone()), None, Some(a.clone()), None]);
 }
 
-#[test]
-fn accounts_and_templates_read_back() {
-    let directory = tempfile::tempdir().unwrap();
-    let store = open(directory.path()).unwrap();
-    let organization = Organization {
+fn organization() -> Organization {
+    Organization {
         id: id(Prefix::Organization, 1),
         name: "Ünïcode & Söhne".to_owned(),
         tier: Tier::Developer,
         trace: trace(1),
-    };
-    let wallet = Wallet {
+    }
+}
+
+fn wallet() -> Wallet {
+    Wallet {
         id: id(Prefix::Wallet, 1),
-        organization_id: organization.id,
+        organization_id: id(Prefix::Organization, 1),
         role: Role::Admin,
         nickname: Some("nick".to_owned()),
         email: "a@example.com".to_owned(),
         address: Address([1; 20]),
         keys: vec![Address([1; 20]), Address([2; 20])],
         trace: trace(1),
-    };
-    let template = Template {
+    }
+}
+
+fn template() -> Template {
+    Template {
         id: id(Prefix::Template, 1),
-        organization_id: organization.id,
+        organization_id: id(Prefix::Organization, 1),
         name: "ticket".to_owned(),
         description: "a ticket".to_owned(),
         properties: "{\"a\":1}".to_owned(),
@@ -239,17 +242,27 @@ fn accounts_and_templates_read_back() {
         public_access: true,
         variation_count: 2,
         trace: trace(2),
-    };
-    let variation = |index| Variation {
+    }
+}
+
+fn variation(index: u64) -> Variation {
+    Variation {
         id: id(Prefix::Variation, index),
-        template_id: template.id,
-        organization_id: organization.id,
+        template_id: id(Prefix::Template, 1),
+        organization_id: id(Prefix::Organization, 1),
         name: format!("variation {index}"),
         properties: "{}".to_owned(),
         index,
         created_sequence: 3,
         created_at_ms: 9,
-    };
+    }
+}
+
+#[test]
+fn accounts_and_templates_read_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path()).unwrap();
+    let (organization, wallet, template) = (organization(), wallet(), template());
     let mut nonces = NonceWindow::default();
     nonces.spend(77).unwrap();
     let mut group = Group::new();

@@ -26,44 +26,47 @@ const ALL: Page = Page {
     limit: 10,
 };
 
-#[test]
-fn records_come_back_as_they_were_put() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = open(dir.path()).unwrap();
-    let organization_id = id(Prefix::Organization, 1);
-    let wallet_id = id(Prefix::Wallet, 1);
-    let key = ApiKey {
+fn organization_id() -> Id {
+    id(Prefix::Organization, 1)
+}
+
+fn wallet_id() -> Id {
+    id(Prefix::Wallet, 1)
+}
+
+fn api_key() -> ApiKey {
+    let objects = Crud {
+        create: true,
+        update: true,
+        ..Crud::default()
+    };
+    let batches = Crud {
+        read: true,
+        delete: true,
+        ..Crud::default()
+    };
+    let permission = |resource, crud| Permission { resource, crud };
+    ApiKey {
         id: id(Prefix::Key, 1),
-        organization_id,
-        wallet_id,
+        organization_id: organization_id(),
+        wallet_id: wallet_id(),
         name: "robot".to_owned(),
         permissions: vec![
-            Permission {
-                resource: Area::Objects,
-                crud: Crud {
-                    create: true,
-                    update: true,
-                    ..Crud::default()
-                },
-            },
-            Permission {
-                resource: Area::Batches,
-                crud: Crud {
-                    read: true,
-                    delete: true,
-                    ..Crud::default()
-                },
-            },
+            permission(Area::Objects, objects),
+            permission(Area::Batches, batches),
         ],
         expires_at_ms: Some(9),
         rotations: 2,
         overlap_s: 3,
         deleted: false,
         trace: trace(1),
-    };
-    let webhook = Webhook {
+    }
+}
+
+fn webhook() -> Webhook {
+    Webhook {
         id: id(Prefix::Webhook, 1),
-        organization_id,
+        organization_id: organization_id(),
         url: "https://example.com/hook".to_owned(),
         events: vec!["object.created".to_owned(), "*".to_owned()],
         active: true,
@@ -72,29 +75,44 @@ fn records_come_back_as_they_were_put() {
         overlap_s: 0,
         deleted: false,
         trace: trace(2),
-    };
-    let file = File {
+    }
+}
+
+fn file() -> File {
+    File {
         id: id(Prefix::File, 1),
-        organization_id,
-        wallet_id,
+        organization_id: organization_id(),
+        wallet_id: wallet_id(),
         name: "a.png".to_owned(),
         sha256: Hash([7; 32]),
         size_bytes: 5,
         media_type: "image/png".to_owned(),
         trace: trace(3),
-    };
-    let invitation = Invitation {
+    }
+}
+
+fn invitation() -> Invitation {
+    Invitation {
         id: id(Prefix::Action, 1),
-        organization_id,
-        invited_by: wallet_id,
+        organization_id: organization_id(),
+        invited_by: wallet_id(),
         revoked: true,
         role: Role::Admin,
         email: Some("ann@example.com".to_owned()),
         lifetime_s: 60,
-        used_by: Some(wallet_id),
+        used_by: Some(wallet_id()),
         created_sequence: 4,
         created_at_ms: 40,
-    };
+    }
+}
+
+#[test]
+fn records_come_back_as_they_were_put() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).unwrap();
+    let organization_id = organization_id();
+    let (key, webhook) = (api_key(), webhook());
+    let (file, invitation) = (file(), invitation());
     let limits = CustomLimits {
         requests_per_minute: Some(7),
         list_reads_per_minute: Some(8),

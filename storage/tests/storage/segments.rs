@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use kedge_storage::verify::verify;
 use kedge_storage::{CommitError, Mode, OpenError, Store};
+use tempfile::TempDir;
 
 use crate::corruption::{is_found, killed};
 use crate::support::{
@@ -251,30 +252,39 @@ fn damage_in_the_log_is_named() {
     }
 }
 
+/// Makes a store whose log is in several segments.
+fn in_segments(data: &Path) -> Log {
+    let mut log = Log::default();
+    let store = open(data).unwrap();
+    log.commit_many(&store, 60);
+    store.close().unwrap();
+    let count = segments(data).len();
+    assert!(count > 3, "{count}");
+    log
+}
+
+/// A copy that lacks one segment, and all the segments that it had.
+fn without(data: &Path, index: usize) -> (TempDir, Vec<PathBuf>) {
+    let damaged = tempfile::tempdir().unwrap();
+    copy(data, damaged.path());
+    let all = segments(damaged.path());
+    fs::remove_file(&all[index]).unwrap();
+    (damaged, all)
+}
+
+fn first_frame(segment: &Path) -> u64 {
+    let name = segment.file_stem().unwrap().to_str().unwrap();
+    name.split_once('-').unwrap().1.parse().unwrap()
+}
+
 #[test]
 fn segments_that_are_missing_are_named() {
     let place = tempfile::tempdir().unwrap();
-    let data = place.path().join("data");
-    let mut log = Log::default();
-    let store = open(&data).unwrap();
-    log.commit_many(&store, 60);
-    store.close().unwrap();
-    let count = segments(&data).len();
-    assert!(count > 3, "{count}");
-    let first_frame = |segment: &Path| -> u64 {
-        let name = segment.file_stem().unwrap().to_str().unwrap();
-        name.split_once('-').unwrap().1.parse().unwrap()
-    };
-    let without = |index: usize| {
-        let damaged = tempfile::tempdir().unwrap();
-        copy(&data, damaged.path());
-        let all = segments(damaged.path());
-        fs::remove_file(&all[index]).unwrap();
-        (damaged, all)
-    };
+    let data = place.path();
+    in_segments(data);
 
     // In the middle.
-    let (damaged, all) = without(1);
+    let (damaged, all) = without(data, 1);
     let before = contents(damaged.path());
     let error = open(damaged.path()).unwrap_err();
     assert!(matches!(error, OpenError::Log { .. }), "{error}");
@@ -284,21 +294,45 @@ fn segments_that_are_missing_are_named() {
     assert!(contents(damaged.path()) == before);
 
     // At the end.
-    let (damaged, all) = without(count - 1);
+    let last_index = segments(data).len() - 1;
+    let (damaged, all) = without(data, last_index);
     let before = contents(damaged.path());
     let error = open(damaged.path()).unwrap_err();
     let OpenError::LogEndsEarly { last, applied, .. } = &error else {
         panic!("{error}")
     };
-    assert_eq!((*last, *applied), (first_frame(&all[count - 1]) - 1, 61));
+    assert_eq!((*last, *applied), (first_frame(&all[last_index]) - 1, 61));
     assert!(
         error.to_string().contains("newest copy of the log"),
         "{error}"
     );
     assert!(contents(damaged.path()) == before);
 
-    // At the beginning: older segments may be kept elsewhere. The store continues, and reports what is not here.
-    let (damaged, all) = without(0);
+    // All of them, or the whole directory.
+    for whole in [false, true] {
+        let (damaged, all) = without(data, 0);
+        for segment in &all[1..] {
+            fs::remove_file(segment).unwrap();
+        }
+        if whole {
+            fs::remove_dir_all(log_path(damaged.path())).unwrap();
+        }
+        let before = contents(damaged.path());
+        let error = open(damaged.path()).unwrap_err();
+        let missing = matches!(error, OpenError::LogMissing { applied: 61, .. });
+        assert!(missing, "{error}");
+        assert!(contents(damaged.path()) == before);
+        assert_eq!(log_path(damaged.path()).exists(), !whole);
+    }
+}
+
+/// Older segments may be kept elsewhere. The store continues, and reports what is not here.
+#[test]
+fn a_log_without_its_first_segment_continues() {
+    let place = tempfile::tempdir().unwrap();
+    let data = place.path();
+    let mut log = in_segments(data);
+    let (damaged, all) = without(data, 0);
     let store = open(damaged.path()).unwrap();
     let snapshot = store.snapshot();
     let batch = first_frame(&all[1]) - 2;
@@ -316,23 +350,6 @@ fn segments_that_are_missing_are_named() {
     fs::remove_dir_all(rows_path(damaged.path())).unwrap();
     let error = open(damaged.path()).unwrap_err().to_string();
     assert!(error.contains("begins with frame"), "{error}");
-
-    // All of them, or the whole directory.
-    for whole in [false, true] {
-        let (damaged, all) = without(0);
-        for segment in &all[1..] {
-            fs::remove_file(segment).unwrap();
-        }
-        if whole {
-            fs::remove_dir_all(log_path(damaged.path())).unwrap();
-        }
-        let before = contents(damaged.path());
-        let error = open(damaged.path()).unwrap_err();
-        let missing = matches!(error, OpenError::LogMissing { applied: 61, .. });
-        assert!(missing, "{error}");
-        assert!(contents(damaged.path()) == before);
-        assert_eq!(log_path(damaged.path()).exists(), !whole);
-    }
 }
 
 /// Rows and a log that do not belong together, whichever of them has more.

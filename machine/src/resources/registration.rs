@@ -2,15 +2,16 @@
 //! right, so it names the organization's version as read: the Sequencer finds it stale when an action on the
 //! organization came first. Using an invitation and revoking it claim the same name.
 
-use kedge_protocol::limits::EMAIL_BYTES_MAX;
 use kedge_protocol::resource::{Invitation, Organization, Role, Tier, Trace, Wallet};
 use kedge_protocol::{Address, Id, Prefix};
 use serde::{Deserialize, Serialize};
 
+use super::Decision;
+use super::email::is_email;
+pub use super::email::normal_email;
+use super::organization::may_invite;
 use crate::image::Image;
-use crate::organization::may_invite;
 use crate::refusal::Refusal;
-use crate::resources::Decision;
 use crate::sequencer::Key;
 use crate::text::{self, Problems};
 use crate::world::{Input, World};
@@ -32,11 +33,6 @@ pub struct Registration {
     /// The invitation by which an organization is joined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invitation: Option<Id>,
-}
-
-/// The e-mail address in the one form in which it is stored and looked up.
-pub fn normal_email(email: &str) -> String {
-    email.trim().to_lowercase()
 }
 
 /// Makes a wallet, and its organization or the use of an invitation. `signer` must be the address
@@ -162,41 +158,4 @@ fn join<W: World>(
         ..invitation
     };
     Ok((used, read))
-}
-
-/// A practical check: one @, a local part, a dotted or single-label host of letters, digits and hyphens. The text does
-/// not show whether mail arrives.
-pub(crate) fn is_email(email: &str) -> bool {
-    let Some((local, host)) = email.rsplit_once('@') else {
-        return false;
-    };
-    let local_fits = !local.is_empty()
-        && local.len() <= 64
-        && !local.contains('@')
-        && local.chars().all(|c| !c.is_whitespace() && !c.is_control());
-    let label_fits = |label: &str| {
-        !label.is_empty()
-            && label.len() <= 63
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-            && label.chars().all(|c| c.is_alphanumeric() || c == '-')
-    };
-    email.len() <= EMAIL_BYTES_MAX && local_fits && host.split('.').all(label_fits)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_email;
-
-    #[test]
-    fn email_forms() {
-        for good in ["a@b", "ann.lee+x@example.com", "ü@bücher.example"] {
-            assert!(is_email(good), "{good}");
-        }
-        for bad in [
-            "", "a", "@b", "a@", "a@b@c", "a b@c", "a@-b", "a@b..c", "a@b c",
-        ] {
-            assert!(!is_email(bad), "{bad}");
-        }
-    }
 }

@@ -7,8 +7,8 @@ use kedge_protocol::resource::{CustomLimits, Invitation, Organization, Role, Tie
 use kedge_protocol::{Id, Prefix};
 use serde::Deserialize;
 
+use super::email::{is_email, normal_email};
 use crate::refusal::Refusal;
-use crate::registration::{is_email, normal_email};
 use crate::rights::may_administer;
 use crate::text::{self, Problems};
 use crate::world::{Caller, Input, World};
@@ -49,7 +49,7 @@ struct InvitePayload {
 }
 
 /// Invites anyone who has the code, or only the e-mail address that is named.
-pub fn invite(
+pub(super) fn invite(
     caller: &Caller,
     organization: &Organization,
     input: &Input<'_>,
@@ -108,7 +108,7 @@ struct RevokePayload {
 }
 
 /// Revokes an invitation that nobody has used.
-pub fn revoke<W: World>(
+pub(super) fn revoke<W: World>(
     world: &W,
     caller: &Caller,
     organization: &Organization,
@@ -169,7 +169,7 @@ fn member<W: World>(
 }
 
 /// Ends a wallet's membership: it has no key any more, and its e-mail address is free. It keeps what it owns.
-pub fn remove_member<W: World>(
+pub(super) fn remove_member<W: World>(
     world: &W,
     caller: &Caller,
     organization: &Organization,
@@ -192,7 +192,7 @@ pub fn remove_member<W: World>(
 
 /// Sets what a member may do. Nobody changes their own role, so an organization never loses its
 /// last owner.
-pub fn set_role<W: World>(
+pub(super) fn set_role<W: World>(
     world: &W,
     caller: &Caller,
     organization: &Organization,
@@ -231,7 +231,10 @@ enum TierName {
 }
 
 /// Sets the tier. A custom one comes with its limits; any that it does not name is unlimited.
-pub fn set_tier(organization: &Organization, input: &Input<'_>) -> Result<Organization, Refusal> {
+pub(super) fn set_tier(
+    organization: &Organization,
+    input: &Input<'_>,
+) -> Result<Organization, Refusal> {
     let payload: TierPayload = text::read(input.payload)?;
     let limits: CustomLimits = serde_json::from_value(serde_json::Value::Object(payload.limits))
         .map_err(|error| text::of_serde("", &error))?;

@@ -15,7 +15,7 @@ const BATCH_MAX: u64 = (1 << 53) - 1;
 
 /// The key that the target names, valid from a batch that is not signed yet: its number is above that of the batch that
 /// holds this action, and above every number named before.
-pub fn name<W: World>(world: &W, input: &Input<'_>) -> Result<SequencerKey, Refusal> {
+pub(super) fn name<W: World>(world: &W, input: &Input<'_>) -> Result<SequencerKey, Refusal> {
     let key = key_named(input.target);
     let key = key.ok_or_else(|| Refusal::not_found("sequencer_key", input.target))?;
     let KeyPayload { from_batch } = text::read(input.payload)?;

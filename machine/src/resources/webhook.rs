@@ -6,7 +6,7 @@ use kedge_protocol::resource::{Trace, Webhook};
 use kedge_protocol::{Id, Prefix};
 use serde::Deserialize;
 
-use crate::api_key::overlap_s;
+use super::api_key::overlap_s;
 use crate::refusal::Refusal;
 use crate::rights::may_administer;
 use crate::text::{self, Problems};
@@ -72,7 +72,7 @@ fn check_events(events: &[String], problems: &mut Problems) {
 }
 
 /// Makes a webhook of the caller's organization.
-pub fn create(caller: &Caller, input: &Input<'_>) -> Result<Webhook, Refusal> {
+pub(super) fn create(caller: &Caller, input: &Input<'_>) -> Result<Webhook, Refusal> {
     administers(caller)?;
     let payload: CreatePayload = text::read(input.payload)?;
     let mut problems = Problems::default();
@@ -119,7 +119,11 @@ struct UpdatePayload {
 }
 
 /// Changes what is named.
-pub fn update(caller: &Caller, webhook: &Webhook, input: &Input<'_>) -> Result<Webhook, Refusal> {
+pub(super) fn update(
+    caller: &Caller,
+    webhook: &Webhook,
+    input: &Input<'_>,
+) -> Result<Webhook, Refusal> {
     live(caller, webhook, input)?;
     let payload: UpdatePayload = text::read(input.payload)?;
     let mut problems = Problems::default();
@@ -142,7 +146,11 @@ pub fn update(caller: &Caller, webhook: &Webhook, input: &Input<'_>) -> Result<W
 }
 
 /// Notes that the webhook has a new signing secret.
-pub fn rotate(caller: &Caller, webhook: &Webhook, input: &Input<'_>) -> Result<Webhook, Refusal> {
+pub(super) fn rotate(
+    caller: &Caller,
+    webhook: &Webhook,
+    input: &Input<'_>,
+) -> Result<Webhook, Refusal> {
     live(caller, webhook, input)?;
     Ok(Webhook {
         rotations: webhook.rotations + 1,
@@ -152,7 +160,11 @@ pub fn rotate(caller: &Caller, webhook: &Webhook, input: &Input<'_>) -> Result<W
 }
 
 /// Ends the webhook.
-pub fn delete(caller: &Caller, webhook: &Webhook, input: &Input<'_>) -> Result<Webhook, Refusal> {
+pub(super) fn delete(
+    caller: &Caller,
+    webhook: &Webhook,
+    input: &Input<'_>,
+) -> Result<Webhook, Refusal> {
     live(caller, webhook, input)?;
     text::empty(input.payload)?;
     Ok(Webhook {
@@ -163,7 +175,7 @@ pub fn delete(caller: &Caller, webhook: &Webhook, input: &Input<'_>) -> Result<W
 }
 
 /// The operator's server switches the webhook off, because its receiver reported that it is gone.
-pub fn switch_off(webhook: &Webhook, input: &Input<'_>) -> Result<Webhook, Refusal> {
+pub(super) fn switch_off(webhook: &Webhook, input: &Input<'_>) -> Result<Webhook, Refusal> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct OffPayload {

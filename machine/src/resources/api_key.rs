@@ -32,7 +32,7 @@ struct CreatePayload {
 }
 
 /// Makes a key of the caller's organization.
-pub fn create(caller: &Caller, input: &Input<'_>) -> Result<ApiKey, Refusal> {
+pub(super) fn create(caller: &Caller, input: &Input<'_>) -> Result<ApiKey, Refusal> {
     administers(caller)?;
     let payload: CreatePayload = text::read(input.payload)?;
     let mut problems = Problems::default();
@@ -106,7 +106,7 @@ pub(crate) fn overlap_s(payload: &str) -> Result<u64, Refusal> {
 }
 
 /// Notes that the key has a new secret.
-pub fn rotate(caller: &Caller, key: &ApiKey, input: &Input<'_>) -> Result<ApiKey, Refusal> {
+pub(super) fn rotate(caller: &Caller, key: &ApiKey, input: &Input<'_>) -> Result<ApiKey, Refusal> {
     live(caller, key, input)?;
     Ok(ApiKey {
         rotations: key.rotations + 1,
@@ -117,7 +117,7 @@ pub fn rotate(caller: &Caller, key: &ApiKey, input: &Input<'_>) -> Result<ApiKey
 }
 
 /// Ends the key.
-pub fn delete(caller: &Caller, key: &ApiKey, input: &Input<'_>) -> Result<ApiKey, Refusal> {
+pub(super) fn delete(caller: &Caller, key: &ApiKey, input: &Input<'_>) -> Result<ApiKey, Refusal> {
     live(caller, key, input)?;
     text::empty(input.payload)?;
     Ok(ApiKey {

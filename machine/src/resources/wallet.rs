@@ -5,8 +5,8 @@ use kedge_protocol::limits::WALLET_KEYS_MAX;
 use kedge_protocol::resource::Wallet;
 use serde::{Deserialize, Deserializer};
 
+use super::email::{is_email, normal_email};
 use crate::refusal::Refusal;
-use crate::registration::{is_email, normal_email};
 use crate::text::{self, Problems};
 use crate::world::{Caller, Input, World};
 
@@ -41,7 +41,7 @@ impl<'de> Deserialize<'de> for Nickname {
 }
 
 /// Changes e-mail address and nickname; a nickname of `null` removes it.
-pub fn update<W: World>(
+pub(super) fn update<W: World>(
     world: &W,
     caller: &Caller,
     wallet: &Wallet,
@@ -86,7 +86,7 @@ struct KeyPayload {
 
 /// Adds a key. No other wallet may ever have had its address: an address belongs to one wallet for ever. A former key
 /// of this wallet may return.
-pub fn add_key<W: World>(
+pub(super) fn add_key<W: World>(
     world: &W,
     caller: &Caller,
     wallet: &Wallet,
@@ -121,7 +121,11 @@ pub fn add_key<W: World>(
 }
 
 /// Revokes a key's right to sign; the last key stays.
-pub fn remove_key(caller: &Caller, wallet: &Wallet, input: &Input<'_>) -> Result<Wallet, Refusal> {
+pub(super) fn remove_key(
+    caller: &Caller,
+    wallet: &Wallet,
+    input: &Input<'_>,
+) -> Result<Wallet, Refusal> {
     own(caller, wallet, input)?;
     let KeyPayload { address } = text::read(input.payload)?;
     if !wallet.keys.contains(&address) {

@@ -1,0 +1,80 @@
+//! Why a read of the store fails.
+
+use crate::action_index::FileError;
+use crate::codec::CodecError;
+use crate::rocks::Database;
+use crate::tables::Table;
+
+/// Why a read failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    /// RocksDB's error; its text names the file.
+    #[error("reading table {}: {text}", .table.name())]
+    Rocks {
+        /// Which table.
+        table: Table,
+        /// RocksDB's error.
+        text: String,
+    },
+    /// A row does not have its table's form.
+    #[error("table {}, key 0x{key}: {source}", .table.name())]
+    Row {
+        /// Which table.
+        table: Table,
+        /// The row's key, hexadecimal.
+        key: String,
+        /// What is wrong.
+        source: CodecError,
+    },
+    /// A file with the ids of actions cannot be read, or is damaged; the text names it.
+    #[error("the ids of actions: {0}")]
+    Ids(String),
+    /// The requested data is in segments that were removed from the log's directory.
+    #[error("sequences up to {last_sequence} are archived{}", .place.as_ref().map(|place| format!(": they are in {place}")).unwrap_or_default())]
+    Archived {
+        /// The last sequence that is not here.
+        last_sequence: u64,
+        /// Where they are, if that is known.
+        place: Option<String>,
+    },
+    /// The log cannot be read, or lacks something; the text states what and where.
+    #[error("the log: {0}")]
+    Log(String),
+    /// Something that must exist is missing.
+    #[error("table {}: {what} is missing", .table.name())]
+    Missing {
+        /// Which table.
+        table: Table,
+        /// What.
+        what: String,
+    },
+}
+
+impl ReadError {
+    /// RocksDB's error about a table; the database remembers damage.
+    pub(crate) fn rocks(database: &Database, table: Table) -> impl Fn(rocksdb::Error) -> Self {
+        move |error| {
+            database.note_damage(table, &error);
+            Self::Rocks {
+                table,
+                text: error.into_string(),
+            }
+        }
+    }
+
+    /// The ids of actions cannot be read; the database remembers damage.
+    pub(crate) fn ids(database: &Database) -> impl Fn(FileError) -> Self {
+        move |error| {
+            database.note_index_damage(&error);
+            Self::Ids(error.to_string())
+        }
+    }
+
+    pub(crate) fn row(table: Table, key: &[u8]) -> impl Fn(CodecError) -> Self {
+        move |source| Self::Row {
+            table,
+            key: kedge_protocol::hash::to_hex(key)[2..].to_owned(),
+            source,
+        }
+    }
+}
