@@ -7,7 +7,7 @@ use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-use crate::Result;
+use crate::error::Result;
 
 /// `host:port` of a base URL.
 pub(crate) fn authority(url: &str) -> Result<&str> {

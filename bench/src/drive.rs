@@ -10,10 +10,12 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 use tokio::task::JoinSet;
 
-use crate::Result;
 use crate::connection::{Connection, authority};
+use crate::error::Result;
+use crate::figures::{grouped, say};
 use crate::machine::processor_time;
 use crate::requests::{Plan, Signed};
+use crate::server::Server;
 
 /// Threads that sign and send.
 const THREADS: usize = 2;
@@ -163,6 +165,29 @@ pub(crate) fn drive(url: &str, pid: u32, plan: &Arc<Plan>, end: End) -> Result<D
         server_cores: server.as_secs_f64() / all,
         generator_cores: own.as_secs_f64() / all,
     })
+}
+
+/// Drives a server on separate threads, not those of this runtime; any refusal ends everything.
+pub(crate) async fn measure(server: &Server, plan: &Arc<Plan>, end: End) -> Result<Driven> {
+    let (url, pid, plan) = (server.url.clone(), server.pid(), Arc::clone(plan));
+    let driven = tokio::task::spawn_blocking(move || drive(&url, pid, &plan, end)).await??;
+    match driven.errors.first_key_value() {
+        None => Ok(driven),
+        Some((text, count)) => Err(format!("{count} requests were refused: {text}").into()),
+    }
+}
+
+/// Updates objects until the log holds this many actions.
+pub(crate) async fn fill(server: &Server, plan: &Arc<Plan>, actions: u64) -> Result<()> {
+    let missing = actions.saturating_sub(server.sequence().await?);
+    if missing == 0 {
+        return Ok(());
+    }
+    let requests = missing.div_ceil(plan.shape.actions() as u64);
+    say(&format!("writing {} actions: ", grouped(missing as f64)))?;
+    let driven = measure(server, plan, End::Requests(requests as usize)).await?;
+    let (seconds, rate) = (driven.seconds, grouped(driven.actions_per_second));
+    say(&format!("{seconds:.0} s, {rate} a second\n"))
 }
 
 fn sign(plan: &Plan, count: usize) -> Result<Vec<Signed>> {

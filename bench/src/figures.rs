@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::Result;
+use crate::error::Result;
 
 /// Lowest, middle and highest of the runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

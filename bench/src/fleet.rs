@@ -21,7 +21,7 @@ use tokio::net::UnixStream;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::Result;
+use crate::error::Result;
 use crate::server::Server;
 
 /// Organizations that are set up at one time.

@@ -7,14 +7,13 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::Result;
-use crate::compare::{measure, sequence};
-use crate::drive::{Driven, End};
+use crate::drive::{Driven, End, fill, measure};
+use crate::error::Result;
 use crate::figures::{Spread, grouped, say, table, write_json};
 use crate::fleet::{Fleet, Size};
 use crate::machine::{Machine, load_average};
 use crate::requests::{Plan, Shape};
-use crate::server::Server;
+use crate::server::{Server, scratch};
 
 /// How the stores are filled and measured.
 #[derive(clap::Args, Serialize)]
@@ -65,7 +64,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     let (small, large) = (scratch.path().join("small"), scratch.path().join("large"));
     let server = Server::start(&options.server, &large)?;
     let fleet = Arc::new(Fleet::make(&server, options.size).await?);
-    let small_actions = sequence(&server.url).await?;
+    let small_actions = server.sequence().await?;
     server.stop()?;
     copy(&large, &small)?;
 
@@ -73,7 +72,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     let server = Server::start(&options.server, &large)?;
     server.ready().await?;
     fill(&server, &plan, options.actions).await?;
-    let large_actions = sequence(&server.url).await?;
+    let large_actions = server.sequence().await?;
     server.stop()?;
 
     let (mut of_small, mut of_large) = (Vec::new(), Vec::new());
@@ -100,27 +99,6 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     };
     say(&report.table())?;
     write_json(&report, options.json.as_deref())
-}
-
-/// A directory for a bench's data, removed at its end.
-pub(crate) fn scratch(within: Option<&Path>) -> Result<tempfile::TempDir> {
-    Ok(match within {
-        Some(within) => tempfile::tempdir_in(within)?,
-        None => tempfile::tempdir()?,
-    })
-}
-
-/// Updates objects until the log holds this many actions.
-pub(crate) async fn fill(server: &Server, plan: &Arc<Plan>, actions: u64) -> Result<()> {
-    let missing = actions.saturating_sub(sequence(&server.url).await?);
-    if missing == 0 {
-        return Ok(());
-    }
-    let requests = missing.div_ceil(plan.shape.actions() as u64);
-    say(&format!("writing {} actions: ", grouped(missing as f64)))?;
-    let driven = measure(server, plan, End::Requests(requests as usize)).await?;
-    let (seconds, rate) = (driven.seconds, grouped(driven.actions_per_second));
-    say(&format!("{seconds:.0} s, {rate} a second\n"))
 }
 
 async fn once(options: &Options, data: &Path, plan: &Arc<Plan>) -> Result<Driven> {

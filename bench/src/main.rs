@@ -6,6 +6,7 @@ mod compare;
 mod connection;
 mod disk;
 mod drive;
+mod error;
 mod figures;
 mod fleet;
 mod growth;
@@ -20,9 +21,6 @@ use clap::{Parser, Subcommand};
 /// The same as the server's, so that what is compared with it has no disadvantage.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-/// Any error, reported once at the end.
-type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 #[derive(Parser)]
 #[command(version, about)]

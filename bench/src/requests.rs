@@ -14,7 +14,7 @@ use kedge_protocol::signature::Signature;
 use kedge_protocol::{Hash, Id};
 use serde::Serialize;
 
-use crate::Result;
+use crate::error::Result;
 use crate::fleet::{Fleet, Organization};
 
 /// Bytes of an action's target and payload.

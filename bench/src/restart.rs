@@ -6,15 +6,13 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::Result;
-use crate::compare::sequence;
-use crate::drive::{End, drive};
+use crate::drive::{End, drive, fill};
+use crate::error::Result;
 use crate::figures::{Spread, grouped, say, table, write_json};
 use crate::fleet::{Fleet, Size};
-use crate::growth::{fill, scratch};
 use crate::machine::{Machine, load_average};
 use crate::requests::{Plan, Shape};
-use crate::server::Server;
+use crate::server::{Server, scratch};
 
 /// How to fill the store, and how often to open it.
 #[derive(clap::Args, Serialize)]
@@ -81,7 +79,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
         server.ready().await?;
         after_kill_s.push(begun.elapsed().as_secs_f64());
     }
-    let actions = sequence(&server.url).await?;
+    let actions = server.sequence().await?;
     server.stop()?;
     let report = Report {
         program: "kedge-bench restart",

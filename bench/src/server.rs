@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use kedge_client::Client;
 
-use crate::Result;
+use crate::error::Result;
 
 /// Longest time until a server is ready.
 const READY_WITHIN: Duration = Duration::from_mins(10);
@@ -97,6 +97,12 @@ impl Server {
         }
     }
 
+    /// The newest sequence of its log.
+    pub(crate) async fn sequence(&self) -> Result<u64> {
+        let client = Client::builder(&self.url).connect().await?;
+        Ok(client.checkpoint().await?.checkpoint.sequence)
+    }
+
     /// Stops the process and waits for it.
     pub(crate) fn stop(mut self) -> Result<()> {
         let id = self.child.id().to_string();
@@ -122,4 +128,12 @@ impl Drop for Server {
         let _ended_already = self.child.kill();
         let _reaped = self.child.wait();
     }
+}
+
+/// A directory for a bench's data, removed at its end.
+pub(crate) fn scratch(within: Option<&Path>) -> Result<tempfile::TempDir> {
+    Ok(match within {
+        Some(within) => tempfile::tempdir_in(within)?,
+        None => tempfile::tempdir()?,
+    })
 }

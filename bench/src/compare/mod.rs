@@ -9,18 +9,16 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_client::Client;
 use serde::Serialize;
 
 use self::peers::Peers;
 use self::report::{Report, Run};
-use crate::Result;
-use crate::drive::{Driven, End, drive};
+use crate::drive::{End, measure};
+use crate::error::Result;
 use crate::figures::say;
 use crate::fleet::{Fleet, Size};
-use crate::growth::scratch;
 use crate::requests::{Plan, Shape};
-use crate::server::{Limits, Server};
+use crate::server::{Limits, Server, scratch};
 
 /// The pause between two runs, so that leftover work of one does not affect the next.
 const SETTLE: Duration = Duration::from_secs(2);
@@ -129,9 +127,9 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
 }
 
 async fn of_server(server: &Server, plan: &Arc<Plan>, options: &Options) -> Result<Run> {
-    let before = sequence(&server.url).await?;
+    let before = server.sequence().await?;
     let driven = measure(server, plan, options.end()).await?;
-    let grown = sequence(&server.url).await? - before;
+    let grown = server.sequence().await? - before;
     let acknowledged = driven.acknowledged * plan.shape.actions() as u64;
     if grown != acknowledged {
         return Err(format!(
@@ -162,20 +160,4 @@ async fn of_bare(
     let driven = measure(&bare, plan, options.end()).await?;
     bare.stop()?;
     Ok(Run::driven(Subject::Bare, plan.shape, &driven))
-}
-
-/// Drives a server on separate threads, not those of this runtime; any refusal ends everything.
-pub(crate) async fn measure(server: &Server, plan: &Arc<Plan>, end: End) -> Result<Driven> {
-    let (url, pid, plan) = (server.url.clone(), server.pid(), Arc::clone(plan));
-    let driven = tokio::task::spawn_blocking(move || drive(&url, pid, &plan, end)).await??;
-    match driven.errors.first_key_value() {
-        None => Ok(driven),
-        Some((text, count)) => Err(format!("{count} requests were refused: {text}").into()),
-    }
-}
-
-/// The newest sequence of a log.
-pub(crate) async fn sequence(url: &str) -> Result<u64> {
-    let client = Client::builder(url).connect().await?;
-    Ok(client.checkpoint().await?.checkpoint.sequence)
 }

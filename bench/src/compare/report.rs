@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::{Options, Subject};
-use crate::Result;
 use crate::drive::{Driven, Latency};
+use crate::error::Result;
 use crate::figures::{Spread, say, table, write_json, write_text};
 use crate::machine::{Machine, load_average};
 use crate::requests::{ACTION_BYTES, Shape};

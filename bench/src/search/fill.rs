@@ -13,8 +13,8 @@ use kedge_protocol::signature::SigningKey;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::Result;
 use crate::connection::Connection;
+use crate::error::Result;
 
 const EMAIL: &str = "bench@example.com";
 const PASSWORD: &str = "correct horse battery staple";

@@ -7,8 +7,9 @@ mod report;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::error::Result;
+use crate::machine;
 use crate::server::Server;
-use crate::{Result, machine};
 
 /// The options of the search bench.
 #[derive(clap::Args, serde::Serialize)]

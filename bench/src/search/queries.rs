@@ -8,8 +8,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::fill::{PRICE_MAX, REGIONS, Rng, categories};
-use crate::Result;
 use crate::connection::Connection;
+use crate::error::Result;
 
 /// How long a connection searches before its answers count.
 const WARM_UP: Duration = Duration::from_secs(3);

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::Options;
 use super::fill::Filled;
 use super::queries::Measure;
-use crate::Result;
+use crate::error::Result;
 use crate::machine::Machine;
 
 /// All results of one run.
