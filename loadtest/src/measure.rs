@@ -12,13 +12,13 @@ use crate::check::Trust;
 use crate::collect::{Collected, Collector};
 use crate::connection;
 use crate::error::{Error, Result};
-use crate::log_check;
+use crate::log_check::{self, LogCheck};
 use crate::machine;
 use crate::options::{Options, Rate, Scenario, Verify};
 use crate::processes::{self, Done, Order};
 use crate::progress;
-use crate::readers;
-use crate::receiver::Receiver;
+use crate::readers::{self, Readers, Streams};
+use crate::receiver::{Deliveries, Receiver};
 use crate::report::{Latency, Run, percentiles};
 use crate::run::{Part, Phase};
 use crate::server::Server;
@@ -51,6 +51,15 @@ struct Over {
     part: Part,
     collected: Collected,
     signed_beforehand: usize,
+}
+
+/// The checks after a run.
+struct Checks {
+    log: LogCheck,
+    streams: Option<Streams>,
+    deliveries: Option<Deliveries>,
+    /// What the load and these checks found wrong.
+    problems: Vec<String>,
 }
 
 impl Bench {
@@ -114,40 +123,16 @@ impl Bench {
             over.part.merge_organizations(part);
         }
         let load_average_after = machine::load_average();
-        let acknowledged = over.part.acknowledged_each.clone();
-        let streams = (self.options.readers > 0)
-            .then(|| self.runtime.block_on(streams.finish(&acknowledged)));
-        let wait = Duration::from_secs(self.options.webhooks_wait_s);
-        let deliveries = self
-            .receiver
-            .as_ref()
-            .map(|receiver| self.runtime.block_on(receiver.finish(&acknowledged, wait)));
-        let log = log_check::check(&self.client, &before, &over.part);
-        let log = self.runtime.block_on(log)?;
-
-        let Over {
-            part,
-            collected,
-            signed_beforehand,
-        } = over;
-        let total = &collected.total;
+        let checks = self
+            .runtime
+            .block_on(self.check(&before, &over.part, streams))?;
+        let (part, total) = (over.part, over.collected.total);
         let seconds = part.measured_s.max(f64::MIN_POSITIVE);
-        let mut problems = part.problems.clone();
-        problems.extend(log.problems.iter().cloned());
-        if let Some(streams) = streams.filter(|streams| streams.gaps + streams.duplicates > 0) {
-            problems.push(format!(
-                "streams: {} gaps, {} duplicates",
-                streams.gaps, streams.duplicates
-            ));
-        }
-        if let Some(reported) = deliveries.as_ref().filter(|reported| reported.refused > 0) {
-            problems.push(format!("{} webhook messages are invalid", reported.refused));
-        }
         Ok(Run {
             started_at,
             load_average_before,
             load_average_after,
-            cores_used: collected.cores_used,
+            cores_used: over.collected.cores_used,
             actions_per_second: total.actions as f64 / seconds,
             requests_per_second: total.requests as f64 / seconds,
             offered_per_second: rate,
@@ -159,20 +144,52 @@ impl Bench {
             reads: total.reads,
             never_begun: part.never_begun,
             answer_bytes_mean: total.answer_bytes / total.requests.max(1),
-            signed_beforehand,
+            signed_beforehand: over.signed_beforehand,
             signed_on_the_fly: part.signed_on_the_fly,
-            errors: total.errors.clone(),
-            refused: total.refused.clone(),
+            errors: total.errors,
+            refused: total.refused,
             conflicts: total.conflicts,
             limited: total.limited,
             acknowledged: part.claims.claimed,
             unknown: part.unknown,
             receipts_verified: part.receipts_verified,
+            log: checks.log,
+            streams: checks.streams,
+            deliveries: checks.deliveries,
+            more,
+            seconds: over.collected.seconds,
+            problems: checks.problems,
+        })
+    }
+
+    /// Waits for what the streams and the webhooks still have to deliver, and reads the log back.
+    async fn check(&self, before: &Checkpoint, part: &Part, streams: Readers) -> Result<Checks> {
+        let acknowledged = &part.acknowledged_each;
+        let streams = match self.options.readers {
+            0 => None,
+            _ => Some(streams.finish(acknowledged).await),
+        };
+        let wait = Duration::from_secs(self.options.webhooks_wait_s);
+        let deliveries = match &self.receiver {
+            None => None,
+            Some(receiver) => Some(receiver.finish(acknowledged, wait).await),
+        };
+        let log = log_check::check(&self.client, before, part).await?;
+        let mut problems = part.problems.clone();
+        problems.extend(log.problems.iter().cloned());
+        if let Some(streams) = streams.filter(|streams| streams.gaps + streams.duplicates > 0) {
+            problems.push(format!(
+                "streams: {} gaps, {} duplicates",
+                streams.gaps, streams.duplicates
+            ));
+        }
+        if let Some(reported) = deliveries.as_ref().filter(|reported| reported.refused > 0) {
+            problems.push(format!("{} webhook messages are invalid", reported.refused));
+        }
+        Ok(Checks {
             log,
             streams,
             deliveries,
-            more,
-            seconds: collected.seconds,
             problems,
         })
     }
