@@ -8,19 +8,19 @@ use kedge_client::Client;
 use kedge_protocol::checkpoint::Checkpoint;
 use tokio::runtime::Runtime;
 
-use crate::check::Trust;
-use crate::collect::{Collected, Collector};
+use crate::checks::log_check::{self, LogCheck};
+use crate::checks::readers::{self, Readers, Streams};
+use crate::checks::receipts::Trust;
+use crate::checks::receiver::{Deliveries, Receiver};
 use crate::connection;
 use crate::error::{Error, Result};
-use crate::log_check::{self, LogCheck};
+use crate::load::collect::{Collected, Collector};
+use crate::load::processes::{self, Done, Order};
+use crate::load::run::{Part, Phase};
 use crate::machine;
 use crate::options::{Options, Rate, Scenario, Verify};
-use crate::processes::{self, Done, Order};
 use crate::progress;
-use crate::readers::{self, Readers, Streams};
-use crate::receiver::{Deliveries, Receiver};
 use crate::report::{Latency, Run, percentiles};
-use crate::run::{Part, Phase};
 use crate::server::Server;
 use crate::setup::{self, Fleet};
 

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::collect::Second;
 use crate::error::Result;
-use crate::plots::{self, Line};
+use crate::load::collect::Second;
+use crate::report::plots::{self, Line};
 use crate::report::{Report, Run, Spread, short};
 
 const STYLE: &str = include_str!("report.css");

@@ -1,18 +1,22 @@
 //! What a run found, as JSON and as a table.
 
+pub(crate) mod html;
+mod plots;
+pub(crate) mod targets;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use crate::collect::{Second, resident_slope_mib_per_min};
-use crate::log_check::LogCheck;
+use crate::checks::log_check::LogCheck;
+use crate::checks::readers::Streams;
+use crate::checks::receiver::Deliveries;
+use crate::load::collect::{Second, resident_slope_mib_per_min};
 use crate::machine::{CoresUsed, Machine};
 use crate::options::{Limits, Options, Scenario};
-use crate::readers::Streams;
-use crate::receiver::Deliveries;
-use crate::targets::Outcome;
+use crate::report::targets::Outcome;
 
 /// Milliseconds until the last byte of a request's answer: from sending it, or in an open loop from when it was due.
 #[derive(Clone, Copy, Debug, Serialize)]

@@ -13,14 +13,14 @@ use kedge_protocol::Id;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
-use crate::check::Trust;
+use crate::checks::receipts::Trust;
 use crate::error::{Error, Result};
 use crate::fleet::Organization;
-use crate::interval::Interval;
+use crate::load::interval::Interval;
+use crate::load::run::{Part, Phase, drive, sign_beforehand};
+use crate::load::workload::{Signed, Workload};
 use crate::options::Options;
 use crate::progress;
-use crate::run::{Part, Phase, drive, sign_beforehand};
-use crate::workload::{Signed, Workload};
 
 /// The argument that makes the program one of a run's processes.
 pub(crate) const WORKER: &str = "worker";
