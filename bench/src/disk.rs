@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kedge_load::figures::{grouped, print, table, write_json};
+use kedge_load::machine::Machine;
 use rocksdb::{DB, Env, Options as RocksOptions};
 use serde::Serialize;
 
 use crate::drive::fill;
 use crate::error::Result;
-use crate::figures::{grouped, say, table, write_json};
 use crate::fleet::{Fleet, Size};
-use crate::machine::Machine;
 use crate::requests::{Plan, Shape};
 use crate::server::{Server, scratch};
 
@@ -89,8 +89,8 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
         bytes_before,
         bytes_after: compacted(&data)?,
     };
-    say(&report.table())?;
-    write_json(&report, options.json.as_deref())
+    print(&report.table())?;
+    Ok(write_json(&report, options.json.as_deref())?)
 }
 
 /// The folder in a stopped server's directory that RocksDB wrote.

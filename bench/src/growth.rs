@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use kedge_load::figures::{Spread, grouped, table};
+use kedge_load::machine::load_average;
 use serde::Serialize;
 
 use crate::drive::{Driven, End, fill, measure};
 use crate::error::Result;
-use crate::figures::{Spread, grouped, say, table, write_json};
 use crate::fleet::{Fleet, Size};
-use crate::machine::{Machine, load_average};
+use crate::report::Report;
 use crate::requests::{Plan, Shape};
 use crate::server::{Server, scratch};
 
@@ -44,13 +45,7 @@ pub(crate) struct Options {
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
-    program: &'static str,
-    version: &'static str,
-    options: &'a Options,
-    machine: Machine,
-    load_average_before: String,
-    load_average_after: String,
+struct Figures {
     small_actions: u64,
     large_actions: u64,
     small: Vec<Driven>,
@@ -85,20 +80,15 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
         std::fs::remove_dir_all(&fresh)?;
         of_large.push(once(options, &large, &plan).await?);
     }
-    let report = Report {
-        program: "kedge-bench growth",
-        version: env!("CARGO_PKG_VERSION"),
-        options,
-        machine: Machine::here(),
-        load_average_before,
-        load_average_after: load_average(),
+    let figures = Figures {
         small_actions,
         large_actions,
         small: of_small,
         large: of_large,
     };
-    say(&report.table())?;
-    write_json(&report, options.json.as_deref())
+    let table = figures.table();
+    let report = Report::new("kedge-bench growth", options, load_average_before, figures);
+    report.write(&table, options.json.as_deref())
 }
 
 async fn once(options: &Options, data: &Path, plan: &Arc<Plan>) -> Result<Driven> {
@@ -121,7 +111,7 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     }
 }
 
-impl Report<'_> {
+impl Figures {
     fn table(&self) -> String {
         let of = |runs: &[Driven]| {
             let rate = Spread::of(runs.iter().map(|run| run.actions_per_second));

@@ -3,14 +3,12 @@
 
 mod bare;
 mod compare;
-mod connection;
 mod disk;
 mod drive;
 mod error;
-mod figures;
 mod fleet;
 mod growth;
-mod machine;
+mod report;
 mod requests;
 mod restart;
 mod search;

@@ -1,21 +1,24 @@
 //! `kedge-load`: drives a server as clients would, counts what it does in a second, and checks its answers: receipts
 //! offline, and that each acknowledged action is in the log, once. It makes accounts with `client`, sends prepared
-//! bytes over its own connections, and reads the log back at the end.
+//! bytes over its own connections, and reads the log back at the end. What other benches need too is public: accounts,
+//! connections, figures, the machine, payloads, and a server for a measurement.
 
+pub mod accounts;
 mod checks;
-mod connection;
-mod error;
+pub mod connection;
+pub mod error;
+pub mod figures;
 mod fleet;
 mod load;
-mod machine;
+pub mod machine;
 mod measure;
-mod operator;
+pub mod operator;
 mod options;
 mod progress;
 mod report;
-mod server;
+pub mod server;
 mod setup;
-mod texts;
+pub mod texts;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -59,18 +62,11 @@ fn carry_out(options: Options) -> Result<bool> {
         .map(|_| bench.run())
         .collect::<Result<Vec<Run>>>()?;
     let report = Report::new(options, runs);
-    if let Some(path) = &report.options.json {
-        let text = serde_json::to_string_pretty(&report)
-            .map_err(|error| Error::Broken(error.to_string()))?;
-        measure::write(path, &(text + "\n"))?;
-    }
+    figures::write_json(&report, report.options.json.as_deref())?;
     if let Some(path) = &report.options.html {
-        measure::write(path, &html::page(&report)?)?;
+        figures::write_text(&html::page(&report)?, Some(path))?;
     }
-    let mut stdout = std::io::stdout().lock();
-    stdout
-        .write_all(report.table().as_bytes())
-        .map_err(Error::io("standard output"))?;
+    figures::print(&report.table())?;
     for missed in report.targets.iter().filter(|target| !target.met) {
         let target = &missed.target;
         // The table has reported it too.

@@ -1,7 +1,7 @@
 //! One run: the preparation, the load, and the checks after it.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use kedge_client::Client;
@@ -14,13 +14,14 @@ use crate::checks::receipts::Trust;
 use crate::checks::receiver::{Deliveries, Receiver};
 use crate::connection;
 use crate::error::{Error, Result};
+use crate::figures::Latency;
 use crate::load::collect::{Collected, Collector};
 use crate::load::processes::{self, Done, Order};
 use crate::load::run::{Part, Phase};
 use crate::machine;
 use crate::options::{Options, Rate, Scenario, Verify};
 use crate::progress;
-use crate::report::{Latency, Run, percentiles};
+use crate::report::{Run, percentiles};
 use crate::server::Server;
 use crate::setup::{self, Fleet};
 
@@ -70,7 +71,7 @@ impl Bench {
             Some(program) => Some(Server::start(program, &options)?),
             None => None,
         };
-        let url = server.as_ref().map_or(&options.url, |server| &server.url);
+        let url = server.as_ref().map_or(&options.url[..], Server::url);
         let authority = connection::authority(url)?;
         let socket = server.as_ref().map(Server::admin_socket);
         let socket = socket.or_else(|| options.admin_socket.clone());
@@ -367,9 +368,4 @@ async fn webhooks(fleet: &mut Fleet, count: usize) -> Result<Option<Receiver>> {
 fn now() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     kedge_protocol::time::rfc3339(since.map_or(0, |since| since.as_millis() as u64))
-}
-
-/// Writes a file of the report.
-pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
-    std::fs::write(path, text).map_err(Error::io(path.display().to_string()))
 }

@@ -9,13 +9,14 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kedge_load::figures::print;
+use kedge_load::machine::load_average;
 use serde::Serialize;
 
 use self::peers::Peers;
-use self::report::{Report, Run};
+use self::report::{Figures, Run};
 use crate::drive::{End, measure};
 use crate::error::Result;
-use crate::figures::say;
 use crate::fleet::{Fleet, Size};
 use crate::requests::{Plan, Shape};
 use crate::server::{Limits, Server, scratch};
@@ -85,7 +86,7 @@ pub(crate) enum Subject {
 pub(crate) async fn run(options: &Options) -> Result<()> {
     let scratch = scratch(options.scratch.as_deref())?;
     let data = scratch.path().join("kedge");
-    say(&format!(
+    print(&format!(
         "making {} organizations, {} objects\n",
         options.size.organizations, options.size.objects
     ))?;
@@ -104,7 +105,8 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     } else {
         &options.shape
     };
-    let mut report = Report::new(options);
+    let load_average_before = load_average();
+    let mut runs = Vec::new();
     for &shape in shapes {
         let plan = Arc::new(Plan::new(&fleet, shape));
         for round in 0..options.runs {
@@ -117,13 +119,13 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
                     Subject::Bare => of_bare(scratch.path(), &fleet, &plan, options).await?,
                     peer => options.peers.run(peer, shape, options)?,
                 };
-                say(&report::line(subject, shape, &run))?;
-                report.runs.push(run);
+                print(&report::line(subject, shape, &run))?;
+                runs.push(run);
             }
         }
     }
     server.stop()?;
-    report.finish(options)
+    report::write(options, load_average_before, Figures { runs })
 }
 
 async fn of_server(server: &Server, plan: &Arc<Plan>, options: &Options) -> Result<Run> {

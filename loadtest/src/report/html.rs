@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use crate::error::Result;
+use crate::figures::{Spread, short};
 use crate::load::collect::Second;
 use crate::report::plots::{self, Line};
-use crate::report::{Report, Run, Spread, short};
+use crate::report::{Report, Run};
 
 const STYLE: &str = include_str!("report.css");
 

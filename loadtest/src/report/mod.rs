@@ -13,34 +13,11 @@ use serde::Serialize;
 use crate::checks::log_check::LogCheck;
 use crate::checks::readers::Streams;
 use crate::checks::receiver::Deliveries;
+use crate::figures::{Latency, Spread, short};
 use crate::load::collect::{Second, resident_slope_mib_per_min};
 use crate::machine::{CoresUsed, Machine};
 use crate::options::{Limits, Options, Scenario};
 use crate::report::targets::Outcome;
-
-/// Milliseconds until the last byte of a request's answer: from sending it, or in an open loop from when it was due.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub(crate) struct Latency {
-    pub(crate) p50: f64,
-    pub(crate) p90: f64,
-    pub(crate) p99: f64,
-    pub(crate) p999: f64,
-    pub(crate) max: f64,
-}
-
-impl Latency {
-    /// The figures of a histogram in microseconds.
-    pub(crate) fn of(latency_us: &Histogram<u64>) -> Self {
-        let at = |quantile| latency_us.value_at_quantile(quantile) as f64 / 1e3;
-        Self {
-            p50: at(0.5),
-            p90: at(0.9),
-            p99: at(0.99),
-            p999: at(0.999),
-            max: latency_us.max() as f64 / 1e3,
-        }
-    }
-}
 
 /// Points of the latencies' distribution for a plot: a share of requests, and the milliseconds within which they were
 /// answered.
@@ -169,33 +146,6 @@ impl Run {
             ("delivery_lag_p99_ms", deliveries.map(|of| of.lag_p99_ms)),
             ("deliveries_missing", deliveries.map(|of| of.missing as f64)),
         ]
-    }
-}
-
-/// Lowest, middle and highest of the runs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(crate) struct Spread {
-    pub(crate) lowest: f64,
-    pub(crate) median: f64,
-    pub(crate) highest: f64,
-}
-
-impl Spread {
-    fn of(values: impl Iterator<Item = f64>) -> Self {
-        let mut sorted: Vec<f64> = values.collect();
-        sorted.sort_unstable_by(f64::total_cmp);
-        let at = |index: usize| sorted.get(index).copied().unwrap_or(0.0);
-        let (half, last) = (sorted.len() / 2, sorted.len().saturating_sub(1));
-        let median = if sorted.len() % 2 == 1 {
-            at(half)
-        } else {
-            f64::midpoint(at(half.saturating_sub(1)), at(half))
-        };
-        Self {
-            lowest: at(0),
-            median,
-            highest: at(last),
-        }
     }
 }
 
@@ -380,32 +330,5 @@ impl Run {
         for problem in &self.problems {
             line(problem.clone());
         }
-    }
-}
-
-/// A number with a sensible number of digits.
-pub(crate) fn short(value: f64) -> String {
-    if value.abs() >= 100.0 || value.fract() == 0.0 {
-        format!("{value:.0}")
-    } else {
-        format!("{value:.2}")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn spreads() {
-        let spread = |values: &[f64]| Spread::of(values.iter().copied());
-        let expected = |lowest, median, highest| Spread {
-            lowest,
-            median,
-            highest,
-        };
-        assert_eq!(spread(&[3.0, 1.0, 2.0]), expected(1.0, 2.0, 3.0));
-        assert_eq!(spread(&[4.0, 2.0]), expected(2.0, 3.0, 4.0));
-        assert_eq!(spread(&[5.0]), expected(5.0, 5.0, 5.0));
     }
 }
