@@ -24,7 +24,7 @@ const AT_ONE_TIME: usize = 8;
 /// Only ever used with servers set up for measuring.
 const PASSWORD: &str = "a load run's own password";
 
-/// Random hexadecimal digits for the names of a run, which others on the same server do not have.
+/// Random hexadecimal digits that make the names of a run unique on its server.
 pub fn tag() -> Result<String> {
     let tag: [u8; 6] = kedge_client::random::bytes().map_err(Error::at("random bytes"))?;
     Ok(to_hex(&tag)[2..].to_owned())
