@@ -4,17 +4,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kedge_load::figures::{grouped, print, table, write_json};
+use kedge_load::machine::Machine;
 use rocksdb::{DB, Env, Options as RocksOptions};
 use serde::Serialize;
 
-use crate::Result;
-use crate::compare::sequence;
-use crate::figures::{grouped, say, table, write_json};
+use crate::drive::fill;
+use crate::error::Result;
 use crate::fleet::{Fleet, Size};
-use crate::growth::{fill, scratch};
-use crate::machine::Machine;
 use crate::requests::{Plan, Shape};
-use crate::server::Server;
+use crate::server::{Server, scratch};
 
 /// Tables needed to explain the updates: requests, leaves, headers, the log tree, the indexes of actions, and the
 /// objects at every thousandth version.
@@ -71,7 +70,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     let data = scratch.path().join("data");
     let server = Server::start(&options.server, &data)?;
     let fleet = Arc::new(Fleet::make(&server, options.size).await?);
-    let before = sequence(&server.url).await?;
+    let before = server.sequence().await?;
     server.stop()?;
     let bytes_before = compacted(&data)?;
 
@@ -79,7 +78,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     let server = Server::start(&options.server, &data)?;
     server.ready().await?;
     fill(&server, &plan, before + options.updates).await?;
-    let updates = sequence(&server.url).await? - before;
+    let updates = server.sequence().await? - before;
     server.stop()?;
     let report = Report {
         program: "kedge-bench disk",
@@ -90,8 +89,8 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
         bytes_before,
         bytes_after: compacted(&data)?,
     };
-    say(&report.table())?;
-    write_json(&report, options.json.as_deref())
+    print(&report.table())?;
+    Ok(write_json(&report, options.json.as_deref())?)
 }
 
 /// The folder in a stopped server's directory that RocksDB wrote.

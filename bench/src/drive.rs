@@ -7,13 +7,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
+use kedge_load::connection::{Connection, authority};
+use kedge_load::figures::{grouped, print};
+use kedge_load::machine::Usage;
 use serde::Serialize;
 use tokio::task::JoinSet;
 
-use crate::Result;
-use crate::connection::{Connection, authority};
-use crate::machine::processor_time;
+use crate::error::Result;
 use crate::requests::{Plan, Signed};
+use crate::server::Server;
 
 /// Threads that sign and send.
 const THREADS: usize = 2;
@@ -89,8 +91,7 @@ impl Tally {
 }
 
 struct Shared {
-    url: String,
-    host: String,
+    authority: String,
     plan: Arc<Plan>,
     prepared: Vec<Signed>,
     next: AtomicUsize,
@@ -114,10 +115,10 @@ pub(crate) fn drive(url: &str, pid: u32, plan: &Arc<Plan>, end: End) -> Result<D
         End::Requests(_) => Vec::new(),
     };
     let begun = Instant::now();
-    let (server_before, own_before) = (processor_time(pid), processor_time(std::process::id()));
+    let usage = || Usage::now(Some(pid), &[std::process::id()]);
+    let before = usage();
     let shared = Arc::new(Shared {
-        url: url.to_owned(),
-        host: authority(url)?.to_owned(),
+        authority: authority(url)?,
         plan: Arc::clone(plan),
         prepared,
         next: AtomicUsize::new(0),
@@ -138,8 +139,8 @@ pub(crate) fn drive(url: &str, pid: u32, plan: &Arc<Plan>, end: End) -> Result<D
         tally.add(worker.join().map_err(|_| "a sending thread panicked")??)?;
     }
     let all = begun.elapsed().as_secs_f64();
-    let server = processor_time(pid).saturating_sub(server_before);
-    let own = processor_time(std::process::id()).saturating_sub(own_before);
+    let cores = usage().since(&before);
+    let server_cores = cores.server.unwrap_or_default();
     let seconds = match end {
         End::After { measure, .. } => measure.as_secs_f64(),
         End::Requests(_) => all,
@@ -157,12 +158,35 @@ pub(crate) fn drive(url: &str, pid: u32, plan: &Arc<Plan>, end: End) -> Result<D
             max: tally.latency_us.max() as f64 / 1e3,
         },
         acknowledged: tally.acknowledged,
-        server_us_an_action: server.as_secs_f64() * 1e6 / actions(tally.acknowledged.max(1)),
+        server_us_an_action: server_cores * all * 1e6 / actions(tally.acknowledged.max(1)),
         errors: tally.errors,
         signed_on_the_fly: tally.signed_on_the_fly,
-        server_cores: server.as_secs_f64() / all,
-        generator_cores: own.as_secs_f64() / all,
+        server_cores,
+        generator_cores: cores.generator,
     })
+}
+
+/// Drives a server on separate threads, not those of this runtime; any refusal ends everything.
+pub(crate) async fn measure(server: &Server, plan: &Arc<Plan>, end: End) -> Result<Driven> {
+    let (url, pid, plan) = (server.url.clone(), server.pid(), Arc::clone(plan));
+    let driven = tokio::task::spawn_blocking(move || drive(&url, pid, &plan, end)).await??;
+    match driven.errors.first_key_value() {
+        None => Ok(driven),
+        Some((text, count)) => Err(format!("{count} requests were refused: {text}").into()),
+    }
+}
+
+/// Updates objects until the log holds this many actions.
+pub(crate) async fn fill(server: &Server, plan: &Arc<Plan>, actions: u64) -> Result<()> {
+    let missing = actions.saturating_sub(server.sequence().await?);
+    if missing == 0 {
+        return Ok(());
+    }
+    let requests = missing.div_ceil(plan.shape.actions() as u64);
+    print(&format!("writing {} actions: ", grouped(missing as f64)))?;
+    let driven = measure(server, plan, End::Requests(requests as usize)).await?;
+    let (seconds, rate) = (driven.seconds, grouped(driven.actions_per_second));
+    Ok(print(&format!("{seconds:.0} s, {rate} a second\n"))?)
 }
 
 fn sign(plan: &Plan, count: usize) -> Result<Vec<Signed>> {
@@ -206,7 +230,8 @@ fn work(shared: &Arc<Shared>, connections: usize) -> Result<Tally> {
 
 async fn send(shared: Arc<Shared>) -> Result<Tally> {
     let mut tally = Tally::new()?;
-    let mut connection = Connection::open(&shared.url).await?;
+    let mut connection = Connection::open(&shared.authority).await?;
+    let mut head = Vec::new();
     while Instant::now() < shared.until {
         let number = shared.next.fetch_add(1, Ordering::Relaxed);
         if number >= shared.requests_max {
@@ -220,12 +245,12 @@ async fn send(shared: Arc<Shared>) -> Result<Tally> {
             fresh = shared.plan.sign(number)?;
             &fresh
         };
-        let request = shared.plan.request(&shared.host, signed)?;
+        shared.plan.write_head(&mut head, &shared.authority, signed);
         let sent = Instant::now();
-        let answer = connection.exchange(request).await?;
+        let answer = connection.exchange(&head, shared.plan.body(signed)).await?;
         let now = Instant::now();
         if !answer.status.is_success() {
-            let text = String::from_utf8_lossy(&answer.refusal);
+            let text = String::from_utf8_lossy(answer.body);
             let text = text.chars().take(200).collect();
             *tally.errors.entry(text).or_default() += 1;
             continue;

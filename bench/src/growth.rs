@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use kedge_load::figures::{Spread, grouped, table};
+use kedge_load::machine::load_average;
 use serde::Serialize;
 
-use crate::Result;
-use crate::compare::{measure, sequence};
-use crate::drive::{Driven, End};
-use crate::figures::{Spread, grouped, say, table, write_json};
+use crate::drive::{Driven, End, fill, measure};
+use crate::error::Result;
 use crate::fleet::{Fleet, Size};
-use crate::machine::{Machine, load_average};
+use crate::report::Report;
 use crate::requests::{Plan, Shape};
-use crate::server::Server;
+use crate::server::{Server, scratch};
 
 /// How the stores are filled and measured.
 #[derive(clap::Args, Serialize)]
@@ -45,13 +45,7 @@ pub(crate) struct Options {
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
-    program: &'static str,
-    version: &'static str,
-    options: &'a Options,
-    machine: Machine,
-    load_average_before: String,
-    load_average_after: String,
+struct Figures {
     small_actions: u64,
     large_actions: u64,
     small: Vec<Driven>,
@@ -65,7 +59,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     let (small, large) = (scratch.path().join("small"), scratch.path().join("large"));
     let server = Server::start(&options.server, &large)?;
     let fleet = Arc::new(Fleet::make(&server, options.size).await?);
-    let small_actions = sequence(&server.url).await?;
+    let small_actions = server.sequence().await?;
     server.stop()?;
     copy(&large, &small)?;
 
@@ -73,7 +67,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     let server = Server::start(&options.server, &large)?;
     server.ready().await?;
     fill(&server, &plan, options.actions).await?;
-    let large_actions = sequence(&server.url).await?;
+    let large_actions = server.sequence().await?;
     server.stop()?;
 
     let (mut of_small, mut of_large) = (Vec::new(), Vec::new());
@@ -86,41 +80,15 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
         std::fs::remove_dir_all(&fresh)?;
         of_large.push(once(options, &large, &plan).await?);
     }
-    let report = Report {
-        program: "kedge-bench growth",
-        version: env!("CARGO_PKG_VERSION"),
-        options,
-        machine: Machine::here(),
-        load_average_before,
-        load_average_after: load_average(),
+    let figures = Figures {
         small_actions,
         large_actions,
         small: of_small,
         large: of_large,
     };
-    say(&report.table())?;
-    write_json(&report, options.json.as_deref())
-}
-
-/// A directory for a bench's data, removed at its end.
-pub(crate) fn scratch(within: Option<&Path>) -> Result<tempfile::TempDir> {
-    Ok(match within {
-        Some(within) => tempfile::tempdir_in(within)?,
-        None => tempfile::tempdir()?,
-    })
-}
-
-/// Updates objects until the log holds this many actions.
-pub(crate) async fn fill(server: &Server, plan: &Arc<Plan>, actions: u64) -> Result<()> {
-    let missing = actions.saturating_sub(sequence(&server.url).await?);
-    if missing == 0 {
-        return Ok(());
-    }
-    let requests = missing.div_ceil(plan.shape.actions() as u64);
-    say(&format!("writing {} actions: ", grouped(missing as f64)))?;
-    let driven = measure(server, plan, End::Requests(requests as usize)).await?;
-    let (seconds, rate) = (driven.seconds, grouped(driven.actions_per_second));
-    say(&format!("{seconds:.0} s, {rate} a second\n"))
+    let table = figures.table();
+    let report = Report::new("kedge-bench growth", options, load_average_before, figures);
+    report.write(&table, options.json.as_deref())
 }
 
 async fn once(options: &Options, data: &Path, plan: &Arc<Plan>) -> Result<Driven> {
@@ -143,7 +111,7 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     }
 }
 
-impl Report<'_> {
+impl Figures {
     fn table(&self) -> String {
         let of = |runs: &[Driven]| {
             let rate = Spread::of(runs.iter().map(|run| run.actions_per_second));

@@ -3,13 +3,12 @@
 
 mod bare;
 mod compare;
-mod connection;
 mod disk;
 mod drive;
-mod figures;
+mod error;
 mod fleet;
 mod growth;
-mod machine;
+mod report;
 mod requests;
 mod restart;
 mod search;
@@ -20,9 +19,6 @@ use clap::{Parser, Subcommand};
 /// The same as the server's, so that what is compared with it has no disadvantage.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-/// Any error, reported once at the end.
-type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 #[derive(Parser)]
 #[command(version, about)]

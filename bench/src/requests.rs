@@ -1,28 +1,23 @@
 //! The requests of a measure. Bodies and the hashes of their texts are made once. What differs from request to request
 //! is nonce, salts and signature, and those are in the headers.
 
+use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::Full;
-use hyper::Request;
 use kedge_client::sign::deadline_in;
-use kedge_protocol::action::{ActionWords, Kind, RequestHead, action_hashes, salts};
+use kedge_load::texts::{Body, VARIANTS, payload, push_signature};
+use kedge_protocol::action::{Kind, RequestHead, action_hashes, salts};
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Hash, Id};
 use serde::Serialize;
 
-use crate::Result;
+use crate::error::Result;
 use crate::fleet::{Fleet, Organization};
 
 /// Bytes of an action's target and payload.
 pub(crate) const ACTION_BYTES: usize = 286;
-/// `obj_` and 26 digits.
-const OBJECT_ID_BYTES: usize = 30;
-/// Alternating payloads, so that every update changes something.
-const VARIANTS: usize = 2;
 /// How long a signature is valid: longer than any measurement.
 const DEADLINE_AHEAD: Duration = Duration::from_hours(12);
 
@@ -59,6 +54,12 @@ impl Shape {
         }
     }
 
+    /// The body that updates these objects.
+    fn body(self, targets: &[Id], payload: &str) -> Body {
+        let actions: Vec<(Id, &str)> = targets.iter().map(|id| (*id, payload)).collect();
+        Body::new(&Kind::Update, &actions, self == Self::Batch)
+    }
+
     /// Requests a second to sign beforehand: more than any server here handles.
     pub(crate) fn prepared_a_second(self) -> usize {
         match self {
@@ -66,26 +67,13 @@ impl Shape {
             Self::Single => 26_000,
         }
     }
-
-    fn path(self) -> &'static str {
-        match self {
-            Self::Batch => "/ebus/actions/batch",
-            Self::Single => "/ebus/actions",
-        }
-    }
-}
-
-/// A body that is sent repeatedly, each time under a new signature.
-struct Body {
-    text: Bytes,
-    words: Vec<ActionWords>,
 }
 
 /// A signed request.
 pub(crate) struct Signed {
     organization: usize,
     body: usize,
-    nonce: u64,
+    head: RequestHead,
     seed: Hash,
     signature: Signature,
 }
@@ -104,14 +92,13 @@ pub(crate) struct Plan {
 impl Plan {
     /// Makes the bodies.
     pub(crate) fn new(fleet: &Arc<Fleet>, shape: Shape) -> Self {
-        let payloads: Vec<String> = (0..VARIANTS).map(payload).collect();
+        let payloads = (0..VARIANTS).map(|variant| payload(variant, ACTION_BYTES));
+        let payloads: Vec<String> = payloads.collect();
         let mut bodies = Vec::new();
         for organization in &fleet.organizations {
             for payload in &payloads {
-                bodies.extend(
-                    targets(organization, shape.actions())
-                        .map(|targets| Body::new(shape, &targets, payload)),
-                );
+                let groups = targets(organization, shape.actions());
+                bodies.extend(groups.map(|targets| shape.body(&targets, payload)));
             }
         }
         Self {
@@ -143,28 +130,35 @@ impl Plan {
         Ok(Signed {
             organization,
             body,
-            nonce,
+            head,
             seed,
             signature: owner.key.sign(&digest),
         })
     }
 
-    /// The request in the form in which it is sent.
-    pub(crate) fn request(&self, host: &str, signed: &Signed) -> Result<Request<Full<Bytes>>> {
-        let owner = &self.fleet.organizations[signed.organization];
-        let mut request = Request::post(self.shape.path())
-            .header("host", host)
-            .header("x-api-key", owner.api_key.clone())
-            .header("content-type", "application/json")
-            .header("x-signature", signed.signature.to_string())
-            .header("x-signature-address", owner.address.clone())
-            .header("x-signature-nonce", signed.nonce)
-            .header("x-signature-deadline", self.deadline_s)
-            .header("x-signature-salt", signed.seed.to_string());
-        if self.shape == Shape::Batch {
-            request = request.header("prefer", "return=minimal");
-        }
-        Ok(request.body(Full::new(self.bodies[signed.body].text.clone()))?)
+    /// Writes the head of a request, up to its body.
+    pub(crate) fn write_head(&self, out: &mut Vec<u8>, authority: &str, signed: &Signed) {
+        let Organization {
+            address, api_key, ..
+        } = &self.fleet.organizations[signed.organization];
+        let (path, prefer) = match self.shape {
+            Shape::Batch => ("/ebus/actions/batch", "prefer: return=minimal\r\n"),
+            Shape::Single => ("/ebus/actions", ""),
+        };
+        out.clear();
+        // Writing to a Vec cannot fail.
+        let _ = write!(
+            out,
+            "POST {path} HTTP/1.1\r\nhost: {authority}\r\nx-api-key: {api_key}\r\ncontent-type: application/json\r\nx-signature-address: {address}\r\n{prefer}"
+        );
+        let bytes = self.body(signed).len();
+        push_signature(out, &signed.head, bytes, &signed.seed, &signed.signature);
+        out.extend_from_slice(b"\r\n");
+    }
+
+    /// A request's body.
+    pub(crate) fn body(&self, signed: &Signed) -> &[u8] {
+        &self.bodies[signed.body].text
     }
 }
 
@@ -177,53 +171,18 @@ fn targets(organization: &Organization, count: usize) -> impl Iterator<Item = Ve
     })
 }
 
-impl Body {
-    fn new(shape: Shape, targets: &[Id], payload: &str) -> Self {
-        let targets: Vec<String> = targets.iter().map(Id::to_string).collect();
-        let actions: Vec<String> = targets
-            .iter()
-            .map(|id| {
-                format!(r#"{{"action_type":"update","object_id":"{id}","payload":{payload}}}"#)
-            })
-            .collect();
-        let actions = actions.join(",");
-        let words = targets
-            .iter()
-            .map(|id| ActionWords::of(&Kind::Update, id, payload.as_bytes()));
-        Self {
-            words: words.collect(),
-            text: match shape {
-                Shape::Batch => format!(r#"{{"actions":[{actions}]}}"#).into(),
-                Shape::Single => actions.into(),
-            },
-        }
-    }
-}
-
-/// A payload with which target and payload together have [`ACTION_BYTES`] bytes.
-fn payload(variant: usize) -> String {
-    let [state, place] = [["in transit", "8.5417"], ["at a depot", "7.4474"]][variant % VARIANTS];
-    let text = |note: &str| {
-        format!(
-            r#"{{"properties":{{"state":"{state}","step":{variant},"place":{place},"note":"{note}"}}}}"#
-        )
-    };
-    let filled = OBJECT_ID_BYTES + text("").len();
-    text(&"n".repeat(ACTION_BYTES.saturating_sub(filled)))
-}
-
 #[cfg(test)]
 mod tests {
+    use kedge_protocol::action::ActionWords;
+
     use super::*;
 
     #[test]
     fn bodies_hold_what_is_signed() {
         let id: Id = "obj_7h8rh8fgrh07gkqn56z16p8nc6".parse().unwrap();
-        let text = payload(1);
-        assert_eq!(id.to_string().len() + text.len(), ACTION_BYTES);
-        assert_ne!(text, payload(0));
+        let text = payload(1, ACTION_BYTES);
         for (shape, count) in [(Shape::Batch, 2), (Shape::Single, 1)] {
-            let body = Body::new(shape, &vec![id; count], &text);
+            let body = shape.body(&vec![id; count], &text);
             let read: serde_json::Value = serde_json::from_slice(&body.text).unwrap();
             let last = match shape {
                 Shape::Batch => &read["actions"][1],

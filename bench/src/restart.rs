@@ -4,17 +4,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use kedge_load::figures::{Spread, grouped, table};
+use kedge_load::machine::load_average;
 use serde::Serialize;
 
-use crate::Result;
-use crate::compare::sequence;
-use crate::drive::{End, drive};
-use crate::figures::{Spread, grouped, say, table, write_json};
+use crate::drive::{End, drive, fill};
+use crate::error::Result;
 use crate::fleet::{Fleet, Size};
-use crate::growth::{fill, scratch};
-use crate::machine::{Machine, load_average};
+use crate::report::Report;
 use crate::requests::{Plan, Shape};
-use crate::server::Server;
+use crate::server::{Server, scratch};
 
 /// How to fill the store, and how often to open it.
 #[derive(clap::Args, Serialize)]
@@ -45,13 +44,7 @@ pub(crate) struct Options {
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
-    program: &'static str,
-    version: &'static str,
-    options: &'a Options,
-    machine: Machine,
-    load_average_before: String,
-    load_average_after: String,
+struct Figures {
     /// Actions in the store at the end.
     actions: u64,
     /// Seconds from starting the program until `/readyz` returns 200.
@@ -81,21 +74,16 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
         server.ready().await?;
         after_kill_s.push(begun.elapsed().as_secs_f64());
     }
-    let actions = sequence(&server.url).await?;
+    let actions = server.sequence().await?;
     server.stop()?;
-    let report = Report {
-        program: "kedge-bench restart",
-        version: env!("CARGO_PKG_VERSION"),
-        options,
-        machine: Machine::here(),
-        load_average_before,
-        load_average_after: load_average(),
+    let figures = Figures {
         actions,
         after_stop_s,
         after_kill_s,
     };
-    say(&report.table())?;
-    write_json(&report, options.json.as_deref())
+    let table = figures.table();
+    let report = Report::new("kedge-bench restart", options, load_average_before, figures);
+    report.write(&table, options.json.as_deref())
 }
 
 /// Kills the process while batches are in flight.
@@ -112,7 +100,7 @@ async fn kill_under_load(server: Server, plan: &Arc<Plan>, load: Duration) -> Re
     }
 }
 
-impl Report<'_> {
+impl Figures {
     fn table(&self) -> String {
         let row = |what: &str, seconds: &[f64]| {
             let spread = Spread::of(seconds.iter().copied());

@@ -1,13 +1,13 @@
 //! The real server, and other programs, as processes.
 
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use kedge_client::Client;
+use kedge_load::server::Program;
 
-use crate::Result;
+use crate::error::Result;
 
 /// Longest time until a server is ready.
 const READY_WITHIN: Duration = Duration::from_mins(10);
@@ -15,9 +15,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
 /// A running program that listens; killed if it is dropped without being stopped.
 pub(crate) struct Server {
-    child: Child,
-    /// Kept open, because the program must not find its standard output closed.
-    _stdout: BufReader<ChildStdout>,
+    program: Program,
     pub(crate) url: String,
     /// The operator's socket.
     pub(crate) admin_socket: PathBuf,
@@ -57,28 +55,18 @@ impl Server {
 
     /// Starts a program that prints `listening on <url>` when it listens.
     pub(crate) fn spawn(mut command: Command, admin_socket: PathBuf) -> Result<Self> {
-        let mut child = command
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|error| format!("{}: {error}", command.get_program().display()))?;
-        let stdout = child.stdout.take().ok_or("the server has no output")?;
-        let mut stdout = BufReader::new(stdout);
-        let url = (&mut stdout).lines().find_map(|line| {
-            let line = line.ok()?;
-            line.strip_prefix("listening on ").map(str::to_owned)
-        });
-        let url = url.ok_or("the server did not start; its log has the reason")?;
+        let program = Program::start(&mut command, READY_WITHIN)?;
+        let program = program.ok_or("the server did not start; its log has the reason")?;
         Ok(Self {
-            child,
-            _stdout: stdout,
-            url,
+            url: program.url.clone(),
+            program,
             admin_socket,
         })
     }
 
     /// Its process id.
     pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
+        self.program.pid()
     }
 
     /// Waits until the server reports that it is ready.
@@ -97,11 +85,15 @@ impl Server {
         }
     }
 
+    /// The newest sequence of its log.
+    pub(crate) async fn sequence(&self) -> Result<u64> {
+        let client = Client::builder(&self.url).connect().await?;
+        Ok(client.checkpoint().await?.checkpoint.sequence)
+    }
+
     /// Stops the process and waits for it.
-    pub(crate) fn stop(mut self) -> Result<()> {
-        let id = self.child.id().to_string();
-        Command::new("kill").args(["-TERM", &id]).status()?;
-        let status = self.child.wait()?;
+    pub(crate) fn stop(self) -> Result<()> {
+        let status = self.program.stop()?;
         if status.success() {
             Ok(())
         } else {
@@ -110,16 +102,16 @@ impl Server {
     }
 
     /// Kills the process at once, like `kill -9`.
-    pub(crate) fn kill(mut self) -> Result<()> {
-        self.child.kill()?;
-        self.child.wait()?;
+    pub(crate) fn kill(self) -> Result<()> {
+        self.program.kill()?;
         Ok(())
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ended_already = self.child.kill();
-        let _reaped = self.child.wait();
-    }
+/// A directory for a bench's data, removed at its end.
+pub(crate) fn scratch(within: Option<&Path>) -> Result<tempfile::TempDir> {
+    Ok(match within {
+        Some(within) => tempfile::tempdir_in(within)?,
+        None => tempfile::tempdir()?,
+    })
 }

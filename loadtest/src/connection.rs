@@ -22,7 +22,7 @@ const FIELDS_MAX: usize = 64;
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The server's address, `host:port`, from its base URL.
-pub(crate) fn authority(url: &str) -> Result<String> {
+pub fn authority(url: &str) -> Result<String> {
     let usage = || Error::Usage(format!("{url:?} must look like http://127.0.0.1:8080"));
     let uri: Uri = url.parse().map_err(|_| usage())?;
     match (uri.scheme_str(), uri.host(), uri.path()) {
@@ -34,14 +34,17 @@ pub(crate) fn authority(url: &str) -> Result<String> {
 }
 
 /// An answer; its body stays in the connection's buffer until the next exchange.
-pub(crate) struct Answer<'a> {
-    pub(crate) status: StatusCode,
-    pub(crate) body: &'a [u8],
+pub struct Answer<'a> {
+    /// Its status.
+    pub status: StatusCode,
+    /// The whole body.
+    pub body: &'a [u8],
     /// `Retry-After`, in seconds.
-    pub(crate) retry_after_s: Option<u64>,
-    pub(crate) etag: Option<&'a str>,
+    pub retry_after_s: Option<u64>,
+    /// `ETag`.
+    pub etag: Option<&'a str>,
     /// If `RateLimit` states that the nearest limit is used up: seconds until it is not.
-    pub(crate) used_up_s: Option<u64>,
+    pub used_up_s: Option<u64>,
 }
 
 /// An answer's head, as offsets into the buffer.
@@ -56,7 +59,7 @@ struct Head {
 
 /// A connection. If the server closed it while nothing was in flight, it is reopened: servers close
 /// idle connections, and no request was lost.
-pub(crate) struct Connection {
+pub struct Connection {
     authority: String,
     stream: TcpStream,
     buffer: Vec<u8>,
@@ -65,8 +68,8 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Opens a connection.
-    pub(crate) async fn open(authority: &str) -> Result<Self> {
+    /// Opens a connection to `host:port`.
+    pub async fn open(authority: &str) -> Result<Self> {
         Ok(Self {
             authority: authority.to_owned(),
             stream: connect(authority).await?,
@@ -75,8 +78,8 @@ impl Connection {
         })
     }
 
-    /// Sends a request and reads the whole answer.
-    pub(crate) async fn exchange(&mut self, head: &[u8], body: &[u8]) -> Result<Answer<'_>> {
+    /// Sends a request and reads the whole answer. An answer that takes longer than a minute is an error.
+    pub async fn exchange(&mut self, head: &[u8], body: &[u8]) -> Result<Answer<'_>> {
         let exchange = async {
             if self.is_closed() {
                 self.stream = connect(&self.authority).await?;

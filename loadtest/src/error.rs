@@ -2,11 +2,11 @@
 //! reported.
 
 /// The result of a step.
-pub(crate) type Result<T> = std::result::Result<T, Error>;
+pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why the harness gave up.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
+pub enum Error {
     /// The command line asks for something impossible.
     #[error("{0}")]
     Usage(String),
@@ -39,12 +39,12 @@ pub(crate) enum Error {
 
 impl Error {
     /// Adds the step that a call belongs to.
-    pub(crate) fn at(step: &'static str) -> impl FnOnce(kedge_client::Error) -> Self {
+    pub fn at(step: &'static str) -> impl FnOnce(kedge_client::Error) -> Self {
         move |error| Self::Client { step, error }
     }
 
     /// Adds what could not be read, written or reached.
-    pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
+    pub fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         let what = what.into();
         move |error| Self::Io { what, error }
     }

@@ -12,16 +12,20 @@ const TICKS_A_SECOND: f64 = 100.0;
 
 /// A description of the machine.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Machine {
-    pub(crate) cores: usize,
-    pub(crate) processor: String,
-    pub(crate) memory_mib: u64,
-    pub(crate) kernel: String,
+pub struct Machine {
+    /// Processors that this process may use.
+    pub cores: usize,
+    /// The processors' model.
+    pub processor: String,
+    /// All memory, in MiB.
+    pub memory_mib: u64,
+    /// The kernel's release.
+    pub kernel: String,
 }
 
 impl Machine {
     /// This machine; values that cannot be read stay empty.
-    pub(crate) fn here() -> Self {
+    pub fn here() -> Self {
         Self {
             cores: std::thread::available_parallelism().map_or(0, usize::from),
             processor: field(&read("/proc/cpuinfo"), "model name"),
@@ -32,7 +36,7 @@ impl Machine {
 }
 
 /// The load averages over 1, 5 and 15 minutes.
-pub(crate) fn load_average() -> String {
+pub fn load_average() -> String {
     let text = read("/proc/loadavg");
     text.split(' ').take(3).collect::<Vec<_>>().join(" ")
 }
@@ -95,7 +99,7 @@ fn number(text: &str) -> u64 {
 }
 
 /// Processor time up to a moment, in ticks.
-pub(crate) struct Usage {
+pub struct Usage {
     at: Instant,
     all: u64,
     stolen: u64,
@@ -105,21 +109,21 @@ pub(crate) struct Usage {
 
 /// How many cores were busy on average, and with which work.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(crate) struct CoresUsed {
+pub struct CoresUsed {
     /// The load generator.
-    pub(crate) generator: f64,
+    pub generator: f64,
     /// The server, if its process id is known.
-    pub(crate) server: Option<f64>,
+    pub server: Option<f64>,
     /// All other processes, including the server if its process id is not known; and the kernel's
     /// work for no process, such as interrupts.
-    pub(crate) others: f64,
+    pub others: f64,
     /// Stolen by the hypervisor.
-    pub(crate) stolen: f64,
+    pub stolen: f64,
 }
 
 impl Usage {
-    /// The usage up to now.
-    pub(crate) fn now(server_pid: Option<u32>, generator_pids: &[u32]) -> Self {
+    /// The usage up to now, of the server with this process id and of the generator's processes.
+    pub fn now(server_pid: Option<u32>, generator_pids: &[u32]) -> Self {
         let (all, stolen) = machine_ticks(&read("/proc/stat"));
         Self {
             at: Instant::now(),
@@ -131,7 +135,7 @@ impl Usage {
     }
 
     /// The usage since an earlier moment.
-    pub(crate) fn since(&self, earlier: &Self) -> CoresUsed {
+    pub fn since(&self, earlier: &Self) -> CoresUsed {
         let seconds = (self.at - earlier.at).as_secs_f64();
         let cores = |ticks: u64| ticks as f64 / TICKS_A_SECOND / seconds;
         let generator = self.own.saturating_sub(earlier.own);

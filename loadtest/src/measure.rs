@@ -1,26 +1,27 @@
 //! One run: the preparation, the load, and the checks after it.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use kedge_client::Client;
 use kedge_protocol::checkpoint::Checkpoint;
 use tokio::runtime::Runtime;
 
-use crate::check::Trust;
-use crate::collect::{Collected, Collector};
+use crate::checks::log_check::{self, LogCheck};
+use crate::checks::readers::{self, Readers, Streams};
+use crate::checks::receipts::Trust;
+use crate::checks::receiver::{Deliveries, Receiver};
 use crate::connection;
 use crate::error::{Error, Result};
-use crate::log_check;
+use crate::figures::Latency;
+use crate::load::collect::{Collected, Collector};
+use crate::load::processes::{self, Done, Order};
+use crate::load::run::{Part, Phase};
 use crate::machine;
 use crate::options::{Options, Rate, Scenario, Verify};
-use crate::processes::{self, Done, Order};
 use crate::progress;
-use crate::readers;
-use crate::receiver::Receiver;
-use crate::report::{Latency, Run, percentiles};
-use crate::run::{Part, Phase};
+use crate::report::{Run, percentiles};
 use crate::server::Server;
 use crate::setup::{self, Fleet};
 
@@ -53,6 +54,15 @@ struct Over {
     signed_beforehand: usize,
 }
 
+/// The checks after a run.
+struct Checks {
+    log: LogCheck,
+    streams: Option<Streams>,
+    deliveries: Option<Deliveries>,
+    /// What the load and these checks found wrong.
+    problems: Vec<String>,
+}
+
 impl Bench {
     /// Starts the server if requested, and makes accounts and objects.
     pub(crate) fn new(options: Options) -> Result<Self> {
@@ -61,7 +71,7 @@ impl Bench {
             Some(program) => Some(Server::start(program, &options)?),
             None => None,
         };
-        let url = server.as_ref().map_or(&options.url, |server| &server.url);
+        let url = server.as_ref().map_or(&options.url[..], Server::url);
         let authority = connection::authority(url)?;
         let socket = server.as_ref().map(Server::admin_socket);
         let socket = socket.or_else(|| options.admin_socket.clone());
@@ -114,40 +124,16 @@ impl Bench {
             over.part.merge_organizations(part);
         }
         let load_average_after = machine::load_average();
-        let acknowledged = over.part.acknowledged_each.clone();
-        let streams = (self.options.readers > 0)
-            .then(|| self.runtime.block_on(streams.finish(&acknowledged)));
-        let wait = Duration::from_secs(self.options.webhooks_wait_s);
-        let deliveries = self
-            .receiver
-            .as_ref()
-            .map(|receiver| self.runtime.block_on(receiver.finish(&acknowledged, wait)));
-        let log = log_check::check(&self.client, &before, &over.part);
-        let log = self.runtime.block_on(log)?;
-
-        let Over {
-            part,
-            collected,
-            signed_beforehand,
-        } = over;
-        let total = &collected.total;
+        let checks = self
+            .runtime
+            .block_on(self.check(&before, &over.part, streams))?;
+        let (part, total) = (over.part, over.collected.total);
         let seconds = part.measured_s.max(f64::MIN_POSITIVE);
-        let mut problems = part.problems.clone();
-        problems.extend(log.problems.iter().cloned());
-        if let Some(streams) = streams.filter(|streams| streams.gaps + streams.duplicates > 0) {
-            problems.push(format!(
-                "streams: {} gaps, {} duplicates",
-                streams.gaps, streams.duplicates
-            ));
-        }
-        if let Some(reported) = deliveries.as_ref().filter(|reported| reported.refused > 0) {
-            problems.push(format!("{} webhook messages are invalid", reported.refused));
-        }
         Ok(Run {
             started_at,
             load_average_before,
             load_average_after,
-            cores_used: collected.cores_used,
+            cores_used: over.collected.cores_used,
             actions_per_second: total.actions as f64 / seconds,
             requests_per_second: total.requests as f64 / seconds,
             offered_per_second: rate,
@@ -159,20 +145,52 @@ impl Bench {
             reads: total.reads,
             never_begun: part.never_begun,
             answer_bytes_mean: total.answer_bytes / total.requests.max(1),
-            signed_beforehand,
+            signed_beforehand: over.signed_beforehand,
             signed_on_the_fly: part.signed_on_the_fly,
-            errors: total.errors.clone(),
-            refused: total.refused.clone(),
+            errors: total.errors,
+            refused: total.refused,
             conflicts: total.conflicts,
             limited: total.limited,
             acknowledged: part.claims.claimed,
             unknown: part.unknown,
             receipts_verified: part.receipts_verified,
+            log: checks.log,
+            streams: checks.streams,
+            deliveries: checks.deliveries,
+            more,
+            seconds: over.collected.seconds,
+            problems: checks.problems,
+        })
+    }
+
+    /// Waits for what the streams and the webhooks still have to deliver, and reads the log back.
+    async fn check(&self, before: &Checkpoint, part: &Part, streams: Readers) -> Result<Checks> {
+        let acknowledged = &part.acknowledged_each;
+        let streams = match self.options.readers {
+            0 => None,
+            _ => Some(streams.finish(acknowledged).await),
+        };
+        let wait = Duration::from_secs(self.options.webhooks_wait_s);
+        let deliveries = match &self.receiver {
+            None => None,
+            Some(receiver) => Some(receiver.finish(acknowledged, wait).await),
+        };
+        let log = log_check::check(&self.client, before, part).await?;
+        let mut problems = part.problems.clone();
+        problems.extend(log.problems.iter().cloned());
+        if let Some(streams) = streams.filter(|streams| streams.gaps + streams.duplicates > 0) {
+            problems.push(format!(
+                "streams: {} gaps, {} duplicates",
+                streams.gaps, streams.duplicates
+            ));
+        }
+        if let Some(reported) = deliveries.as_ref().filter(|reported| reported.refused > 0) {
+            problems.push(format!("{} webhook messages are invalid", reported.refused));
+        }
+        Ok(Checks {
             log,
             streams,
             deliveries,
-            more,
-            seconds: collected.seconds,
             problems,
         })
     }
@@ -350,9 +368,4 @@ async fn webhooks(fleet: &mut Fleet, count: usize) -> Result<Option<Receiver>> {
 fn now() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     kedge_protocol::time::rfc3339(since.map_or(0, |since| since.as_millis() as u64))
-}
-
-/// Writes a file of the report.
-pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
-    std::fs::write(path, text).map_err(Error::io(path.display().to_string()))
 }

@@ -22,14 +22,53 @@ struct Answer {
     error: String,
 }
 
+/// A connection to a server's admin socket.
+pub struct Operator {
+    stream: BufReader<UnixStream>,
+    name: String,
+}
+
+impl Operator {
+    /// Connects to the socket with this path.
+    pub async fn connect(socket: &Path) -> Result<Self> {
+        let name = format!("the admin socket {}", socket.display());
+        let stream = UnixStream::connect(socket).await;
+        let stream = BufReader::new(stream.map_err(Error::io(&name))?);
+        Ok(Self { stream, name })
+    }
+
+    /// Gives an organization a custom tier with these limits.
+    pub async fn set_limits(&mut self, organization: Id, limits: &CustomLimits) -> Result<()> {
+        let command = json!({
+            "command": "tier",
+            "organization_id": organization,
+            "tier": "custom",
+            "limits": limits,
+        });
+        let request = format!("{command}\n");
+        let mut line = String::new();
+        let asked = async {
+            self.stream.write_all(request.as_bytes()).await?;
+            self.stream.read_line(&mut line).await
+        };
+        asked.await.map_err(Error::io(&self.name))?;
+        let answer: Answer = serde_json::from_str(&line)
+            .map_err(|error| Error::Answer(format!("the admin socket's answer: {error}")))?;
+        if answer.ok {
+            Ok(())
+        } else {
+            let error = answer.error;
+            Err(Error::Answer(format!("setting a tier: {error}")))
+        }
+    }
+}
+
 /// Gives organizations a tier with limits that no run here reaches.
 pub(crate) async fn lift_limits(
     socket: &Path,
     organizations: impl ExactSizeIterator<Item = Id>,
 ) -> Result<()> {
-    let failed = || Error::io(format!("the admin socket {}", socket.display()));
-    let stream = UnixStream::connect(socket).await.map_err(failed())?;
-    let mut stream = BufReader::new(stream);
+    let mut operator = Operator::connect(socket).await?;
     let most = Some(REQUESTS_MAX);
     let limits = CustomLimits {
         requests_per_minute: most,
@@ -43,27 +82,8 @@ pub(crate) async fn lift_limits(
         log_bytes: None,
     };
     let bar = progress::bar("tiers set", organizations.len());
-    let mut line = String::new();
-    for organization_id in organizations {
-        let command = json!({
-            "command": "tier",
-            "organization_id": organization_id,
-            "tier": "custom",
-            "limits": limits,
-        });
-        let request = format!("{command}\n");
-        stream
-            .write_all(request.as_bytes())
-            .await
-            .map_err(failed())?;
-        line.clear();
-        stream.read_line(&mut line).await.map_err(failed())?;
-        let answer: Answer = serde_json::from_str(&line)
-            .map_err(|error| Error::Answer(format!("the admin socket's answer: {error}")))?;
-        if !answer.ok {
-            let error = answer.error;
-            return Err(Error::Answer(format!("setting a tier: {error}")));
-        }
+    for organization in organizations {
+        operator.set_limits(organization, &limits).await?;
         bar.inc(1);
     }
     bar.finish_and_clear();

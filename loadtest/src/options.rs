@@ -9,7 +9,7 @@ use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::targets::Target;
+use crate::report::targets::Target;
 
 /// Access tokens are valid for 15 minutes, and a run does not renew them.
 const BEARER_RUN_S_MAX: u64 = 14 * 60;

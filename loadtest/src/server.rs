@@ -1,8 +1,8 @@
-//! A server for the run: started on fresh data, stopped and removed with this value.
+//! A server for a measurement: a child process, and for a load run one with data of its own.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -17,10 +17,73 @@ const START_LIMIT: Duration = Duration::from_mins(1);
 /// Registering counts on the caller's address, and all accounts of a run use the same one.
 const ADDRESS_REQUESTS_PER_MINUTE: u32 = 1_000_000_000;
 
-/// A running server.
-pub(crate) struct Server {
+/// A program that serves HTTP, as a child process; killed when this is dropped.
+pub struct Program {
     child: Child,
-    pub(crate) url: String,
+    /// Its base URL.
+    pub url: String,
+}
+
+impl Program {
+    /// Starts a program that prints `listening on <url>` when it listens. Returns `None` if it ended before that, or did
+    /// not listen within this time.
+    pub fn start(command: &mut Command, within: Duration) -> Result<Option<Self>> {
+        let child = command.stdout(Stdio::piped()).spawn();
+        let name = command.get_program().display().to_string();
+        let mut program = Self {
+            child: child.map_err(Error::io(name))?,
+            url: String::new(),
+        };
+        let stdout = program.child.stdout.take();
+        let (sender, lines) = mpsc::channel();
+        thread::spawn(move || {
+            let lines = stdout
+                .into_iter()
+                .flat_map(|out| BufReader::new(out).lines());
+            for line in lines.map_while(std::result::Result::ok) {
+                // After the first line nobody listens, but the pipe still has to be drained.
+                let _ = sender.send(line);
+            }
+        });
+        while let Ok(line) = lines.recv_timeout(within) {
+            if let Some(url) = line.strip_prefix("listening on ") {
+                url.trim().clone_into(&mut program.url);
+                return Ok(Some(program));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Stops it with SIGTERM and waits for it.
+    pub fn stop(mut self) -> std::io::Result<ExitStatus> {
+        let id = self.pid().to_string();
+        Command::new("kill").args(["-TERM", &id]).status()?;
+        self.child.wait()
+    }
+
+    /// Kills it at once with SIGKILL, and waits for it.
+    pub fn kill(mut self) -> std::io::Result<ExitStatus> {
+        self.child.kill()?;
+        self.child.wait()
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ended_already = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
+
+/// A running server; its data are deleted with it, so no orderly stop is needed.
+pub(crate) struct Server {
+    /// Dropped before the directory.
+    program: Program,
     /// Holds the data directory, its mark, and the log.
     directory: TempDir,
 }
@@ -50,38 +113,16 @@ impl Server {
             r#"webhook_allowed_networks=["127.0.0.0/8"]"#.to_owned(),
         ];
         sets.extend(options.server_set.iter().cloned());
-        let mut child = command
+        command
             .args(["serve", "--dev", "--listen", "127.0.0.1:0", "--data"])
             .arg(directory.path().join("data"))
             .args(sets.iter().flat_map(|set| ["--set", set.as_str()]))
             .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(log)
-            .spawn()
-            .map_err(Error::io(program.display().to_string()))?;
-        let stdout = child.stdout.take();
-        let mut server = Self {
-            child,
-            url: String::new(),
-            directory,
-        };
-        let (sender, lines) = mpsc::channel();
-        thread::spawn(move || {
-            let lines = stdout
-                .into_iter()
-                .flat_map(|out| BufReader::new(out).lines());
-            for line in lines.map_while(std::result::Result::ok) {
-                // After the first line nobody listens, but the pipe still has to be drained.
-                let _ = sender.send(line);
-            }
-        });
-        while let Ok(line) = lines.recv_timeout(START_LIMIT) {
-            if let Some(url) = line.strip_prefix("listening on ") {
-                url.trim().clone_into(&mut server.url);
-                return Ok(server);
-            }
+            .stderr(log);
+        if let Some(program) = Program::start(&mut command, START_LIMIT)? {
+            return Ok(Self { program, directory });
         }
-        let log = std::fs::read_to_string(server.directory.path().join("log")).unwrap_or_default();
+        let log = std::fs::read_to_string(directory.path().join("log")).unwrap_or_default();
         let said = log
             .lines()
             .next_back()
@@ -90,8 +131,12 @@ impl Server {
         Err(Error::Broken(format!("the server did not start: {said}")))
     }
 
+    pub(crate) fn url(&self) -> &str {
+        &self.program.url
+    }
+
     pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
+        self.program.pid()
     }
 
     pub(crate) fn data(&self) -> PathBuf {
@@ -100,13 +145,5 @@ impl Server {
 
     pub(crate) fn admin_socket(&self) -> PathBuf {
         self.data().join("admin.sock")
-    }
-}
-
-impl Drop for Server {
-    /// Its data are deleted too, so no orderly stop is needed.
-    fn drop(&mut self) {
-        let _already_dead = self.child.kill();
-        let _reaped = self.child.wait();
     }
 }

@@ -6,29 +6,17 @@ use std::sync::Arc;
 
 use indicatif::ProgressBar;
 use kedge_client::types::ActionRule;
-use kedge_client::{
-    Account, BatchMode, Client, NewAction, NewApiKey, NewObject, NewTemplate, Properties,
-    Registration, RetryPolicy,
-};
+use kedge_client::{Account, Client, NewTemplate, RetryPolicy};
 use kedge_protocol::Address;
-use kedge_protocol::hash::to_hex;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
-use kedge_protocol::resource::{Area, Crud, Permission, Who};
-use kedge_protocol::signature::SigningKey;
-use serde_json::json;
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
+use kedge_protocol::resource::{Area, Who};
 
+use crate::accounts::{each, next_nonce, touch};
 use crate::error::{Error, Result};
 use crate::fleet::Organization;
 use crate::options::{Auth, Limits, Options, Scenario};
-use crate::{operator, progress};
+use crate::{accounts, operator, progress};
 
-/// Organizations that are set up at one time. The server hashes two passwords at a time (its option
-/// password_hashes_max), so more would not be faster.
-const AT_ONE_TIME: usize = 8;
-/// Only ever used with servers set up for measuring.
-const PASSWORD: &str = "a load run's own password";
 /// How often a step that meets a limit is tried: registering counts on the address, 100 a minute
 /// unless the server is configured otherwise.
 const ATTEMPTS_MAX: u32 = 1_000;
@@ -68,8 +56,7 @@ impl Fleet {
         options: &Options,
         admin_socket: Option<&Path>,
     ) -> Result<Self> {
-        let tag: [u8; 6] = kedge_client::random::bytes().map_err(Error::at("random bytes"))?;
-        let tag = to_hex(&tag)[2..].to_owned();
+        let tag = accounts::tag()?;
         let count = options.organizations;
         let bar = progress::bar("accounts", count);
         let registered = each(count, |number| {
@@ -122,10 +109,10 @@ impl Fleet {
                 let mut organization = organizations[number].clone();
                 mint(account, &mut organization, objects, proofs, &bar).await?;
                 if touched {
-                    touch(account, &organization).await?;
+                    touch(account, &organization.objects).await?;
                 }
                 organization.next_nonce = next_nonce(account).await?;
-                Ok(organization)
+                Ok::<_, Error>(organization)
             }
         })
         .await?;
@@ -170,54 +157,24 @@ impl Fleet {
     }
 }
 
-/// Runs a step for each number, a few at a time; the results are in the order of the numbers.
-async fn each<T, F>(count: usize, step: impl Fn(usize) -> F) -> Result<Vec<T>>
-where
-    T: Send + 'static,
-    F: Future<Output = Result<T>> + Send + 'static,
-{
-    let permits = Arc::new(Semaphore::new(AT_ONE_TIME));
-    let mut tasks = JoinSet::new();
-    for number in 0..count {
-        let (permits, work) = (Arc::clone(&permits), step(number));
-        tasks.spawn(async move {
-            let _permit = permits.acquire().await;
-            work.await.map(|result| (number, result))
-        });
-    }
-    let mut results = Vec::with_capacity(count);
-    while let Some(joined) = tasks.join_next().await {
-        results.push(joined.map_err(|error| Error::Broken(error.to_string()))??);
-    }
-    results.sort_unstable_by_key(|(number, _)| *number);
-    Ok(results.into_iter().map(|(_, result)| result).collect())
-}
-
 async fn register(
     client: &Client,
     tag: &str,
     number: usize,
     options: &Options,
 ) -> Result<(Account, Organization)> {
-    let secret = kedge_client::random::bytes().map_err(Error::at("random bytes"))?;
-    let key = SigningKey::from_bytes(&secret).map_err(|error| Error::Broken(error.to_string()))?;
-    let account = client.account(key.clone());
-    let registration = Registration {
-        email: format!("load-{tag}-{number}@example.com"),
-        password: PASSWORD.to_owned(),
-        nickname: None,
-        organization_name: Some(format!("load {tag} {number}")),
-    };
-    let wallet = account.register(&registration).await;
-    let wallet = wallet.map_err(Error::at("registering a wallet"))?;
+    let email = format!("load-{tag}-{number}@example.com");
+    let (account, key, id) =
+        accounts::register(client, email, format!("load {tag} {number}")).await?;
+    let areas = [Area::Objects, Area::Actions, Area::Events, Area::Templates];
     let api_key = match options.auth {
         Auth::Bearer => None,
-        Auth::Key | Auth::Both => Some(api_key(&account).await?),
+        Auth::Key | Auth::Both => Some(accounts::api_key(&account, "load", &areas).await?),
     };
     let made = account.create_template(&template(options)).await;
     let template = made.map_err(Error::at("making a template"))?.resource.id;
     let organization = Organization {
-        id: wallet.organization_id,
+        id,
         recipients: [key.address(), key.address()],
         key,
         api_key,
@@ -228,29 +185,6 @@ async fn register(
         next_nonce: 0,
     };
     Ok((account, organization))
-}
-
-async fn api_key(account: &Account) -> Result<String> {
-    let all = Crud {
-        create: true,
-        read: true,
-        update: true,
-        delete: true,
-    };
-    let areas = [Area::Objects, Area::Actions, Area::Events, Area::Templates];
-    let key = NewApiKey {
-        name: "load".to_owned(),
-        permissions: areas
-            .into_iter()
-            .map(|resource| Permission {
-                resource,
-                crud: all,
-            })
-            .collect(),
-        expires_at: None,
-    };
-    let made = account.create_api_key(&key).await;
-    Ok(made.map_err(Error::at("making an API key"))?.resource.key)
 }
 
 fn template(options: &Options) -> NewTemplate {
@@ -284,18 +218,7 @@ async fn mint(
     while organization.objects.len() < count {
         let made = organization.objects.len();
         let wanted = BATCH_ACTIONS_MAX.min(count - made);
-        let mints = (made..made + wanted)
-            .map(|serial| {
-                let object = NewObject {
-                    properties: properties(&json!({ "serial": serial })),
-                    ..NewObject::default()
-                };
-                NewAction::mint(organization.template, &object)
-            })
-            .collect::<kedge_client::Result<Vec<_>>>()
-            .map_err(Error::at("minting"))?;
-        let outcome = account.batch(&mints, BatchMode::Atomic).await;
-        let outcome = outcome.map_err(Error::at("a batch of the setup"))?;
+        let outcome = accounts::mint(account, organization.template, made..made + wanted).await?;
         organization
             .objects
             .extend(outcome.done().map(|done| done.object_id));
@@ -306,33 +229,4 @@ async fn mint(
         bar.inc(wanted as u64);
     }
     Ok(())
-}
-
-/// Updates every object once, so that a run finds objects in use.
-async fn touch(account: &Account, organization: &Organization) -> Result<()> {
-    for objects in organization.objects.chunks(BATCH_ACTIONS_MAX) {
-        let updates = objects
-            .iter()
-            .map(|id| NewAction::update(*id, &properties(&json!({ "step": 0 }))))
-            .collect::<kedge_client::Result<Vec<_>>>()
-            .map_err(Error::at("updating"))?;
-        let outcome = account.batch(&updates, BatchMode::Atomic).await;
-        outcome.map_err(Error::at("a batch of the setup"))?;
-    }
-    Ok(())
-}
-
-async fn next_nonce(account: &Account) -> Result<u64> {
-    let wallet = account.me().await.map_err(Error::at("the wallet"))?;
-    let own = wallet
-        .nonces
-        .iter()
-        .find(|nonce| nonce.address == account.address());
-    let own =
-        own.ok_or_else(|| Error::Answer("the wallet does not list its own key".to_owned()))?;
-    Ok(own.highest + 1)
-}
-
-fn properties(value: &serde_json::Value) -> Properties {
-    value.as_object().cloned().unwrap_or_default()
 }

@@ -1,13 +1,17 @@
 //! The texts of requests: payloads, actions of the bus, and the constant parts of a head.
 
-use kedge_protocol::Id;
-use kedge_protocol::action::Kind;
+use std::io::Write as _;
+
+use bytes::Bytes;
+use kedge_protocol::action::{ActionWords, Kind, RequestHead};
+use kedge_protocol::signature::Signature;
+use kedge_protocol::{Hash, Id};
 
 use crate::fleet::Organization;
 use crate::options::Options;
 
 /// Alternating payloads, so that every update changes something.
-pub(crate) const VARIANTS: usize = 2;
+pub const VARIANTS: usize = 2;
 /// `obj_` and 26 digits.
 const OBJECT_ID_BYTES: usize = 30;
 
@@ -51,7 +55,7 @@ impl Heads {
 }
 
 /// Appends bytes in hexadecimal to a head.
-pub(crate) fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
+fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     out.extend_from_slice(b"0x");
     for byte in bytes {
@@ -63,8 +67,28 @@ pub(crate) fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
+/// Appends the lines of a signed request's head that differ from request to request; the empty line is still missing.
+pub fn push_signature(
+    out: &mut Vec<u8>,
+    head: &RequestHead,
+    body_bytes: usize,
+    seed: &Hash,
+    signature: &Signature,
+) {
+    let (nonce, deadline_s) = (head.nonce, head.deadline_s);
+    // Writing to a Vec cannot fail.
+    let _ = write!(
+        out,
+        "content-length: {body_bytes}\r\nx-signature-nonce: {nonce}\r\nx-signature-deadline: {deadline_s}\r\nx-signature: "
+    );
+    push_hex(out, &signature.0);
+    out.extend_from_slice(b"\r\nx-signature-salt: ");
+    push_hex(out, seed.as_bytes());
+    out.extend_from_slice(b"\r\n");
+}
+
 /// A payload with which target and payload together have `action_bytes` bytes.
-pub(crate) fn payload(variant: usize, action_bytes: usize) -> String {
+pub fn payload(variant: usize, action_bytes: usize) -> String {
     let [state, place] = [["in transit", "8.5417"], ["at a depot", "7.4474"]][variant % VARIANTS];
     let text = |note: &str| {
         format!(
@@ -83,8 +107,35 @@ pub(crate) fn transfers(organizations: &[Organization]) -> Vec<String> {
         .collect()
 }
 
+/// A body of the action bus that is sent repeatedly, each time under a new signature.
+pub struct Body {
+    /// As it is sent.
+    pub text: Bytes,
+    /// The hashes of each action's texts.
+    pub words: Vec<ActionWords>,
+}
+
+impl Body {
+    /// The body with these targets and payloads: for the batch endpoint, or else of a single action.
+    pub fn new(kind: &Kind, actions: &[(Id, &str)], batch: bool) -> Self {
+        let words = actions.iter().map(|(target, payload)| {
+            ActionWords::of(kind, &target.to_string(), payload.as_bytes())
+        });
+        let texts = actions.iter().map(|action| bus_action(kind, action));
+        let texts = texts.collect::<Vec<_>>().join(",");
+        Self {
+            words: words.collect(),
+            text: if batch {
+                format!(r#"{{"actions":[{texts}]}}"#).into()
+            } else {
+                texts.into()
+            },
+        }
+    }
+}
+
 /// An action in the form of a body of the bus.
-pub(crate) fn bus_action(kind: &Kind, (target, payload): &(Id, &str)) -> String {
+fn bus_action(kind: &Kind, (target, payload): &(Id, &str)) -> String {
     let (text, member) = (
         kind.text(),
         if *kind == Kind::Mint {

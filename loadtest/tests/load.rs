@@ -5,12 +5,13 @@
 #[path = "load/rotated.rs"]
 mod rotated;
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use kedge_load::server::Program;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -63,7 +64,7 @@ fn serve(directory: &Path) -> Command {
 
 /// The test's own server; dropping it kills it.
 struct Server {
-    child: Child,
+    program: Program,
     authority: String,
     directory: TempDir,
 }
@@ -71,22 +72,11 @@ struct Server {
 impl Server {
     fn start() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let mut child = serve(directory.path()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let authority = lines
-            .find_map(|line| {
-                Some(
-                    line.unwrap()
-                        .strip_prefix("listening on http://")?
-                        .to_owned(),
-                )
-            })
-            .unwrap();
-        // The pipe has to be drained.
-        std::thread::spawn(move || lines.count());
+        let program = Program::start(&mut serve(directory.path()), PATIENCE);
+        let program = program.unwrap().unwrap();
         Self {
-            child,
-            authority,
+            authority: program.url.strip_prefix("http://").unwrap().to_owned(),
+            program,
             directory,
         }
     }
@@ -106,7 +96,7 @@ impl Server {
     }
 
     fn signal(&self, signal: &str) {
-        let id = self.child.id().to_string();
+        let id = self.program.pid().to_string();
         assert!(
             Command::new("kill")
                 .args([signal, &id])
@@ -127,13 +117,6 @@ impl Server {
 
     fn report(&self) -> Value {
         read_json(&self.directory.path().join("report.json"))
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _already_dead = self.child.kill();
-        let _reaped = self.child.wait();
     }
 }
 

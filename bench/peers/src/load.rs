@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use tokio::task::JoinSet;
 
-use crate::{Options, Result};
+use crate::error::Result;
+use crate::options::Options;
 
 /// Latencies are distinguished up to a minute, to three digits.
 const LATENCY_US_MAX: u64 = 60_000_000;

@@ -2,8 +2,10 @@
 //! records when the last ones are stored, with the same bytes in a record. One line of JSON reports the result. What it
 //! makes in a database it drops and makes again at every start: it is for instances that exist to be measured.
 
+mod error;
 mod load;
 mod nats;
+mod options;
 mod postgres;
 mod records;
 mod redis_streams;
@@ -11,49 +13,11 @@ mod wire;
 
 use std::process::ExitCode;
 
-use clap::{Parser, ValueEnum};
+use clap::Parser as _;
 
-use crate::load::{Measured, measure};
-
-/// Any error, reported once at the end.
-type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Peer {
-    /// COPY of all records in a transaction; INSERT for a single one.
-    PostgresCopy,
-    /// A function that chains the records with SHA-256 and inserts them.
-    PostgresChain,
-    /// XADD, all of them in one pipeline.
-    RedisStreams,
-    /// Messages to a stream on disk, all of them before the first acknowledgement.
-    NatsJetstream,
-}
-
-/// Appends records to a store and counts.
-#[derive(Parser)]
-#[command(version)]
-struct Options {
-    /// The store to measure.
-    peer: Peer,
-    /// Its address: a connection string for PostgreSQL, host:port for the others.
-    address: String,
-    /// Records to append at a time.
-    #[arg(long, default_value_t = 500)]
-    records: usize,
-    /// Bytes of a record.
-    #[arg(long, default_value_t = 286)]
-    bytes: usize,
-    /// Connections.
-    #[arg(long, default_value_t = 16)]
-    connections: usize,
-    /// Seconds before the measurement.
-    #[arg(long, default_value_t = 2)]
-    warm_up_s: u64,
-    /// Seconds of the measurement.
-    #[arg(long, default_value_t = 8)]
-    duration_s: u64,
-}
+use crate::error::Result;
+use crate::load::{Append, Measured, measure};
+use crate::options::{Options, Peer};
 
 #[tokio::main(worker_threads = 2)]
 async fn main() -> ExitCode {
@@ -79,6 +43,6 @@ async fn main() -> ExitCode {
     }
 }
 
-async fn run<A: load::Append>(options: &Options, opened: Result<Vec<A>>) -> Result<Measured> {
+async fn run<A: Append>(options: &Options, opened: Result<Vec<A>>) -> Result<Measured> {
     measure(options, opened?).await
 }

@@ -3,10 +3,11 @@
 //! message is synced. The client is our own, of the few lines of the protocol that it needs
 //! (<https://docs.nats.io/reference/reference-protocols/nats-protocol>): the official one brings some 150 packages.
 
+use crate::error::Result;
 use crate::load::Append;
+use crate::options::Options;
 use crate::records::{Record, groups};
 use crate::wire::Wire;
-use crate::{Options, Result};
 
 const SUBJECT: &str = "records";
 const STREAM: &str = r#"{"name":"RECORDS","subjects":["records"],"storage":"file","retention":"limits","num_replicas":1,"allow_atomic":true}"#;

@@ -8,9 +8,10 @@ use futures_util::SinkExt as _;
 use std::pin::pin;
 use tokio_postgres::{Client, NoTls, Statement};
 
+use crate::error::Result;
 use crate::load::Append;
+use crate::options::Options;
 use crate::records::{Record, groups};
-use crate::{Options, Result};
 
 const PLAIN: &str = "
 DROP TABLE IF EXISTS records;

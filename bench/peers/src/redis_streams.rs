@@ -4,10 +4,11 @@
 
 use std::time::Duration;
 
+use crate::error::Result;
 use crate::load::Append;
+use crate::options::Options;
 use crate::records::{Record, groups};
 use crate::wire::Wire;
-use crate::{Options, Result};
 
 const STREAM: &str = "records";
 const LOOK_AGAIN: Duration = Duration::from_millis(100);

@@ -4,7 +4,7 @@ use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::Result;
+use crate::error::Result;
 
 const BUFFER_BYTES: usize = 64 * 1024;
 

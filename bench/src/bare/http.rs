@@ -14,7 +14,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 
 use super::pipeline::{Pipeline, Shape};
-use crate::Result;
+use crate::error::Result;
 
 /// Serves connections, each in its own task.
 pub(super) async fn serve(listener: TcpListener, pipeline: Arc<Pipeline>) -> Result<()> {

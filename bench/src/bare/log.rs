@@ -14,7 +14,7 @@ use kedge_protocol::signature::Signature;
 use rocksdb::{DB, DBCompressionType, Options, WriteBatch, WriteOptions};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::Result;
+use crate::error::Result;
 
 /// Most requests that wait for the thread.
 const WAITING_MAX: usize = 4_096;

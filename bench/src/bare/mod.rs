@@ -17,7 +17,7 @@ use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
 use tokio::net::TcpListener;
 
-use crate::Result;
+use crate::error::Result;
 
 /// Where the bare pipeline listens, and the domain of the signatures that it checks.
 #[derive(clap::Args)]

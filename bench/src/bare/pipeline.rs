@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::log::{Entry, Log};
-use crate::Result;
+use crate::error::Result;
 
 /// The content of a body.
 #[derive(Clone, Copy)]

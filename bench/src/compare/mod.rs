@@ -9,18 +9,17 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_client::Client;
+use kedge_load::figures::print;
+use kedge_load::machine::load_average;
 use serde::Serialize;
 
 use self::peers::Peers;
-use self::report::{Report, Run};
-use crate::Result;
-use crate::drive::{Driven, End, drive};
-use crate::figures::say;
+use self::report::{Figures, Run};
+use crate::drive::{End, measure};
+use crate::error::Result;
 use crate::fleet::{Fleet, Size};
-use crate::growth::scratch;
 use crate::requests::{Plan, Shape};
-use crate::server::{Limits, Server};
+use crate::server::{Limits, Server, scratch};
 
 /// The pause between two runs, so that leftover work of one does not affect the next.
 const SETTLE: Duration = Duration::from_secs(2);
@@ -87,7 +86,7 @@ pub(crate) enum Subject {
 pub(crate) async fn run(options: &Options) -> Result<()> {
     let scratch = scratch(options.scratch.as_deref())?;
     let data = scratch.path().join("kedge");
-    say(&format!(
+    print(&format!(
         "making {} organizations, {} objects\n",
         options.size.organizations, options.size.objects
     ))?;
@@ -106,7 +105,8 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     } else {
         &options.shape
     };
-    let mut report = Report::new(options);
+    let load_average_before = load_average();
+    let mut runs = Vec::new();
     for &shape in shapes {
         let plan = Arc::new(Plan::new(&fleet, shape));
         for round in 0..options.runs {
@@ -119,19 +119,19 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
                     Subject::Bare => of_bare(scratch.path(), &fleet, &plan, options).await?,
                     peer => options.peers.run(peer, shape, options)?,
                 };
-                say(&report::line(subject, shape, &run))?;
-                report.runs.push(run);
+                print(&report::line(subject, shape, &run))?;
+                runs.push(run);
             }
         }
     }
     server.stop()?;
-    report.finish(options)
+    report::write(options, load_average_before, Figures { runs })
 }
 
 async fn of_server(server: &Server, plan: &Arc<Plan>, options: &Options) -> Result<Run> {
-    let before = sequence(&server.url).await?;
+    let before = server.sequence().await?;
     let driven = measure(server, plan, options.end()).await?;
-    let grown = sequence(&server.url).await? - before;
+    let grown = server.sequence().await? - before;
     let acknowledged = driven.acknowledged * plan.shape.actions() as u64;
     if grown != acknowledged {
         return Err(format!(
@@ -162,20 +162,4 @@ async fn of_bare(
     let driven = measure(&bare, plan, options.end()).await?;
     bare.stop()?;
     Ok(Run::driven(Subject::Bare, plan.shape, &driven))
-}
-
-/// Drives a server on separate threads, not those of this runtime; any refusal ends everything.
-pub(crate) async fn measure(server: &Server, plan: &Arc<Plan>, end: End) -> Result<Driven> {
-    let (url, pid, plan) = (server.url.clone(), server.pid(), Arc::clone(plan));
-    let driven = tokio::task::spawn_blocking(move || drive(&url, pid, &plan, end)).await??;
-    match driven.errors.first_key_value() {
-        None => Ok(driven),
-        Some((text, count)) => Err(format!("{count} requests were refused: {text}").into()),
-    }
-}
-
-/// The newest sequence of a log.
-pub(crate) async fn sequence(url: &str) -> Result<u64> {
-    let client = Client::builder(url).connect().await?;
-    Ok(client.checkpoint().await?.checkpoint.sequence)
 }

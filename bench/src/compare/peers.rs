@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::report::Run;
 use super::{Options, Subject};
-use crate::Result;
 use crate::drive::Latency;
+use crate::error::Result;
 use crate::requests::{ACTION_BYTES, Shape};
 
 /// Their addresses; those without one are left out.

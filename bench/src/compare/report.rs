@@ -1,12 +1,12 @@
 //! Reports how much each store did.
 
+use kedge_load::figures::{Spread, table, write_text};
 use serde::Serialize;
 
 use super::{Options, Subject};
-use crate::Result;
 use crate::drive::{Driven, Latency};
-use crate::figures::{Spread, say, table, write_json, write_text};
-use crate::machine::{Machine, load_average};
+use crate::error::Result;
+use crate::report::Report;
 use crate::requests::{ACTION_BYTES, Shape};
 
 /// One measurement.
@@ -78,38 +78,23 @@ pub(super) fn line(subject: Subject, shape: Shape, run: &Run) -> String {
 
 /// All results of one comparison.
 #[derive(Serialize)]
-pub(super) struct Report<'a> {
-    program: &'static str,
-    version: &'static str,
-    options: &'a Options,
-    machine: Machine,
-    load_average_before: String,
-    load_average_after: String,
+pub(super) struct Figures {
     pub(super) runs: Vec<Run>,
 }
 
-impl<'a> Report<'a> {
-    pub(super) fn new(options: &'a Options) -> Self {
-        Self {
-            program: "kedge-bench compare",
-            version: env!("CARGO_PKG_VERSION"),
-            options,
-            machine: Machine::here(),
-            load_average_before: load_average(),
-            load_average_after: String::new(),
-            runs: Vec::new(),
-        }
-    }
+/// Prints the tables and writes the files.
+pub(super) fn write(
+    options: &Options,
+    load_average_before: String,
+    figures: Figures,
+) -> Result<()> {
+    let report = Report::new("kedge-bench compare", options, load_average_before, figures);
+    let text = report.figures.markdown() + &report.conditions();
+    report.write(&format!("\n{text}"), options.json.as_deref())?;
+    Ok(write_text(&text, options.markdown.as_deref())?)
+}
 
-    /// Prints the tables and writes the files.
-    pub(super) fn finish(mut self, options: &Options) -> Result<()> {
-        self.load_average_after = load_average();
-        let text = self.markdown();
-        say(&format!("\n{text}"))?;
-        write_json(&self, options.json.as_deref())?;
-        write_text(&text, options.markdown.as_deref())
-    }
-
+impl Figures {
     fn runs_of(&self, shape: Shape, subject: Subject) -> impl Iterator<Item = &Run> {
         self.runs
             .iter()
@@ -170,10 +155,11 @@ impl<'a> Report<'a> {
                 table(&head, &rows)
             ));
         }
-        text.push_str(&self.conditions());
         text
     }
+}
 
+impl Report<'_, Options, Figures> {
     fn conditions(&self) -> String {
         let options = self.options;
         let machine = &self.machine;

@@ -7,14 +7,15 @@ use std::time::Instant;
 use kedge_client::{
     Account, BatchMode, Client, ListQuery, NewAction, NewObject, NewTemplate, Registration,
 };
+use kedge_load::connection::{Connection, authority};
 use kedge_protocol::Id;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::signature::SigningKey;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::Result;
-use crate::connection::Connection;
+use super::post;
+use crate::error::Result;
 
 const EMAIL: &str = "bench@example.com";
 const PASSWORD: &str = "correct horse battery staple";
@@ -150,9 +151,10 @@ async fn known(account: &Account) -> Result<Filled> {
 /// An access token.
 pub(crate) async fn log_in(url: &str) -> Result<String> {
     let body = json!({ "email": EMAIL, "password": PASSWORD }).to_string();
-    let mut connection = Connection::open(url).await?;
-    let answer = connection.post("/wallets/login", None, body).await?;
-    let answer: Value = serde_json::from_slice(&answer)?;
+    let authority = authority(url)?;
+    let mut connection = Connection::open(&authority).await?;
+    let answer = post(&mut connection, &authority, "/wallets/login", None, &body).await?;
+    let answer: Value = serde_json::from_slice(answer)?;
     let token = answer["access_token"].as_str().ok_or("no access token")?;
     Ok(token.to_owned())
 }

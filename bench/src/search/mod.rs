@@ -2,13 +2,17 @@
 
 mod fill;
 mod queries;
-mod report;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
+use kedge_load::connection::Connection;
+use kedge_load::figures::print;
+use kedge_load::machine::load_average;
+
+use crate::error::Result;
+use crate::report::Report;
 use crate::server::Server;
-use crate::{Result, machine};
 
 /// The options of the search bench.
 #[derive(clap::Args, serde::Serialize)]
@@ -33,6 +37,12 @@ pub(crate) struct Options {
     output: Option<PathBuf>,
 }
 
+#[derive(serde::Serialize)]
+struct Figures {
+    filled: fill::Filled,
+    measures: Vec<queries::Measure>,
+}
+
 /// Fills a server, restarts it, and measures one kind of search after the other.
 pub(crate) async fn run(options: &Options) -> Result<()> {
     let scratch = tempfile::tempdir()?;
@@ -40,7 +50,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
         Some(data) => data.clone(),
         None => scratch.path().join("data"),
     };
-    let load_average_before = machine::load_average();
+    let load_average_before = load_average();
     let server = Server::start(&options.server, &data)?;
     let filled = fill::fill(&server.url, options.objects).await?;
     // The last writes are still only in memory; a start loads them as any other start would.
@@ -58,20 +68,38 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
                 objects: options.objects,
             };
             let measure = queries::measure(&asked, query, connections, duration).await?;
-            report::line(&measure)?;
+            print(&measure.line())?;
             measures.push(measure);
         }
     }
     server.stop()?;
-    let report = report::Report {
-        program: "kedge-bench search",
-        version: env!("CARGO_PKG_VERSION"),
-        options,
-        machine: machine::Machine::here(),
-        load_average_before,
-        load_average_after: machine::load_average(),
-        filled,
-        measures,
-    };
-    report::write(&report, options.output.as_deref())
+    let figures = Figures { filled, measures };
+    let report = Report::new("kedge-bench search", options, load_average_before, figures);
+    report.write("", options.output.as_deref())
+}
+
+/// Sends a JSON body and returns the answer's; anything but 200 is an error.
+async fn post<'a>(
+    connection: &'a mut Connection,
+    authority: &str,
+    path: &str,
+    token: Option<&str>,
+    body: &str,
+) -> Result<&'a [u8]> {
+    let credentials = token.map_or_else(String::new, |token| {
+        format!("authorization: Bearer {token}\r\n")
+    });
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nhost: {authority}\r\n{credentials}content-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    let answer = connection
+        .exchange(head.as_bytes(), body.as_bytes())
+        .await?;
+    if answer.status.is_success() {
+        Ok(answer.body)
+    } else {
+        let body = String::from_utf8_lossy(answer.body);
+        Err(format!("{path}: {}: {body}", answer.status).into())
+    }
 }

@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
+use kedge_load::connection::{Connection, authority};
+use kedge_load::figures::Latency;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::fill::{PRICE_MAX, REGIONS, Rng, categories};
-use crate::Result;
-use crate::connection::Connection;
+use super::post;
+use crate::error::Result;
 
 /// How long a connection searches before its answers count.
 const WARM_UP: Duration = Duration::from_secs(3);
@@ -53,13 +55,21 @@ pub(crate) struct Measure {
     pub(crate) latency_ms: Latency,
 }
 
-#[derive(Serialize)]
-pub(crate) struct Latency {
-    pub(crate) p50: f64,
-    pub(crate) p90: f64,
-    pub(crate) p99: f64,
-    pub(crate) p999: f64,
-    pub(crate) max: f64,
+impl Measure {
+    /// A line for people.
+    pub(crate) fn line(&self) -> String {
+        let latency = &self.latency_ms;
+        format!(
+            "{:<32} {:>2} connections  {:>7.0}/s  p50 {:>7.3} ms  p99 {:>7.3} ms  max {:>7.3} ms  {:>6.1} found\n",
+            self.query,
+            self.connections,
+            self.searches_per_second,
+            latency.p50,
+            latency.p99,
+            latency.max,
+            self.objects_found_on_average,
+        )
+    }
 }
 
 impl Query {
@@ -154,20 +164,13 @@ pub(crate) async fn measure(
         all.found += seen.found;
     }
     let searches = all.latencies_us.len();
-    let quantile = |quantile| all.latencies_us.value_at_quantile(quantile) as f64 / 1_000.0;
     Ok(Measure {
         query: query.name(),
         connections,
         searches,
         searches_per_second: searches as f64 / duration.as_secs_f64(),
         objects_found_on_average: all.found as f64 / searches as f64,
-        latency_ms: Latency {
-            p50: quantile(0.5),
-            p90: quantile(0.9),
-            p99: quantile(0.99),
-            p999: quantile(0.999),
-            max: all.latencies_us.max() as f64 / 1_000.0,
-        },
+        latency_ms: Latency::of(&all.latencies_us),
     })
 }
 
@@ -179,7 +182,8 @@ async fn connection(
     counted_from: Instant,
     until: Instant,
 ) -> Result<Seen> {
-    let mut connection = Connection::open(url).await?;
+    let authority = authority(url)?;
+    let mut connection = Connection::open(&authority).await?;
     let mut seen = Seen {
         latencies_us: Histogram::new(3)?,
         found: 0,
@@ -189,13 +193,11 @@ async fn connection(
         if begun >= until {
             break;
         }
-        let answer = connection
-            .post(query.path(), Some(token), body.clone())
-            .await?;
+        let answer = post(&mut connection, &authority, query.path(), Some(token), body).await?;
         let took = begun.elapsed();
         if begun >= counted_from {
             seen.latencies_us.record(took.as_micros() as u64)?;
-            let answer: Value = serde_json::from_slice(&answer)?;
+            let answer: Value = serde_json::from_slice(answer)?;
             let items = answer["items"].as_array().map(|items| items.len() as u64);
             seen.found += items.or(answer["count"].as_u64()).unwrap_or(0);
         }

@@ -9,7 +9,7 @@ use kedge_protocol::{Hash, Id, Prefix, SequencerKeys};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::workload::Workload;
+use crate::load::workload::Workload;
 
 /// An answer to verify, with what is needed to rebuild its request.
 pub(crate) struct Sample {
@@ -182,7 +182,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::workload::tests::workload;
+    use crate::load::workload::tests::workload;
 
     fn sequencer() -> SigningKey {
         SigningKey::from_bytes(&[9; 32]).unwrap()

@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
-use crate::collect::Second;
 use crate::error::Result;
-use crate::plots::{self, Line};
-use crate::report::{Report, Run, Spread, short};
+use crate::figures::{Spread, short};
+use crate::load::collect::Second;
+use crate::report::plots::{self, Line};
+use crate::report::{Report, Run};
 
 const STYLE: &str = include_str!("report.css");
 

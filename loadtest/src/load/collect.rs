@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use indicatif::ProgressBar;
 use serde::Serialize;
 
-use crate::interval::Interval;
+use crate::load::interval::Interval;
+use crate::load::processes::Watch;
 use crate::machine::{self, CoresUsed, Usage};
-use crate::processes::Watch;
 use crate::progress;
 
 const MIB: f64 = 1_048_576.0;

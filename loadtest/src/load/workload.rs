@@ -4,25 +4,18 @@
 use std::io::Write as _;
 use std::time::Duration;
 
-use bytes::Bytes;
 use kedge_client::sign::deadline_in;
-use kedge_protocol::action::{ActionWords, Kind, RequestHead, salt};
+use kedge_protocol::action::{Kind, RequestHead, salt};
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Hash, Id};
 
 use crate::error::{Error, Result};
 use crate::fleet::Organization;
 use crate::options::{Options, Scenario};
-use crate::texts::{Heads, VARIANTS, bus_action, payload, push_hex, transfers};
+use crate::texts::{Body, Heads, VARIANTS, payload, push_signature, transfers};
 
 /// How much longer than its run a signature is valid.
 const DEADLINE_MARGIN: Duration = Duration::from_hours(1);
-
-/// A body that is sent repeatedly, each time under a new signature.
-struct Shape {
-    body: Bytes,
-    words: Vec<ActionWords>,
-}
 
 /// The values for the head of one signed request.
 #[derive(Clone, Copy)]
@@ -56,7 +49,7 @@ pub(crate) struct Workload {
     /// The one object that all connections update.
     hot: Option<Id>,
     /// The shapes of organization 0, then of organization 1, …
-    shapes: Vec<Shape>,
+    shapes: Vec<Body>,
     payloads: Vec<String>,
     chunks: usize,
     heads: Vec<Heads>,
@@ -158,26 +151,19 @@ impl Workload {
         (target, &self.payloads[payload])
     }
 
-    fn make(&self, organization: usize, shape: usize, if_match: bool) -> Shape {
+    fn make(&self, organization: usize, shape: usize, if_match: bool) -> Body {
         let actions: Vec<(Id, &str)> = (0..self.actions)
             .map(|index| self.action(organization, shape, index))
             .collect();
-        let kind = self.kind();
-        let words = actions
-            .iter()
-            .map(|(target, payload)| {
-                ActionWords::of(&kind, &target.to_string(), payload.as_bytes())
-            })
-            .collect();
-        let body = match (self.scenario, if_match) {
-            (Scenario::HotObject, true) => actions[0].1.to_owned().into(),
-            (Scenario::BatchUpdates | Scenario::BatchMints | Scenario::BatchTransfers, _) => {
-                let actions: Vec<String> = actions.iter().map(|a| bus_action(&kind, a)).collect();
-                format!(r#"{{"actions":[{}]}}"#, actions.join(",")).into()
-            }
-            _ => bus_action(&kind, &actions[0]).into(),
-        };
-        Shape { body, words }
+        let batch = matches!(
+            self.scenario,
+            Scenario::BatchUpdates | Scenario::BatchMints | Scenario::BatchTransfers
+        );
+        let mut body = Body::new(&self.kind(), &actions, batch);
+        if self.scenario == Scenario::HotObject && if_match {
+            body.text = actions[0].1.to_owned().into();
+        }
+        body
     }
 
     /// Requests cycle through the organizations, and each cycle uses the next shape.
@@ -194,7 +180,7 @@ impl Workload {
         (round % self.shapes_each() as u64) as usize
     }
 
-    fn shape(&self, number: u64) -> &Shape {
+    fn shape(&self, number: u64) -> &Body {
         let (organization, round) = self.place(number);
         &self.shapes[organization * self.shapes_each() + self.shape_number(round)]
     }
@@ -208,7 +194,7 @@ impl Workload {
     }
 
     pub(crate) fn body(&self, number: u64) -> &[u8] {
-        &self.shape(number).body
+        &self.shape(number).text
     }
 
     /// The work of a slot. Reads are spread evenly among the changes.
@@ -279,19 +265,13 @@ impl Workload {
         let head = self.head(number);
         out.clear();
         out.extend_from_slice(&self.heads[self.organization_of(number)].write);
-        let (length, nonce, deadline_s) = (self.body(number).len(), head.nonce, head.deadline_s);
-        // Writing to a Vec cannot fail.
-        let _ = write!(
-            out,
-            "content-length: {length}\r\nx-signature-nonce: {nonce}\r\nx-signature-deadline: {deadline_s}\r\nx-signature: "
-        );
-        push_hex(out, &signed.signature.0);
-        out.extend_from_slice(b"\r\nx-signature-salt: ");
-        push_hex(out, signed.seed.as_bytes());
+        let bytes = self.body(number).len();
+        push_signature(out, &head, bytes, &signed.seed, &signed.signature);
         if let Some(etag) = if_match {
-            let _ = write!(out, "\r\nif-match: {etag}");
+            // Writing to a Vec cannot fail.
+            let _ = write!(out, "if-match: {etag}\r\n");
         }
-        out.extend_from_slice(b"\r\n\r\n");
+        out.extend_from_slice(b"\r\n");
     }
 
     /// Writes the head of a read.

@@ -24,9 +24,9 @@ use sha2::Sha256;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use crate::claims::Claims;
+use crate::checks::claims::Claims;
 use crate::error::{Error, Result};
-use crate::interval::Interval;
+use crate::load::interval::Interval;
 
 /// The webhooks' events: those that the load causes.
 const EVENTS: [&str; 3] = ["object.created", "object.updated", "object.transferred"];

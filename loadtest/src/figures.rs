@@ -1,22 +1,56 @@
-//! Figures of several runs, and reporting them: a table for people, JSON for programs.
+//! Figures of measurements and of several runs, and reporting them: a table for people, JSON for programs.
 
 use std::io::Write as _;
 use std::path::Path;
 
+use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use crate::Result;
+use crate::error::{Error, Result};
+
+/// Milliseconds until the last byte of a request's answer: from sending it, or in an open loop from when it was due.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Latency {
+    /// The time within which half of the requests were answered.
+    pub p50: f64,
+    /// As `p50`, for 90 % of the requests.
+    pub p90: f64,
+    /// For 99 %.
+    pub p99: f64,
+    /// For 99.9 %.
+    pub p999: f64,
+    /// The longest.
+    pub max: f64,
+}
+
+impl Latency {
+    /// The figures of a histogram in microseconds.
+    pub fn of(latency_us: &Histogram<u64>) -> Self {
+        let at = |quantile| latency_us.value_at_quantile(quantile) as f64 / 1e3;
+        Self {
+            p50: at(0.5),
+            p90: at(0.9),
+            p99: at(0.99),
+            p999: at(0.999),
+            max: latency_us.max() as f64 / 1e3,
+        }
+    }
+}
 
 /// Lowest, middle and highest of the runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(crate) struct Spread {
-    pub(crate) lowest: f64,
-    pub(crate) median: f64,
-    pub(crate) highest: f64,
+pub struct Spread {
+    /// The lowest.
+    pub lowest: f64,
+    /// The middle one, or the mean of the two in the middle.
+    pub median: f64,
+    /// The highest.
+    pub highest: f64,
 }
 
 impl Spread {
-    pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Self {
+    /// The spread of these values; zeros if there are none.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
         let mut sorted: Vec<f64> = values.into_iter().collect();
         sorted.sort_unstable_by(f64::total_cmp);
         let at = |index: usize| sorted.get(index).copied().unwrap_or(0.0);
@@ -34,14 +68,14 @@ impl Spread {
     }
 
     /// The median, and in brackets the spread of the runs.
-    pub(crate) fn reported(&self) -> [String; 2] {
+    pub fn reported(&self) -> [String; 2] {
         let range = format!("{} to {}", grouped(self.lowest), grouped(self.highest));
         [grouped(self.median), range]
     }
 }
 
 /// A whole number with its thousands separated.
-pub(crate) fn grouped(number: f64) -> String {
+pub fn grouped(number: f64) -> String {
     let digits = format!("{number:.0}");
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
@@ -53,8 +87,17 @@ pub(crate) fn grouped(number: f64) -> String {
     text
 }
 
+/// A number with a sensible number of digits.
+pub(crate) fn short(value: f64) -> String {
+    if value.abs() >= 100.0 || value.fract() == 0.0 {
+        format!("{value:.0}")
+    } else {
+        format!("{value:.2}")
+    }
+}
+
 /// A Markdown table with aligned columns.
-pub(crate) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
+pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
         let widest = cells.map(|cell| cell.chars().count()).max().unwrap_or(0);
@@ -79,24 +122,25 @@ pub(crate) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
 }
 
 /// Prints a text for people.
-pub(crate) fn say(text: &str) -> Result<()> {
+pub fn print(text: &str) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
-    stdout.flush()?;
-    Ok(())
+    let written = stdout.write_all(text.as_bytes());
+    written
+        .and_then(|()| stdout.flush())
+        .map_err(Error::io("standard output"))
 }
 
 /// Writes a report as JSON, if a file was named for it.
-pub(crate) fn write_json<T: Serialize>(report: &T, path: Option<&Path>) -> Result<()> {
-    let Some(path) = path else { return Ok(()) };
-    let text = serde_json::to_string_pretty(report)?;
-    write_text(&(text + "\n"), Some(path))
+pub fn write_json<T: Serialize>(report: &T, path: Option<&Path>) -> Result<()> {
+    let text = serde_json::to_string_pretty(report);
+    let text = text.map_err(|error| Error::Broken(error.to_string()))?;
+    write_text(&(text + "\n"), path)
 }
 
 /// Writes a text, if a file was named for it.
-pub(crate) fn write_text(text: &str, path: Option<&Path>) -> Result<()> {
+pub fn write_text(text: &str, path: Option<&Path>) -> Result<()> {
     let Some(path) = path else { return Ok(()) };
-    std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()).into())
+    std::fs::write(path, text).map_err(Error::io(path.display().to_string()))
 }
 
 #[cfg(test)]

@@ -13,14 +13,14 @@ use kedge_protocol::Id;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
-use crate::check::Trust;
+use crate::checks::receipts::Trust;
 use crate::error::{Error, Result};
 use crate::fleet::Organization;
-use crate::interval::Interval;
+use crate::load::interval::Interval;
+use crate::load::run::{Part, Phase, drive, sign_beforehand};
+use crate::load::workload::{Signed, Workload};
 use crate::options::Options;
 use crate::progress;
-use crate::run::{Part, Phase, drive, sign_beforehand};
-use crate::workload::{Signed, Workload};
 
 /// The argument that makes the program one of a run's processes.
 pub(crate) const WORKER: &str = "worker";
@@ -161,70 +161,46 @@ fn share(order: &Order, process: usize, processes: usize) -> Order {
     share
 }
 
+/// What the processes of a run have reported so far.
+struct Gathered {
+    /// The processes that are ready to send.
+    ready: usize,
+    signed_beforehand: usize,
+    /// The seconds that not all processes have reported yet: how many have, and their sum.
+    seconds: BTreeMap<i64, (usize, Interval)>,
+    /// The result of each process, and by how many nonces its organizations have advanced.
+    parts: Vec<Option<(Part, u64)>>,
+}
+
 fn together(order: Order, processes: usize, watch: &mut dyn Watch) -> Result<Done> {
-    let shares: Vec<usize> = (0..processes)
-        .map(|process| share(&order, process, processes).organizations.len())
-        .collect();
     let (sender, messages) = mpsc::channel();
-    let mut children = Vec::new();
+    let (mut children, mut organizations) = (Vec::new(), Vec::new());
     for process in 0..processes {
-        children.push(Process::start(
-            &share(&order, process, processes),
-            process,
-            &sender,
-        )?);
+        let share = share(&order, process, processes);
+        organizations.push(share.organizations.len());
+        children.push(Process::start(&share, process, &sender)?);
     }
     drop((sender, order));
-    let pids: Vec<u32> = children.iter().map(|child| child.child.id()).collect();
-    let (mut ready, mut signed_beforehand) = (0, 0);
-    let mut seconds: BTreeMap<i64, (usize, Interval)> = BTreeMap::new();
-    let mut parts: Vec<Option<(Part, u64)>> = vec![None; processes];
-    while parts.iter().any(Option::is_none) {
+    let mut gathered = Gathered {
+        ready: 0,
+        signed_beforehand: 0,
+        seconds: BTreeMap::new(),
+        parts: vec![None; processes],
+    };
+    while gathered.parts.iter().any(Option::is_none) {
         let (process, message) = messages
             .recv()
             .map_err(|_| Error::Broken("a process of the run ended too early".to_owned()))?;
-        match message {
-            Message::Ready { signed } => {
-                signed_beforehand += signed;
-                ready += 1;
-                if ready == processes {
-                    watch.begin(&pids);
-                    for child in &mut children {
-                        child.go()?;
-                    }
-                }
-            }
-            Message::Interval(interval) => {
-                let merged = seconds.entry(interval.second).or_insert_with(|| {
-                    let second = interval.second;
-                    (
-                        0,
-                        Interval {
-                            second,
-                            ..Interval::default()
-                        },
-                    )
-                });
-                merged.0 += 1;
-                merged.1.merge(&interval);
-                while let Some(first) = seconds
-                    .first_entry()
-                    .filter(|first| first.get().0 == processes)
-                {
-                    watch.second(first.remove().1);
-                }
-            }
-            Message::Part { part, rounds } => parts[process] = Some((*part, rounds)),
-            Message::Failed(error) => return Err(Error::Broken(error)),
-        }
+        gathered.add(process, message, &mut children, watch)?;
     }
     // If requests ran out, the processes have not reported the same seconds.
-    for (_, (_, interval)) in seconds {
+    for (_, (_, interval)) in gathered.seconds {
         watch.second(interval);
     }
     let mut whole: Option<Part> = None;
     let mut rounds = Vec::new();
-    for ((part, further), organizations) in parts.into_iter().flatten().zip(shares) {
+    for ((part, further), organizations) in gathered.parts.into_iter().flatten().zip(organizations)
+    {
         rounds.extend(vec![further; organizations]);
         match &mut whole {
             None => whole = Some(part),
@@ -233,9 +209,51 @@ fn together(order: Order, processes: usize, watch: &mut dyn Watch) -> Result<Don
     }
     Ok(Done {
         part: whole.unwrap_or_default(),
-        signed_beforehand,
+        signed_beforehand: gathered.signed_beforehand,
         rounds,
     })
+}
+
+impl Gathered {
+    /// Adds a message: the load begins when all are ready, and a second is passed on when all have reported it.
+    fn add(
+        &mut self,
+        process: usize,
+        message: Message,
+        children: &mut [Process],
+        watch: &mut dyn Watch,
+    ) -> Result<()> {
+        match message {
+            Message::Ready { signed } => {
+                self.signed_beforehand += signed;
+                self.ready += 1;
+                if self.ready == children.len() {
+                    let pids: Vec<u32> = children.iter().map(|child| child.child.id()).collect();
+                    watch.begin(&pids);
+                    for child in children {
+                        child.go()?;
+                    }
+                }
+            }
+            Message::Interval(interval) => {
+                let (reported, sum) = self.seconds.entry(interval.second).or_default();
+                *reported += 1;
+                sum.second = interval.second;
+                sum.merge(&interval);
+                let is_whole = |count: usize| count == children.len();
+                while let Some(first) = self
+                    .seconds
+                    .first_entry()
+                    .filter(|first| is_whole(first.get().0))
+                {
+                    watch.second(first.remove().1);
+                }
+            }
+            Message::Part { part, rounds } => self.parts[process] = Some((*part, rounds)),
+            Message::Failed(error) => return Err(Error::Broken(error)),
+        }
+        Ok(())
+    }
 }
 
 /// Another process of this program; dropping this ends it.

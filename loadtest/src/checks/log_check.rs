@@ -9,10 +9,10 @@ use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::export::{Checked, Checker, Line};
 use serde::Serialize;
 
-use crate::check::Trust;
+use crate::checks::receipts::Trust;
 use crate::error::{Error, Result};
+use crate::load::run::Part;
 use crate::progress;
-use crate::run::Part;
 
 /// What the check of the log found.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -151,7 +151,7 @@ fn growth(grown: u64, reached: u64, part: &Part) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::claims::Claims;
+    use crate::checks::claims::Claims;
 
     fn part(claims: &[(u64, u64)], unknown: u64) -> Part {
         let mut part = Part {

@@ -14,15 +14,15 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 
-use crate::check::{self, Sample, Trust};
-use crate::claims::Claims;
+use crate::checks::claims::Claims;
+use crate::checks::receipts::{self, Sample, Trust};
 use crate::error::{Error, Result};
-use crate::interval::Interval;
+use crate::load::interval::Interval;
+use crate::load::pace::Pace;
+use crate::load::sampler::Sampler;
+use crate::load::send;
+use crate::load::workload::{Signed, Workload};
 use crate::options::{Limits, Verify};
-use crate::pace::Pace;
-use crate::sampler::Sampler;
-use crate::send;
-use crate::workload::{Signed, Workload};
 
 /// Answers that may wait for verification while the load runs; above that the senders wait.
 const UNVERIFIED_MAX: usize = 64;
@@ -123,7 +123,7 @@ impl Part {
     }
 
     pub(crate) fn verified(&mut self, workload: &Workload, trust: &Trust, sample: &Sample) {
-        match check::check(workload, trust, sample) {
+        match receipts::check(workload, trust, sample) {
             Ok(opened) => {
                 self.receipts_verified += 1;
                 self.leaves.extend(opened.leaves);

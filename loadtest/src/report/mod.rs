@@ -1,42 +1,23 @@
 //! What a run found, as JSON and as a table.
 
+pub(crate) mod html;
+mod plots;
+pub(crate) mod targets;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use crate::collect::Second;
-use crate::log_check::LogCheck;
+use crate::checks::log_check::LogCheck;
+use crate::checks::readers::Streams;
+use crate::checks::receiver::Deliveries;
+use crate::figures::{Latency, Spread, short};
+use crate::load::collect::{Second, resident_slope_mib_per_min};
 use crate::machine::{CoresUsed, Machine};
 use crate::options::{Limits, Options, Scenario};
-use crate::readers::Streams;
-use crate::receiver::Deliveries;
-use crate::targets::Outcome;
-
-/// Milliseconds until the last byte of a request's answer: from sending it, or in an open loop from when it was due.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub(crate) struct Latency {
-    pub(crate) p50: f64,
-    pub(crate) p90: f64,
-    pub(crate) p99: f64,
-    pub(crate) p999: f64,
-    pub(crate) max: f64,
-}
-
-impl Latency {
-    /// The figures of a histogram in microseconds.
-    pub(crate) fn of(latency_us: &Histogram<u64>) -> Self {
-        let at = |quantile| latency_us.value_at_quantile(quantile) as f64 / 1e3;
-        Self {
-            p50: at(0.5),
-            p90: at(0.9),
-            p99: at(0.99),
-            p999: at(0.999),
-            max: latency_us.max() as f64 / 1e3,
-        }
-    }
-}
+use crate::report::targets::Outcome;
 
 /// Points of the latencies' distribution for a plot: a share of requests, and the milliseconds within which they were
 /// answered.
@@ -109,7 +90,7 @@ impl Run {
     pub(crate) fn figures(&self) -> BTreeMap<String, f64> {
         let latency = &self.latency_ms;
         let sum = |counts: &BTreeMap<String, u64>| counts.values().sum::<u64>() as f64;
-        let mut figures: BTreeMap<String, f64> = [
+        let always = [
             ("actions_per_s", self.actions_per_second),
             ("requests_per_s", self.requests_per_second),
             ("p50_ms", latency.p50),
@@ -123,86 +104,48 @@ impl Run {
             ("limited", self.limited as f64),
             ("never_begun", self.never_begun as f64),
             ("answer_bytes", self.answer_bytes_mean as f64),
-        ]
-        .map(|(name, value)| (name.to_owned(), value))
-        .into();
-        let mut put = |name: &str, value: Option<f64>| {
-            value.map(|value| figures.insert(name.to_owned(), value));
-        };
-        put("offered_per_s", self.offered_per_second);
-        put("top_requests_per_s", self.top_requests_per_second);
-        put(
-            "generator_cores",
-            self.cores_used.map(|cores| cores.generator),
-        );
-        put(
-            "server_cores",
-            self.cores_used.and_then(|cores| cores.server),
-        );
-        let resident = self
-            .seconds
-            .iter()
-            .filter_map(|second| second.server_resident_mib);
-        put("server_resident_mib", resident.reduce(f64::max));
-        let slope = crate::collect::resident_slope_mib_per_min(&self.seconds);
-        put("resident_slope_mib_per_min", slope);
-        let written = self
-            .seconds
-            .last()
-            .and_then(|second| second.server_written_mib);
-        let of_action = written.filter(|_| self.actions > 0);
-        let bytes = of_action.map(|mib| mib * 1_048_576.0 / self.actions as f64);
-        put("written_bytes_per_action", bytes);
-        put(
-            "stream_gaps",
-            self.streams.map(|streams| streams.gaps as f64),
-        );
-        put(
-            "stream_duplicates",
-            self.streams.map(|streams| streams.duplicates as f64),
-        );
-        let deliveries = self.deliveries.as_ref();
-        put(
-            "delivery_lag_p50_ms",
-            deliveries.map(|reported| reported.lag_p50_ms),
-        );
-        put(
-            "delivery_lag_p99_ms",
-            deliveries.map(|reported| reported.lag_p99_ms),
-        );
-        put(
-            "deliveries_missing",
-            deliveries.map(|reported| reported.missing as f64),
-        );
-        figures.extend(self.more.clone());
-        figures
+        ];
+        let measured = self.of_machine().into_iter().chain(self.of_readers());
+        let measured = measured.filter_map(|(name, value)| Some((name, value?)));
+        let named = always.into_iter().chain(measured);
+        let named = named.map(|(name, value)| (name.to_owned(), value));
+        named.chain(self.more.clone()).collect()
     }
-}
 
-/// Lowest, middle and highest of the runs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(crate) struct Spread {
-    pub(crate) lowest: f64,
-    pub(crate) median: f64,
-    pub(crate) highest: f64,
-}
+    /// The figures of an open loop, and those of processors, memory and disk: `None` where they are not known.
+    fn of_machine(&self) -> [(&'static str, Option<f64>); 7] {
+        let cores = self.cores_used;
+        let resident = self.seconds.iter();
+        let resident = resident.filter_map(|second| second.server_resident_mib);
+        let last = self.seconds.last().filter(|_| self.actions > 0);
+        let written_mib = last.and_then(|second| second.server_written_mib);
+        [
+            ("offered_per_s", self.offered_per_second),
+            ("top_requests_per_s", self.top_requests_per_second),
+            ("generator_cores", cores.map(|cores| cores.generator)),
+            ("server_cores", cores.and_then(|cores| cores.server)),
+            ("server_resident_mib", resident.reduce(f64::max)),
+            (
+                "resident_slope_mib_per_min",
+                resident_slope_mib_per_min(&self.seconds),
+            ),
+            (
+                "written_bytes_per_action",
+                written_mib.map(|mib| mib * 1_048_576.0 / self.actions as f64),
+            ),
+        ]
+    }
 
-impl Spread {
-    fn of(values: impl Iterator<Item = f64>) -> Self {
-        let mut sorted: Vec<f64> = values.collect();
-        sorted.sort_unstable_by(f64::total_cmp);
-        let at = |index: usize| sorted.get(index).copied().unwrap_or(0.0);
-        let (half, last) = (sorted.len() / 2, sorted.len().saturating_sub(1));
-        let median = if sorted.len() % 2 == 1 {
-            at(half)
-        } else {
-            f64::midpoint(at(half.saturating_sub(1)), at(half))
-        };
-        Self {
-            lowest: at(0),
-            median,
-            highest: at(last),
-        }
+    /// The figures of streams and webhooks: `None` where there were none.
+    fn of_readers(&self) -> [(&'static str, Option<f64>); 5] {
+        let (streams, deliveries) = (self.streams.as_ref(), self.deliveries.as_ref());
+        [
+            ("stream_gaps", streams.map(|of| of.gaps as f64)),
+            ("stream_duplicates", streams.map(|of| of.duplicates as f64)),
+            ("delivery_lag_p50_ms", deliveries.map(|of| of.lag_p50_ms)),
+            ("delivery_lag_p99_ms", deliveries.map(|of| of.lag_p99_ms)),
+            ("deliveries_missing", deliveries.map(|of| of.missing as f64)),
+        ]
     }
 }
 
@@ -387,32 +330,5 @@ impl Run {
         for problem in &self.problems {
             line(problem.clone());
         }
-    }
-}
-
-/// A number with a sensible number of digits.
-pub(crate) fn short(value: f64) -> String {
-    if value.abs() >= 100.0 || value.fract() == 0.0 {
-        format!("{value:.0}")
-    } else {
-        format!("{value:.2}")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn spreads() {
-        let spread = |values: &[f64]| Spread::of(values.iter().copied());
-        let expected = |lowest, median, highest| Spread {
-            lowest,
-            median,
-            highest,
-        };
-        assert_eq!(spread(&[3.0, 1.0, 2.0]), expected(1.0, 2.0, 3.0));
-        assert_eq!(spread(&[4.0, 2.0]), expected(2.0, 3.0, 4.0));
-        assert_eq!(spread(&[5.0]), expected(5.0, 5.0, 5.0));
     }
 }

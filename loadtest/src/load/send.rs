@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use hyper::StatusCode;
 
-use crate::answer;
-use crate::check::Sample;
+use crate::checks::receipts::Sample;
 use crate::connection::{Answer, Connection};
 use crate::error::Result;
+use crate::load::answer;
+use crate::load::pace::{Alarm, Slot};
+use crate::load::run::{Load, Local};
+use crate::load::workload::{Signed, Step};
 use crate::options::{Limits, Verify};
-use crate::pace::{Alarm, Slot};
-use crate::run::{Load, Local};
-use crate::workload::{Signed, Step};
 
 /// How long a connection of a closed loop waits after a refusal because too much is in flight.
 const PAUSE: Duration = Duration::from_millis(10);

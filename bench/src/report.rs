@@ -1,0 +1,48 @@
+//! A bench's report: a table for people, JSON for programs.
+
+use std::path::Path;
+
+use kedge_load::figures::{print, write_json};
+use kedge_load::machine::{Machine, load_average};
+use serde::Serialize;
+
+use crate::error::Result;
+
+/// What was measured, on which machine, and the figures.
+#[derive(Serialize)]
+pub(crate) struct Report<'a, O, F> {
+    program: &'static str,
+    version: &'static str,
+    pub(crate) options: &'a O,
+    pub(crate) machine: Machine,
+    pub(crate) load_average_before: String,
+    pub(crate) load_average_after: String,
+    #[serde(flatten)]
+    pub(crate) figures: F,
+}
+
+impl<'a, O: Serialize, F: Serialize> Report<'a, O, F> {
+    /// The report of a bench that has just ended.
+    pub(crate) fn new(
+        program: &'static str,
+        options: &'a O,
+        load_average_before: String,
+        figures: F,
+    ) -> Self {
+        Self {
+            program,
+            version: env!("CARGO_PKG_VERSION"),
+            options,
+            machine: Machine::here(),
+            load_average_before,
+            load_average_after: load_average(),
+            figures,
+        }
+    }
+
+    /// Prints the table, and writes the JSON if a file was named for it.
+    pub(crate) fn write(&self, table: &str, json: Option<&Path>) -> Result<()> {
+        print(table)?;
+        Ok(write_json(self, json)?)
+    }
+}
