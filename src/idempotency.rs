@@ -6,7 +6,7 @@
 pub mod unsigned;
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use hyper::HeaderMap;
 use kedge_actors::Published;
@@ -30,6 +30,7 @@ use kedge_protocol::hash::{keccak, keccak_parts};
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::{Hash, Id};
 use kedge_storage::{IdempotencyRow, Snapshot};
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -64,8 +65,8 @@ impl Drop for Held {
 }
 
 impl InProgress {
-    fn locked(&self) -> std::sync::MutexGuard<'_, HashSet<[u8; 32]>> {
-        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+    fn locked(&self) -> parking_lot::MutexGuard<'_, HashSet<[u8; 32]>> {
+        self.keys.lock()
     }
 }
 

@@ -1,7 +1,7 @@
 //! What goes into the engine and what comes out of it.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Instant;
 
 use kedge_machine::Refusal;
@@ -13,8 +13,8 @@ use kedge_protocol::nonce::NonceError;
 use kedge_protocol::resource::{Object, Template, Trace, Variation};
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Hash, Id};
+use parking_lot::Mutex;
 
-use crate::lock::locked;
 use crate::overlay::Versioned;
 
 /// Who sends the request, as authenticated by the edge.
@@ -94,7 +94,7 @@ impl Keep {
     /// The request has ended and its effects can be read, so the next request with the key may start. Call this before
     /// the answer goes out, because the next one may follow at once.
     pub(crate) fn release(&self) {
-        drop(locked(&self.in_progress).take());
+        drop(self.in_progress.lock().take());
     }
 }
 

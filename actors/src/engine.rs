@@ -8,7 +8,7 @@ mod start;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::{Address, Id, SequencerKeys};
 use kedge_storage::{EventRow, Mode, ReadError, SideWrite, Store};
+use parking_lot::Mutex;
 use ractor::{Actor, ActorRef, SpawnErr};
 use tokio::sync::{mpsc, oneshot};
 
@@ -27,7 +28,6 @@ use crate::commit::keeper::Keepers;
 use crate::commit::signing::{HeldKeys, Signing};
 use crate::events::{Listener, Listeners};
 use crate::failure::Failure;
-use crate::lock::locked;
 use crate::messages::{AnchorMessage, NodeHealth, WebhooksMessage};
 use crate::metric_definitions as metric;
 use crate::pipeline::admission::Admission;
@@ -244,7 +244,7 @@ impl Engine {
         if let Mode::ReadOnly(why) = self.inner.store.mode() {
             return Err(SubmitError::ReadOnly(why));
         }
-        let work = locked(&self.inner.work).clone();
+        let work = self.inner.work.lock().clone();
         let work = work.ok_or(SubmitError::Unavailable)?;
         let (done, acknowledged) = oneshot::channel();
         let side = Work::Side {

@@ -6,11 +6,10 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
-use crate::lock::locked;
 
 /// `percent` of `all`, at least one.
 pub fn share(all: usize, percent: u8) -> usize {
@@ -144,7 +143,7 @@ impl<K: Eq + Hash + Clone> Turns<K> {
 
 impl<K: Eq + Hash> Turns<K> {
     fn lines(&self) -> MutexGuard<'_, HashMap<K, Line>> {
-        locked(&self.lines)
+        self.lines.lock()
     }
 }
 

@@ -5,7 +5,7 @@
 //! Each folder uses only those above it:
 //!
 //! - The ground floor, in this folder: `api` (what goes in and comes out), `overlay` (decisions in flight),
-//!   `messages` (to the actors that are started on the engine), `timekeeper`, `fair`, `failure`, `lock`,
+//!   `messages` (to the actors that are started on the engine), `timekeeper`, `fair`, `failure`,
 //!   `metric_definitions`.
 //! - `events`: reading them, waiting for them, and those outside the log.
 //! - `pipeline`: from a request to its place in the log.
@@ -21,7 +21,6 @@ pub mod engine;
 pub mod events;
 mod failure;
 pub mod fair;
-mod lock;
 mod messages;
 pub mod metric_definitions;
 pub mod overlay;

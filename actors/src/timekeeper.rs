@@ -8,12 +8,11 @@
 //! time from below. So a node that stands still, or lies about the future, stops nothing as long as the clock is right.
 //! Where no other source exists ([`Alone`]), a clock that advances steadily is believed at a start.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 use kedge_env::Env;
-
-use crate::lock::locked;
+use parking_lot::Mutex;
 
 /// Returns milliseconds of the wall clock since the Unix epoch.
 pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
@@ -185,7 +184,7 @@ impl Timekeeper {
     pub fn log_ends_at(&self, last_ms: Option<u64>) {
         let passed_ms = (self.passed)();
         self.log_ms.store(last_ms.unwrap_or(0), Ordering::Release);
-        let mut state = locked(&self.state);
+        let mut state = self.state.lock();
         state.log = last_ms.map(|time_ms| Sighting { time_ms, passed_ms });
         if self.bounds.is_some() {
             (state.believed, state.unconfirmed) = (None, false);
@@ -198,7 +197,7 @@ impl Timekeeper {
     pub fn block_seen(&self, time_ms: u64) {
         let Some(bounds) = self.bounds else { return };
         let (clock_ms, passed_ms) = ((self.clock)(), (self.passed)());
-        let mut state = locked(&self.state);
+        let mut state = self.state.lock();
         let block = Sighting { time_ms, passed_ms };
         state.block = Some(block);
         if state.unconfirmed {
@@ -218,7 +217,7 @@ impl Timekeeper {
             return Err(apart_ms);
         }
         if let Some(bounds) = self.bounds {
-            let mut state = locked(&self.state);
+            let mut state = self.state.lock();
             self.believe(&mut state, bounds, clock_ms, passed_ms);
         }
         Ok(())
@@ -246,7 +245,7 @@ impl Timekeeper {
         let Some(bounds) = self.bounds else {
             return Ok(());
         };
-        let mut state = locked(&self.state);
+        let mut state = self.state.lock();
         let near = |seen: Option<Sighting>, gap_ms: u64| {
             seen.is_some_and(|seen| clock_ms <= seen.now(passed_ms).saturating_add(gap_ms))
         };
@@ -328,7 +327,7 @@ impl Timekeeper {
     /// What is known of the time.
     pub fn standing(&self) -> Standing {
         let (clock_ms, passed_ms) = ((self.clock)(), (self.passed)());
-        let state = locked(&self.state);
+        let state = self.state.lock();
         Standing {
             clock_ms,
             expected_ms: Self::expected(&state, passed_ms),

@@ -1,6 +1,6 @@
 //! An account: a signing key, its tokens and its nonces. Safe to share and to use in parallel.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::Method;
@@ -10,6 +10,7 @@ use kedge_protocol::hash::sha256;
 use kedge_protocol::payload::digest_text;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Id, Prefix};
+use parking_lot::RwLock;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -111,7 +112,7 @@ impl Account {
 
     fn tokens(&self) -> Option<Arc<TokenPair>> {
         let tokens = self.0.tokens.read();
-        tokens.unwrap_or_else(PoisonError::into_inner).clone()
+        tokens.clone()
     }
 
     /// The current access token, for requests that this client does not send itself.
@@ -121,11 +122,7 @@ impl Account {
     }
 
     fn keep_tokens(&self, pair: TokenPair) {
-        let mut tokens = self
-            .0
-            .tokens
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut tokens = self.0.tokens.write();
         *tokens = Some(Arc::new(pair));
     }
 

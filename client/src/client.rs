@@ -1,6 +1,6 @@
 //! A client of one log: what everybody may read, checked against a pinned domain and sequencer keys.
 
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_protocol::batch::SignedBatch;
@@ -10,6 +10,7 @@ use kedge_protocol::merkle::{BatchTree, verify_consistency};
 use kedge_protocol::receipt::check_header;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Hash, KeyOfBatch, SequencerKeys, percent};
+use parking_lot::RwLock;
 use serde::de::DeserializeOwned;
 
 use crate::account::Account;

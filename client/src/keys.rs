@@ -1,8 +1,6 @@
 //! The sequencer's keys, as the client trusts them: those of its pin, or those that the server stated at first, and
 //! those that the log itself names after them.
 
-use std::sync::PoisonError;
-
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::proof::ProofFile;
@@ -125,7 +123,7 @@ pub(crate) async fn first(
 impl Client {
     /// The trusted sequencer keys, each with the first batch that it signs.
     pub fn sequencer_keys(&self) -> SequencerKeys {
-        let keys = self.keys().read().unwrap_or_else(PoisonError::into_inner);
+        let keys = self.keys().read();
         keys.clone()
     }
 
@@ -140,7 +138,7 @@ impl Client {
         let stated = stated(self.transport(), retry).await?;
         let mut keys = self.sequencer_keys();
         follow(&mut keys, &stated, &self.domain())?;
-        let mut trusted = self.keys().write().unwrap_or_else(PoisonError::into_inner);
+        let mut trusted = self.keys().write();
         if keys.extends(&trusted) {
             *trusted = keys;
         }

@@ -1,9 +1,9 @@
 //! What the client remembers of the sequencer's headers, to notice when it contradicts itself.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
 use kedge_protocol::batch::SignedBatch;
+use parking_lot::Mutex;
 
 use crate::error::VerificationError;
 
@@ -20,7 +20,7 @@ impl HeaderWatch {
     /// Remembers a header whose signature was checked. Fails if another one with its number was seen, or if it
     /// does not connect to the one before or after it.
     pub(crate) fn see(&self, batch: &SignedBatch) -> Result<(), VerificationError> {
-        let mut headers = self.headers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut headers = self.headers.lock();
         let number = batch.header.number;
         if let Some(known) = headers.get(&number) {
             return if known.header == batch.header {
@@ -46,7 +46,7 @@ impl HeaderWatch {
 
     /// The seen header with the highest number.
     pub(crate) fn highest(&self) -> Option<SignedBatch> {
-        let headers = self.headers.lock().unwrap_or_else(PoisonError::into_inner);
+        let headers = self.headers.lock();
         headers.last_key_value().map(|(_, batch)| *batch)
     }
 }
@@ -122,7 +122,7 @@ mod tests {
         for number in 0..=HEADERS_MAX as u64 {
             assert_eq!(watch.see(&batch(number)), Ok(()));
         }
-        assert_eq!(watch.headers.lock().unwrap().len(), HEADERS_MAX);
+        assert_eq!(watch.headers.lock().len(), HEADERS_MAX);
         assert_eq!(watch.highest(), Some(batch(HEADERS_MAX as u64)));
     }
 }

@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{Env, File, Mode};
+use parking_lot::{Mutex, MutexGuard};
 
 /// What a disk writes as a whole or not at all.
 const SECTOR_BYTES: usize = 512;
@@ -185,7 +186,7 @@ impl SimulatedEnv {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Advances every clock.

@@ -2,7 +2,6 @@
 //! latter at most one piece waits: the writer waits until it is read, and gives up on a caller that reads nothing.
 
 use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -10,6 +9,7 @@ use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
 use hyper::body::{Body as HttpBody, Frame};
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
 /// Why a body was cut off.
@@ -147,7 +147,7 @@ impl Writer {
     }
 
     fn pace<T>(&self, act: impl FnOnce(&mut Pace) -> T) -> T {
-        act(&mut self.pace.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut self.pace.lock())
     }
 
     /// Resolves when the caller has disconnected.

@@ -2,8 +2,6 @@
 //! deliveries made again). The log does not hold their answers, so the whole answer is kept: in the commit of what they
 //! did, where they stored anything.
 
-use std::sync::Mutex;
-
 use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue, LOCATION};
 use kedge_actors::api::{ActionOutcome, Keep, Residue};
@@ -12,6 +10,7 @@ use kedge_http::error::ApiError;
 use kedge_http::reply::Reply;
 use kedge_protocol::hash::keccak;
 use kedge_storage::{IdempotencyRow, SideWrite};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 

@@ -12,8 +12,9 @@ mod readers;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use rocksdb::{ColumnFamily, FlushOptions, WriteBatch, WriteOptions};
 
 use crate::group::Group;
@@ -82,11 +83,11 @@ impl Recent {
     }
 
     fn current(&self) -> MutexGuard<'_, Current> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+        self.current.lock()
     }
 
     fn writing(&self) -> MutexGuard<'_, ()> {
-        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+        self.writing.lock()
     }
 
     /// The rows as they are after the last group.
@@ -150,8 +151,7 @@ impl Recent {
     /// Writes the rows of every applied group to the disk, along with what else RocksDB has in memory. After a
     /// failure it can be called again. Returns how many rows were written.
     pub(crate) fn flush(&self) -> Result<usize, rocksdb::Error> {
-        let flushing = self.flushing.lock();
-        let mut flushing = flushing.unwrap_or_else(PoisonError::into_inner);
+        let mut flushing = self.flushing.lock();
         let mut rows = 0;
         if flushing.is_pending {
             // RocksDB accepts no second layer into its memory before the first one is on the disk.
@@ -190,15 +190,14 @@ impl Recent {
     /// Shows readers what was written to RocksDB itself: rows that no group writes.
     pub(crate) fn rebase(&self) {
         // A newer base is never replaced by an older one.
-        let flushing = self.flushing.lock();
-        let _no_flush = flushing.unwrap_or_else(PoisonError::into_inner);
+        let _no_flush = self.flushing.lock();
         let base = Arc::new(Base::take(&self.database));
         self.current().base = base;
     }
 
     /// Drops the layers that have no reader any more, because dropping a hundred thousand rows would delay a reader.
     pub(crate) fn drop_read(&self) {
-        if let Ok(mut flushing) = self.flushing.try_lock() {
+        if let Some(mut flushing) = self.flushing.try_lock() {
             flushing.done.retain(|layer| Arc::strong_count(layer) > 1);
         }
     }

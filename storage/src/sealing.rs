@@ -1,7 +1,5 @@
 //! Which key seals the log's side entries.
 
-use std::sync::PoisonError;
-
 use kedge_log::{IoError, KeyId, SideKeys};
 
 use crate::snapshot::ReadError;
@@ -29,7 +27,7 @@ impl Store {
     /// [`SealError`] if the log accepts nothing, or no randomness is available.
     pub fn seal_with(&self, keys: &SideKeys) -> Result<Option<KeyId>, SealError> {
         let writing = self.writing.as_ref().ok_or(SealError::ReadOnly)?;
-        let mut log = writing.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut log = writing.log.lock();
         Ok(log.seal_with(keys)?)
     }
 

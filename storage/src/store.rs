@@ -3,14 +3,15 @@
 
 use std::borrow::Borrow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use kedge_env::{Env, RealEnv};
 use kedge_log::{AppendError, Durability, Log, Maintenance, Position, SideKeys};
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
 use metrics::{counter, gauge, histogram};
+use parking_lot::{Mutex, RwLock};
 
 use crate::group::Group;
 use crate::high_water::{HighWater, Released};
@@ -194,7 +195,7 @@ impl Store {
     fn why_no_commit(&self) -> Option<String> {
         let suspended = || {
             let why = self.suspended.read();
-            why.unwrap_or_else(PoisonError::into_inner).clone()
+            why.clone()
         };
         self.read_only.clone().or_else(suspended)
     }
@@ -202,14 +203,13 @@ impl Store {
     /// True while it accepts no commits for a reason that may go away ([`Store::resume`]).
     pub fn is_suspended(&self) -> bool {
         let why = self.suspended.read();
-        self.read_only.is_none() && why.unwrap_or_else(PoisonError::into_inner).is_some()
+        self.read_only.is_none() && why.is_some()
     }
 
     /// Accepts no commit from now on. The first reason given stays.
     pub fn set_read_only(&self, why: impl Into<String>) {
         let why = why.into();
-        let suspended = self.suspended.write();
-        let mut suspended = suspended.unwrap_or_else(PoisonError::into_inner);
+        let mut suspended = self.suspended.write();
         if suspended.is_none() {
             tracing::warn!(why, "the store is read-only from now on");
             *suspended = Some(why);
@@ -220,8 +220,7 @@ impl Store {
     /// Accepts commits again, if it was opened for that. Call it once the reason given to [`Store::set_read_only`] is
     /// gone.
     pub fn resume(&self) {
-        let suspended = self.suspended.write();
-        let mut suspended = suspended.unwrap_or_else(PoisonError::into_inner);
+        let mut suspended = self.suspended.write();
         if let Some(why) = suspended.take() {
             tracing::warn!(why, "the store accepts commits again; it was read-only");
             let stays = self.read_only.is_some() || self.database.damage().is_some();
@@ -260,7 +259,7 @@ impl Store {
         let writing = self.writing.as_ref().ok_or_else(no_log)?;
         let frame = group.frame();
         let frame = frame.map_err(|error| CommitError::Failed(error.to_string()))?;
-        let mut log = writing.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut log = writing.log.lock();
         if frame.is_empty() {
             return Ok(log.position());
         }

@@ -2,8 +2,8 @@
 //! no documented one that the walk never meets, except for those that are named here.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
@@ -163,8 +163,8 @@ const NEVER_HERE: [(&str, &str, &str); 28] = [
     ),
 ];
 
-fn locked<T>(of: &'static Mutex<T>) -> std::sync::MutexGuard<'static, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
+fn locked<T>(of: &'static Mutex<T>) -> parking_lot::MutexGuard<'static, T> {
+    of.lock()
 }
 
 /// The codes of a response, which may be a reference to a component.

@@ -10,13 +10,13 @@ mod proofs;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use kedge_config::durable;
 use kedge_log::SealedFile;
 use kedge_protocol::Hash;
 use kedge_protocol::proof::ProofFile;
 use kedge_storage::{ARCHIVED_LIST, CommitError, Store};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::backup::{BackupError, Listed, digest};
@@ -240,7 +240,7 @@ pub fn archive(
     older: Older,
     named: &dyn NamedKeys,
 ) -> Result<Vec<Archived>, ArchiveError> {
-    let _one_at_a_time = ARCHIVING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _one_at_a_time = ARCHIVING.lock();
     let log = data.join("log");
     let files = store.settled_segments()?;
     let count = match older {

@@ -3,11 +3,11 @@
 //! file durable, then `Store::seal_with` has the next frame sealed under it.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use kedge_config::secrets::{self, SecretError};
 use kedge_storage::{KeyId, SealError, SideKeys, Store};
+use parking_lot::Mutex;
 
 /// The number of a log's first key.
 pub const FIRST: KeyId = 1;
@@ -96,7 +96,7 @@ static ROTATING: Mutex<()> = Mutex::new(());
 /// # Errors
 /// [`RotateError`]; the previous key then continues to seal.
 pub fn rotate(folder: &Path, store: &Store) -> Result<Rotated, RotateError> {
-    let _one_at_a_time = ROTATING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _one_at_a_time = ROTATING.lock();
     let keys = read(folder)?;
     // The log may seal under a key whose file was removed since the start; that number must not be reused.
     let sealing = store.seal_with(&keys).map_err(RotateError::NotMade)?;

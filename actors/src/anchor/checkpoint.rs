@@ -6,7 +6,6 @@ use kedge_storage::ReadError;
 
 use crate::commit::signing::SigningError;
 use crate::engine::Engine;
-use crate::lock::locked;
 
 /// Why there is no signed checkpoint.
 #[derive(Debug, thiserror::Error)]
@@ -26,7 +25,7 @@ impl Engine {
     /// The store cannot be read, or the key of the last batch is not held.
     pub fn checkpoint(&self) -> Result<SignedCheckpoint, CheckpointError> {
         let published = self.published();
-        let mut cached = locked(&self.inner.checkpoint);
+        let mut cached = self.inner.checkpoint.lock();
         if let Some(signed) = *cached
             && signed.checkpoint.batches == published.head.batches
         {

@@ -8,7 +8,6 @@ use tokio::sync::oneshot;
 
 use super::state::AnchorState;
 use crate::engine::Engine;
-use crate::lock::locked;
 use crate::pipeline::work::Work;
 
 /// How often the keys are read, milliseconds: a rotation is rare, and named ahead of its batch.
@@ -27,7 +26,7 @@ impl Engine {
     /// Notes the contract's keys, and has the committer check which key signs now.
     pub async fn note_contract_keys(&self, keys: KeyTrust) {
         self.inner.signing.contract.store(Some(Arc::new(keys)));
-        let work = locked(&self.inner.work).clone();
+        let work = self.inner.work.lock().clone();
         if let Some(work) = work {
             let (done, looked) = oneshot::channel();
             // An engine that has ended signs nothing.

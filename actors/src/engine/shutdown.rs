@@ -4,7 +4,6 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::Engine;
-use crate::lock::locked;
 
 impl Engine {
     /// Accepts no more requests, waits for those in flight (at most `timeout`), and stops. False if not everything that
@@ -24,8 +23,8 @@ impl Engine {
         inner.supervisor.stop_children(None);
         inner.supervisor.stop(None);
         inner.threads.stop(timeout).await;
-        drop(locked(&inner.work).take());
-        let committer = locked(&inner.committer).take();
+        drop(inner.work.lock().take());
+        let committer = inner.committer.lock().take();
         if let Some(committer) = committer {
             let joined = tokio::task::spawn_blocking(move || committer.join());
             // However short the patience with requests is, what is placed gets written.
@@ -35,7 +34,7 @@ impl Engine {
             }
         }
         inner.store.end_maintenance();
-        let keepers = locked(&inner.keepers).take();
+        let keepers = inner.keepers.lock().take();
         if let Some(keepers) = keepers {
             // The next start finishes what they were doing.
             let _ = tokio::task::spawn_blocking(move || keepers.join()).await;

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -11,6 +11,7 @@ use kedge_machine::sequencer::Tip;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::log_tree::Frontier;
 use kedge_storage::{LogHead, Mode, Store};
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 
 use super::{Engine, Inner, Options, StartError};

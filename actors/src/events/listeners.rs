@@ -2,13 +2,12 @@
 //! somebody listens, nothing where nobody does.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use kedge_protocol::Id;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
-
-use crate::lock::locked;
 
 type Waiting = HashMap<Id, Organization>;
 
@@ -86,7 +85,7 @@ impl Listeners {
     }
 
     fn lock(&self) -> MutexGuard<'_, ()> {
-        locked(&self.changing)
+        self.changing.lock()
     }
 }
 

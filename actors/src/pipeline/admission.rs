@@ -3,12 +3,11 @@
 //! one more would only make all of them wait longer. So fewer are admitted, down to `requests_min`, and the others are
 //! refused at once.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::lock::locked;
 use crate::metric_definitions as metric;
+use parking_lot::Mutex;
 
 /// How long answers are counted before the limit is looked at again.
 const WINDOW: Duration = Duration::from_millis(100);
@@ -65,7 +64,7 @@ impl Admission {
 
     /// Counts an answer that took `elapsed`, and moves the limit at the end of a window.
     pub(crate) fn answered(&self, now: Instant, elapsed: Duration) {
-        let mut window = locked(&self.window);
+        let mut window = self.window.lock();
         window.answers += 1;
         window.slow += usize::from(elapsed > self.bounds.wait_target);
         if now < window.ends_at {

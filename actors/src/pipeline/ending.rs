@@ -7,9 +7,10 @@
 //! the queue later finds an empty shell. A unit that has been begun ends with its outcome; `fate.rs` says what its
 //! caller hears.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use kedge_protocol::{Address, Id};
+use parking_lot::{Mutex, MutexGuard};
 use ractor::ActorRef;
 use tokio::sync::oneshot;
 
@@ -17,7 +18,6 @@ use super::messages::{OrganizationMessage, Settlement};
 use super::room::Place;
 use super::unit::Grant;
 use crate::api::{Keep, Outcome, Submission, SubmitError};
-use crate::lock::locked;
 
 /// A unit's progress.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,7 +74,7 @@ impl Ending {
     }
 
     fn owed(&self) -> MutexGuard<'_, Owed> {
-        locked(&self.0)
+        self.0.lock()
     }
 
     /// What a unit owes that has not ended.

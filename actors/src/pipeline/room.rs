@@ -4,15 +4,15 @@
 //! else is done for it. The permits are the one account: the metrics are read from them.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kedge_env::Env;
 use kedge_protocol::Id;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::api::{Asker, Submission, SubmitError};
-use crate::lock::locked;
 use crate::metric_definitions as metric;
 
 /// How often the age of the oldest request is measured.
@@ -86,7 +86,7 @@ impl Room {
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
-        locked(&self.taken)
+        self.taken.lock()
     }
 
     /// Takes a place for a request, if there is one and the organization has fewer than `share_max`. Never waits.

@@ -2,12 +2,10 @@
 //! otherwise wait for every connection that has something to read, and a request takes five such messages. So what is
 //! in flight progresses however many callers knock.
 
-use std::sync::Mutex;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
-
-use crate::lock::locked;
 
 /// The threads that the engine's actors share.
 pub(crate) struct ActorThreads(Mutex<Option<Runtime>>);
@@ -27,7 +25,7 @@ impl ActorThreads {
     where
         F: Future<Output: Send> + Send + 'static,
     {
-        let running = locked(&self.0).as_ref().map(|runtime| runtime.spawn(task));
+        let running = self.0.lock().as_ref().map(|runtime| runtime.spawn(task));
         match running {
             Some(running) => running.await.map_err(std::io::Error::other),
             None => Err(std::io::Error::other("the actors' threads have ended")),
@@ -37,7 +35,7 @@ impl ActorThreads {
     /// Ends them, and waits for it: their actors must let go of the store before the process ends, because the store's
     /// library must not be used after the end of `main`.
     pub(crate) async fn stop(&self, timeout: Duration) {
-        let Some(runtime) = locked(&self.0).take() else {
+        let Some(runtime) = self.0.lock().take() else {
             return;
         };
         let ending = tokio::task::spawn_blocking(move || runtime.shutdown_timeout(timeout));
@@ -50,7 +48,7 @@ impl ActorThreads {
 impl Drop for ActorThreads {
     /// Dropping a runtime waits for its threads, which no asynchronous caller may do.
     fn drop(&mut self) {
-        if let Some(runtime) = locked(&self.0).take() {
+        if let Some(runtime) = self.0.lock().take() {
             runtime.shutdown_background();
         }
     }

@@ -3,13 +3,14 @@
 //! it is answered once.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use kedge_machine::kinds::spec;
 use kedge_machine::{Caller, Input};
 use kedge_protocol::Id;
+use parking_lot::Mutex;
 use ractor::ActorRef;
 use tokio::sync::oneshot;
 
@@ -19,7 +20,6 @@ use super::fate::Fate;
 use super::messages::{OrganizationMessage, SequencerMessage};
 use super::room::Place;
 use crate::api::{ActionOutcome, Done, Made, Outcome, Submission, SubmitError, SubmittedAction};
-use crate::lock::locked;
 
 /// How many mints of a bounded template a unit may make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,7 +177,7 @@ impl Unit {
     /// Starts a round of deciding. No part of an earlier round is open.
     pub(crate) fn open(&self) {
         self.rounds.fetch_add(1, Ordering::Relaxed);
-        *locked(&self.gathered) = Gathered::default();
+        *self.gathered.lock() = Gathered::default();
         self.open_parts
             .store(self.parts.len().max(1), Ordering::Release);
     }
@@ -185,7 +185,7 @@ impl Unit {
     /// Called after all parts: the decisions in request order and the sequence of the oldest snapshot that was read, or
     /// why there are none.
     pub(crate) fn take_decisions(&self) -> Result<(Vec<Decision>, u64), SubmitError> {
-        let gathered = std::mem::take(&mut *locked(&self.gathered));
+        let gathered = std::mem::take(&mut *self.gathered.lock());
         if let Some(error) = gathered.failed {
             return Err(error);
         }
@@ -279,7 +279,7 @@ impl Part {
 
     fn finish(&mut self, add: impl FnOnce(&mut Gathered)) {
         let Some(unit) = self.unit.take() else { return };
-        add(&mut locked(&unit.gathered));
+        add(&mut unit.gathered.lock());
         if unit.open_parts.fetch_sub(1, Ordering::AcqRel) == 1 {
             let message = SequencerMessage::Propose {
                 ticket: self.ticket,

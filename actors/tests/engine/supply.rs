@@ -100,7 +100,7 @@ impl Gate {
                 gate.pass();
                 Vec::new()
             }),
-            in_progress: Mutex::default(),
+            in_progress: parking_lot::Mutex::default(),
         })
     }
 }

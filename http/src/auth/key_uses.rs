@@ -1,13 +1,14 @@
 //! When API keys were last used: recorded coarsely, stored in groups, outside the log.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kedge_actors::Engine;
 use kedge_protocol::Id;
 use kedge_storage::SideWrite;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 /// How often a key's use is noted at most.
@@ -25,7 +26,7 @@ struct Gathered {
 
 impl Gathered {
     fn uses(&self) -> MutexGuard<'_, HashMap<Id, u64>> {
-        self.uses.lock().unwrap_or_else(PoisonError::into_inner)
+        self.uses.lock()
     }
 }
 

@@ -2,7 +2,6 @@
 //! every token of its login: one of the two users stole it.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
 
 use kedge_actors::Engine;
 use kedge_api::Code;
@@ -10,6 +9,7 @@ use kedge_config::secrets;
 use kedge_protocol::Id;
 use kedge_protocol::hash::{keccak, sha256};
 use kedge_storage::{SessionRow, SideWrite};
+use parking_lot::Mutex;
 
 use crate::clock::now_s;
 use crate::error::ApiError;
@@ -87,10 +87,8 @@ impl Sessions {
         }
     }
 
-    fn exchanging(&self) -> std::sync::MutexGuard<'_, HashSet<[u8; 32]>> {
-        self.exchanging
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn exchanging(&self) -> parking_lot::MutexGuard<'_, HashSet<[u8; 32]>> {
+        self.exchanging.lock()
     }
 
     /// Tokens of a new login with the password that has this hash.

@@ -2,9 +2,10 @@
 //! addresses take turns, however many requests each has waiting.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 use crate::error::ApiError;
@@ -112,7 +113,7 @@ impl State {
 
 impl Queues {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Passes a turn that has ended to the next one that still waits.
@@ -202,13 +203,13 @@ mod tests {
             let (turns, order) = (turns.clone(), Arc::clone(&order));
             tasks.spawn(async move {
                 let _turn = turns.turn(address(number)).await.unwrap();
-                order.lock().unwrap().push(number);
+                order.lock().push(number);
             });
             settle().await;
         }
         drop(first);
         tasks.join_all().await;
-        assert_eq!(*order.lock().unwrap(), [1, 2, 3, 1, 2, 1, 1]);
+        assert_eq!(*order.lock(), [1, 2, 3, 1, 2, 1, 1]);
         // The last turn was given back.
         assert_eq!(counts(&turns), (0, 0));
     }

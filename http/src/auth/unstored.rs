@@ -3,12 +3,12 @@
 //! into the store with the first login after the store accepts writes again.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kedge_actors::Engine;
 use kedge_actors::api::SubmitError;
 use kedge_storage::{Mode, SessionRow, SideWrite, Snapshot};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::clock::now_s;
 use crate::error::ApiError;
@@ -99,7 +99,7 @@ fn takes_no_writes(engine: &Engine) -> bool {
 
 impl Unstored {
     fn rows(&self) -> MutexGuard<'_, Rows> {
-        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+        self.rows.lock()
     }
 
     /// Stores writes of logins, or keeps them while the store accepts no writes.

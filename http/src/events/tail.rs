@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
 use kedge_actors::Engine;
@@ -12,6 +12,7 @@ use kedge_machine::event::Event;
 use kedge_protocol::Id;
 use kedge_protocol::event::{EventType, Position};
 use kedge_storage::ReadError;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
@@ -86,15 +87,11 @@ pub(super) struct Taken {
     pub(super) reached: Position,
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Tail {
     /// The frames after `after`, up to about `bytes_max` bytes; `None` if some of them are no
     /// longer held.
     pub(super) fn take(&self, after: Position, bytes_max: usize) -> Option<Taken> {
-        let ring = locked(&self.ring);
+        let ring = self.ring.lock();
         if after < ring.from {
             return None;
         }
@@ -121,7 +118,7 @@ impl Tail {
     }
 
     fn add(&self, frames: Vec<Frame>, reached: Position) {
-        let mut ring = locked(&self.ring);
+        let mut ring = self.ring.lock();
         let before = ring.bytes;
         for frame in frames {
             ring.bytes += frame.text.len();
@@ -150,7 +147,7 @@ impl Drop for Tail {
         if let Some(feeding) = self.feeding.get() {
             feeding.abort();
         }
-        let bytes = locked(&self.ring).bytes;
+        let bytes = self.ring.lock().bytes;
         self.tails_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
@@ -174,7 +171,7 @@ impl Tails {
     /// An organization's tail. It lives as long as it is held, and misses nothing that is committed
     /// from now on.
     pub(super) fn join(&self, organization: Id) -> Result<Arc<Tail>, ReadError> {
-        let mut by_organization = locked(&self.by_organization);
+        let mut by_organization = self.by_organization.lock();
         let known = by_organization.get(&organization).and_then(Weak::upgrade);
         if let Some(known) = known.filter(|known| known.reached.has_changed().is_ok()) {
             return Ok(known);
@@ -342,7 +339,7 @@ mod tests {
         assert_eq!(sequences(&kept), (91..=100).collect::<Vec<_>>());
         bytes.fetch_add(TAILS_BYTES_MAX, Ordering::Relaxed);
         other.add(many(1), Position::start_of(100));
-        assert!(locked(&other.ring).bytes <= TAIL_BYTES_MIN);
+        assert!(other.ring.lock().bytes <= TAIL_BYTES_MIN);
         drop((one, other));
         assert_eq!(bytes.load(Ordering::Relaxed), TAILS_BYTES_MAX);
     }

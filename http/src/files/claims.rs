@@ -3,9 +3,10 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use kedge_protocol::Hash;
+use parking_lot::Mutex;
 
 use super::{Fate, place};
 
@@ -46,7 +47,7 @@ impl Claims {
 
     fn with<T>(&self, act: impl FnOnce(&mut Contents) -> T) -> T {
         // A panic while it was held left plain maps, which are consistent after every line.
-        let mut contents = self.contents.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut contents = self.contents.lock();
         act(&mut contents)
     }
 

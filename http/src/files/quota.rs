@@ -1,11 +1,12 @@
 //! How many bytes of files an organization has, including those being received.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use kedge_api::Code;
 use kedge_protocol::Id;
 use kedge_storage::{Page, ReadError, Snapshot};
+use parking_lot::Mutex;
 
 use crate::error::ApiError;
 
@@ -49,8 +50,7 @@ impl Quotas {
 
     fn with<T>(&self, organization: Id, act: impl FnOnce(&mut Usage) -> T) -> T {
         // A panic while it was held left plain numbers.
-        let organizations = self.organizations.lock();
-        let mut organizations = organizations.unwrap_or_else(PoisonError::into_inner);
+        let mut organizations = self.organizations.lock();
         let usage = organizations.entry(organization).or_default();
         let made = act(usage);
         if usage.uploads == 0 && organizations.len() > IDLE_MAX {

@@ -3,12 +3,13 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hyper::header::RETRY_AFTER;
 use kedge_api::Code;
 use metrics::counter;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::Holder;
 use crate::error::{ApiError, Detail};
@@ -72,9 +73,7 @@ impl Budget {
 
     fn shard(&self, holder: &Holder) -> MutexGuard<'_, HashMap<Holder, usize>> {
         let shard = self.hasher.hash_one(holder) as usize % SHARDS;
-        self.each[shard]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.each[shard].lock()
     }
 
     /// Holds an amount, or refuses.
@@ -187,7 +186,7 @@ mod tests {
     }
 
     fn held(budget: &Budget) -> (usize, usize) {
-        let holders = budget.each.iter().map(|shard| shard.lock().unwrap().len());
+        let holders = budget.each.iter().map(|shard| shard.lock().len());
         (budget.all.load(Ordering::Relaxed), holders.sum())
     }
 

@@ -2,11 +2,12 @@
 //! compared with the tier's quota, together with the bytes of requests on their way there.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use kedge_api::Code;
 use kedge_protocol::Id;
 use kedge_storage::ReadError;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::RateLimits;
 use crate::error::{ApiError, Detail};
@@ -29,7 +30,7 @@ pub(super) struct Arriving(Mutex<HashMap<Id, u64>>);
 
 impl Arriving {
     fn bytes(&self) -> MutexGuard<'_, HashMap<Id, u64>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

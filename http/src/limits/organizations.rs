@@ -1,12 +1,13 @@
 //! What organizations have used: counters in memory, on which requests count directly. The day's count goes to the
 //! store from time to time: [`Organizations::take_changed`].
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use kedge_protocol::Id;
 use kedge_storage::Usage;
+use parking_lot::Mutex;
 use quick_cache::sync::Cache;
 use quick_cache::{DefaultHashBuilder, Lifecycle, UnitWeighter};
 
@@ -224,8 +225,8 @@ impl Organizations {
         noted.into_iter().map(day).collect()
     }
 
-    fn locked(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Account>>> {
-        self.changed.lock().unwrap_or_else(PoisonError::into_inner)
+    fn locked(&self) -> parking_lot::MutexGuard<'_, Vec<Arc<Account>>> {
+        self.changed.lock()
     }
 }
 

@@ -4,9 +4,10 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use kedge_config::{Config, Network};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::limits::ClientAddress;
@@ -66,7 +67,7 @@ impl Room {
     }
 
     fn taken(&self) -> MutexGuard<'_, HashMap<(ClientAddress, bool), usize>> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+        self.taken.lock()
     }
 
     /// The place of a connection from `peer`; none if its address has too many.

@@ -3,7 +3,7 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
@@ -19,6 +19,7 @@ use hyper_util::rt::TokioIo;
 use kedge_client::{Account, NewWebhook};
 use kedge_protocol::limits::WEBHOOK_BODY_BYTES_MAX;
 use kedge_protocol::time::parse_rfc3339;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use tokio::net::TcpListener;
@@ -167,8 +168,8 @@ impl Receiver {
     }
 }
 
-fn lock(received: &Mutex<Received>) -> std::sync::MutexGuard<'_, Received> {
-    received.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(received: &Mutex<Received>) -> parking_lot::MutexGuard<'_, Received> {
+    received.lock()
 }
 
 async fn accept(listener: TcpListener, received: Arc<Mutex<Received>>) {

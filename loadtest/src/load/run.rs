@@ -4,12 +4,13 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use kedge_protocol::Hash;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
@@ -170,7 +171,7 @@ pub(crate) struct Local {
 
 impl Local {
     pub(crate) fn count(&self, count: impl FnOnce(&mut Interval)) {
-        count(&mut self.interval.lock().unwrap_or_else(PoisonError::into_inner));
+        count(&mut self.interval.lock());
     }
 }
 
@@ -230,7 +231,7 @@ pub(crate) fn drive(
         let (of_thread, kept) = thread.join().unwrap_or_else(broken)?;
         part.merge_organizations(&of_thread);
         samples.extend(kept);
-        rest.merge(&interval.lock().unwrap_or_else(PoisonError::into_inner));
+        rest.merge(&interval.lock());
     }
     finish(&load, &mut part, &mut rest);
     report(rest)?;
@@ -283,7 +284,7 @@ fn tick(
             ..Interval::default()
         };
         for (_, interval) in threads {
-            let mut interval = interval.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut interval = interval.lock();
             taken.merge(&std::mem::take(&mut interval));
         }
         report(taken)?;

@@ -1,11 +1,12 @@
 //! Who signed the headers. A log has few signing keys and many signatures: once a key is recovered, its multiples check
 //! the next signature in half of the time.
 
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 
 use kedge_protocol::known_signer::KnownSigner;
 use kedge_protocol::signature::{Signature, SignatureError};
 use kedge_protocol::{Address, Hash};
+use parking_lot::RwLock;
 
 /// Keys whose multiples are computed. A log that changes keys more often is only checked more slowly.
 const KNOWN_MAX: usize = 8;
@@ -30,21 +31,18 @@ impl Signers {
         let address = key.address();
         if self.is_new(&address) {
             let signer = Arc::new(KnownSigner::new(&key));
-            if let Ok(mut known) = self.0.write() {
-                known.push(signer);
-            }
+            self.0.write().push(signer);
         }
         Ok(address)
     }
 
     fn last(&self) -> Option<Arc<KnownSigner>> {
-        self.0.read().ok()?.last().cloned()
+        self.0.read().last().cloned()
     }
 
     fn is_new(&self, address: &Address) -> bool {
-        self.0.read().is_ok_and(|known| {
-            known.len() < KNOWN_MAX && known.iter().all(|signer| signer.address() != *address)
-        })
+        let known = self.0.read();
+        known.len() < KNOWN_MAX && known.iter().all(|signer| signer.address() != *address)
     }
 }
 
@@ -69,7 +67,7 @@ mod tests {
                 assert_eq!(signers.of(&other, &signature), signature.recover(&other));
             }
         }
-        assert_eq!(signers.0.read().unwrap().len(), KNOWN_MAX);
+        assert_eq!(signers.0.read().len(), KNOWN_MAX);
         let none = Signature([0; 65]);
         assert_eq!(signers.of(&digest, &none), none.recover(&digest));
         assert!(none.recover(&digest).is_err());

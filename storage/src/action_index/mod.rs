@@ -7,11 +7,12 @@ mod merge;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kedge_env::Env;
 use kedge_protocol::ids::IdMap;
+use parking_lot::{Mutex, MutexGuard};
 
 use self::file::Unfinished;
 pub(crate) use self::file::{Entry, FileError, IdFile};
@@ -123,7 +124,7 @@ impl ActionIndex {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        locked(&self.state)
+        self.state.lock()
     }
 
     /// Adds actions that are in the log, in its order. Those that a file has already are skipped.
@@ -172,7 +173,7 @@ impl ActionIndex {
     /// Writes everything in memory to a file, once at least `count_min` actions were added since the last file was
     /// begun. It waits while another thread writes one. What cannot be written stays in memory, and the log has it.
     pub(crate) fn write(&self, count_min: usize) {
-        let _one_at_a_time = locked(&self.writing);
+        let _one_at_a_time = self.writing.lock();
         let Some((first, actions)) = self.take(count_min) else {
             return;
         };
@@ -217,7 +218,7 @@ impl ActionIndex {
 
     /// Merges some files into one, if there are many. Returns whether there may be more to do at once.
     pub(crate) fn merge(&self) -> bool {
-        let _one_at_a_time = locked(&self.merging);
+        let _one_at_a_time = self.merging.lock();
         let files = {
             let state = self.state();
             if state.files.len() <= state.unmerged {
@@ -270,11 +271,6 @@ fn in_dir(dir: &Path) -> impl Fn(io::Error) -> FileError + use<> {
         name: name.clone(),
         source,
     }
-}
-
-/// No code of ours panics while it holds one of these locks.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -2,10 +2,11 @@
 //! rules, brings the rows up to the log's end. Then the tail is checked.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, RwLock};
 
 use kedge_log::{FileLog, Log, LogReader, Position, SideEntry, StoredFrame};
+use parking_lot::{Mutex, RwLock};
 
 use super::tail::check_tail;
 use super::{

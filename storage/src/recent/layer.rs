@@ -5,8 +5,8 @@ mod rows;
 
 use std::ops::Bound;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{PoisonError, RwLock};
 
+use parking_lot::RwLock;
 use smallvec::SmallVec;
 
 use self::rows::Rows;
@@ -94,7 +94,7 @@ impl Layer {
         read: &[u64],
     ) {
         let shard = self.shard(table, first(key));
-        let mut rows = shard.write().unwrap_or_else(PoisonError::into_inner);
+        let mut rows = shard.write();
         let bytes = value.map_or(0, <[u8]>::len);
         let Some(versions) = rows.get_mut(key) else {
             let value = value.map(Box::from);
@@ -141,7 +141,7 @@ impl Layer {
         found: impl FnOnce(Option<&[u8]>) -> T,
     ) -> Option<T> {
         let shard = self.shard(table, first(key));
-        let rows = shard.read().unwrap_or_else(PoisonError::into_inner);
+        let rows = shard.read();
         let version = seen(rows.get(key)?, group)?;
         Some(found(version.value.as_deref()))
     }
@@ -171,7 +171,7 @@ impl Layer {
             }
             let byte = if descending { high - step } else { low + step };
             let shard = self.shard(table, byte);
-            let shard = shard.read().unwrap_or_else(PoisonError::into_inner);
+            let shard = shard.read();
             if shard.is_empty() {
                 continue;
             }
@@ -194,7 +194,7 @@ impl Layer {
     /// Every row's last write, in the order of tables and keys. Nobody writes to the layer any more.
     pub(crate) fn for_each_last(&self, mut each: impl FnMut(Table, &[u8], Option<&[u8]>)) {
         for (index, shard) in self.shards.iter().enumerate() {
-            let rows = shard.read().unwrap_or_else(PoisonError::into_inner);
+            let rows = shard.read();
             for (key, versions) in rows.range(&Range::ALL) {
                 if let Some(last) = versions.last() {
                     each(Table::ALL[index / SHARDS], key, last.value.as_deref());

@@ -1,8 +1,9 @@
 //! Who reads the rows as they were after which group: they are kept that long.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 /// The groups after which readers see the rows, each with its number of readers.
 #[derive(Default)]
 pub(super) struct Readers(Mutex<BTreeMap<u64, usize>>);
@@ -16,7 +17,7 @@ pub(crate) struct Reading {
 impl Readers {
     /// How many readers each group has.
     pub(super) fn counts(&self) -> MutexGuard<'_, BTreeMap<u64, usize>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// The groups that have readers, the first one first.
