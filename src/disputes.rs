@@ -1,6 +1,6 @@
 //! Disputes: evidence is checked against what this server knows of its log (`disputes/trust.rs`). A fault that it
 //! shows, and a claim that holds, become the action `system.verdict`, signed by the operator, with the evidence or the
-//! claim in its payload. The rules (`machine/src/dispute.rs`) make a dispute of it. Verdicts are recorded one at a
+//! claim in its payload. The rules (`machine/src/resources/dispute.rs`) make a dispute of it. Verdicts are recorded one at a
 //! time. A claim is a second `format` of the body and a second `kind` of the verdict.
 
 mod trust;

@@ -26,6 +26,5 @@ pub mod openapi;
 pub mod operator;
 pub mod routes;
 pub mod server;
-pub mod shown;
 pub mod start;
 pub mod webhooks;

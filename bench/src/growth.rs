@@ -72,8 +72,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
 
     let (mut of_small, mut of_large) = (Vec::new(), Vec::new());
     for run in 0..options.runs {
-        // A new copy each time, because measuring makes a small store grow. Each copy has its own path, because a mark
-        // next to the store records which headers were released from there.
+        // A new copy each time, because measuring makes a small store grow.
         let fresh = scratch.path().join(format!("fresh-{run}"));
         copy(&small, &fresh)?;
         of_small.push(once(options, &fresh, &plan).await?);
@@ -101,14 +100,15 @@ async fn once(options: &Options, data: &Path, plan: &Arc<Plan>) -> Result<Driven
     Ok(driven)
 }
 
-/// Copies a stopped server's directory unchanged.
+/// Copies a stopped server's directory unchanged, with the mark next to it that states which headers were released.
 fn copy(from: &Path, to: &Path) -> Result<()> {
+    let mark = |of: &Path| of.with_added_extension("high-water");
     let status = Command::new("cp").arg("-a").args([from, to]).status()?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(format!("{} could not be copied", from.display()).into())
+    if !status.success() {
+        return Err(format!("{} could not be copied", from.display()).into());
     }
+    std::fs::copy(mark(from), mark(to))?;
+    Ok(())
 }
 
 impl Figures {

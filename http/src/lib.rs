@@ -23,6 +23,7 @@ pub mod query;
 pub mod range;
 pub mod reply;
 pub mod server;
+pub mod shown;
 pub mod signing;
 pub mod stream;
 pub mod v2;

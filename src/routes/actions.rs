@@ -22,7 +22,7 @@ use crate::batches::Batch;
 use crate::call::Call;
 use crate::endpoint::Parameter;
 use crate::listing::{Listing, Source};
-use crate::shown;
+use kedge_http::shown;
 
 /// The parameter of a proof.
 pub const FORM: &[Parameter] = &[Parameter {

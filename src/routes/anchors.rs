@@ -13,7 +13,7 @@ use super::{PUBLIC, page_reply};
 use crate::call::Call;
 use crate::endpoint::Parameter;
 use crate::listing::{Listing, Source};
-use crate::shown;
+use kedge_http::shown;
 
 /// The two sizes of a consistency proof.
 pub const SIZES: &[Parameter] = &[

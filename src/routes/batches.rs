@@ -15,7 +15,7 @@ use super::actions::{keep_all, place, view};
 use super::{IMMUTABLE, PUBLIC, READS_ACTIONS, page_reply};
 use crate::call::Call;
 use crate::listing::{Listing, Rows, Source};
-use crate::shown;
+use kedge_http::shown;
 
 /// The batch of the path, by id or number.
 fn found_batch(call: &Call, snapshot: &Snapshot) -> Result<SignedBatch, ApiError> {

@@ -17,7 +17,7 @@ use kedge_protocol::receipt::{BatchReceipt, RECEIPT_VERSION, ReceiptAction};
 use serde_json::value::RawValue;
 
 use crate::call::Call;
-use crate::shown::Position;
+use kedge_http::shown::Position;
 
 /// The pointer to the bus payload in the body.
 pub(super) const PAYLOAD: &str = "/payload";

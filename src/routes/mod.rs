@@ -38,7 +38,7 @@ use serde::Serialize;
 
 use crate::call::Call;
 use crate::listing::Listing;
-use crate::shown::Position;
+use kedge_http::shown::Position;
 
 /// Caching of answers that are for one caller only.
 const PRIVATE: &str = "private, no-cache";

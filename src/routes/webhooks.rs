@@ -27,7 +27,7 @@ use super::{PRIVATE, Single, page_reply, single};
 use crate::call::Call;
 use crate::idempotency::unsigned::{self, Answer, Begun};
 use crate::listing::{Listing, Source};
-use crate::shown;
+use kedge_http::shown;
 
 /// The member of a body that is checked here; the rules check the rest.
 #[derive(Deserialize)]

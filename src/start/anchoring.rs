@@ -11,7 +11,7 @@ use kedge_storage::{AnchorRow, AnchorStatus, Page};
 use serde_json::{Map, Value, json};
 
 use super::Chain;
-use crate::shown;
+use kedge_http::shown;
 
 /// How often a public chain is checked while something is in flight, milliseconds.
 const POLL_MS: u64 = 4_000;

@@ -1,8 +1,11 @@
-//! How many files a folder may hold, and how long a function may be.
+//! How large a crate may be, how many files a folder may hold, and how long a function may be.
 
 use std::collections::BTreeMap;
 
-use super::sources;
+use super::{is_test_file, sources, without_tests};
+
+/// Most lines of a crate's Rust, without tests.
+const CRATE_LINES_MAX: usize = 13_000;
 
 /// Most Rust files of a folder, without those of its subfolders.
 const FOLDER_FILES_MAX: usize = 25;
@@ -80,6 +83,24 @@ const LONG_FUNCTIONS: &[&str] = &[
     "tests/watch.rs::every_fault_is_found_and_costs_the_bond",
     "tests/watch.rs::faults",
 ];
+
+#[test]
+fn crates_are_small() {
+    let mut crates: BTreeMap<String, usize> = BTreeMap::new();
+    for (path, text) in sources(&[".rs"]) {
+        let of = path.split_once("src/").map(|(folder, _)| folder);
+        if let Some(folder) = of.filter(|_| !is_test_file(&path)) {
+            *crates.entry(folder.to_owned()).or_default() += without_tests(&text).lines().count();
+        }
+    }
+    assert!(crates.len() > 10, "{crates:?}");
+    for (folder, lines) in crates {
+        assert!(
+            lines <= CRATE_LINES_MAX,
+            "{folder}src holds {lines} lines: move what stands for itself to a crate of its own"
+        );
+    }
+}
 
 #[test]
 fn folders_are_small() {
