@@ -20,9 +20,9 @@ use super::trust::parse_domain;
 
 /// Prints headers to standard output, one per line, as curl reads them:
 ///
-///     kedge sign --kind update --target obj_… --payload body.json --nonce 7 >headers
-///     curl -X PATCH -H @headers -H "Authorization: Bearer $TOKEN" \
-///          -H 'Content-Type: application/json' --data-binary @body.json "$URL/objects/obj_…"
+///    kedge sign --kind update --target obj_… --payload body.json --nonce 7 >headers
+///    curl -X PATCH -H @headers -H "Authorization: Bearer $TOKEN" \
+///         -H 'Content-Type: application/json' --data-binary @body.json "$URL/objects/obj_…"
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
