@@ -15,7 +15,7 @@ fn main() -> ExitCode {
     };
     match kedge_cli::main(serve) {
         None => ExitCode::SUCCESS,
-        // A server that could not stop in order may leave threads behind.
+        // A server that could not stop in order may have threads that still run.
         Some(code) => start::exit_at_once(code),
     }
 }
