@@ -279,7 +279,7 @@ impl Operator {
         let payload = json!({ "from_batch": from_batch }).to_string();
         let kind = Kind::SystemSequencerKey;
         let outcome = operator
-            .act(&self.app, NO_ORGANIZATION, kind, key, &payload, None)
+            .act(NO_ORGANIZATION, kind, key, &payload, None)
             .await
             .map_err(|error| error.message.into_owned())?;
         let placement = outcome.placement.as_ref();
@@ -387,7 +387,7 @@ impl Operator {
         let payload = Value::Object(payload).to_string();
         let (kind, target) = (Kind::SystemTier, organization_id);
         let outcome = operator
-            .act(&self.app, organization_id, kind, target, &payload, None)
+            .act(organization_id, kind, target, &payload, None)
             .await
             .map_err(|error| error.message.into_owned())?;
         let placement = outcome.placement.as_ref();

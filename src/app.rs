@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hyper::HeaderMap;
-use kedge_actors::api::{ActionOutcome, Asker, Made, Outcome, Submission, SubmitError};
+use kedge_actors::api::{Outcome, Submission};
 use kedge_actors::fair::{Full, Turn, Turns, share};
 use kedge_actors::{Engine, Published};
 use kedge_config::Config;
@@ -19,15 +19,14 @@ use kedge_http::auth::{self, Session};
 use kedge_http::body;
 use kedge_http::cors::Cors;
 use kedge_http::cursor::Cursors;
-use kedge_http::error::{ApiError, NONCE_HIGHEST};
+use kedge_http::error::ApiError;
 use kedge_http::events::Streams;
 use kedge_http::files::Files;
 use kedge_http::limits::budget::ANSWER_BYTES;
 use kedge_http::limits::{Budget, Holder, RateLimits, Share};
 use kedge_http::signing::{Request, Verifier};
 use kedge_http::v2;
-use kedge_machine::image::Image;
-use kedge_protocol::Address;
+use kedge_protocol::signature::SigningKey;
 use kedge_upkeep::archive::KeptProofs;
 use kedge_webhooks::Sender;
 use kedge_webhooks::post::PosterError;
@@ -38,6 +37,7 @@ use crate::claims::Claims;
 use crate::disputes::Recorder;
 use crate::idempotency::InProgress;
 use crate::operator::Operator;
+use crate::submit::Submitter;
 
 /// Longer request texts are hashed on a separate thread. Hashing a shorter one takes less time than
 /// handing it over, and the runtime's few workers are a bounded pool already.
@@ -67,7 +67,8 @@ pub struct App {
     /// Password hashes.
     pub passwords: Passwords,
     /// Rate limits.
-    pub limits: RateLimits,
+    pub limits: Arc<RateLimits>,
+    submitter: Submitter,
     /// Cursors of lists.
     pub cursors: Cursors,
     /// Cached sealed batches.
@@ -97,7 +98,7 @@ pub struct App {
     /// Seconds for which an idempotency key is remembered.
     pub idempotency_key_s: u64,
     /// Signs the operator's actions, if there is a key for it.
-    pub operator: Option<Operator>,
+    pub operator: Option<Arc<Operator>>,
     /// Answers requests to v2 paths.
     pub v2: v2::Layer,
     /// The origins whose pages may call.
@@ -134,7 +135,7 @@ impl App {
     pub fn new(
         config: &Config,
         engine: Engine,
-        operator: Option<Operator>,
+        operator_key: Option<SigningKey>,
         claims: Claims,
         public_url: String,
     ) -> Result<Self, AppError> {
@@ -143,8 +144,15 @@ impl App {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let percent = config.organization_share_percent;
         let turns = |all, line_max| Turns::new(all, share(all, percent), line_max);
+        let verifier = Arc::new(Verifier::new(*engine.domain()));
+        let limits = Arc::new(RateLimits::new(config, engine.clone()));
+        let submitter = Submitter::new(engine.clone(), Arc::clone(&limits));
+        let operator = operator_key.map(|key| {
+            let verifier = Arc::clone(&verifier);
+            Arc::new(Operator::new(key, submitter.clone(), verifier))
+        });
         Ok(Self {
-            verifier: Arc::new(Verifier::new(*engine.domain())),
+            verifier,
             access: AccessTokens::open(
                 keys_dir.clone(),
                 public_url.clone(),
@@ -161,7 +169,8 @@ impl App {
             )?)),
             sessions: Sessions::new(config.refresh_token_s),
             passwords: Passwords::new(config.password_hashes_max)?,
-            limits: RateLimits::new(config, engine.clone()),
+            limits,
+            submitter,
             cursors: Cursors::new(secrets::read_or_make_32(&keys_dir.join("cursor.key"))?),
             batches: Batches::default(),
             key_proofs: KeptProofs::default(),
@@ -181,7 +190,7 @@ impl App {
             pages: turns(PAGES_PER_CORE * cores, PAGES_LINE),
             request_timeout: Duration::from_secs(config.request_timeout_s),
             idempotency: InProgress::default(),
-            disputes: Recorder::default(),
+            disputes: Recorder::new(engine.clone(), operator.clone()),
             claims,
             idempotency_key_s: config.idempotency_key_s,
             webhooks: Sender::new(config, engine.clone())?,
@@ -292,57 +301,9 @@ impl App {
         taken(&self.downloads, holder, Share::Downloads)
     }
 
-    /// Submits a checked request. An error whose request came from the signer's organization
-    /// includes the signer's highest nonce.
+    /// Submits a checked request, like [`Submitter::submit`].
     pub async fn submit(&self, submission: Arc<Submission>) -> Result<Outcome, ApiError> {
-        let (signer, nonce) = (submission.head.signer, submission.head.nonce);
-        let _room = match submission.asker {
-            Asker::Wallet {
-                organization_id, ..
-            }
-            | Asker::Organization { organization_id } => {
-                let bytes = submission.text.len() as u64;
-                self.limits.hold_log(organization_id, bytes)?
-            }
-            Asker::Operator { .. } | Asker::Registration => None,
-        };
-        let submitted = self.engine.submit(submission).await;
-        if let Ok(outcome) = &submitted {
-            self.follow_tier(outcome);
-        }
-        submitted.map_err(|error| {
-            if error == SubmitError::Unknown {
-                return ApiError::unknown(Some((signer, nonce)));
-            }
-            let error = ApiError::from(error);
-            let reported = error.headers.iter().any(|(name, _)| *name == NONCE_HIGHEST);
-            match self.nonce_highest(signer) {
-                Some(highest) if !reported && error.code.status() < 500 => {
-                    error.with_header(NONCE_HIGHEST, highest.to_string())
-                }
-                _ => error,
-            }
-        })
-    }
-
-    /// Puts a tier in force as soon as it is stored. A request that sets a tier has only that one
-    /// action.
-    fn follow_tier(&self, outcome: &Outcome) {
-        let Some(ActionOutcome::Done(done)) = outcome.actions.first() else {
-            return;
-        };
-        if let Made::Resources(images) = &done.made {
-            for image in images.iter() {
-                if let Image::Organization(organization) = image {
-                    self.limits.tier_changed(organization);
-                }
-            }
-        }
-    }
-
-    fn nonce_highest(&self, signer: Address) -> Option<u64> {
-        let window = self.published().snapshot.nonces(signer).ok()?;
-        Some(window.highest())
+        self.submitter.submit(submission).await
     }
 }
 

@@ -6,8 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kedge_actors::Published;
 use kedge_actors::fair::{Full, Turn, Turns, share};
+use kedge_actors::{Engine, Published};
 use kedge_api::Code;
 use kedge_config::Config;
 use kedge_http::error::ApiError;
@@ -20,8 +20,6 @@ use kedge_prover::claim::{ClaimError, verify_proof};
 use kedge_prover::groth16::{KeyError, VerifyingKey};
 use kedge_prover::keys::{self, KeyNotAllowed, TEST_CHAIN_IDS};
 use kedge_storage::{AnchorStatus, Snapshot};
-
-use crate::app::App;
 
 /// Seconds a caller should wait if this server has no key to check claims with.
 const NO_KEY_RETRY_S: u64 = 3_600;
@@ -95,18 +93,18 @@ impl Claims {
     /// Checks a claim that an organization submits for this server's log, on a separate thread.
     pub async fn check(
         &self,
-        app: &Arc<App>,
+        engine: &Engine,
         organization: Id,
         file: ClaimFile,
     ) -> Result<Claim, ApiError> {
         let key = Arc::clone(self.key()?);
         let turn = self.turn(organization)?;
-        let app = Arc::clone(app);
+        let engine = engine.clone();
         // Log lines from the thread belong to the request.
         let span = tracing::Span::current();
         tokio::task::spawn_blocking(move || {
             let _turn = turn;
-            span.in_scope(|| checked(&app, &key, file))
+            span.in_scope(|| checked(&engine, &key, file))
         })
         .await
         .map_err(|error| ApiError::internal(&error))?
@@ -140,8 +138,7 @@ fn read_key(path: &Path, chain_id: u64) -> Result<VerifyingKey, ClaimsKeyError> 
     Ok(key)
 }
 
-fn checked(app: &App, key: &VerifyingKey, file: ClaimFile) -> Result<Claim, ApiError> {
-    let engine = &app.engine;
+fn checked(engine: &Engine, key: &VerifyingKey, file: ClaimFile) -> Result<Claim, ApiError> {
     let keys = engine.sequencer_keys()?;
     let shown = file
         .check(engine.domain(), &keys, &key.hash())
@@ -151,7 +148,7 @@ fn checked(app: &App, key: &VerifyingKey, file: ClaimFile) -> Result<Claim, ApiE
         let message = format!("must be {sequencer}, whose signature the batch has");
         return Err(ApiError::field("/sequencer", "range", message));
     }
-    held(&app.published(), &file)?;
+    held(&engine.published(), &file)?;
     verify_proof(&file, key).map_err(|error| refused(&error))?;
     Ok(Claim { file, shown })
 }

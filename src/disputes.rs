@@ -5,9 +5,11 @@
 
 mod trust;
 
+use std::sync::Arc;
+
 use hyper::StatusCode;
-use kedge_actors::Published;
 use kedge_actors::api::ActionOutcome;
+use kedge_actors::{Engine, Published};
 use kedge_api::Code;
 use kedge_api::dispute::DisputeView;
 use kedge_http::error::ApiError;
@@ -23,17 +25,18 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::Mutex;
 
-use crate::app::App;
 use crate::claims::Claim;
 use crate::idempotency::unsigned::{Answer, Key};
+use crate::operator::Operator;
 
 /// Seconds a caller should wait if this server has no key to record a verdict with.
 const NO_KEY_RETRY_S: u64 = 3_600;
 
 /// Records verdicts, one at a time, so that the same evidence, or the same context, is recorded
 /// once.
-#[derive(Default)]
 pub struct Recorder {
+    engine: Engine,
+    operator: Option<Arc<Operator>>,
     turn: Mutex<()>,
 }
 
@@ -59,9 +62,9 @@ impl Recorded {
     }
 
     /// Stores the answer when nothing else is written.
-    pub async fn keep(&self, app: &App, kept: Option<Key>) -> Result<(), ApiError> {
+    pub async fn keep(&self, engine: &Engine, kept: Option<Key>) -> Result<(), ApiError> {
         if let Some(kept) = kept {
-            app.engine.side_write(kept.write(&self.answer()?)).await?;
+            engine.side_write(kept.write(&self.answer()?)).await?;
         }
         Ok(())
     }
@@ -85,10 +88,14 @@ fn answer_of(actions: &[ActionOutcome], timestamp_ms: u64) -> Option<Answer> {
 }
 
 /// What the evidence shows; 422 if it shows nothing.
-pub fn check(app: &App, published: &Published, file: &EvidenceFile) -> Result<Verdict, ApiError> {
-    let trust = trust::of(app, published, &file.evidence)?;
+pub fn check(
+    engine: &Engine,
+    published: &Published,
+    file: &EvidenceFile,
+) -> Result<Verdict, ApiError> {
+    let trust = trust::of(engine, published, &file.evidence)?;
     file.check(&trust).map_err(|refusal| {
-        let remark = trust::remark(app, &refusal);
+        let remark = trust::remark(engine, &refusal);
         let message = format!("the evidence shows no fault: {refusal}{remark}");
         ApiError::new(Code::StateViolation, message)
     })
@@ -116,10 +123,18 @@ pub fn of_claim(
 }
 
 impl Recorder {
+    /// Records in this engine's log, signed by the operator.
+    pub fn new(engine: Engine, operator: Option<Arc<Operator>>) -> Self {
+        Self {
+            engine,
+            operator,
+            turn: Mutex::new(()),
+        }
+    }
+
     /// Records the fault that an organization's evidence shows, or finds the record of it.
     pub async fn fault(
         &self,
-        app: &App,
         organization_id: Id,
         file: &EvidenceFile,
         verdict: Verdict,
@@ -136,7 +151,7 @@ impl Recorder {
             evidence: raw(evidence)?,
         };
         let subject = file.evidence.subject();
-        let recorded = self.once(app, organization_id, find, subject, &payload, kept);
+        let recorded = self.once(organization_id, find, subject, &payload, kept);
         let recorded = recorded.await?;
         if recorded.is_new {
             tracing::error!(
@@ -151,7 +166,6 @@ impl Recorder {
     /// Records that a claim holds, submitted by its claimant's organization, or finds the record of it.
     pub async fn claim(
         &self,
-        app: &App,
         organization_id: Id,
         claim: &Claim,
         kept: Option<Key>,
@@ -163,7 +177,7 @@ impl Recorder {
             claim: raw(normal_form(claim.file.normal_form())?)?,
         };
         let subject = claim.file.subject();
-        let recorded = self.once(app, organization_id, find, subject, &payload, kept);
+        let recorded = self.once(organization_id, find, subject, &payload, kept);
         let recorded = recorded.await?;
         if recorded.is_new {
             tracing::info!(action = %subject, context = %claim.shown.context, "a claim was accepted");
@@ -173,7 +187,6 @@ impl Recorder {
 
     async fn once<P: Serialize>(
         &self,
-        app: &App,
         organization_id: Id,
         find: impl Fn(&Snapshot) -> Result<Option<Dispute>, ApiError>,
         subject: Id,
@@ -182,26 +195,26 @@ impl Recorder {
     ) -> Result<Recorded, ApiError> {
         let payload = serde_json::to_string(payload).map_err(|error| ApiError::internal(&error))?;
         let _turn = self.turn.lock().await;
-        if let Some(dispute) = find(&app.published().snapshot)? {
+        if let Some(dispute) = find(&self.engine.published().snapshot)? {
             let recorded = Recorded {
                 dispute,
                 is_new: false,
             };
-            recorded.keep(app, kept).await?;
+            recorded.keep(&self.engine, kept).await?;
             return Ok(recorded);
         }
-        let Some(operator) = &app.operator else {
+        let Some(operator) = &self.operator else {
             let message = "the evidence or claim holds, but this server has no operator's key to record the verdict with";
             return Err(ApiError::unavailable(message, NO_KEY_RETRY_S));
         };
         let keep = kept.map(|kept| kept.into_keep(answer_of));
         let kind = Kind::SystemVerdict;
         operator
-            .act(app, organization_id, kind, subject, &payload, keep)
+            .act(organization_id, kind, subject, &payload, keep)
             .await?;
         let missing = || ApiError::internal(&"a verdict that was committed is missing");
         Ok(Recorded {
-            dispute: find(&app.published().snapshot)?.ok_or_else(missing)?,
+            dispute: find(&self.engine.published().snapshot)?.ok_or_else(missing)?,
             is_new: true,
         })
     }

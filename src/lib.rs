@@ -3,7 +3,7 @@
 //! this crate joins the two, and writes the answers.
 //!
 //! - One request: `server` (its way is in `server/dispatch.rs`), `endpoint` (the table of routes), `idempotency`,
-//!   `call`, `routes`, `shown`.
+//!   `call`, `submit`, `routes`.
 //! - What answers share: `listing`, `batches`.
 //! - The API's document: `openapi`.
 //! - Features: `webhooks`, `disputes`, `claims`.
@@ -27,4 +27,5 @@ pub mod operator;
 pub mod routes;
 pub mod server;
 pub mod start;
+pub mod submit;
 pub mod webhooks;

@@ -7,13 +7,13 @@ use kedge_actors::api::{Asker, Keep, Outcome};
 use kedge_config::secrets;
 use kedge_http::clock::now_s;
 use kedge_http::error::ApiError;
-use kedge_http::signing::{ActionText, Request, SignatureHeaders};
+use kedge_http::signing::{ActionText, Request, SignatureHeaders, Verifier};
 use kedge_protocol::action::{ActionWords, Kind, RequestHead, salt};
 use kedge_protocol::signature::SigningKey;
-use kedge_protocol::{Address, Hash, Id};
+use kedge_protocol::{Hash, Id};
 use tokio::sync::Mutex;
 
-use crate::app::App;
+use crate::submit::Submitter;
 
 /// How long an action of the operator may take.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -21,27 +21,25 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The operator's key. One action at a time: each takes the nonce after the last.
 pub struct Operator {
     key: SigningKey,
+    submitter: Submitter,
+    verifier: Arc<Verifier>,
     turn: Mutex<()>,
 }
 
 impl Operator {
     /// Acts with this key.
-    pub fn new(key: SigningKey) -> Self {
+    pub fn new(key: SigningKey, submitter: Submitter, verifier: Arc<Verifier>) -> Self {
         Self {
             key,
+            submitter,
+            verifier,
             turn: Mutex::new(()),
         }
-    }
-
-    /// The key's address.
-    pub fn address(&self) -> Address {
-        self.key.address()
     }
 
     /// Carries out one action about `organization_id`; `keep` is stored for the caller that requested it.
     pub async fn act(
         &self,
-        app: &App,
         organization_id: Id,
         kind: Kind,
         target: impl ToString,
@@ -49,7 +47,8 @@ impl Operator {
         keep: Option<Keep>,
     ) -> Result<Outcome, ApiError> {
         let _turn = self.turn.lock().await;
-        let nonces = app.published().snapshot.nonces(self.key.address())?;
+        let engine = self.submitter.engine();
+        let nonces = engine.published().snapshot.nonces(self.key.address())?;
         let seed = secrets::random().map_err(|error| ApiError::internal(&error))?;
         let salt_seed = Hash(seed);
         let head = RequestHead {
@@ -61,7 +60,7 @@ impl Operator {
         let target = target.to_string();
         let words = ActionWords::of(&kind, &target, payload.as_bytes());
         let action_hash = words.action_hash(&salt(&salt_seed, 0));
-        let separator = app.engine.domain().separator();
+        let separator = engine.domain().separator();
         let signature = self.key.sign(&head.digest(&separator, &[action_hash]));
         let text = format!("{target}{payload}");
         let request = Request {
@@ -82,9 +81,9 @@ impl Operator {
             text,
             atomic: false,
         };
-        let mut submission = app.verifier.check(request, Instant::now() + PATIENCE)?;
+        let mut submission = self.verifier.check(request, Instant::now() + PATIENCE)?;
         submission.keep = keep.map(Arc::new);
-        let outcome = app.submit(Arc::new(submission)).await?;
+        let outcome = self.submitter.submit(Arc::new(submission)).await?;
         match outcome.first_refusal() {
             Some((_, refusal)) => Err(ApiError::from(refusal)),
             None => Ok(outcome),

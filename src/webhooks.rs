@@ -55,7 +55,7 @@ impl Courier for Bringer {
             let payload = json!({ "reason": "the receiver answered 410" }).to_string();
             let kind = Kind::SystemWebhookOff;
             let organization = webhook.organization_id;
-            let done = operator.act(&app, organization, kind, webhook.id, &payload, None);
+            let done = operator.act(organization, kind, webhook.id, &payload, None);
             match done.await {
                 Ok(_) => true,
                 Err(error) => {

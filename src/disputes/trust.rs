@@ -1,17 +1,18 @@
 //! What this server knows of its log, to judge evidence by: its own anchors, and the contract's keys as the anchor
 //! actor last read them. No request causes a call to a node.
 
-use kedge_actors::Published;
+use kedge_actors::{Engine, Published};
 use kedge_http::error::ApiError;
 use kedge_protocol::evidence::{Evidence, NoFault, Trust};
 use kedge_storage::AnchorStatus;
 
-use crate::app::App;
-
 /// What evidence is checked against: the contract's keys as last read, and the server's own anchors. No node is asked.
 /// Until the contract's keys have been read, the server's own keys stand in for them.
-pub(super) fn of(app: &App, published: &Published, evidence: &Evidence) -> Result<Trust, ApiError> {
-    let engine = &app.engine;
+pub(super) fn of(
+    engine: &Engine,
+    published: &Published,
+    evidence: &Evidence,
+) -> Result<Trust, ApiError> {
     let domain = *engine.domain();
     let mut trust = match engine.contract_keys() {
         Some(known) => known.trust(domain, engine.now_ms() / 1_000),
@@ -39,9 +40,9 @@ pub(super) fn of(app: &App, published: &Published, evidence: &Evidence) -> Resul
 }
 
 /// An addition to a refusal: the key may be one that this server does not know yet.
-pub(super) fn remark(app: &App, refusal: &NoFault) -> &'static str {
+pub(super) fn remark(engine: &Engine, refusal: &NoFault) -> &'static str {
     match refusal {
-        NoFault::NotSigned { .. } if app.engine.contract_keys().is_none() => {
+        NoFault::NotSigned { .. } if engine.contract_keys().is_none() => {
             "; this server has not read the contract's keys yet and knows only its own: submit \
              evidence under another key again once its node answers, or to the contract"
         }

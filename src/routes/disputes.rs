@@ -66,12 +66,12 @@ async fn fault(call: &Call, kept: Option<Key>) -> Result<Recorded, ApiError> {
     let (file, verdict) = call
         .app
         .read_long(call.holder, move || {
-            let verdict = check(&app, &app.published(), &file)?;
+            let verdict = check(&app.engine, &app.published(), &file)?;
             Ok((file, verdict))
         })
         .await?;
     let recorder = &call.app.disputes;
-    let recorded = recorder.fault(&call.app, organization_id, &file, verdict, kept);
+    let recorded = recorder.fault(organization_id, &file, verdict, kept);
     recorded.await
 }
 
@@ -98,13 +98,16 @@ async fn claim(call: &Call, kept: Option<Key>) -> Result<Recorded, ApiError> {
             dispute,
             is_new: false,
         };
-        recorded.keep(&call.app, kept).await?;
+        recorded.keep(&call.app.engine, kept).await?;
         return Ok(recorded);
     }
-    let checking = call.app.claims.check(&call.app, organization_id, file);
+    let checking = call
+        .app
+        .claims
+        .check(&call.app.engine, organization_id, file);
     let claim = checking.await?;
     let recorder = &call.app.disputes;
-    let recorded = recorder.claim(&call.app, organization_id, &claim, kept);
+    let recorded = recorder.claim(organization_id, &claim, kept);
     recorded.await
 }
 

@@ -35,7 +35,6 @@ use crate::app::{App, AppError};
 use crate::claims::{Claims, ClaimsKeyError};
 use crate::logging::{self, LoggingError};
 use crate::metrics::{self, MetricsError};
-use crate::operator::Operator;
 use crate::webhooks;
 
 pub use anchoring::Anchoring;
@@ -192,8 +191,14 @@ async fn serve(config: &Config, engine: &Engine, parts: Parts<'_>) -> Result<(),
 
     let url = bound.url();
     let public_url = config.public_url.clone().unwrap_or_else(|| url.clone());
-    let operator = operator(parts.operator_key, engine).await?;
-    let app = App::new(config, engine.clone(), operator, parts.claims, public_url)?;
+    let operator_key = stored(parts.operator_key, engine).await?;
+    let app = App::new(
+        config,
+        engine.clone(),
+        operator_key,
+        parts.claims,
+        public_url,
+    )?;
     app.key_proofs.replace(parts.archived.key_proofs);
     // A store that is read-only, or that the chain may still contradict, may lack rows that a newer
     // copy of it has.
@@ -243,22 +248,21 @@ fn operator_key(config: &Config) -> Result<Option<SigningKey>, SecretError> {
     }
 }
 
-/// The operator, if there is a key; its address is stored before it is used.
-async fn operator(key: Option<SigningKey>, engine: &Engine) -> Result<Option<Operator>, RunError> {
+/// The operator's key, if there is one and it may be used: its address is stored before that.
+async fn stored(key: Option<SigningKey>, engine: &Engine) -> Result<Option<SigningKey>, RunError> {
     let Some(key) = key else {
         return Ok(None);
     };
-    let operator = Operator::new(key);
     let mut known = engine.published().snapshot.operators()?;
-    if !known.contains(&operator.address()) {
-        known.push(operator.address());
+    if !known.contains(&key.address()) {
+        known.push(key.address());
         // A store that accepts no writes has no use for the operator's key either.
         if let Err(error) = engine.side_write(SideWrite::Operators(known)).await {
             tracing::warn!(%error, "the operator's address could not be stored");
             return Ok(None);
         }
     }
-    Ok(Some(operator))
+    Ok(Some(key))
 }
 
 /// The only place where the configuration becomes an engine.
