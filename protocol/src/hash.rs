@@ -44,23 +44,9 @@ pub enum HexError {
     Digit,
 }
 
-const DIGITS: &[u8; 16] = b"0123456789abcdef";
-
-/// Appends `0x` and the lower-case digits of `bytes` to `out`.
-pub fn push_hex(out: &mut String, bytes: &[u8]) {
-    out.reserve(2 + bytes.len() * 2);
-    out.push_str("0x");
-    for byte in bytes {
-        out.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        out.push(char::from(DIGITS[usize::from(byte & 15)]));
-    }
-}
-
 /// `0x` and the lower-case digits of `bytes`.
 pub fn to_hex(bytes: &[u8]) -> String {
-    let mut out = String::new();
-    push_hex(&mut out, bytes);
-    out
+    const_hex::encode_prefixed(bytes)
 }
 
 /// Reads exactly `N` bytes from `0x…`; accepts digits of either case.
@@ -75,24 +61,13 @@ pub fn from_hex<const N: usize>(text: &str) -> Result<[u8; N], HexError> {
         });
     }
     let mut out = [0; N];
-    for (byte, pair) in out.iter_mut().zip(digits.chunks_exact(2)) {
-        *byte = nibble(pair[0])? << 4 | nibble(pair[1])?;
-    }
+    const_hex::decode_to_slice(digits, &mut out).map_err(|_| HexError::Digit)?;
     Ok(out)
-}
-
-fn nibble(digit: u8) -> Result<u8, HexError> {
-    match digit {
-        b'0'..=b'9' => Ok(digit - b'0'),
-        b'a'..=b'f' => Ok(digit - b'a' + 10),
-        b'A'..=b'F' => Ok(digit - b'A' + 10),
-        _ => Err(HexError::Digit),
-    }
 }
 
 impl fmt::Display for Hash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&to_hex(&self.0))
+        f.write_str(const_hex::Buffer::<32, true>::new().format(&self.0))
     }
 }
 

@@ -7,7 +7,7 @@ use k256::AffinePoint;
 use k256::ecdsa::{RecoveryId, Signature as EcdsaSignature, SigningKey as EcdsaKey, VerifyingKey};
 
 use crate::address::Address;
-use crate::hash::{Hash, HexError, from_hex, keccak, push_hex, text_serde};
+use crate::hash::{Hash, HexError, from_hex, keccak, text_serde};
 
 /// r ‖ s ‖ v, v stored as 27 or 28. Only signatures with a low s can be made or read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -88,9 +88,7 @@ fn address_of(key: &VerifyingKey) -> Address {
 
 impl fmt::Display for Signature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = String::new();
-        push_hex(&mut text, &self.0);
-        f.write_str(&text)
+        f.write_str(const_hex::Buffer::<65, true>::new().format(&self.0))
     }
 }
 
