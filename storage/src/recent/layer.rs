@@ -4,7 +4,7 @@
 mod rows;
 
 use std::ops::Bound;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::RwLock;
 use smallvec::SmallVec;
@@ -50,9 +50,26 @@ impl Range<'_> {
     };
 }
 
+/// Which shards of a table hold rows, a bit each: most walks find nothing recent, and looking into every shard would
+/// cost them more than the walk.
+#[derive(Default)]
+struct Filled([AtomicU64; SHARDS / 64]);
+
+impl Filled {
+    /// Called under the shard's lock. A reader of the row sees it, because it learns of the row's group later.
+    fn fill(&self, first: u8) {
+        self.0[usize::from(first) / 64].fetch_or(1 << (first % 64), Ordering::Relaxed);
+    }
+
+    fn holds(&self, first: u8) -> bool {
+        self.0[usize::from(first) / 64].load(Ordering::Relaxed) >> (first % 64) & 1 == 1
+    }
+}
+
 /// The rows of all tables that were written since the layer began.
 pub(crate) struct Layer {
     shards: Vec<Shard>,
+    filled: Vec<Filled>,
     bytes: AtomicUsize,
 }
 
@@ -64,6 +81,7 @@ impl Default for Layer {
             .flat_map(|table| (0..SHARDS).map(move |_| of(table)));
         Self {
             shards: shards.collect(),
+            filled: Table::ALL.iter().map(|_| Filled::default()).collect(),
             bytes: AtomicUsize::new(0),
         }
     }
@@ -100,6 +118,7 @@ impl Layer {
             let value = value.map(Box::from);
             let versions = SmallVec::from_iter([Version { group, value }]);
             rows.insert(key, versions);
+            self.filled[table as usize].fill(first(key));
             let bytes = ROW_BYTES + key.len() + bytes;
             self.bytes.fetch_add(bytes, Ordering::Relaxed);
             return;
@@ -165,16 +184,16 @@ impl Layer {
             Bound::Unbounded => u8::MAX,
         };
         let mut left = count_max;
+        let filled = &self.filled[table as usize];
         for step in 0..=high.saturating_sub(low) {
             if left == 0 || low > high {
                 return;
             }
             let byte = if descending { high - step } else { low + step };
-            let shard = self.shard(table, byte);
-            let shard = shard.read();
-            if shard.is_empty() {
+            if !filled.holds(byte) {
                 continue;
             }
+            let shard = self.shard(table, byte).read();
             let mut within = shard.range(range);
             let mut take = |(key, versions): (&Key, &Versions)| {
                 if let Some(version) = seen(versions, group) {

@@ -21,13 +21,6 @@ impl Rows {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        match self {
-            Self::Ordered(rows) => rows.is_empty(),
-            Self::Hashed(rows) => rows.is_empty(),
-        }
-    }
-
     pub(super) fn get(&self, key: &[u8]) -> Option<&Versions> {
         match self {
             Self::Ordered(rows) => rows.get(key),
