@@ -58,12 +58,24 @@ impl Maintenance {
     /// # Errors
     /// [`MaintenanceError`]: the raw segment remains and is still read; it can be retried.
     pub fn seal_next(&self) -> Result<Option<Sealed>, MaintenanceError> {
+        self.seal_next_in_parts(&mut |_| {})
+    }
+
+    /// Like [`Self::seal_next`]; calls `between` after each frame with how many closed segments were raw when it began.
+    ///
+    /// # Errors
+    /// As [`Self::seal_next`].
+    pub fn seal_next_in_parts(
+        &self,
+        between: &mut dyn FnMut(usize),
+    ) -> Result<Option<Sealed>, MaintenanceError> {
         let segments = self.shared.segments.load();
         let closed = segments.split_last().map_or(&[][..], |(_, closed)| closed);
-        let raw = closed.iter().find(|segment| segment.raw().is_some());
-        let Some(segment) = raw else {
+        let mut raw = closed.iter().filter(|segment| segment.raw().is_some());
+        let Some(segment) = raw.next() else {
             return Ok(None);
         };
+        let waiting = 1 + raw.count();
         let swap = |sealed| {
             let sealed = Arc::new(Segment::Sealed(sealed));
             self.shared.segments.rcu(|segments| {
@@ -78,7 +90,10 @@ impl Maintenance {
             &self.shared.dir,
             segment,
             self.options.compression,
-            &self.shared.is_ending,
+            &mut || {
+                between(waiting);
+                self.shared.is_ending.load(Ordering::Relaxed)
+            },
             swap,
         );
         match sealed {

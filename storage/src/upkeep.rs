@@ -33,8 +33,9 @@ impl Store {
     }
 
     /// Looks after files while commits continue: creates that of the log's next segment, compresses a segment that is
-    /// closed, and merges files of action ids. Returns whether there may be more to do at once.
-    pub fn maintain(&self) -> Result<bool, CommitError> {
+    /// closed, and merges files of action ids. Returns whether there may be more to do at once. `between` is called after
+    /// each small part, with how many closed segments wait to be compressed.
+    pub fn maintain(&self, between: &mut dyn FnMut(usize)) -> Result<bool, CommitError> {
         let Some(writing) = &self.writing else {
             return Ok(false);
         };
@@ -46,13 +47,14 @@ impl Store {
         };
         let prepared = writing.maintenance.prepare();
         prepared.map_err(|error| failed(error.into()))?;
-        let sealed = writing.maintenance.seal_next().map_err(failed)?;
+        let sealed = writing.maintenance.seal_next_in_parts(between);
+        let sealed = sealed.map_err(failed)?;
         if let Some(sealed) = sealed {
             counter!(names::SEALED_RAW_BYTES).increment(sealed.raw_bytes);
             counter!(names::SEALED_BYTES).increment(sealed.sealed_bytes);
             return Ok(true);
         }
-        Ok(self.database.actions().merge())
+        Ok(self.database.actions().merge(between))
     }
 
     /// Lets a [`Self::maintain`] on another thread end soon; the next start does what is left.

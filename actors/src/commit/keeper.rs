@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kedge_env::Env;
 use kedge_storage::{CommitError, Store};
@@ -17,6 +17,13 @@ use crate::failure::FailureSink;
 const INTERVAL: Duration = Duration::from_millis(50);
 /// The keeper's nice value. If the processor is busy all the time, closed segments stay raw for longer.
 const NICE: i32 = 10;
+/// How long the keeper works before it pauses. Its low priority alone does not make room: a thread of a request that
+/// wakes up waits until the keeper's slice of 3 ms is over, and one request needs five of them.
+const WORK: Duration = Duration::from_micros(500);
+/// How long it pauses.
+const PAUSE: Duration = Duration::from_millis(2);
+/// Closed segments that wait to be compressed while it still pauses: more, and it is too slow.
+const WAITING_MAX: usize = 2;
 /// How long after a failed step it is tried again.
 const AGAIN_AFTER: Duration = Duration::from_secs(5);
 
@@ -26,8 +33,9 @@ pub(crate) struct Keepers {
     keeper: JoinHandle<()>,
 }
 
-/// Does a part of the work; returns whether there may be more to do at once.
-type Step = fn(&Store) -> Result<bool, CommitError>;
+/// Does a part of the work; returns whether there may be more to do at once. What it is given is called after each small
+/// part, with how many closed segments wait.
+type Step = fn(&Store, &mut dyn FnMut(usize)) -> Result<bool, CommitError>;
 
 /// Starts the threads; they end with the engine, or the store. The flusher has the priority of commits, because they wait
 /// once the memory for rows is full.
@@ -49,7 +57,7 @@ pub(crate) fn start(
             failed.watch(name, || run(step, &store, &disk, &*env, &ending));
         })
     };
-    let flush: Step = |store| store.flush_gathered().map(|()| false);
+    let flush: Step = |store, _| store.flush_gathered().map(|()| false);
     Ok(Keepers {
         flusher: spawn("flusher", flush, false)?,
         keeper: spawn("keeper", Store::maintain, true)?,
@@ -74,6 +82,17 @@ fn give_way() {
     }
 }
 
+/// Pauses between two small parts of the work, as long as the work can wait.
+fn between(waiting: usize, since: &mut Instant, env: &dyn Env) {
+    if env.now().saturating_duration_since(*since) < WORK {
+        return;
+    }
+    if waiting <= WAITING_MAX {
+        std::thread::sleep(PAUSE);
+    }
+    *since = env.now();
+}
+
 fn run(
     step: Step,
     store: &Weak<Store>,
@@ -92,7 +111,8 @@ fn run(
             let Some(store) = store.upgrade() else {
                 return Ok(());
             };
-            match step(&store) {
+            let mut since = env.now();
+            match step(&store, &mut |waiting| between(waiting, &mut since, env)) {
                 Ok(true) => {}
                 Ok(false) => {
                     stuck.over();

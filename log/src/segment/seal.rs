@@ -5,7 +5,6 @@
 //! compress.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use kedge_protocol::Hash;
 
@@ -43,13 +42,13 @@ pub struct Sealed {
 }
 
 /// Writes a segment as a sealed one and removes the raw one; returns what was sealed. `swap` is called between
-/// the two steps, once the sealed one is durable.
+/// the two steps, once the sealed one is durable. `is_ending` is asked after each frame; once it is true, sealing ends.
 pub(crate) fn seal(
     env: &dyn Env,
     dir: &Path,
     segment: &Segment,
     compression: Compression,
-    is_ending: &AtomicBool,
+    is_ending: &mut dyn FnMut() -> bool,
     swap: impl FnOnce(SealedSegment),
 ) -> Result<Sealed, MaintenanceError> {
     let name = segment.header().name();
@@ -78,7 +77,7 @@ fn write(
     path: &Path,
     segment: &Segment,
     compression: Compression,
-    is_ending: &AtomicBool,
+    is_ending: &mut dyn FnMut() -> bool,
 ) -> Result<Sealed, MaintenanceError> {
     let file = env.open(path, Mode::Create).map_err(IoError::at(path))?;
     let header = SegmentHeader {
@@ -90,7 +89,7 @@ fn write(
     let mut hashes = Vec::new();
     let mut leaves_kept = 0;
     each_frame(segment, |_, frame| {
-        if is_ending.load(Ordering::Relaxed) {
+        if is_ending() {
             return Err(MaintenanceError::Ended);
         }
         hashes.push(frame.header().hash());
@@ -107,7 +106,7 @@ fn write(
     let actions = writer.footer.next_sequence - header.first_sequence;
     let sealed_bytes = writer.finish()?;
     file.sync().map_err(IoError::at(path))?;
-    check(env, path, &hashes)?;
+    check(env, path, &hashes, is_ending)?;
     Ok(Sealed {
         first_frame: header.first_frame,
         frames,
@@ -149,10 +148,18 @@ fn each_frame<E: From<ReadError>>(
 
 /// Reads a sealed segment back: it must hold the frames with these hashes, and every section that was written with its
 /// digest. Dropped leaves need no second computation: the requests that produced them have the same digest.
-fn check(env: &dyn Env, path: &Path, hashes: &[Hash]) -> Result<(), MaintenanceError> {
+fn check(
+    env: &dyn Env,
+    path: &Path,
+    hashes: &[Hash],
+    is_ending: &mut dyn FnMut() -> bool,
+) -> Result<(), MaintenanceError> {
     let segment = Segment::Sealed(SealedSegment::open(env, path)?);
     let mut expected = hashes.iter();
-    each_frame::<ReadError>(&segment, |at, frame| {
+    each_frame::<MaintenanceError>(&segment, |at, frame| {
+        if is_ending() {
+            return Err(MaintenanceError::Ended);
+        }
         let header = frame.header();
         let same = expected.next() == Some(&header.hash());
         if !same {
@@ -161,7 +168,7 @@ fn check(env: &dyn Env, path: &Path, hashes: &[Hash]) -> Result<(), MaintenanceE
                 Some(header),
                 "what was written does not read back the same",
             );
-            return Err(error);
+            return Err(error.into());
         }
         Ok(())
     })?;

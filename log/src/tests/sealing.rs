@@ -325,3 +325,22 @@ fn a_start_reads_headers_and_footers_of_sealed_segments_and_the_open_one() {
         assert!(read < 3 * 32 * 1024, "{read} bytes of the open segment");
     }
 }
+
+#[test]
+fn a_sealing_lets_its_caller_give_way_after_each_frame() {
+    let (env, released) = closed(10);
+    let (log, _) = open(&env, released).unwrap();
+    let mut waiting = Vec::new();
+    let sealed = log
+        .maintenance()
+        .seal_next_in_parts(&mut |count| waiting.push(count));
+    let frames = sealed.unwrap().unwrap().frames as usize;
+    let closed = waiting[0];
+    // Each frame is written and read back.
+    assert_eq!(waiting, vec![closed; 2 * frames]);
+    assert!(closed > 1, "{closed}");
+    log.maintenance()
+        .seal_next_in_parts(&mut |count| assert_eq!(count, closed - 1))
+        .unwrap()
+        .unwrap();
+}

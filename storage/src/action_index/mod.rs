@@ -17,6 +17,8 @@ use parking_lot::{Mutex, MutexGuard};
 use self::file::Unfinished;
 pub(crate) use self::file::{Entry, FileError, IdFile};
 
+/// Ids that are merged between two calls that let the caller give way.
+const MERGED_BETWEEN: usize = 4_096;
 /// Actions in memory that are worth a file. A start reads at most about twice as many again.
 pub(crate) const FILE_ACTIONS: usize = 128 * 1024;
 /// Actions added since a file was begun, at most: the thread that adds more writes a file itself.
@@ -216,8 +218,9 @@ impl ActionIndex {
         Some((first, Arc::clone(leaving)))
     }
 
-    /// Merges some files into one, if there are many. Returns whether there may be more to do at once.
-    pub(crate) fn merge(&self) -> bool {
+    /// Merges some files into one, if there are many; calls `between` now and then. Returns whether there may be more
+    /// to do at once.
+    pub(crate) fn merge(&self, between: &mut dyn FnMut(usize)) -> bool {
         let _one_at_a_time = self.merging.lock();
         let files = {
             let state = self.state();
@@ -233,7 +236,13 @@ impl ActionIndex {
             return false;
         };
         let range = (oldest.first, newest.last);
-        let entries = merge::entries(merged);
+        let mut part = 0;
+        let entries = merge::entries(merged).inspect(|_| {
+            part = (part + 1) % MERGED_BETWEEN;
+            if part == 0 {
+                between(0);
+            }
+        });
         let place = (&*self.dir, Unfinished::Merged);
         let file = match IdFile::write(&*self.env, place, range, entries, &self.ending) {
             Ok(file) => Arc::new(file),

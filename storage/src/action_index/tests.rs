@@ -64,7 +64,7 @@ fn ids_lead_to_sequences_in_memory_in_files_and_after_merges() {
         finds(&index, last);
         index.write(0);
         finds(&index, last);
-        while index.merge() {}
+        while index.merge(&mut |_| {}) {}
     }
     assert!(index.files().len() < 4);
     finds(&index, last);
@@ -132,7 +132,7 @@ fn a_full_disk_costs_nothing() {
         index.write(0);
     }
     env.set_room(Some(env.used() + BLOCK_BYTES));
-    assert!(!index.merge(), "there is no room");
+    assert!(!index.merge(&mut |_| {}), "there is no room");
     add(&index, 4_001..=5_000);
     index.write(0);
     finds(&index, 5_000);
@@ -140,7 +140,7 @@ fn a_full_disk_costs_nothing() {
     env.set_room(None);
     index.write(0);
     assert_eq!(index.in_files(), 5_000);
-    assert!(index.merge());
+    assert!(index.merge(&mut |_| {}));
     assert_eq!(
         names(&env),
         ["00000000000000000001-00000000000000005000.ids"]
@@ -166,7 +166,7 @@ fn a_crash_at_any_moment_loses_no_file_that_others_were_merged_into() {
             env.fail(1 + crashed, Fault::Stop);
             add(&index, 901..=1_200);
             index.write(0);
-            let is_over = index.merge() && !env.stopped();
+            let is_over = index.merge(&mut |_| {}) && !env.stopped();
             env.crash(loss);
             let index = open(&env);
             let reached = index.in_files();
@@ -225,7 +225,7 @@ fn damage_is_named_and_a_missing_file_too() {
         if let Ok(index) = opened(&env) {
             add(&index, 1_201..=1_300);
             index.write(0);
-            assert!(!index.merge(), "damage is not copied");
+            assert!(!index.merge(&mut |_| {}), "damage is not copied");
             assert_eq!(names(&env).len(), 4);
         }
     }
@@ -252,8 +252,8 @@ fn look_ups_find_everything_while_files_are_written_and_merged() {
             over.store(true, Ordering::Release);
         });
         threads.spawn(move || {
-            while !over.load(Ordering::Acquire) || index.merge() {
-                index.merge();
+            while !over.load(Ordering::Acquire) || index.merge(&mut |_| {}) {
+                index.merge(&mut |_| {});
             }
         });
         let mut looked = 0u64;

@@ -96,7 +96,7 @@ fn small_files_are_merged() {
     let place = directory_of(directory.path());
     std::fs::copy(place.join(&four[0]), place.join("merged.tmp")).unwrap();
     let store = open(directory.path()).unwrap();
-    while store.maintain().unwrap() {}
+    while store.maintain(&mut |_| {}).unwrap() {}
     assert_eq!(names(directory.path()), [name(1, 32)]);
     let snapshot = store.snapshot();
     assert_eq!(found(&snapshot, &ids(&snapshot)), all(32));

@@ -45,7 +45,7 @@ pub(crate) fn killed(data: &Path, applied: u64, unapplied: u64) -> Log {
     let mut log = Log::default();
     let store = open(data).unwrap();
     log.commit_many(&store, applied);
-    while store.maintain().unwrap() {}
+    while store.maintain(&mut |_| {}).unwrap() {}
     store.close().unwrap();
     let store = open(data).unwrap();
     log.commit_many(&store, unapplied);

@@ -349,7 +349,7 @@ fn a_copy_of_the_log_brings_the_rows_of_its_end() {
     let end = store.copy_log_to(&log_path(&empty), None).unwrap().head;
     assert_eq!(end, kedge_storage::LogHead::empty(&domain()));
     let mut log = filled(&store);
-    while store.maintain().unwrap() {}
+    while store.maintain(&mut |_| {}).unwrap() {}
     let expected = rows(&store.snapshot());
     let end = store.copy_log_to(&log_path(&copied), None).unwrap().head;
     assert_eq!(end, log.head);

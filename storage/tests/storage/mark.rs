@@ -38,7 +38,7 @@ fn a_store_from_before_the_mark_is_read_only_and_unchanged() {
     let (group, _) = Log::default().batch(&[vec![crate::support::Step::Mint { owner: 1 }]]);
     assert!(matches!(store.commit(group), Err(CommitError::ReadOnly(_))));
     assert!(matches!(store.sync(), Err(CommitError::ReadOnly(_))));
-    assert_eq!(store.maintain(), Ok(false));
+    assert_eq!(store.maintain(&mut |_| {}), Ok(false));
     store.close().unwrap();
     assert!(contents(&log_path(&then)) == before, "the log changed");
 
