@@ -308,7 +308,7 @@ impl App {
         };
         let submitted = self.engine.submit(submission).await;
         if let Ok(outcome) = &submitted {
-            self.follow_tier(outcome);
+            self.follow(outcome);
         }
         submitted.map_err(|error| {
             if error == SubmitError::Unknown {
@@ -325,17 +325,20 @@ impl App {
         })
     }
 
-    /// Puts a tier in force as soon as it is stored. A request that sets a tier has only that one
-    /// action.
-    fn follow_tier(&self, outcome: &Outcome) {
+    /// Puts a tier in force as soon as it is stored, and a webhook's new state. A request that changes one of them has
+    /// only that one action.
+    fn follow(&self, outcome: &Outcome) {
         let Some(ActionOutcome::Done(done)) = outcome.actions.first() else {
             return;
         };
-        if let Made::Resources(images) = &done.made {
-            for image in images.iter() {
-                if let Image::Organization(organization) = image {
-                    self.limits.tier_changed(organization);
-                }
+        let Made::Resources(images) = &done.made else {
+            return;
+        };
+        for image in images.iter() {
+            match image {
+                Image::Organization(organization) => self.limits.tier_changed(organization),
+                Image::Webhook(webhook) => self.engine.webhook_changed(webhook.id),
+                _ => {}
             }
         }
     }

@@ -14,6 +14,7 @@ use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, CONNECTION, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
+use kedge_actors::api::Submission;
 use kedge_actors::metric_definitions::OVERLOADED;
 use kedge_api::Code;
 use kedge_config::{Config, secrets};
@@ -40,9 +41,10 @@ use kedge_protocol::Address;
 use tracing::Instrument as _;
 
 use super::finish::undocumented;
+use super::submitting::carry_out;
 use crate::app::App;
 use crate::call::Call;
-use crate::endpoint::{Answer, Auth, Endpoint, Router, Signs, TABLE, documented};
+use crate::endpoint::{Answer, Auth, Endpoint, Replying, Router, Signs, TABLE, documented};
 use crate::idempotency;
 use crate::metrics::HttpMetrics;
 
@@ -263,15 +265,7 @@ impl Dispatch {
         if endpoint.limit != LimitClass::Free && endpoint.signs == Signs::Nothing {
             app.answers.check(&asked.tally.holder())?;
         }
-        let query = Query::parse(parts.uri.query(), &[&endpoint.parameter_names()])?;
-        endpoint.check_condition(&parts.headers)?;
-        if let Some(session) = &session {
-            session.check(endpoint.right())?;
-            // The result of an earlier request with the same idempotency key is returned even so.
-            if endpoint.signs != Signs::Nothing && idempotency::key_of(&parts.headers)?.is_none() {
-                app.limits.check_log(session.organization_id)?;
-            }
-        }
+        let query = self.check(endpoint, session.as_ref(), parts, asked)?;
         let signature = match endpoint.signs {
             Signs::Nothing => None,
             _ => Some(SignatureHeaders::read(&parts.headers, now_s)?),
@@ -283,26 +277,14 @@ impl Dispatch {
             _ => Some(app.enter(asked.tally.holder())?),
         };
         let submission = match signature {
-            None => None,
             Some(headers) => {
-                asked.signer = Some(headers.signer);
-                let circumstances = Circumstances {
-                    session,
-                    path_id: &id,
-                    invitations: &app.invitations,
-                };
-                match request::read(&endpoint.signs, headers, &circumstances, &mut body)? {
-                    None => None,
-                    Some(signed) => {
-                        let submission = app.check(signed).await?;
-                        asked.signer_is_known = true;
-                        Some(submission)
-                    }
-                }
+                self.verify(endpoint, headers, &id, &mut body, asked)
+                    .await?
             }
+            None => None,
         };
         self.wait_for_sequence(&query).await?;
-        let mut call = Call {
+        let call = Call {
             app: Arc::clone(app),
             endpoint,
             method: parts.method.clone(),
@@ -313,30 +295,85 @@ impl Dispatch {
             body,
             session,
             submission: None,
+            earlier: None,
+            shown_once: None,
             client_address: asked.tally.client_address(),
             holder: asked.tally.holder(),
             request_id: Arc::clone(&asked.request_id),
         };
-        if let Some(mut submission) = submission {
-            if let Some(key) = idempotency::key_of(&call.headers)?
-                && let Some(replayed) =
-                    idempotency::begin(&call, parts.uri.path(), key, &mut submission)?
-            {
-                return idempotency::answer(call, replayed).await;
+        let reply = match (&endpoint.answer, submission) {
+            (Answer::Committed(answer), Some(submission)) => {
+                carry_out(call, parts.uri.path(), submission, *answer).await
             }
-            call.submission = Some(submission);
-        }
-        let holder = call.holder;
-        let answer: Answer = (endpoint.handler)(call);
-        let reply = if endpoint.reads_page() {
-            let runtime = tokio::runtime::Handle::current();
-            let read = move || runtime.block_on(answer);
-            app.read_page(holder, read).await
-        } else {
-            answer.await
+            (Answer::Handler(handler), None) => self.read(call, *handler).await,
+            _ => Err(ApiError::internal(&"a row signs, and has a handler")),
         };
         drop(permit);
         reply
+    }
+
+    /// Checks the query, the conditions and the caller's right, and that there is room for what will be written.
+    fn check(
+        &self,
+        endpoint: &Endpoint,
+        session: Option<&Session>,
+        parts: &Parts,
+        asked: &Asked,
+    ) -> Result<Query, ApiError> {
+        let app = &self.app;
+        let signs = endpoint.signs != Signs::Nothing;
+        if endpoint.limit != LimitClass::Free && !signs {
+            app.answers.check(&asked.tally.holder())?;
+        }
+        let query = Query::parse(parts.uri.query(), &[&endpoint.parameter_names()])?;
+        endpoint.check_condition(&parts.headers)?;
+        if let Some(session) = session {
+            session.check(endpoint.right())?;
+            // The result of an earlier request with the same idempotency key is returned even so.
+            if signs && idempotency::key_of(&parts.headers)?.is_none() {
+                app.limits.check_log(session.organization_id)?;
+            }
+        }
+        Ok(query)
+    }
+
+    /// Reads what was signed, and checks the signature.
+    async fn verify(
+        &self,
+        endpoint: &Endpoint,
+        headers: SignatureHeaders,
+        id: &str,
+        body: &mut Text,
+        asked: &mut Asked,
+    ) -> Result<Option<Submission>, ApiError> {
+        asked.signer = Some(headers.signer);
+        let circumstances = Circumstances {
+            session: asked.session,
+            path_id: id,
+            invitations: &self.app.invitations,
+        };
+        let Some(signed) = request::read(&endpoint.signs, headers, &circumstances, body)? else {
+            return Ok(None);
+        };
+        let submission = self.app.check(signed).await?;
+        asked.signer_is_known = true;
+        Ok(Some(submission))
+    }
+
+    /// Has a handler answer; pages are read on threads of their own.
+    async fn read(
+        &self,
+        call: Call,
+        handler: fn(Call) -> Replying<'static>,
+    ) -> Result<Reply, ApiError> {
+        let (endpoint, holder) = (call.endpoint, call.holder);
+        let answer = handler(call);
+        if !endpoint.reads_page() {
+            return answer.await;
+        }
+        let runtime = tokio::runtime::Handle::current();
+        let read = move || runtime.block_on(answer);
+        self.app.read_page(holder, read).await
     }
 
     async fn read_body(

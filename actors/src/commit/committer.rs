@@ -35,13 +35,12 @@ use kedge_storage::{Group, IdempotencyRow, LogHead, SecretRow, SideWrite};
 use super::error::CommitterError;
 use super::group::{Afterwards, Answer, Formed};
 use super::pace::Pace;
-use super::record::{ends_credentials, record};
+use super::record::{ends_credentials, record, residue};
 use super::signing::Signing;
 use crate::api::{NewSecret, SealedBatch};
 use crate::events::SideEvents;
 use crate::metric_definitions as metric;
 use crate::pipeline::decided::Decided;
-use crate::pipeline::decision::outcomes;
 use crate::pipeline::work::{PlacedUnit, Work};
 use crate::pipeline::world::Published;
 use crate::replay::counted;
@@ -348,12 +347,11 @@ impl Committer {
                 .add_refused(asker, submission, refused, placed.timestamp_ms);
         }
         if let Some(keep) = &placed.unit.submission.keep {
-            let outcomes = outcomes(placed.decisions.iter().cloned(), &placed.placed);
             let row = IdempotencyRow {
                 until_s: keep.until_s,
                 request: keep.request,
                 first_sequence: record.first_sequence,
-                residue: (keep.residue)(&outcomes, placed.timestamp_ms),
+                residue: residue(keep, &placed.decisions).encode(),
             };
             group.put_side(SideWrite::Idempotency { key: keep.key, row });
         }

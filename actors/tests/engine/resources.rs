@@ -75,7 +75,7 @@ async fn invite(engine: &Engine, admin: &Client, organization: &str) -> Client {
     let invited = admin
         .send_one(engine, "org.invite", organization, invite)
         .await;
-    let Some(Image::Invitation(invitation)) = invited.resources(0).into_iter().nth(1) else {
+    let Some(Image::Invitation(invitation)) = invited.images(0).into_iter().nth(1) else {
         panic!("an invitation is made")
     };
     let member = format!(r#","invitation":"{}""#, invitation.id);

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use kedge_actors::timekeeper::Timekeeper;
+use kedge_actors::timekeeper::{Clock, Timekeeper};
 use kedge_actors::{
     ActionOutcome, Asker, Done, Engine, HeldKeys, Options, Outcome, Submission, SubmitError,
-    SubmittedAction, wall_clock,
+    SubmittedAction,
 };
 use kedge_env::{Env, RealEnv};
 use kedge_machine::fold::State;
@@ -46,13 +46,17 @@ pub(crate) async fn start(path: &Path) -> Engine {
 
 /// An engine on a store that the test holds too.
 pub(crate) async fn start_on(path: &Path, store: Arc<Store>) -> Engine {
-    let env: Arc<dyn Env> = Arc::new(RealEnv);
+    start_by(Arc::new(|| RealEnv.unix_ms()), path, store).await
+}
+
+/// An engine whose wall clock this is.
+pub(crate) async fn start_by(clock: Clock, path: &Path, store: Arc<Store>) -> Engine {
     let options = Options {
         domain: DOMAIN,
         keys: HeldKeys::new(SigningKey::from_bytes(&[0x5e; 32]).unwrap(), []),
         contract: None,
-        time: Arc::new(Timekeeper::unbounded(wall_clock(&env))),
-        env,
+        time: Arc::new(Timekeeper::unbounded(clock)),
+        env: Arc::new(RealEnv),
         actor_threads: 2,
         shards: 3,
         objects_live_max: 64,
@@ -222,7 +226,7 @@ pub(crate) async fn join(engine: &Engine, byte: u8, more: &str) -> Client {
     let done = client
         .send_one(engine, "wallet.register", "", &payload)
         .await;
-    let images = done.resources(0);
+    let images = done.images(0);
     let Some(Image::Wallet(wallet)) = images.first() else {
         panic!("{images:?}")
     };
