@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hyper::HeaderMap;
-use kedge_actors::api::{ActionOutcome, Asker, Made, Outcome, Submission, SubmitError};
+use kedge_actors::api::{ActionOutcome, Asker, Committed, Made, Submission, SubmitError};
 use kedge_actors::fair::{Full, Turn, Turns, share};
 use kedge_actors::{Engine, Published};
 use kedge_config::Config;
@@ -24,7 +24,7 @@ use kedge_http::events::Streams;
 use kedge_http::files::Files;
 use kedge_http::limits::budget::ANSWER_BYTES;
 use kedge_http::limits::{Budget, Holder, RateLimits, Share};
-use kedge_http::signing::{Request, Verifier};
+use kedge_http::signing::{SignatureHeaders, SignedTexts, Verifier};
 use kedge_http::v2;
 use kedge_machine::image::Image;
 use kedge_protocol::Address;
@@ -205,12 +205,19 @@ impl App {
     }
 
     /// Hashes and checks a signed request.
-    pub async fn check(&self, request: Request) -> Result<Submission, ApiError> {
+    pub async fn check(
+        &self,
+        asker: Asker,
+        headers: SignatureHeaders,
+        signed: SignedTexts,
+    ) -> Result<Submission, ApiError> {
         let expires_at = Instant::now() + self.request_timeout;
         let verifier = Arc::clone(&self.verifier);
-        let bytes = request.text.len();
-        self.compute(bytes, move || verifier.check(request, expires_at))
-            .await?
+        let bytes = signed.text.len();
+        self.compute(bytes, move || {
+            verifier.check(asker, &headers, signed, expires_at)
+        })
+        .await?
     }
 
     /// Does some work on a request's text of `bytes` bytes: here, or on a separate thread.
@@ -294,7 +301,7 @@ impl App {
 
     /// Submits a checked request. An error whose request came from the signer's organization
     /// includes the signer's highest nonce.
-    pub async fn submit(&self, submission: Arc<Submission>) -> Result<Outcome, ApiError> {
+    pub async fn submit(&self, submission: Arc<Submission>) -> Result<Committed, ApiError> {
         let (signer, nonce) = (submission.head.signer, submission.head.nonce);
         let _room = match submission.asker {
             Asker::Wallet {
@@ -327,7 +334,7 @@ impl App {
 
     /// Puts a tier in force as soon as it is stored, and a webhook's new state. A request that changes one of them has
     /// only that one action.
-    fn follow(&self, outcome: &Outcome) {
+    fn follow(&self, outcome: &Committed) {
         let Some(ActionOutcome::Done(done)) = outcome.actions.first() else {
             return;
         };

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use hyper::HeaderMap;
 use kedge_actors::Published;
 use kedge_actors::api::{
-    ActionOutcome, Done, Keep, Made, Outcome, Placement, SealedBatch, Submission,
+    ActionOutcome, Committed, Done, Keep, Made, Placement, SealedBatch, Submission,
 };
 use kedge_actors::overlay::Versioned;
 use kedge_api::Code;
@@ -94,7 +94,7 @@ pub fn begin(
     path: &str,
     key: &str,
     submission: &mut Submission,
-) -> Result<Option<Outcome>, ApiError> {
+) -> Result<Option<Committed>, ApiError> {
     let app = &call.app;
     // A caller that registers has no organization yet, but has an address.
     let caller: &[u8] = match &call.session {
@@ -215,7 +215,7 @@ fn rebuild(
     call: &mut Call,
     again: &Submission,
     row: &IdempotencyRow,
-) -> Result<Outcome, ApiError> {
+) -> Result<Committed, ApiError> {
     let mut requests = snapshot.requests_from(row.first_sequence);
     let record = requests.next().ok_or_else(missing)??;
     let batch = snapshot.batch(record.batch_number)?.ok_or_else(missing)?;
@@ -237,7 +237,7 @@ fn rebuild(
         *action = ActionOutcome::Refused(refusal);
     }
     call.submission = Some(Arc::new(submission));
-    Ok(Outcome {
+    Ok(Committed {
         placement: Some(Placement {
             first_sequence: record.first_sequence,
             first_leaf_index: record.first_leaf_index,

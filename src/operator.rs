@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kedge_actors::api::{Asker, Keep, Outcome};
+use kedge_actors::api::{Asker, Committed, Keep};
 use kedge_config::secrets;
 use kedge_http::clock::now_s;
 use kedge_http::error::ApiError;
-use kedge_http::signing::{ActionText, Request, SignatureHeaders};
+use kedge_http::signing::{ActionText, SignatureHeaders};
 use kedge_protocol::action::{ActionWords, Kind, RequestHead, salt};
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash, Id};
@@ -47,7 +47,7 @@ impl Operator {
         target: impl ToString,
         payload: &str,
         keep: Option<Keep>,
-    ) -> Result<Outcome, ApiError> {
+    ) -> Result<Committed, ApiError> {
         let _turn = self.turn.lock().await;
         let nonces = app.published().snapshot.nonces(self.key.address())?;
         let seed = secrets::random().map_err(|error| ApiError::internal(&error))?;
@@ -64,25 +64,22 @@ impl Operator {
         let separator = app.engine.domain().separator();
         let signature = self.key.sign(&head.digest(&separator, &[action_hash]));
         let text = format!("{target}{payload}");
-        let request = Request {
-            asker: Asker::Operator { organization_id },
-            headers: SignatureHeaders {
-                signature,
-                signer: head.signer,
-                nonce: head.nonce,
-                deadline_s: head.deadline_s,
-                salt_seed,
-            },
-            actions: vec![ActionText {
-                kind,
-                target: 0..target.len(),
-                payload: target.len()..text.len(),
-                disclosed: None,
-            }],
-            text,
-            atomic: false,
+        let headers = SignatureHeaders {
+            signature,
+            signer: head.signer,
+            nonce: head.nonce,
+            deadline_s: head.deadline_s,
+            salt_seed,
         };
-        let mut submission = app.verifier.check(request, Instant::now() + PATIENCE)?;
+        let action = ActionText {
+            kind,
+            target: 0..target.len(),
+            payload: target.len()..text.len(),
+            disclosed: None,
+        };
+        let (asker, signed) = (Asker::Operator { organization_id }, (text, action).into());
+        let expires_at = Instant::now() + PATIENCE;
+        let mut submission = app.verifier.check(asker, &headers, signed, expires_at)?;
         submission.keep = keep.map(Arc::new);
         let outcome = app.submit(Arc::new(submission)).await?;
         match outcome.first_refusal() {

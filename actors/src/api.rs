@@ -281,11 +281,11 @@ impl Placement {
 
 /// The outcome of a submission. Everything in it is durable.
 #[derive(Clone)]
-pub struct Outcome {
+pub struct Committed {
     /// Where its actions were placed; `None` if none was done and nothing changed.
     pub placement: Option<Placement>,
     /// One for each action, in request order. Where an atomic submission failed, the actions that would have succeeded
-    /// on their own are refused too: see [`Outcome::first_refusal`].
+    /// on their own are refused too: see [`Committed::first_refusal`].
     pub actions: Vec<ActionOutcome>,
     /// The action at which an atomic submission failed.
     pub failed_index: Option<usize>,
@@ -293,7 +293,7 @@ pub struct Outcome {
     pub nonce_highest: u64,
 }
 
-impl Outcome {
+impl Committed {
     /// The first refused action: its index in the request, and why.
     pub fn first_refusal(&self) -> Option<(usize, &Refusal)> {
         let skip = self.failed_index.unwrap_or(0);

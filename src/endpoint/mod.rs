@@ -23,7 +23,7 @@ use std::pin::Pin;
 
 use hyper::header::IF_MATCH;
 use hyper::{HeaderMap, Method};
-use kedge_actors::api::{Outcome, Submission};
+use kedge_actors::api::{Committed, Submission};
 use kedge_api::Code;
 use kedge_http::auth::rights::{Access, Right};
 use kedge_http::error::ApiError;
@@ -54,7 +54,7 @@ pub enum Auth {
 pub type Replying<'a> = Pin<Box<dyn Future<Output = Result<Reply, ApiError>> + Send + 'a>>;
 
 /// Makes the answer to a signed request from its outcome.
-pub type AnswerTo = for<'a> fn(&'a Call, &'a Outcome) -> Replying<'a>;
+pub type AnswerTo = for<'a> fn(&'a Call, &'a Committed) -> Replying<'a>;
 
 /// Completes a submission before it is submitted, or refuses it.
 pub type Prepare = for<'a> fn(

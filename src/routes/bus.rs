@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use hyper::header::HeaderName;
-use kedge_actors::api::{ActionOutcome, Outcome, Submission};
+use kedge_actors::api::{ActionOutcome, Committed, Submission};
 use kedge_api::Code;
 use kedge_api::action::{BatchAnswer, BatchResult, MinimalAction, RefusedAction};
 use kedge_http::envelope::Envelope;
@@ -19,7 +19,7 @@ use kedge_http::shown::Position;
 pub(super) const PAYLOAD: &str = "/payload";
 
 /// The answer to `POST /ebus/actions`
-pub fn single(call: &Call, outcome: &Outcome) -> Result<Reply, ApiError> {
+pub fn single(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
     let position = call.position(outcome);
     let position = position.map_err(|error| error.under(PAYLOAD))?;
     let mut view = position.view(call.submission()?);
@@ -28,7 +28,7 @@ pub fn single(call: &Call, outcome: &Outcome) -> Result<Reply, ApiError> {
 }
 
 /// The answer to `POST /ebus/actions/batch`
-pub fn batch(call: &Call, outcome: &Outcome) -> Result<Reply, ApiError> {
+pub fn batch(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
     let submission = call.submission()?;
     if submission.head.atomic
         && let Some((index, refusal)) = outcome.first_refusal()
@@ -77,7 +77,7 @@ fn refused(index: usize, refusal: &Refusal) -> ApiError {
 fn results<'a>(
     call: &'a Call,
     submission: &'a Submission,
-    outcome: &'a Outcome,
+    outcome: &'a Committed,
     minimal: bool,
 ) -> Result<BatchAnswer<'a>, ApiError> {
     let mut results = Vec::with_capacity(outcome.actions.len());

@@ -9,7 +9,7 @@ use hyper::header::{
     HeaderName, HeaderValue,
 };
 use hyper::{Method, StatusCode};
-use kedge_actors::api::{Outcome, Submission};
+use kedge_actors::api::{Committed, Submission};
 use kedge_api::Code;
 use kedge_api::Page;
 use kedge_api::resources::FileView;
@@ -42,7 +42,7 @@ pub async fn submit(
     app: Arc<App>,
     upload: Upload,
     submission: Arc<Submission>,
-) -> Result<Outcome, ApiError> {
+) -> Result<Committed, ApiError> {
     // A caller that disconnects must not stop this between the content and the log.
     let task = tokio::spawn(async move {
         let kept = app.files.keep(upload).await?;
@@ -59,7 +59,7 @@ pub async fn submit(
 }
 
 /// The answer to `POST /files`
-pub fn created(call: &Call, outcome: &Outcome) -> Result<Reply, ApiError> {
+pub fn created(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
     let file: File = call.made(outcome)?;
     let location = format!("/files/{}", file.id);
     let reply = call.changed(outcome, FileView::from(file))?;

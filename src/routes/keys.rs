@@ -1,6 +1,6 @@
 //! API keys.
 
-use kedge_actors::api::{NewSecret, Outcome, Submission};
+use kedge_actors::api::{Committed, NewSecret, Submission};
 use kedge_api::Page;
 use kedge_api::accounts::{ApiKeyView, ShownKey};
 use kedge_api::scalars::Time;
@@ -61,7 +61,7 @@ fn add_secret(call: &mut Call, submission: &mut Submission, id: Id) -> Result<()
 }
 
 /// The answer to `POST /api-keys` and `POST /api-keys/{id}/rotate`
-pub fn shown(call: &Call, outcome: &Outcome) -> Result<Reply, ApiError> {
+pub fn shown(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
     let Some(secret) = &call.shown_once else {
         return deleted(call, outcome);
     };
@@ -77,7 +77,7 @@ pub fn shown(call: &Call, outcome: &Outcome) -> Result<Reply, ApiError> {
 }
 
 /// The answer to `DELETE /api-keys/{id}`
-pub fn deleted(call: &Call, outcome: &Outcome) -> Result<Reply, ApiError> {
+pub fn deleted(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
     let key: ApiKey = call.made(outcome)?;
     let view = match call.earlier {
         // When the key was last used then is not known any more.

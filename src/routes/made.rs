@@ -1,6 +1,6 @@
 //! What the answers to signed requests are made from: what was committed now, or earlier with the same idempotency key.
 
-use kedge_actors::api::{ActionOutcome, Outcome};
+use kedge_actors::api::{ActionOutcome, Committed};
 use kedge_api::resources::Changed;
 use kedge_api::scalars::IdText;
 use kedge_http::error::{ApiError, NONCE_HIGHEST};
@@ -14,7 +14,7 @@ use crate::call::Call;
 
 impl Call {
     /// A single action with its place in the log; the error if it was refused.
-    pub fn position<'a>(&'a self, outcome: &'a Outcome) -> Result<Position<'a>, ApiError> {
+    pub fn position<'a>(&'a self, outcome: &'a Committed) -> Result<Position<'a>, ApiError> {
         let internal = || ApiError::internal(&"an outcome without its action or its place");
         let (action, result) = self
             .submission()?
@@ -36,7 +36,7 @@ impl Call {
     }
 
     /// What a single action made or changed, with its place in the log; the resource acted on first.
-    pub fn images(&self, outcome: &Outcome) -> Result<Vec<Image>, ApiError> {
+    pub fn images(&self, outcome: &Committed) -> Result<Vec<Image>, ApiError> {
         let position = self.position(outcome)?;
         let mut images = position.done.images(position.placement.timestamp_ms);
         if let Some(first) = images.first_mut() {
@@ -46,7 +46,7 @@ impl Call {
     }
 
     /// The resource of this type that a single action made or changed.
-    pub fn made<T: TryFrom<Image>>(&self, outcome: &Outcome) -> Result<T, ApiError> {
+    pub fn made<T: TryFrom<Image>>(&self, outcome: &Committed) -> Result<T, ApiError> {
         let mut images = self.images(outcome)?.into_iter();
         let made = images.find_map(|image| T::try_from(image).ok());
         made.ok_or_else(|| {
@@ -55,7 +55,11 @@ impl Call {
     }
 
     /// The answer that shows a resource, with the action's id and receipt.
-    pub fn changed<T: Serialize>(&self, outcome: &Outcome, resource: T) -> Result<Reply, ApiError> {
+    pub fn changed<T: Serialize>(
+        &self,
+        outcome: &Committed,
+        resource: T,
+    ) -> Result<Reply, ApiError> {
         let position = self.position(outcome)?;
         let answer = Changed {
             resource,
@@ -68,7 +72,7 @@ impl Call {
     /// An answer with the row's status and the signer's highest nonce.
     pub fn answered<T: Serialize>(
         &self,
-        outcome: &Outcome,
+        outcome: &Committed,
         sequence: u64,
         answer: &T,
     ) -> Result<Reply, ApiError> {

@@ -1,6 +1,6 @@
 //! The caller's organization: its members and the invitations to it.
 
-use kedge_actors::api::{Outcome, Submission};
+use kedge_actors::api::{Committed, Submission};
 use kedge_api::Page;
 use kedge_api::accounts::{InvitationView, ShownInvitation};
 use kedge_api::resources::WalletView;
@@ -60,12 +60,12 @@ pub async fn check_member(call: &mut Call, submission: &mut Submission) -> Resul
 }
 
 /// The answer to `PATCH` and `DELETE /organizations/me/members/{id}`
-pub fn changed(call: &Call, outcome: &Outcome) -> Result<Reply, ApiError> {
+pub fn changed(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
     call.changed(outcome, WalletView::from(call.made::<Wallet>(outcome)?))
 }
 
 /// The answer to `POST /organizations/me/invitations`
-pub fn invited(call: &Call, outcome: &Outcome) -> Result<Reply, ApiError> {
+pub fn invited(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
     let invitation: Invitation = call.made(outcome)?;
     if call.earlier.is_some() {
         return call.changed(outcome, InvitationView::from(invitation));
@@ -78,7 +78,7 @@ pub fn invited(call: &Call, outcome: &Outcome) -> Result<Reply, ApiError> {
 }
 
 /// The answer to `DELETE /organizations/me/invitations/{id}`
-pub fn revoked(call: &Call, outcome: &Outcome) -> Result<Reply, ApiError> {
+pub fn revoked(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
     let invitation: Invitation = call.made(outcome)?;
     call.changed(outcome, InvitationView::from(invitation))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hyper::header::ETAG;
-use kedge_actors::api::Outcome;
+use kedge_actors::api::Committed;
 use kedge_api::Code;
 use kedge_api::action::{ActionView, HistoryPage};
 use kedge_api::resources::ObjectView;
@@ -22,7 +22,7 @@ use crate::call::Call;
 use crate::listing::{Listing, Rows, Source};
 
 /// The answer to `POST /objects`, `PATCH /objects/{id}` and `POST /objects/{id}/transfer`
-pub fn changed(call: &Call, outcome: &Outcome) -> Result<Reply, ApiError> {
+pub fn changed(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
     let object: Object = call.made(outcome)?;
     let tag = conditional::entity_tag(&object.trace);
     let reply = call.changed(outcome, ObjectView::from(object))?;

@@ -1,6 +1,6 @@
 //! Templates and their variations.
 
-use kedge_actors::api::Outcome;
+use kedge_actors::api::Committed;
 use kedge_api::Page;
 use kedge_api::resources::{TemplateView, VariationView, VariationsMade};
 use kedge_api::scalars::IdText;
@@ -20,12 +20,12 @@ use crate::listing::{Listing, Source};
 const CACHE: &str = "private, max-age=30";
 
 /// The answer to `POST /templates`
-pub fn created(call: &Call, outcome: &Outcome) -> Result<Reply, ApiError> {
+pub fn created(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
     call.changed(outcome, TemplateView::of(call.made(outcome)?, 0))
 }
 
 /// The answer to `PATCH /templates/{id}`
-pub fn updated(call: &Call, outcome: &Outcome) -> Result<Reply, ApiError> {
+pub fn updated(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
     let template: Template = call.made(outcome)?;
     let minted = minted(call, template.id)?;
     call.changed(outcome, TemplateView::of(template, minted))
@@ -40,7 +40,7 @@ fn minted(call: &Call, template: Id) -> Result<u64, ApiError> {
 }
 
 /// The answer to `POST /templates/{id}/variations`
-pub fn varied(call: &Call, outcome: &Outcome) -> Result<Reply, ApiError> {
+pub fn varied(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
     let (mut found, mut items) = (None, Vec::new());
     for image in call.images(outcome)? {
         match image {

@@ -1,6 +1,6 @@
 //! Accounts: registering, logging in, new tokens, the caller's own wallet.
 
-use kedge_actors::api::{NewSecret, Outcome, Submission, SubmitError, SubmittedAction};
+use kedge_actors::api::{Committed, NewSecret, Submission, SubmitError, SubmittedAction};
 use kedge_api::Code;
 use kedge_api::resources::{NonceView, OwnWallet, WalletView};
 use kedge_api::scalars::{AddressText, Decimal};
@@ -62,7 +62,7 @@ pub async fn check_registration(
 }
 
 /// The answer to `POST /wallets/register`. Each has new tokens, because none are stored.
-pub async fn registered(call: &Call, outcome: &Outcome) -> Result<Reply, ApiError> {
+pub async fn registered(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
     let wallet: Wallet = call.made(outcome)?;
     let phc = call.published().snapshot.password_hash(wallet.id)?;
     let phc = phc.ok_or_else(|| ApiError::internal(&"a registered wallet without a password"))?;
@@ -238,7 +238,7 @@ async fn new_password(call: &Call, signer: Address) -> Result<NewSecret, ApiErro
 }
 
 /// The answer to `PATCH /wallets/me`, `POST /wallets/me/keys` and `DELETE /wallets/me/keys/{id}`
-pub fn changed(call: &Call, outcome: &Outcome) -> Result<Reply, ApiError> {
+pub fn changed(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
     call.changed(outcome, WalletView::from(call.made::<Wallet>(outcome)?))
 }
 

@@ -1,7 +1,7 @@
 //! Webhooks: what they are, what they were sent, and trying them out.
 
 use hyper::StatusCode;
-use kedge_actors::api::{NewSecret, Outcome, Submission};
+use kedge_actors::api::{Committed, NewSecret, Submission};
 use kedge_actors::fair::Full;
 use kedge_actors::webhooks::{AlsoWritten, RedeliverError, Verdict};
 use kedge_api::Code;
@@ -68,13 +68,13 @@ pub async fn rotate(call: &mut Call, submission: &mut Submission) -> Result<(), 
 }
 
 /// The answer to `PATCH` and `DELETE /webhooks/{id}`
-pub fn changed(call: &Call, outcome: &Outcome) -> Result<Reply, ApiError> {
+pub fn changed(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
     let webhook: Webhook = call.made(outcome)?;
     call.changed(outcome, WebhookView::from(webhook))
 }
 
 /// The answer to `POST /webhooks` and `POST /webhooks/{id}/rotate`
-pub fn shown(call: &Call, outcome: &Outcome) -> Result<Reply, ApiError> {
+pub fn shown(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
     let Some(secret) = &call.shown_once else {
         return changed(call, outcome);
     };

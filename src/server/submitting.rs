@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use hyper::header::HeaderName;
-use kedge_actors::api::{Outcome, Submission};
+use kedge_actors::api::{Committed, Submission};
 use kedge_http::conditional;
 use kedge_http::error::ApiError;
 use kedge_http::reply::Reply;
@@ -38,7 +38,7 @@ pub(super) async fn carry_out(
     answer(&call, &outcome).await
 }
 
-async fn submit(call: &mut Call, submission: Arc<Submission>) -> Result<Outcome, ApiError> {
+async fn submit(call: &mut Call, submission: Arc<Submission>) -> Result<Committed, ApiError> {
     match call.body.upload.take() {
         Some(upload) => files::submit(Arc::clone(&call.app), *upload, submission).await,
         None => call.app.submit(submission).await,

@@ -11,7 +11,7 @@ use kedge_storage::{Residue, Resource};
 use crate::api::Keep;
 use crate::pipeline::decided::Decided;
 use crate::pipeline::decision::Decision;
-use crate::pipeline::work::PlacedUnit;
+use crate::pipeline::placed::PlacedUnit;
 
 /// The log's record of a placed unit, and the contents of its done actions.
 pub(crate) fn record(

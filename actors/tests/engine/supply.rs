@@ -4,7 +4,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use kedge_actors::timekeeper::Clock;
-use kedge_actors::{Asker, Engine, Outcome, Submission, SubmitError};
+use kedge_actors::{Asker, Committed, Engine, Submission, SubmitError};
 use kedge_env::{Env as _, RealEnv};
 use kedge_machine::image::Image;
 
@@ -121,7 +121,7 @@ async fn stop_with(
     client: &Client,
     gate: &Arc<Gate>,
     actions: &[(&str, &str, &str)],
-) -> tokio::task::JoinHandle<Result<Outcome, SubmitError>> {
+) -> tokio::task::JoinHandle<Result<Committed, SubmitError>> {
     *gate.closed.lock().unwrap() = true;
     let sent = client.sign(client.next_nonce(), false, actions);
     let engine_of_task = engine.clone();

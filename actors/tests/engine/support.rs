@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use kedge_actors::timekeeper::{Clock, Timekeeper};
 use kedge_actors::{
-    ActionOutcome, Asker, Done, Engine, HeldKeys, Options, Outcome, Submission, SubmitError,
+    ActionOutcome, Asker, Committed, Done, Engine, HeldKeys, Options, Submission, SubmitError,
     SubmittedAction,
 };
 use kedge_env::{Env, RealEnv};
@@ -161,7 +161,7 @@ impl Client {
         &self,
         engine: &Engine,
         actions: &[(&str, &str, &str)],
-    ) -> Result<Outcome, SubmitError> {
+    ) -> Result<Committed, SubmitError> {
         let sent = self.sign(self.next_nonce(), false, actions);
         let outcome = engine.submit(sent.submission).await?;
         check_receipt(&outcome, &sent.contents);
@@ -184,7 +184,7 @@ impl Client {
 }
 
 /// Builds the receipt that a client would get, and checks it as a client would.
-pub(crate) fn check_receipt(outcome: &Outcome, contents: &[Hash]) {
+pub(crate) fn check_receipt(outcome: &Committed, contents: &[Hash]) {
     let Some(placement) = &outcome.placement else {
         return;
     };
@@ -244,7 +244,7 @@ pub(crate) async fn template(engine: &Engine, client: &Client, payload: &str) ->
     done.resource.to_string()
 }
 
-pub(crate) fn minted(outcome: &Outcome) -> Vec<Id> {
+pub(crate) fn minted(outcome: &Committed) -> Vec<Id> {
     let done = outcome.actions.iter().filter_map(|action| match action {
         ActionOutcome::Done(done) => Some(done.resource),
         ActionOutcome::Refused(_) => None,
