@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hyper::HeaderMap;
-use kedge_actors::api::{Outcome, Submission};
+use kedge_actors::api::{Asker, Committed, Submission};
 use kedge_actors::fair::{Full, Turn, Turns, share};
 use kedge_actors::{Engine, Published};
 use kedge_config::Config;
@@ -24,7 +24,7 @@ use kedge_http::events::Streams;
 use kedge_http::files::Files;
 use kedge_http::limits::budget::ANSWER_BYTES;
 use kedge_http::limits::{Budget, Holder, RateLimits, Share};
-use kedge_http::signing::{Request, Verifier};
+use kedge_http::signing::{SignatureHeaders, SignedTexts, Verifier};
 use kedge_http::v2;
 use kedge_protocol::signature::SigningKey;
 use kedge_upkeep::archive::KeptProofs;
@@ -214,12 +214,19 @@ impl App {
     }
 
     /// Hashes and checks a signed request.
-    pub async fn check(&self, request: Request) -> Result<Submission, ApiError> {
+    pub async fn check(
+        &self,
+        asker: Asker,
+        headers: SignatureHeaders,
+        signed: SignedTexts,
+    ) -> Result<Submission, ApiError> {
         let expires_at = Instant::now() + self.request_timeout;
         let verifier = Arc::clone(&self.verifier);
-        let bytes = request.text.len();
-        self.compute(bytes, move || verifier.check(request, expires_at))
-            .await?
+        let bytes = signed.text.len();
+        self.compute(bytes, move || {
+            verifier.check(asker, &headers, signed, expires_at)
+        })
+        .await?
     }
 
     /// Does some work on a request's text of `bytes` bytes: here, or on a separate thread.
@@ -302,7 +309,7 @@ impl App {
     }
 
     /// Submits a checked request, like [`Submitter::submit`].
-    pub async fn submit(&self, submission: Arc<Submission>) -> Result<Outcome, ApiError> {
+    pub async fn submit(&self, submission: Arc<Submission>) -> Result<Committed, ApiError> {
         self.submitter.submit(submission).await
     }
 }

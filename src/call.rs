@@ -8,7 +8,6 @@ use kedge_actors::api::Submission;
 use kedge_api::Code;
 use kedge_http::auth::Session;
 use kedge_http::body;
-use kedge_http::conditional;
 use kedge_http::error::ApiError;
 use kedge_http::limits::{ClientAddress, Holder};
 use kedge_http::query::Query;
@@ -39,14 +38,24 @@ pub struct Call {
     pub body: body::Text,
     /// The caller, if the endpoint needs to know.
     pub session: Option<Session>,
-    /// The signed request, if the endpoint changes something.
-    pub submission: Option<Submission>,
+    /// The signed request once it was submitted, or as it was submitted earlier with the same idempotency key.
+    pub submission: Option<Arc<Submission>>,
+    /// What is known of it, if that was earlier.
+    pub earlier: Option<Earlier>,
+    /// A secret that was made for it, to be shown once and never stored.
+    pub shown_once: Option<String>,
     /// The caller's address.
     pub client_address: ClientAddress,
     /// The holder on whose share of scarce resources the request counts.
     pub holder: Holder,
-    /// The request's id.
+    /// The request's id; of a request that was carried out earlier, the id that it had then.
     pub request_id: Arc<str>,
+}
+
+/// What the answer to a request that was carried out earlier needs besides its outcome.
+pub struct Earlier {
+    /// How many objects had been made from the template that it acts on.
+    pub minted: u64,
 }
 
 impl Call {
@@ -61,18 +70,11 @@ impl Call {
         StatusCode::from_u16(self.endpoint.status).unwrap_or(StatusCode::OK)
     }
 
-    /// Takes the signed request.
-    pub fn take_submission(&mut self) -> Result<Submission, ApiError> {
-        self.submission
-            .take()
-            .ok_or_else(|| ApiError::internal(&"a signed endpoint was called without a submission"))
-    }
-
-    /// Takes the signed request, with the states that `If-Match` names.
-    pub fn take_conditional(&mut self) -> Result<Submission, ApiError> {
-        let mut submission = self.take_submission()?;
-        submission.expected = conditional::expected(&self.headers)?;
-        Ok(submission)
+    /// The signed request.
+    pub fn submission(&self) -> Result<&Submission, ApiError> {
+        let submission = self.submission.as_deref();
+        submission
+            .ok_or_else(|| ApiError::internal(&"a request was answered before it was submitted"))
     }
 
     /// The store as last published.

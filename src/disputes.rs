@@ -8,13 +8,11 @@ mod trust;
 use std::sync::Arc;
 
 use hyper::StatusCode;
-use kedge_actors::api::ActionOutcome;
 use kedge_actors::{Engine, Published};
 use kedge_api::Code;
 use kedge_api::dispute::DisputeView;
 use kedge_http::error::ApiError;
 use kedge_machine::dispute::{ActionShown, ClaimVerdict, DisputeKind, FaultVerdict};
-use kedge_machine::image::Image;
 use kedge_protocol::Id;
 use kedge_protocol::action::Kind;
 use kedge_protocol::claim::ClaimFile;
@@ -70,21 +68,16 @@ impl Recorded {
     }
 }
 
-/// The answer to a verdict that has just been recorded.
-fn answer_of(actions: &[ActionOutcome], timestamp_ms: u64) -> Option<Answer> {
-    let Some(ActionOutcome::Done(done)) = actions.first() else {
-        return None;
-    };
-    let mut images = done.resources(timestamp_ms).into_iter();
-    let dispute = images.find_map(|image| match image {
-        Image::Dispute(dispute) => Some(dispute),
-        _ => None,
-    })?;
+/// The answer to a request that recorded a verdict at this sequence.
+pub fn answer_at(snapshot: &Snapshot, sequence: u64) -> Result<Answer, ApiError> {
+    let missing = || ApiError::internal(&"a verdict that was committed is missing");
+    let placed = snapshot.action_at(sequence)?.ok_or_else(missing)?;
+    let dispute = snapshot.dispute(placed.action.resource)?;
     let recorded = Recorded {
-        dispute,
+        dispute: dispute.ok_or_else(missing)?,
         is_new: true,
     };
-    recorded.answer().ok()
+    recorded.answer()
 }
 
 /// What the evidence shows; 422 if it shows nothing.
@@ -207,7 +200,7 @@ impl Recorder {
             let message = "the evidence or claim holds, but this server has no operator's key to record the verdict with";
             return Err(ApiError::unavailable(message, NO_KEY_RETRY_S));
         };
-        let keep = kept.map(|kept| kept.into_keep(answer_of));
+        let keep = kept.map(Key::into_keep);
         let kind = Kind::SystemVerdict;
         operator
             .act(organization_id, kind, subject, &payload, keep)

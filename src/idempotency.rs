@@ -1,43 +1,38 @@
 //! `Idempotency-Key`: a retry with the same key is answered as the first time, and nothing is done twice. The key is
 //! checked before the nonce. What is needed is stored in the commit of the change itself: a hash of the request, its
-//! place in the log, from which the answer is made again, and what the log does not hold (the resource as it was, the
-//! errors of actions that failed). Secrets are never kept.
+//! place in the log, and what the log does not hold (the resource as it was, why actions failed). From these the outcome
+//! is rebuilt, and the row's `answer` makes the same answer from it. Secrets are never kept.
 
 pub mod unsigned;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
+use std::fmt::Display;
 use std::sync::Arc;
 
 use hyper::HeaderMap;
 use kedge_actors::Published;
 use kedge_actors::api::{
-    ActionOutcome, Done, Keep, Made, Outcome, Placement, SealedBatch, Submission,
+    ActionOutcome, Committed, Done, Keep, Made, Placement, SealedBatch, Submission,
 };
 use kedge_actors::overlay::Versioned;
 use kedge_api::Code;
-use kedge_api::accounts::{ApiKeyView, InvitationView};
-use kedge_api::resources::{FileView, ObjectView, TemplateView, VariationView, WalletView};
-use kedge_api::webhook::WebhookView;
 use kedge_http::clock::now_s;
-use kedge_http::envelope::Envelope;
 use kedge_http::error::ApiError;
-use kedge_http::reply::Reply;
 use kedge_machine::Refusal;
 use kedge_machine::image::Image;
 use kedge_protocol::action::{ActionTexts, ActionWords, hash_actions};
+use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::chain::{next_head, next_integrity};
 use kedge_protocol::hash::{keccak, keccak_parts};
 use kedge_protocol::merkle::BatchTree;
+use kedge_protocol::record::RequestRecord;
 use kedge_protocol::{Hash, Id};
-use kedge_storage::{IdempotencyRow, Snapshot};
+use kedge_storage::{CodecError, IdempotencyRow, Residue, Resource, Snapshot};
 use parking_lot::Mutex;
-use serde::Serialize;
-use serde_json::value::RawValue;
 
 use crate::app::App;
-use crate::call::Call;
+use crate::call::{Call, Earlier};
 use crate::endpoint::{Endpoint, Signs};
-use crate::routes;
 
 /// The header.
 pub const HEADER: &str = "idempotency-key";
@@ -70,13 +65,6 @@ impl InProgress {
     }
 }
 
-/// A request that was carried out before: as it was submitted then, and its outcome.
-pub struct Replayed {
-    submission: Submission,
-    outcome: Outcome,
-    residue: Vec<u8>,
-}
-
 /// The request's key, if it has one.
 pub fn key_of(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     let mut values = headers.get_all(HEADER).iter();
@@ -99,14 +87,14 @@ pub fn key_of(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     }
 }
 
-/// Begins a request with a key. If it is new, `submission` learns what to keep; otherwise the
-/// result of the earlier request is returned.
+/// Begins a request with a key. If it is new, `submission` learns what to keep; otherwise `call` becomes the earlier
+/// request, whose outcome is returned.
 pub fn begin(
-    call: &Call,
+    call: &mut Call,
     path: &str,
     key: &str,
     submission: &mut Submission,
-) -> Result<Option<Replayed>, ApiError> {
+) -> Result<Option<Committed>, ApiError> {
     let app = &call.app;
     // A caller that registers has no organization yet, but has an address.
     let caller: &[u8] = match &call.session {
@@ -117,19 +105,17 @@ pub fn begin(
     let request = request_hash(submission);
     let (held, published) = match claim(app, key, request)? {
         Claimed::Before { row, published } => {
-            return rebuild(&published.snapshot, submission, row).map(Some);
+            return rebuild(&published.snapshot, call, submission, &row).map(Some);
         }
         Claimed::New { held, published } => (held, published),
     };
-    let (endpoint, request_id) = (call.endpoint, Arc::clone(&call.request_id));
-    let minted = minted(&published.snapshot, submission)?;
     submission.keep = Some(Arc::new(Keep {
         key,
         request,
         until_s: now_s() + app.idempotency_key_s,
-        residue: Box::new(move |outcomes, timestamp_ms| {
-            residue(endpoint, outcomes, timestamp_ms, minted, &request_id)
-        }),
+        request_id: Arc::clone(&call.request_id),
+        minted: minted(&published.snapshot, submission)?,
+        shows_resources: !matches!(call.endpoint.signs, Signs::Action | Signs::Batch),
         in_progress: Mutex::new(Some(Box::new(held))),
     }));
     Ok(None)
@@ -222,99 +208,59 @@ fn minted(snapshot: &Snapshot, submission: &Submission) -> Result<u64, ApiError>
     }
 }
 
-/// The part of the answer that the log does not hold.
-fn residue(
-    endpoint: &Endpoint,
-    outcomes: &[ActionOutcome],
-    timestamp_ms: u64,
-    minted: u64,
-    request_id: &str,
-) -> Vec<u8> {
-    let written = match (&endpoint.signs, outcomes.first()) {
-        (Signs::Action, _) => Ok(Vec::new()),
-        (Signs::Batch, _) => serde_json::to_vec(&errors(outcomes, request_id)),
-        (_, Some(ActionOutcome::Done(done))) => resource(done, timestamp_ms, minted),
-        _ => Ok(Vec::new()),
-    };
-    written.expect("views hold only what JSON takes")
-}
-
-fn errors(outcomes: &[ActionOutcome], request_id: &str) -> BTreeMap<usize, Option<Box<RawValue>>> {
-    let error = |(index, outcome): (usize, &ActionOutcome)| match outcome {
-        ActionOutcome::Done(_) => None,
-        ActionOutcome::Refused(refusal) => {
-            let error = &routes::bus::refused(index, refusal);
-            let envelope = Envelope { error, request_id };
-            let text = serde_json::to_string(&envelope).ok()?;
-            Some((index, RawValue::from_string(text).ok()))
-        }
-    };
-    outcomes.iter().enumerate().filter_map(error).collect()
-}
-
-/// The members of the answer other than the action's id and receipt. Secrets are made elsewhere and
-/// are never among them.
-fn resource(done: &Done, timestamp_ms: u64, minted: u64) -> serde_json::Result<Vec<u8>> {
-    #[derive(Serialize)]
-    struct Registered {
-        wallet: WalletView,
-    }
-    #[derive(Serialize)]
-    struct Varied {
-        items: Vec<VariationView>,
-        template: TemplateView,
-    }
-
-    if let Some(object) = done.object(timestamp_ms) {
-        return serde_json::to_vec(&ObjectView::from(object));
-    }
-    let mut images = done.resources(timestamp_ms).into_iter();
-    let first = images.next();
-    match (first, images.next()) {
-        (Some(Image::Wallet(wallet)), Some(_)) => serde_json::to_vec(&Registered {
-            wallet: wallet.into(),
-        }),
-        (Some(Image::Wallet(wallet)), None)
-        | (Some(Image::Organization(_)), Some(Image::Wallet(wallet))) => {
-            serde_json::to_vec(&WalletView::from(wallet))
-        }
-        (Some(Image::Organization(_)), Some(Image::Invitation(invitation))) => {
-            serde_json::to_vec(&InvitationView::from(invitation))
-        }
-        (Some(Image::ApiKey(key)), _) => serde_json::to_vec(&ApiKeyView::of(key, None)),
-        (Some(Image::Webhook(webhook)), _) => serde_json::to_vec(&WebhookView::from(webhook)),
-        (Some(Image::Template(template)), None) => {
-            serde_json::to_vec(&TemplateView::of(template, minted))
-        }
-        (Some(Image::Template(template)), Some(second)) => {
-            let variations = std::iter::once(second).chain(images);
-            let variations = variations.filter_map(|image| match image {
-                Image::Variation(variation) => Some(VariationView::from(variation)),
-                _ => None,
-            });
-            serde_json::to_vec(&Varied {
-                items: variations.collect(),
-                template: TemplateView::of(template, minted),
-            })
-        }
-        (Some(Image::File(file)), _) => serde_json::to_vec(&FileView::from(file)),
-        _ => Ok(b"{}".to_vec()),
-    }
-}
-
-/// The request as it was carried out, from the log. `again` is the same request as received now.
+/// Makes `call` the request that was carried out then, from the log and from what was kept besides; returns its
+/// outcome. `again` is the same request as received now.
 fn rebuild(
     snapshot: &Snapshot,
+    call: &mut Call,
     again: &Submission,
-    row: IdempotencyRow,
-) -> Result<Replayed, ApiError> {
-    let missing = || ApiError::internal(&"the log lacks a request that was kept");
-    let record = snapshot
-        .requests_from(row.first_sequence)
-        .next()
-        .ok_or_else(missing)??;
+    row: &IdempotencyRow,
+) -> Result<Committed, ApiError> {
+    let mut requests = snapshot.requests_from(row.first_sequence);
+    let record = requests.next().ok_or_else(missing)??;
     let batch = snapshot.batch(record.batch_number)?.ok_or_else(missing)?;
     let leaves = snapshot.leaves(record.batch_number)?.ok_or_else(missing)?;
+    let internal = |error: &dyn Display| ApiError::internal(error);
+    let kept = Residue::decode(&row.residue).map_err(|error| internal(&error))?;
+    call.request_id = kept.request_id.into();
+    call.earlier = Some(Earlier {
+        minted: kept.minted,
+    });
+    let submission = as_signed_then(again, &record);
+    let images: Result<Vec<Image>, CodecError> =
+        kept.resources.into_iter().map(Resource::read).collect();
+    let images = images.map_err(|error| internal(&error))?;
+    let mut actions = done(&submission, &record, &batch, &leaves, images)?;
+    for (index, refusal) in kept.refusals {
+        let refusal = serde_json::from_str(&refusal).map_err(|error| internal(&error))?;
+        let action = actions.get_mut(usize::from(index)).ok_or_else(missing)?;
+        *action = ActionOutcome::Refused(refusal);
+    }
+    call.submission = Some(Arc::new(submission));
+    Ok(Committed {
+        placement: Some(Placement {
+            first_sequence: record.first_sequence,
+            first_leaf_index: record.first_leaf_index,
+            count: record.actions.len() as u32,
+            timestamp_ms: record.timestamp_ms,
+            batch: Arc::new(SealedBatch {
+                signed: batch,
+                id: batch.id(),
+                tree: BatchTree::new(&leaves),
+            }),
+        }),
+        actions,
+        failed_index: None,
+        nonce_highest: snapshot.nonces(record.head.signer)?.highest(),
+    })
+}
+
+fn missing() -> ApiError {
+    ApiError::internal(&"the log lacks a request that was kept")
+}
+
+/// A request as it was signed when it was carried out: possibly with another nonce and signature.
+fn as_signed_then(again: &Submission, record: &RequestRecord<'_>) -> Submission {
     let mut submission = Submission {
         head: record.head,
         signature: record.signature,
@@ -337,16 +283,32 @@ fn rebuild(
         action.action_hash = hashes.action;
         action.content = hashes.content;
     }
+    submission
+}
+
+/// The outcomes of a request's actions that were done; `images` is what a single one made. The others are still to be
+/// filled in.
+fn done(
+    submission: &Submission,
+    record: &RequestRecord<'_>,
+    batch: &SignedBatch,
+    leaves: &[Hash],
+    images: Vec<Image>,
+) -> Result<Vec<ActionOutcome>, ApiError> {
     let mut actions: Vec<ActionOutcome> = (0..submission.actions.len())
         .map(|_| ActionOutcome::Refused(Refusal::Unavailable))
         .collect();
-    let first = record.first_leaf_index as usize;
-    let before = leaves.iter().take(first);
-    let mut head = before.fold(batch.header.previous_head, |head, leaf| {
-        next_head(&head, leaf)
-    });
-    let done = record.actions.iter().zip(leaves.iter().skip(first));
-    for ((action, leaf), sequence) in done.zip(record.first_sequence..) {
+    let made = Made::Resources(Arc::new(Versioned::placed(images, record.first_sequence)));
+    let (before, own) = leaves
+        .split_at_checked(record.first_leaf_index as usize)
+        .ok_or_else(missing)?;
+    let mut head = before
+        .iter()
+        .fold(batch.header.previous_head, |head, leaf| {
+            next_head(&head, leaf)
+        });
+    let placed = record.actions.iter().zip(own);
+    for ((action, leaf), sequence) in placed.zip(record.first_sequence..) {
         head = next_head(&head, leaf);
         let index = usize::from(action.index);
         let content = submission.actions.get(index).ok_or_else(missing)?.content;
@@ -358,53 +320,10 @@ fn rebuild(
             version: action.version,
             previous_integrity: action.previous_integrity,
             integrity: next_integrity(&action.previous_integrity, &content),
-            made: Made::Resources(Arc::new(Versioned::placed(Vec::new(), sequence))),
+            made: made.clone(),
         });
     }
-    let outcome = Outcome {
-        placement: Some(Placement {
-            first_sequence: record.first_sequence,
-            first_leaf_index: record.first_leaf_index,
-            count: record.actions.len() as u32,
-            timestamp_ms: record.timestamp_ms,
-            batch: Arc::new(SealedBatch {
-                signed: batch,
-                id: batch.id(),
-                tree: BatchTree::new(&leaves),
-            }),
-        }),
-        actions,
-        failed_index: None,
-        nonce_highest: snapshot.nonces(record.head.signer)?.highest(),
-    };
-    Ok(Replayed {
-        submission,
-        outcome,
-        residue: row.residue,
-    })
-}
-
-/// The answer to a request that was carried out before.
-pub async fn answer(call: Call, replayed: Replayed) -> Result<Reply, ApiError> {
-    let Replayed {
-        submission,
-        outcome,
-        residue,
-    } = replayed;
-    let reply = match call.endpoint.signs {
-        Signs::Action => routes::bus::action_reply(&call, &submission, &outcome)?,
-        Signs::Batch => {
-            let errors: BTreeMap<usize, Option<Box<RawValue>>> =
-                serde_json::from_slice(&residue).map_err(|error| ApiError::internal(&error))?;
-            routes::bus::replayed_batch(&call, &submission, &outcome, &errors)?
-        }
-        Signs::Registration => {
-            routes::wallets::registered_again(&call, &submission, &outcome, &residue).await?
-        }
-        _ => routes::answered_again(&call, &submission, &outcome, &residue)?,
-    };
-    let name = hyper::header::HeaderName::from_static(REPLAYED);
-    Ok(reply.with(name, "true"))
+    Ok(actions)
 }
 
 #[cfg(test)]

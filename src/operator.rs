@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kedge_actors::api::{Asker, Keep, Outcome};
+use kedge_actors::api::{Asker, Committed, Keep};
 use kedge_config::secrets;
 use kedge_http::clock::now_s;
 use kedge_http::error::ApiError;
-use kedge_http::signing::{ActionText, Request, SignatureHeaders, Verifier};
+use kedge_http::signing::{ActionText, SignatureHeaders, Verifier};
 use kedge_protocol::action::{ActionWords, Kind, RequestHead, salt};
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Hash, Id};
@@ -45,7 +45,7 @@ impl Operator {
         target: impl ToString,
         payload: &str,
         keep: Option<Keep>,
-    ) -> Result<Outcome, ApiError> {
+    ) -> Result<Committed, ApiError> {
         let _turn = self.turn.lock().await;
         let engine = self.submitter.engine();
         let nonces = engine.published().snapshot.nonces(self.key.address())?;
@@ -63,25 +63,22 @@ impl Operator {
         let separator = engine.domain().separator();
         let signature = self.key.sign(&head.digest(&separator, &[action_hash]));
         let text = format!("{target}{payload}");
-        let request = Request {
-            asker: Asker::Operator { organization_id },
-            headers: SignatureHeaders {
-                signature,
-                signer: head.signer,
-                nonce: head.nonce,
-                deadline_s: head.deadline_s,
-                salt_seed,
-            },
-            actions: vec![ActionText {
-                kind,
-                target: 0..target.len(),
-                payload: target.len()..text.len(),
-                disclosed: None,
-            }],
-            text,
-            atomic: false,
+        let headers = SignatureHeaders {
+            signature,
+            signer: head.signer,
+            nonce: head.nonce,
+            deadline_s: head.deadline_s,
+            salt_seed,
         };
-        let mut submission = self.verifier.check(request, Instant::now() + PATIENCE)?;
+        let action = ActionText {
+            kind,
+            target: 0..target.len(),
+            payload: target.len()..text.len(),
+            disclosed: None,
+        };
+        let (asker, signed) = (Asker::Operator { organization_id }, (text, action).into());
+        let expires_at = Instant::now() + PATIENCE;
+        let mut submission = self.verifier.check(asker, &headers, signed, expires_at)?;
         submission.keep = keep.map(Arc::new);
         let outcome = self.submitter.submit(Arc::new(submission)).await?;
         match outcome.first_refusal() {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use kedge_actors::Engine;
-use kedge_actors::api::{ActionOutcome, Asker, Made, Outcome, Submission, SubmitError};
+use kedge_actors::api::{ActionOutcome, Asker, Committed, Made, Submission, SubmitError};
 use kedge_http::error::{ApiError, NONCE_HIGHEST};
 use kedge_http::limits::RateLimits;
 use kedge_machine::image::Image;
@@ -30,7 +30,7 @@ impl Submitter {
 
     /// Submits a checked request. An error whose request came from the signer's organization
     /// includes the signer's highest nonce.
-    pub async fn submit(&self, submission: Arc<Submission>) -> Result<Outcome, ApiError> {
+    pub async fn submit(&self, submission: Arc<Submission>) -> Result<Committed, ApiError> {
         let (signer, nonce) = (submission.head.signer, submission.head.nonce);
         let _room = match submission.asker {
             Asker::Wallet {
@@ -44,7 +44,7 @@ impl Submitter {
         };
         let submitted = self.engine.submit(submission).await;
         if let Ok(outcome) = &submitted {
-            self.follow_tier(outcome);
+            self.follow(outcome);
         }
         submitted.map_err(|error| {
             if error == SubmitError::Unknown {
@@ -61,17 +61,20 @@ impl Submitter {
         })
     }
 
-    /// Puts a tier in force as soon as it is stored. A request that sets a tier has only that one
-    /// action.
-    fn follow_tier(&self, outcome: &Outcome) {
+    /// Puts a tier in force as soon as it is stored, and a webhook's new state. A request that changes one of them has
+    /// only that one action.
+    fn follow(&self, outcome: &Committed) {
         let Some(ActionOutcome::Done(done)) = outcome.actions.first() else {
             return;
         };
-        if let Made::Resources(images) = &done.made {
-            for image in images.iter() {
-                if let Image::Organization(organization) = image {
-                    self.limits.tier_changed(organization);
-                }
+        let Made::Resources(images) = &done.made else {
+            return;
+        };
+        for image in images.iter() {
+            match image {
+                Image::Organization(organization) => self.limits.tier_changed(organization),
+                Image::Webhook(webhook) => self.engine.webhook_changed(webhook.id),
+                _ => {}
             }
         }
     }

@@ -10,7 +10,7 @@ use kedge_protocol::action::{Kind, RequestHead};
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::nonce::NonceError;
-use kedge_protocol::resource::{Object, Template, Trace, Variation};
+use kedge_protocol::resource::{Object, Trace};
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Hash, Id};
 use parking_lot::Mutex;
@@ -73,9 +73,6 @@ impl std::fmt::Debug for NewSecret {
     }
 }
 
-/// Makes bytes from the outcome of a request's actions and the time, milliseconds.
-pub type Residue = Box<dyn Fn(&[ActionOutcome], u64) -> Vec<u8> + Send + Sync>;
-
 /// What is remembered, in the same commit, of a request with an idempotency key.
 pub struct Keep {
     /// Hash of caller, endpoint and key.
@@ -84,8 +81,12 @@ pub struct Keep {
     pub request: [u8; 32],
     /// Until when, Unix seconds.
     pub until_s: u64,
-    /// Makes the part of the answer that the log does not hold, from the actions' outcomes and the time.
-    pub residue: Residue,
+    /// The request's id.
+    pub request_id: Arc<str>,
+    /// How many objects have been made from the template that the request acts on.
+    pub minted: u64,
+    /// Whether its answer shows what its action made or changed; the log has only the action.
+    pub shows_resources: bool,
     /// Held until the request has ended, so that no other request starts with the same key.
     pub in_progress: Mutex<Option<Box<dyn std::any::Any + Send + Sync>>>,
 }
@@ -198,7 +199,7 @@ pub struct SealedBatch {
     pub tree: BatchTree,
 }
 
-/// What an action made or changed. The readers below fill in sequence and times.
+/// What an action made or changed; [`Done::images`] fills in sequence and times.
 #[derive(Clone, Debug)]
 pub enum Made {
     /// An object, as it is after the action.
@@ -229,37 +230,14 @@ pub struct Done {
 }
 
 impl Done {
-    /// The object that it made or changed, placed.
-    pub fn object(&self, timestamp_ms: u64) -> Option<Object> {
-        let Made::Object(object) = &self.made else {
-            return None;
+    /// What it made or changed, placed; the resource acted on first.
+    pub fn images(&self, timestamp_ms: u64) -> Vec<Image> {
+        let mut images = match &self.made {
+            Made::Object(object) => vec![Image::Object(Object::clone(object))],
+            Made::Resources(images) => Vec::clone(images),
         };
-        let mut object = Object::clone(object);
-        object.trace.place(self.sequence, timestamp_ms);
-        Some(object)
-    }
-
-    /// The other resources that it made or changed, placed; empty for an action on an object.
-    pub fn resources(&self, timestamp_ms: u64) -> Vec<Image> {
-        let Made::Resources(images) = &self.made else {
-            return Vec::new();
-        };
-        let mut images = Vec::clone(images);
         Image::place_all(&mut images, self.sequence, timestamp_ms);
         images
-    }
-
-    /// The template that it made or changed, and the variations that it made.
-    pub fn template(&self, timestamp_ms: u64) -> Option<(Template, Vec<Variation>)> {
-        let mut images = self.resources(timestamp_ms).into_iter();
-        let Some(Image::Template(template)) = images.next() else {
-            return None;
-        };
-        let variations = images.filter_map(|image| match image {
-            Image::Variation(variation) => Some(variation),
-            _ => None,
-        });
-        Some((template, variations.collect()))
     }
 }
 
@@ -303,11 +281,11 @@ impl Placement {
 
 /// The outcome of a submission. Everything in it is durable.
 #[derive(Clone)]
-pub struct Outcome {
+pub struct Committed {
     /// Where its actions were placed; `None` if none was done and nothing changed.
     pub placement: Option<Placement>,
     /// One for each action, in request order. Where an atomic submission failed, the actions that would have succeeded
-    /// on their own are refused too: see [`Outcome::first_refusal`].
+    /// on their own are refused too: see [`Committed::first_refusal`].
     pub actions: Vec<ActionOutcome>,
     /// The action at which an atomic submission failed.
     pub failed_index: Option<usize>,
@@ -315,7 +293,7 @@ pub struct Outcome {
     pub nonce_highest: u64,
 }
 
-impl Outcome {
+impl Committed {
     /// The first refused action: its index in the request, and why.
     pub fn first_refusal(&self) -> Option<(usize, &Refusal)> {
         let skip = self.failed_index.unwrap_or(0);

@@ -23,7 +23,7 @@ use parking_lot::Mutex;
 use ractor::{Actor, ActorRef, SpawnErr};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::api::{Outcome, Submission, SubmitError};
+use crate::api::{Committed, Submission, SubmitError};
 use crate::commit::keeper::Keepers;
 use crate::commit::signing::{HeldKeys, Signing};
 use crate::events::{Listener, Listeners};
@@ -32,11 +32,11 @@ use crate::messages::{AnchorMessage, NodeHealth, WebhooksMessage};
 use crate::metric_definitions as metric;
 use crate::pipeline::admission::Admission;
 use crate::pipeline::messages::DirectoryMessage;
+use crate::pipeline::placed::CommitterMessage;
 use crate::pipeline::room::Room;
 use crate::pipeline::shard::parts;
 use crate::pipeline::threads::ActorThreads;
 use crate::pipeline::unit::Unit;
-use crate::pipeline::work::Work;
 use crate::pipeline::world::{Progress, Published, Reader};
 use crate::timekeeper::Timekeeper;
 
@@ -108,7 +108,7 @@ pub(crate) struct Inner {
     directory: ActorRef<DirectoryMessage>,
     pub(crate) supervisor: ActorRef<()>,
     threads: ActorThreads,
-    pub(crate) work: Mutex<Option<mpsc::Sender<Work>>>,
+    pub(crate) work: Mutex<Option<mpsc::Sender<CommitterMessage>>>,
     committer: Mutex<Option<JoinHandle<()>>>,
     keepers: Mutex<Option<Keepers>>,
     admission: Admission,
@@ -138,7 +138,7 @@ impl Engine {
     pub async fn submit(
         &self,
         submission: impl Into<Arc<Submission>>,
-    ) -> Result<Outcome, SubmitError> {
+    ) -> Result<Committed, SubmitError> {
         let submission = submission.into();
         let inner = &self.inner;
         self.check_writable()?;
@@ -247,7 +247,7 @@ impl Engine {
         let work = self.inner.work.lock().clone();
         let work = work.ok_or(SubmitError::Unavailable)?;
         let (done, acknowledged) = oneshot::channel();
-        let side = Work::Side {
+        let side = CommitterMessage::Side {
             writes,
             events,
             done,

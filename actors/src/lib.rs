@@ -31,7 +31,7 @@ pub mod webhooks;
 
 pub use anchor::{AnchorOptions, CheckpointError, contradiction};
 pub use api::{
-    ActionOutcome, Asker, Done, Expected, Keep, Made, NewSecret, Outcome, Placement, SealedBatch,
+    ActionOutcome, Asker, Committed, Done, Expected, Keep, Made, NewSecret, Placement, SealedBatch,
     Submission, SubmitError, SubmittedAction,
 };
 pub use commit::signing::{HeldKeys, SigningError};

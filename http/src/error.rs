@@ -24,7 +24,7 @@ pub enum Detail {
     /// What was not found.
     Resource {
         /// The kind of resource.
-        resource: &'static str,
+        resource: Cow<'static, str>,
         /// The identifier as the caller gave it.
         id: String,
     },
@@ -95,7 +95,7 @@ impl ApiError {
     pub fn field(pointer: &str, code: &'static str, message: impl Into<String>) -> Self {
         Self::fields(vec![FieldError {
             pointer: pointer.to_owned(),
-            code,
+            code: code.into(),
             message: message.into(),
         }])
     }
@@ -115,8 +115,8 @@ impl ApiError {
     }
 
     /// RESOURCE_NOT_FOUND.
-    pub fn not_found(resource: &'static str, id: impl Into<String>) -> Self {
-        let id = id.into();
+    pub fn not_found(resource: impl Into<Cow<'static, str>>, id: impl Into<String>) -> Self {
+        let (resource, id) = (resource.into(), id.into());
         Self {
             message: format!("there is no {resource} {id:?}, or it is not yours to see").into(),
             detail: Detail::Resource { resource, id },
@@ -207,7 +207,7 @@ impl From<&Refusal> for ApiError {
         let reported = |code| Self::new(code, refusal.message());
         match refusal {
             Refusal::Invalid(fields) => Self::fields(fields.clone()),
-            Refusal::NotFound { resource, id } => Self::not_found(resource, id.clone()),
+            Refusal::NotFound { resource, id } => Self::not_found(resource.clone(), id.clone()),
             Refusal::Forbidden(_) => reported(Code::Forbidden),
             Refusal::State(_) => reported(Code::StateViolation),
             Refusal::ObjectTooLarge { .. } => reported(Code::ObjectTooLarge),

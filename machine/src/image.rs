@@ -21,6 +21,17 @@ macro_rules! images {
                 }
             }
 
+            impl TryFrom<Image> for $name {
+                type Error = ();
+
+                fn try_from(image: Image) -> Result<Self, ()> {
+                    match image {
+                        Image::$name(resource) => Ok(resource),
+                        _ => Err(()),
+                    }
+                }
+            }
+
             impl<'a> TryFrom<&'a Image> for &'a $name {
                 type Error = ();
 
@@ -95,19 +106,26 @@ impl Image {
         }
     }
 
+    /// As [`Self::trace`], to be changed.
+    pub fn trace_mut(&mut self) -> Option<&mut Trace> {
+        match self {
+            Self::Object(object) => Some(&mut object.trace),
+            Self::Wallet(wallet) => Some(&mut wallet.trace),
+            Self::Organization(organization) => Some(&mut organization.trace),
+            Self::Template(template) => Some(&mut template.trace),
+            Self::ApiKey(key) => Some(&mut key.trace),
+            Self::Webhook(webhook) => Some(&mut webhook.trace),
+            Self::File(file) => Some(&mut file.trace),
+            Self::Dispute(dispute) => Some(&mut dispute.trace),
+            Self::SequencerKey(key) => Some(&mut key.trace),
+            Self::Variation(_) | Self::Invitation(_) => None,
+        }
+    }
+
     /// Sets the place in the log that the action was given. Not for a resource that existed before and changes only
     /// along with the one acted on: its own history does not grow.
     pub fn place(&mut self, sequence: u64, timestamp_ms: u64) {
         match self {
-            Self::Object(object) => object.trace.place(sequence, timestamp_ms),
-            Self::Wallet(wallet) => wallet.trace.place(sequence, timestamp_ms),
-            Self::Organization(organization) => organization.trace.place(sequence, timestamp_ms),
-            Self::Template(template) => template.trace.place(sequence, timestamp_ms),
-            Self::ApiKey(key) => key.trace.place(sequence, timestamp_ms),
-            Self::Webhook(webhook) => webhook.trace.place(sequence, timestamp_ms),
-            Self::File(file) => file.trace.place(sequence, timestamp_ms),
-            Self::Dispute(dispute) => dispute.trace.place(sequence, timestamp_ms),
-            Self::SequencerKey(key) => key.trace.place(sequence, timestamp_ms),
             Self::Variation(variation) => {
                 variation.created_sequence = sequence;
                 variation.created_at_ms = timestamp_ms;
@@ -115,6 +133,11 @@ impl Image {
             Self::Invitation(invitation) => {
                 invitation.created_sequence = sequence;
                 invitation.created_at_ms = timestamp_ms;
+            }
+            _ => {
+                if let Some(trace) = self.trace_mut() {
+                    trace.place(sequence, timestamp_ms);
+                }
             }
         }
     }

@@ -4,24 +4,29 @@ use std::borrow::Cow;
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::limits::OBJECT_PROPERTIES_BYTES_MAX;
+use serde::{Deserialize, Serialize};
 
 /// One thing that is wrong with a payload.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FieldError {
     /// RFC 6901 pointer to the place in the payload; empty for the whole.
     pub pointer: String,
     /// Machine-readable: `required`, `type`, `unknown`, `range`, `format`, `duplicate`, `syntax`, `schema` (everything
     /// else).
-    pub code: &'static str,
+    pub code: Cow<'static, str>,
     /// What to do about it.
     pub message: String,
 }
 
 impl FieldError {
-    pub(crate) fn new(pointer: &str, code: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn new(
+        pointer: &str,
+        code: impl Into<Cow<'static, str>>,
+        message: impl Into<String>,
+    ) -> Self {
         Self {
             pointer: pointer.to_owned(),
-            code,
+            code: code.into(),
             message: message.into(),
         }
     }
@@ -36,15 +41,15 @@ impl FieldError {
     }
 }
 
-/// Why an action is not done.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// Why an action is not done. Its JSON is stored: variants and members are never renamed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Refusal {
     /// The payload is not what the kind expects.
     Invalid(Vec<FieldError>),
     /// A resource that the action names does not exist, or the caller may not see it.
     NotFound {
         /// The kind of resource: `object`, `template`, `variation`, `wallet`.
-        resource: &'static str,
+        resource: Cow<'static, str>,
         /// The identifier that was named.
         id: String,
     },
@@ -121,7 +126,7 @@ impl Refusal {
     /// A refusal for a resource that does not exist.
     pub fn not_found(resource: &'static str, id: &(impl ToString + ?Sized)) -> Self {
         Self::NotFound {
-            resource,
+            resource: resource.into(),
             id: id.to_string(),
         }
     }

@@ -1,5 +1,7 @@
 //! Checks that several payloads share: names, descriptions, JSON objects.
 
+use std::borrow::Cow;
+
 use kedge_protocol::limits::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX};
 
 use crate::json::{self, Members};
@@ -11,7 +13,12 @@ use crate::refusal::{FieldError, Refusal};
 pub(crate) struct Problems(Vec<FieldError>);
 
 impl Problems {
-    pub(crate) fn add(&mut self, pointer: &str, code: &'static str, message: impl Into<String>) {
+    pub(crate) fn add(
+        &mut self,
+        pointer: &str,
+        code: impl Into<Cow<'static, str>>,
+        message: impl Into<String>,
+    ) {
         self.0.push(FieldError::new(pointer, code, message));
     }
 

@@ -21,7 +21,7 @@ impl SearchError {
     pub(crate) fn field(pointer: &str, code: &'static str, message: impl Into<String>) -> Self {
         Self::Field(FieldError {
             pointer: pointer.to_owned(),
-            code,
+            code: code.into(),
             message: message.into(),
         })
     }

@@ -10,7 +10,7 @@ use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Area;
 
 use super::Auth::Public;
-use super::table::{documented, handler};
+use super::table::{answer, get, handler, prepare, signed, unsigned};
 use super::{Endpoint, PathMember, Signs, Target, docs, schema};
 use crate::routes::wallets;
 
@@ -24,69 +24,90 @@ pub(super) fn rows() -> Vec<Endpoint> {
     vec![
         Endpoint {
             auth: Public,
-            signs: Signs::Registration,
             request: Some(schema::<RegisterBody>),
             status: 201,
             response: schema::<Changed<wallets::LoggedIn>>,
-            handler: handler!(wallets::register),
-            ..documented(Method::POST, "/wallets/register", &docs::accounts::REGISTER)
+            prepare: Some(prepare!(wallets::check_registration)),
+            ..signed(
+                Method::POST,
+                "/wallets/register",
+                &docs::accounts::REGISTER,
+                Signs::Registration,
+                |call, outcome| Box::pin(wallets::registered(call, outcome)),
+            )
         },
         Endpoint {
             auth: Public,
             request: Some(schema::<wallets::LoginBody>),
             response: schema::<wallets::LoggedIn>,
-            handler: handler!(wallets::login),
-            ..documented(Method::POST, "/wallets/login", &docs::accounts::LOGIN)
+            ..unsigned(
+                Method::POST,
+                "/wallets/login",
+                &docs::accounts::LOGIN,
+                handler!(wallets::login),
+            )
         },
         Endpoint {
             auth: Public,
             request: Some(schema::<wallets::RefreshBody>),
             response: schema::<wallets::LoggedIn>,
-            handler: handler!(wallets::refresh),
-            ..documented(
+            ..unsigned(
                 Method::POST,
                 "/wallets/token/refresh",
                 &docs::accounts::REFRESH,
+                handler!(wallets::refresh),
             )
         },
         Endpoint {
             response: schema::<OwnWallet>,
             etag: true,
-            handler: handler!(wallets::me),
-            ..documented(Method::GET, "/wallets/me", &docs::accounts::ME)
+            ..get("/wallets/me", &docs::accounts::ME, handler!(wallets::me))
         },
         Endpoint {
             auth: Public,
             request: Some(schema::<wallets::RefreshBody>),
             response: schema::<wallets::LoggedOut>,
-            handler: handler!(wallets::logout),
-            ..documented(Method::POST, "/wallets/logout", &docs::accounts::LOGOUT)
+            ..unsigned(
+                Method::POST,
+                "/wallets/logout",
+                &docs::accounts::LOGOUT,
+                handler!(wallets::logout),
+            )
         },
         Endpoint {
-            signs: Signs::WalletUpdate,
             request: Some(schema::<WalletBody>),
             response: schema::<Changed<WalletView>>,
-            handler: handler!(wallets::update),
-            ..documented(Method::PATCH, "/wallets/me", &docs::accounts::UPDATE_ME)
+            prepare: Some(prepare!(wallets::check_password)),
+            ..signed(
+                Method::PATCH,
+                "/wallets/me",
+                &docs::accounts::UPDATE_ME,
+                Signs::WalletUpdate,
+                answer!(wallets::changed),
+            )
         },
         Endpoint {
             right: CHANGES_WALLET,
-            signs: Signs::Body(Kind::WalletKeyAdd, Target::Wallet),
             request: Some(schema::<SignerBody>),
             status: 201,
             response: schema::<Changed<WalletView>>,
-            handler: handler!(wallets::change_keys),
-            ..documented(Method::POST, "/wallets/me/keys", &docs::accounts::ADD_KEY)
+            ..signed(
+                Method::POST,
+                "/wallets/me/keys",
+                &docs::accounts::ADD_KEY,
+                Signs::Body(Kind::WalletKeyAdd, Target::Wallet),
+                answer!(wallets::changed),
+            )
         },
         Endpoint {
             right: CHANGES_WALLET,
-            signs: Signs::PathMember(Kind::WalletKeyRemove, Target::Wallet, PathMember::Address),
             response: schema::<Changed<WalletView>>,
-            handler: handler!(wallets::change_keys),
-            ..documented(
+            ..signed(
                 Method::DELETE,
                 "/wallets/me/keys/{id}",
                 &docs::accounts::REMOVE_KEY,
+                Signs::PathMember(Kind::WalletKeyRemove, Target::Wallet, PathMember::Address),
+                answer!(wallets::changed),
             )
         },
     ]

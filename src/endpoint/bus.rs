@@ -12,32 +12,41 @@ use kedge_http::events::filter;
 use kedge_protocol::resource::Area;
 
 use super::LimitClass::ActionBatches;
-use super::table::{EVENT_STREAM, documented, handler};
+use super::table::{EVENT_STREAM, answer, get, handler, signed, unsigned};
 use super::{Endpoint, Signs, docs, schema};
 use crate::listing::LIST;
 use crate::routes::{actions, bus, events, preview};
 
 /// The rows.
-pub(super) fn rows() -> Vec<Endpoint> {
+pub(super) fn rows() -> impl Iterator<Item = Endpoint> {
+    actions().into_iter().chain(events())
+}
+
+/// Submitting actions, and reading them.
+fn actions() -> Vec<Endpoint> {
     vec![
         Endpoint {
-            signs: Signs::Action,
             request: Some(schema::<ActionBody>),
             status: 201,
             response: schema::<ActionView<'static>>,
-            handler: handler!(bus::submit),
-            ..documented(Method::POST, "/ebus/actions", &docs::bus::SUBMIT)
+            ..signed(
+                Method::POST,
+                "/ebus/actions",
+                &docs::bus::SUBMIT,
+                Signs::Action,
+                answer!(bus::single),
+            )
         },
         Endpoint {
-            signs: Signs::Batch,
             limit: ActionBatches,
             request: Some(schema::<BatchBody>),
             response: schema::<BatchAnswer<'static>>,
-            handler: handler!(bus::submit_batch),
-            ..documented(
+            ..signed(
                 Method::POST,
                 "/ebus/actions/batch",
                 &docs::bus::SUBMIT_BATCH,
+                Signs::Batch,
+                answer!(bus::batch),
             )
         },
         Endpoint {
@@ -47,40 +56,57 @@ pub(super) fn rows() -> Vec<Endpoint> {
             }),
             request: Some(schema::<PreviewRequest>),
             response: schema::<PreviewAnswer<'static>>,
-            handler: handler!(preview::preview),
-            ..documented(Method::POST, "/ebus/actions/preview", &docs::bus::PREVIEW)
+            ..unsigned(
+                Method::POST,
+                "/ebus/actions/preview",
+                &docs::bus::PREVIEW,
+                handler!(preview::preview),
+            )
         },
         Endpoint {
             query: &[LIST],
             response: schema::<Page<ActionView<'static>>>,
-            handler: handler!(actions::list),
-            ..documented(Method::GET, "/ebus/actions", &docs::bus::LIST)
+            ..get("/ebus/actions", &docs::bus::LIST, handler!(actions::list))
         },
         Endpoint {
             response: schema::<ActionView<'static>>,
             etag: true,
-            handler: handler!(actions::get),
-            ..documented(Method::GET, "/ebus/actions/{id}", &docs::bus::GET)
+            ..get(
+                "/ebus/actions/{id}",
+                &docs::bus::GET,
+                handler!(actions::get),
+            )
         },
         Endpoint {
             query: &[actions::FORM],
             response: schema::<ProofFile>,
             etag: true,
-            handler: handler!(actions::proof),
-            ..documented(Method::GET, "/ebus/actions/{id}/proof", &docs::bus::PROOF)
+            ..get(
+                "/ebus/actions/{id}/proof",
+                &docs::bus::PROOF,
+                handler!(actions::proof),
+            )
         },
+    ]
+}
+
+/// Events.
+fn events() -> Vec<Endpoint> {
+    vec![
         Endpoint {
             query: &[LIST, filter::FILTERS, events::BEFORE],
             response: schema::<Page<EventView>>,
-            handler: handler!(events::list),
-            ..documented(Method::GET, "/ebus/events", &docs::events::LIST)
+            ..get("/ebus/events", &docs::events::LIST, handler!(events::list))
         },
         Endpoint {
             query: &[filter::FILTERS, events::RESUME],
             media_type: EVENT_STREAM,
             response: schema::<EventText>,
-            handler: handler!(events::stream),
-            ..documented(Method::GET, "/ebus/events/stream", &docs::events::STREAM)
+            ..get(
+                "/ebus/events/stream",
+                &docs::events::STREAM,
+                handler!(events::stream),
+            )
         },
     ]
 }

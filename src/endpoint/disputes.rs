@@ -7,7 +7,7 @@ use kedge_api::dispute::DisputeView;
 use kedge_http::auth::rights::{Access, Right};
 use kedge_protocol::resource::Area;
 
-use super::table::{documented, handler};
+use super::table::{get, handler, unsigned};
 use super::{Endpoint, docs, schema};
 use crate::listing::LIST;
 use crate::routes::disputes;
@@ -27,20 +27,26 @@ pub(super) fn rows() -> Vec<Endpoint> {
             request: Some(schema::<DisputeBody>),
             status: 201,
             response: schema::<DisputeView>,
-            handler: handler!(disputes::create),
-            ..documented(Method::POST, "/disputes", &docs::disputes::CREATE)
+            ..unsigned(
+                Method::POST,
+                "/disputes",
+                &docs::disputes::CREATE,
+                handler!(disputes::create),
+            )
         },
         Endpoint {
             query: &[LIST],
             response: schema::<Page<DisputeView>>,
-            handler: handler!(disputes::list),
-            ..documented(Method::GET, "/disputes", &docs::disputes::LIST)
+            ..get("/disputes", &docs::disputes::LIST, handler!(disputes::list))
         },
         Endpoint {
             response: schema::<DisputeView>,
             etag: true,
-            handler: handler!(disputes::get),
-            ..documented(Method::GET, "/disputes/{id}", &docs::disputes::GET)
+            ..get(
+                "/disputes/{id}",
+                &docs::disputes::GET,
+                handler!(disputes::get),
+            )
         },
     ]
 }

@@ -1,6 +1,5 @@
 //! The rows of the public log.
 
-use hyper::Method;
 use kedge_api::Page;
 use kedge_api::action::BatchAction;
 use kedge_api::log::{AnchorView, BatchView, CheckpointView, ConsistencyView, LeavesView};
@@ -8,7 +7,7 @@ use kedge_api::sequencer_keys::SequencerKeyView;
 
 use super::Auth::Public;
 use super::LimitClass::Lists;
-use super::table::{documented, handler};
+use super::table::{get, handler};
 use super::{Endpoint, docs, schema};
 use crate::listing::LIST;
 use crate::routes::{anchors, batches, sequencer_keys};
@@ -21,63 +20,79 @@ pub(super) fn rows() -> Vec<Endpoint> {
             limit: Lists,
             query: &[LIST],
             response: schema::<Page<BatchView>>,
-            handler: handler!(batches::list),
-            ..documented(Method::GET, "/batches", &docs::log::LIST_BATCHES)
+            ..get(
+                "/batches",
+                &docs::log::LIST_BATCHES,
+                handler!(batches::list),
+            )
         },
         Endpoint {
             auth: Public,
             response: schema::<BatchView>,
             etag: true,
-            handler: handler!(batches::get),
-            ..documented(Method::GET, "/batches/{id}", &docs::log::GET_BATCH)
+            ..get(
+                "/batches/{id}",
+                &docs::log::GET_BATCH,
+                handler!(batches::get),
+            )
         },
         Endpoint {
             auth: Public,
             response: schema::<LeavesView>,
             etag: true,
-            handler: handler!(batches::leaves),
-            ..documented(Method::GET, "/batches/{id}/leaves", &docs::log::GET_LEAVES)
+            ..get(
+                "/batches/{id}/leaves",
+                &docs::log::GET_LEAVES,
+                handler!(batches::leaves),
+            )
         },
         Endpoint {
             query: &[LIST],
             response: schema::<Page<BatchAction>>,
-            handler: handler!(batches::actions),
-            ..documented(
-                Method::GET,
+            ..get(
                 "/batches/{id}/actions",
                 &docs::log::LIST_BATCH_ACTIONS,
+                handler!(batches::actions),
             )
         },
         Endpoint {
             auth: Public,
             query: &[LIST],
             response: schema::<Page<AnchorView>>,
-            handler: handler!(anchors::list),
-            ..documented(Method::GET, "/anchors", &docs::log::LIST_ANCHORS)
+            ..get(
+                "/anchors",
+                &docs::log::LIST_ANCHORS,
+                handler!(anchors::list),
+            )
         },
         Endpoint {
             auth: Public,
             response: schema::<AnchorView>,
             etag: true,
-            handler: handler!(anchors::get),
-            ..documented(Method::GET, "/anchors/{id}", &docs::log::GET_ANCHOR)
+            ..get(
+                "/anchors/{id}",
+                &docs::log::GET_ANCHOR,
+                handler!(anchors::get),
+            )
         },
         Endpoint {
             auth: Public,
             response: schema::<CheckpointView>,
             etag: true,
-            handler: handler!(anchors::checkpoint),
-            ..documented(Method::GET, "/checkpoint", &docs::log::GET_CHECKPOINT)
+            ..get(
+                "/checkpoint",
+                &docs::log::GET_CHECKPOINT,
+                handler!(anchors::checkpoint),
+            )
         },
         Endpoint {
             auth: Public,
             query: &[LIST],
             response: schema::<Page<SequencerKeyView>>,
-            handler: handler!(sequencer_keys::list),
-            ..documented(
-                Method::GET,
+            ..get(
                 "/sequencer-keys",
                 &docs::log::LIST_SEQUENCER_KEYS,
+                handler!(sequencer_keys::list),
             )
         },
         Endpoint {
@@ -85,8 +100,11 @@ pub(super) fn rows() -> Vec<Endpoint> {
             query: &[anchors::SIZES],
             response: schema::<ConsistencyView>,
             etag: true,
-            handler: handler!(anchors::consistency),
-            ..documented(Method::GET, "/consistency", &docs::log::GET_CONSISTENCY)
+            ..get(
+                "/consistency",
+                &docs::log::GET_CONSISTENCY,
+                handler!(anchors::consistency),
+            )
         },
     ]
 }

@@ -23,6 +23,7 @@ use std::pin::Pin;
 
 use hyper::header::IF_MATCH;
 use hyper::{HeaderMap, Method};
+use kedge_actors::api::{Committed, Submission};
 use kedge_api::Code;
 use kedge_http::auth::rights::{Access, Right};
 use kedge_http::error::ApiError;
@@ -49,8 +50,26 @@ pub enum Auth {
     Bearer,
 }
 
-/// The result of a handler.
-pub type Answer = Pin<Box<dyn Future<Output = Result<Reply, ApiError>> + Send>>;
+/// The result of a handler, or of an answer.
+pub type Replying<'a> = Pin<Box<dyn Future<Output = Result<Reply, ApiError>> + Send + 'a>>;
+
+/// Makes the answer to a signed request from its outcome.
+pub type AnswerTo = for<'a> fn(&'a Call, &'a Committed) -> Replying<'a>;
+
+/// Completes a submission before it is submitted, or refuses it.
+pub type Prepare = for<'a> fn(
+    &'a mut Call,
+    &'a mut Submission,
+) -> Pin<Box<dyn Future<Output = Result<(), ApiError>> + Send + 'a>>;
+
+/// How a row's requests are answered.
+pub enum Answer {
+    /// By a handler: nothing is signed.
+    Handler(fn(Call) -> Replying<'static>),
+    /// From what was committed, the first time and when the request is repeated with its idempotency key. The server
+    /// submits such requests (`server/submitting.rs`).
+    Committed(AnswerTo),
+}
 
 /// Generates a type's schema.
 pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
@@ -92,8 +111,10 @@ pub struct Endpoint {
     pub etag: bool,
     /// The schema of the answer.
     pub response: SchemaOf,
-    /// The handler.
-    pub handler: fn(Call) -> Answer,
+    /// What a signed request needs before it is submitted, besides its signature and `If-Match`.
+    pub prepare: Option<Prepare>,
+    /// How it is answered.
+    pub answer: Answer,
     /// Its description in the document.
     pub doc: &'static Doc,
 }
@@ -332,6 +353,8 @@ mod tests {
                 "{}",
                 endpoint.path
             );
+            let is_answered_from_commit = matches!(endpoint.answer, Answer::Committed(_));
+            assert_eq!(is_answered_from_commit, changes, "{}", endpoint.path);
             let bodiless = matches!(endpoint.signs, Signs::NoBody(..) | Signs::PathMember(..));
             let asks = endpoint.path.starts_with("/webhooks/") && endpoint.signs == Signs::Nothing;
             let has_body = endpoint.method != Method::GET && !bodiless && !asks;

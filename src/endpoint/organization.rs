@@ -9,7 +9,7 @@ use kedge_http::auth::rights::{Access, Right};
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Area;
 
-use super::table::{documented, handler};
+use super::table::{answer, get, handler, prepare, signed};
 use super::{Endpoint, PathMember, Signs, Target, docs, schema};
 use crate::listing::LIST;
 use crate::routes::{keys, members, organizations};
@@ -25,113 +25,127 @@ pub(super) fn rows() -> Vec<Endpoint> {
         Endpoint {
             response: schema::<organizations::OwnOrganization>,
             etag: true,
-            handler: handler!(organizations::me),
-            ..documented(Method::GET, "/organizations/me", &docs::organization::ME)
+            ..get(
+                "/organizations/me",
+                &docs::organization::ME,
+                handler!(organizations::me),
+            )
         },
         Endpoint {
             query: &[LIST],
             response: schema::<Page<WalletView>>,
-            handler: handler!(members::members),
-            ..documented(
-                Method::GET,
+            ..get(
                 "/organizations/me/members",
                 &docs::organization::MEMBERS,
+                handler!(members::members),
             )
         },
         Endpoint {
-            signs: Signs::Body(Kind::OrgRole, Target::Organization),
             request: Some(schema::<RoleBody>),
             response: schema::<Changed<WalletView>>,
-            handler: handler!(members::set_role),
-            ..documented(
+            prepare: Some(prepare!(members::check_member)),
+            ..signed(
                 Method::PATCH,
                 "/organizations/me/members/{id}",
                 &docs::organization::SET_ROLE,
+                Signs::Body(Kind::OrgRole, Target::Organization),
+                answer!(members::changed),
             )
         },
         Endpoint {
-            signs: Signs::PathMember(
-                Kind::OrgMemberRemove,
-                Target::Organization,
-                PathMember::Wallet,
-            ),
             response: schema::<Changed<WalletView>>,
-            handler: handler!(members::remove),
-            ..documented(
+            ..signed(
                 Method::DELETE,
                 "/organizations/me/members/{id}",
                 &docs::organization::REMOVE_MEMBER,
+                Signs::PathMember(
+                    Kind::OrgMemberRemove,
+                    Target::Organization,
+                    PathMember::Wallet,
+                ),
+                answer!(members::changed),
             )
         },
         Endpoint {
-            signs: Signs::Body(Kind::OrgInvite, Target::Organization),
             request: Some(schema::<InviteBody>),
             status: 201,
             response: schema::<Changed<ShownInvitation>>,
-            handler: handler!(members::invite),
-            ..documented(
+            ..signed(
                 Method::POST,
                 "/organizations/me/invitations",
                 &docs::organization::INVITE,
+                Signs::Body(Kind::OrgInvite, Target::Organization),
+                answer!(members::invited),
             )
         },
         Endpoint {
             query: &[LIST],
             response: schema::<Page<InvitationView>>,
-            handler: handler!(members::invitations),
-            ..documented(
-                Method::GET,
+            ..get(
                 "/organizations/me/invitations",
                 &docs::organization::INVITATIONS,
+                handler!(members::invitations),
             )
         },
         Endpoint {
-            signs: Signs::PathMember(
-                Kind::OrgInvitationRevoke,
-                Target::Organization,
-                PathMember::Invitation,
-            ),
             response: schema::<Changed<InvitationView>>,
-            handler: handler!(members::revoke),
-            ..documented(
+            ..signed(
                 Method::DELETE,
                 "/organizations/me/invitations/{id}",
                 &docs::organization::REVOKE_INVITATION,
+                Signs::PathMember(
+                    Kind::OrgInvitationRevoke,
+                    Target::Organization,
+                    PathMember::Invitation,
+                ),
+                answer!(members::revoked),
             )
         },
         Endpoint {
-            signs: Signs::Body(Kind::KeyCreate, Target::Empty),
             request: Some(schema::<KeyBody>),
             status: 201,
             response: schema::<Changed<ShownKey>>,
-            handler: handler!(keys::create),
-            ..documented(Method::POST, "/api-keys", &docs::keys::CREATE)
+            prepare: Some(prepare!(keys::create)),
+            ..signed(
+                Method::POST,
+                "/api-keys",
+                &docs::keys::CREATE,
+                Signs::Body(Kind::KeyCreate, Target::Empty),
+                answer!(keys::shown),
+            )
         },
         Endpoint {
             query: &[LIST],
             response: schema::<Page<ApiKeyView>>,
-            handler: handler!(keys::list),
-            ..documented(Method::GET, "/api-keys", &docs::keys::LIST)
+            ..get("/api-keys", &docs::keys::LIST, handler!(keys::list))
         },
         Endpoint {
             response: schema::<ApiKeyView>,
             etag: true,
-            handler: handler!(keys::get),
-            ..documented(Method::GET, "/api-keys/{id}", &docs::keys::GET)
+            ..get("/api-keys/{id}", &docs::keys::GET, handler!(keys::get))
         },
         Endpoint {
-            signs: Signs::NoBody(Kind::KeyDelete, Target::Path),
             response: schema::<Changed<ApiKeyView>>,
-            handler: handler!(keys::delete),
-            ..documented(Method::DELETE, "/api-keys/{id}", &docs::keys::DELETE)
+            ..signed(
+                Method::DELETE,
+                "/api-keys/{id}",
+                &docs::keys::DELETE,
+                Signs::NoBody(Kind::KeyDelete, Target::Path),
+                answer!(keys::deleted),
+            )
         },
         Endpoint {
             right: CHANGES_KEY,
-            signs: Signs::Body(Kind::KeyRotate, Target::Path),
             request: Some(schema::<RotateBody>),
             response: schema::<Changed<ShownKey>>,
-            handler: handler!(keys::rotate),
-            ..documented(Method::POST, "/api-keys/{id}/rotate", &docs::keys::ROTATE)
+            prepare: Some(prepare!(keys::rotate)),
+            ..signed(
+                Method::POST,
+                "/api-keys/{id}/rotate",
+                &docs::keys::ROTATE,
+                Signs::Body(Kind::KeyRotate, Target::Path),
+                answer!(keys::shown),
+            )
         },
     ]
 }

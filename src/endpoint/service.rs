@@ -1,10 +1,8 @@
 //! The rows of the service itself.
 
-use hyper::Method;
-
 use super::Auth::Public;
 use super::LimitClass::Free;
-use super::table::{documented, handler};
+use super::table::{get, handler};
 use super::{Endpoint, docs, schema};
 use crate::routes::{reference, service};
 
@@ -16,11 +14,10 @@ pub(super) fn rows() -> Vec<Endpoint> {
             limit: Free,
             response: schema::<service::DomainView>,
             etag: true,
-            handler: handler!(service::domain),
-            ..documented(
-                Method::GET,
+            ..get(
                 "/.well-known/eip712-domain.json",
                 &docs::service::DOMAIN,
+                handler!(service::domain),
             )
         },
         Endpoint {
@@ -28,37 +25,48 @@ pub(super) fn rows() -> Vec<Endpoint> {
             limit: Free,
             response: schema::<service::KeysView>,
             etag: true,
-            handler: handler!(service::keys),
-            ..documented(Method::GET, "/.well-known/jwks.json", &docs::service::KEYS)
+            ..get(
+                "/.well-known/jwks.json",
+                &docs::service::KEYS,
+                handler!(service::keys),
+            )
         },
         Endpoint {
             auth: Public,
             limit: Free,
             response: schema::<service::HealthView>,
-            handler: handler!(service::health),
-            ..documented(Method::GET, "/healthz", &docs::service::HEALTH)
+            ..get(
+                "/healthz",
+                &docs::service::HEALTH,
+                handler!(service::health),
+            )
         },
         Endpoint {
             auth: Public,
             limit: Free,
             response: schema::<service::ReadyView>,
-            handler: handler!(service::ready),
-            ..documented(Method::GET, "/readyz", &docs::service::READY)
+            ..get("/readyz", &docs::service::READY, handler!(service::ready))
         },
         Endpoint {
             auth: Public,
             limit: Free,
             response: schema::<service::VersionView>,
-            handler: handler!(service::version),
-            ..documented(Method::GET, "/version", &docs::service::VERSION)
+            ..get(
+                "/version",
+                &docs::service::VERSION,
+                handler!(service::version),
+            )
         },
         Endpoint {
             auth: Public,
             limit: Free,
             response: schema::<serde_json::Map<String, serde_json::Value>>,
             etag: true,
-            handler: handler!(service::document),
-            ..documented(Method::GET, "/openapi.json", &docs::service::DOCUMENT)
+            ..get(
+                "/openapi.json",
+                &docs::service::DOCUMENT,
+                handler!(service::document),
+            )
         },
         Endpoint {
             auth: Public,
@@ -66,8 +74,11 @@ pub(super) fn rows() -> Vec<Endpoint> {
             media_type: reference::PAGE_TYPE,
             etag: true,
             response: schema::<String>,
-            handler: handler!(reference::page),
-            ..documented(Method::GET, "/docs", &docs::service::REFERENCE)
+            ..get(
+                "/docs",
+                &docs::service::REFERENCE,
+                handler!(reference::page),
+            )
         },
         Endpoint {
             auth: Public,
@@ -75,11 +86,10 @@ pub(super) fn rows() -> Vec<Endpoint> {
             media_type: reference::STYLE_TYPE,
             etag: true,
             response: schema::<String>,
-            handler: handler!(reference::style),
-            ..documented(
-                Method::GET,
+            ..get(
                 "/docs/reference.css",
                 &docs::service::REFERENCE_STYLE,
+                handler!(reference::style),
             )
         },
         Endpoint {
@@ -88,11 +98,10 @@ pub(super) fn rows() -> Vec<Endpoint> {
             media_type: reference::SCRIPT_TYPE,
             etag: true,
             response: schema::<String>,
-            handler: handler!(reference::script),
-            ..documented(
-                Method::GET,
+            ..get(
                 "/docs/reference.js",
                 &docs::service::REFERENCE_SCRIPT,
+                handler!(reference::script),
             )
         },
     ]

@@ -8,10 +8,10 @@ use super::Auth::Bearer;
 use super::LimitClass::Tier;
 use super::docs::Doc;
 use super::{
-    Endpoint, Parameter, Signs, accounts, bus, disputes, log, objects, organization, schema,
-    service, templates, transfers, webhooks,
+    Answer, AnswerTo, Endpoint, Parameter, Replying, Signs, accounts, bus, disputes, log, objects,
+    organization, schema, service, templates, transfers, webhooks,
 };
-use crate::routes;
+use crate::call::Call;
 
 /// A parameter of every read of the log.
 pub const MIN_SEQUENCE: Parameter = Parameter {
@@ -34,8 +34,57 @@ macro_rules! handler {
 }
 pub(super) use handler;
 
-/// A row with the values that most rows share.
-pub(super) fn documented(method: Method, path: &'static str, doc: &'static Doc) -> Endpoint {
+macro_rules! answer {
+    ($answer:path) => {
+        |call, outcome| Box::pin(std::future::ready($answer(call, outcome)))
+    };
+}
+pub(super) use answer;
+
+macro_rules! prepare {
+    ($prepare:path) => {
+        |call, submission| Box::pin($prepare(call, submission))
+    };
+}
+pub(super) use prepare;
+
+/// A read, with the values that most rows share.
+pub(super) fn get(
+    path: &'static str,
+    doc: &'static Doc,
+    handler: fn(Call) -> Replying<'static>,
+) -> Endpoint {
+    unsigned(Method::GET, path, doc, handler)
+}
+
+/// A row whose requests a handler answers, with the values that most rows share.
+pub(super) fn unsigned(
+    method: Method,
+    path: &'static str,
+    doc: &'static Doc,
+    handler: fn(Call) -> Replying<'static>,
+) -> Endpoint {
+    documented(method, path, doc, Signs::Nothing, Answer::Handler(handler))
+}
+
+/// A row whose requests are signed and submitted, with the values that most rows share.
+pub(super) fn signed(
+    method: Method,
+    path: &'static str,
+    doc: &'static Doc,
+    signs: Signs,
+    answer: AnswerTo,
+) -> Endpoint {
+    documented(method, path, doc, signs, Answer::Committed(answer))
+}
+
+fn documented(
+    method: Method,
+    path: &'static str,
+    doc: &'static Doc,
+    signs: Signs,
+    answer: Answer,
+) -> Endpoint {
     Endpoint {
         method,
         path,
@@ -43,7 +92,7 @@ pub(super) fn documented(method: Method, path: &'static str, doc: &'static Doc) 
         summary: doc.summary,
         auth: Bearer,
         right: None,
-        signs: Signs::Nothing,
+        signs,
         limit: Tier,
         query: &[],
         request: None,
@@ -52,7 +101,8 @@ pub(super) fn documented(method: Method, path: &'static str, doc: &'static Doc) 
         keeps_answer: false,
         etag: false,
         response: schema::<()>,
-        handler: handler!(routes::service::health),
+        prepare: None,
+        answer,
         doc,
     }
 }

@@ -7,7 +7,7 @@ use kedge_api::resources::{Changed, TemplateView, VariationView, VariationsMade}
 use kedge_protocol::action::Kind;
 
 use super::LimitClass::{Lists, TemplateWrites};
-use super::table::{documented, handler};
+use super::table::{answer, get, handler, signed};
 use super::{Endpoint, Signs, Target, docs, schema};
 use crate::listing::LIST;
 use crate::routes::templates;
@@ -16,55 +16,68 @@ use crate::routes::templates;
 pub(super) fn rows() -> Vec<Endpoint> {
     vec![
         Endpoint {
-            signs: Signs::Body(Kind::TemplateCreate, Target::Empty),
             limit: TemplateWrites,
             request: Some(schema::<TemplateBody>),
             status: 201,
             response: schema::<Changed<TemplateView>>,
-            handler: handler!(templates::create),
-            ..documented(Method::POST, "/templates", &docs::templates::CREATE)
+            ..signed(
+                Method::POST,
+                "/templates",
+                &docs::templates::CREATE,
+                Signs::Body(Kind::TemplateCreate, Target::Empty),
+                answer!(templates::created),
+            )
         },
         Endpoint {
             limit: Lists,
             query: &[LIST],
             response: schema::<Page<TemplateView>>,
             etag: true,
-            handler: handler!(templates::list),
-            ..documented(Method::GET, "/templates", &docs::templates::LIST)
+            ..get(
+                "/templates",
+                &docs::templates::LIST,
+                handler!(templates::list),
+            )
         },
         Endpoint {
             response: schema::<TemplateView>,
             etag: true,
-            handler: handler!(templates::get),
-            ..documented(Method::GET, "/templates/{id}", &docs::templates::GET)
+            ..get(
+                "/templates/{id}",
+                &docs::templates::GET,
+                handler!(templates::get),
+            )
         },
         Endpoint {
-            signs: Signs::Body(Kind::TemplateUpdate, Target::Path),
             request: Some(schema::<TemplatePatch>),
             response: schema::<Changed<TemplateView>>,
-            handler: handler!(templates::update),
-            ..documented(Method::PATCH, "/templates/{id}", &docs::templates::UPDATE)
+            ..signed(
+                Method::PATCH,
+                "/templates/{id}",
+                &docs::templates::UPDATE,
+                Signs::Body(Kind::TemplateUpdate, Target::Path),
+                answer!(templates::updated),
+            )
         },
         Endpoint {
-            signs: Signs::Body(Kind::TemplateVariations, Target::Path),
             request: Some(schema::<VariationsBody>),
             status: 201,
             response: schema::<VariationsMade>,
-            handler: handler!(templates::add_variations),
-            ..documented(
+            ..signed(
                 Method::POST,
                 "/templates/{id}/variations",
                 &docs::templates::CREATE_VARIATIONS,
+                Signs::Body(Kind::TemplateVariations, Target::Path),
+                answer!(templates::varied),
             )
         },
         Endpoint {
             query: &[LIST],
             response: schema::<Page<VariationView>>,
-            handler: handler!(templates::list_variations),
-            ..documented(
-                Method::GET,
+            ..get(
                 "/templates/{id}/variations",
                 &docs::templates::LIST_VARIATIONS,
+                handler!(templates::list_variations),
             )
         },
     ]

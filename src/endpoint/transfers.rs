@@ -7,7 +7,7 @@ use kedge_api::resources::{Changed, FileView};
 
 use super::Auth::Public;
 use super::LimitClass::FileUploads;
-use super::table::{ANY, documented, handler};
+use super::table::{ANY, answer, get, handler, signed};
 use super::{Endpoint, Signs, docs, schema};
 use crate::listing::LIST;
 use crate::routes::{export, files};
@@ -16,40 +16,44 @@ use crate::routes::{export, files};
 pub(super) fn rows() -> Vec<Endpoint> {
     vec![
         Endpoint {
-            signs: Signs::File,
             limit: FileUploads,
             request: Some(schema::<UploadBody>),
             status: 201,
             response: schema::<Changed<FileView>>,
-            handler: handler!(files::create),
-            ..documented(Method::POST, "/files", &docs::files::CREATE)
+            ..signed(
+                Method::POST,
+                "/files",
+                &docs::files::CREATE,
+                Signs::File,
+                answer!(files::created),
+            )
         },
         Endpoint {
             query: &[LIST],
             response: schema::<Page<FileView>>,
-            handler: handler!(files::list),
-            ..documented(Method::GET, "/files", &docs::files::LIST)
+            ..get("/files", &docs::files::LIST, handler!(files::list))
         },
         Endpoint {
             response: schema::<FileView>,
             etag: true,
-            handler: handler!(files::get),
-            ..documented(Method::GET, "/files/{id}", &docs::files::GET)
+            ..get("/files/{id}", &docs::files::GET, handler!(files::get))
         },
         Endpoint {
             media_type: ANY,
             response: schema::<Content>,
             etag: true,
-            handler: handler!(files::content),
-            ..documented(Method::GET, "/files/{id}/content", &docs::files::CONTENT)
+            ..get(
+                "/files/{id}/content",
+                &docs::files::CONTENT,
+                handler!(files::content),
+            )
         },
         Endpoint {
             auth: Public,
             query: &[export::FROM],
             media_type: export::LINES,
             response: schema::<Lines>,
-            handler: handler!(export::export),
-            ..documented(Method::GET, "/export", &docs::files::EXPORT)
+            ..get("/export", &docs::files::EXPORT, handler!(export::export))
         },
     ]
 }

@@ -9,7 +9,7 @@ use kedge_http::auth::rights::{Access, Right};
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Area;
 
-use super::table::{documented, handler};
+use super::table::{answer, get, handler, prepare, signed, unsigned};
 use super::{Endpoint, Signs, Target, docs, schema};
 use crate::listing::{LIST, LIST_NEWEST_FIRST};
 use crate::routes::webhooks;
@@ -25,36 +25,51 @@ const CHANGES: Option<Right> = Some(Right {
 fn changes() -> Vec<Endpoint> {
     vec![
         Endpoint {
-            signs: Signs::Body(Kind::WebhookCreate, Target::Empty),
             request: Some(schema::<WebhookBody>),
             status: 201,
             response: schema::<Changed<WebhookWithSecret>>,
-            handler: handler!(webhooks::create),
-            ..documented(Method::POST, "/webhooks", &docs::webhooks::CREATE)
+            prepare: Some(prepare!(webhooks::create)),
+            ..signed(
+                Method::POST,
+                "/webhooks",
+                &docs::webhooks::CREATE,
+                Signs::Body(Kind::WebhookCreate, Target::Empty),
+                answer!(webhooks::shown),
+            )
         },
         Endpoint {
-            signs: Signs::Body(Kind::WebhookUpdate, Target::Path),
             request: Some(schema::<WebhookPatch>),
             response: schema::<Changed<WebhookView>>,
-            handler: handler!(webhooks::update),
-            ..documented(Method::PATCH, "/webhooks/{id}", &docs::webhooks::UPDATE)
+            prepare: Some(prepare!(webhooks::check)),
+            ..signed(
+                Method::PATCH,
+                "/webhooks/{id}",
+                &docs::webhooks::UPDATE,
+                Signs::Body(Kind::WebhookUpdate, Target::Path),
+                answer!(webhooks::changed),
+            )
         },
         Endpoint {
-            signs: Signs::NoBody(Kind::WebhookDelete, Target::Path),
             response: schema::<Changed<WebhookView>>,
-            handler: handler!(webhooks::update),
-            ..documented(Method::DELETE, "/webhooks/{id}", &docs::webhooks::DELETE)
+            ..signed(
+                Method::DELETE,
+                "/webhooks/{id}",
+                &docs::webhooks::DELETE,
+                Signs::NoBody(Kind::WebhookDelete, Target::Path),
+                answer!(webhooks::changed),
+            )
         },
         Endpoint {
             right: CHANGES,
-            signs: Signs::Body(Kind::WebhookRotate, Target::Path),
             request: Some(schema::<RotateBody>),
             response: schema::<Changed<WebhookWithSecret>>,
-            handler: handler!(webhooks::rotate),
-            ..documented(
+            prepare: Some(prepare!(webhooks::rotate)),
+            ..signed(
                 Method::POST,
                 "/webhooks/{id}/rotate",
                 &docs::webhooks::ROTATE,
+                Signs::Body(Kind::WebhookRotate, Target::Path),
+                answer!(webhooks::shown),
             )
         },
     ]
@@ -66,42 +81,47 @@ fn looks() -> Vec<Endpoint> {
         Endpoint {
             query: &[LIST],
             response: schema::<Page<WebhookView>>,
-            handler: handler!(webhooks::list),
-            ..documented(Method::GET, "/webhooks", &docs::webhooks::LIST)
+            ..get("/webhooks", &docs::webhooks::LIST, handler!(webhooks::list))
         },
         Endpoint {
             response: schema::<WebhookView>,
             etag: true,
-            handler: handler!(webhooks::get),
-            ..documented(Method::GET, "/webhooks/{id}", &docs::webhooks::GET)
+            ..get(
+                "/webhooks/{id}",
+                &docs::webhooks::GET,
+                handler!(webhooks::get),
+            )
         },
         Endpoint {
             query: &[LIST_NEWEST_FIRST],
             response: schema::<Page<DeliveryView>>,
-            handler: handler!(webhooks::deliveries),
-            ..documented(
-                Method::GET,
+            ..get(
                 "/webhooks/{id}/deliveries",
                 &docs::webhooks::DELIVERIES,
+                handler!(webhooks::deliveries),
             )
         },
         Endpoint {
             right: CHANGES,
             keeps_answer: true,
             response: schema::<DeliveryView>,
-            handler: handler!(webhooks::test),
-            ..documented(Method::POST, "/webhooks/{id}/test", &docs::webhooks::TEST)
+            ..unsigned(
+                Method::POST,
+                "/webhooks/{id}/test",
+                &docs::webhooks::TEST,
+                handler!(webhooks::test),
+            )
         },
         Endpoint {
             right: CHANGES,
             keeps_answer: true,
             status: 202,
             response: schema::<DeliveryView>,
-            handler: handler!(webhooks::redeliver),
-            ..documented(
+            ..unsigned(
                 Method::POST,
                 "/webhooks/{id}/deliveries/{delivery_id}/redeliver",
                 &docs::webhooks::REDELIVER,
+                handler!(webhooks::redeliver),
             )
         },
     ]

@@ -1,15 +1,17 @@
 //! `Idempotency-Key` on requests that send or record something and are not signed (disputes, webhooks' tests,
-//! deliveries made again). The log does not hold their answers, so the whole answer is kept: in the commit of what they
-//! did, where they stored anything.
+//! deliveries made again). If the log does not hold what they did, the whole answer is kept: in the commit of what they
+//! stored, if they stored anything.
+
+use std::sync::Arc;
 
 use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue, LOCATION};
-use kedge_actors::api::{ActionOutcome, Keep, Residue};
+use kedge_actors::api::Keep;
 use kedge_http::clock::now_s;
 use kedge_http::error::ApiError;
 use kedge_http::reply::Reply;
 use kedge_protocol::hash::keccak;
-use kedge_storage::{IdempotencyRow, SideWrite};
+use kedge_storage::{IdempotencyRow, SideWrite, Snapshot};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -21,6 +23,7 @@ use crate::call::Call;
 pub struct Key {
     key: [u8; 32],
     request: [u8; 32],
+    request_id: Arc<str>,
     until_s: u64,
     held: Held,
 }
@@ -74,6 +77,17 @@ impl Answer {
 
 /// Begins a request whose right was checked before: the caller may see the stored answer.
 pub fn begin(call: &Call) -> Result<Begun, ApiError> {
+    begin_logged(call, |_, _| {
+        Err(ApiError::internal(&"a kept answer is not in the log"))
+    })
+}
+
+/// As [`begin`], for a request that may have led to an action of the log: `logged` makes the answer from the snapshot and
+/// that action's sequence.
+pub fn begin_logged(
+    call: &Call,
+    logged: impl FnOnce(&Snapshot, u64) -> Result<Answer, ApiError>,
+) -> Result<Begun, ApiError> {
     let Some(text) = key_of(&call.headers)? else {
         return Ok(Begun::New(None));
     };
@@ -85,12 +99,16 @@ pub fn begin(call: &Call) -> Result<Begun, ApiError> {
         Claimed::New { held, .. } => Ok(Begun::New(Some(Key {
             key,
             request,
+            request_id: Arc::clone(&call.request_id),
             until_s: now_s() + call.app.idempotency_key_s,
             held,
         }))),
         Claimed::Before { row, published } => {
-            let answer: Answer =
-                serde_json::from_slice(&row.residue).map_err(|error| ApiError::internal(&error))?;
+            let answer: Answer = match row.first_sequence {
+                0 => serde_json::from_slice(&row.residue)
+                    .map_err(|error| ApiError::internal(&error))?,
+                sequence => logged(&published.snapshot, sequence)?,
+            };
             let reply = answer.reply(published.head.sequence)?;
             Ok(Begun::Before(
                 reply.with(HeaderName::from_static(REPLAYED), "true"),
@@ -111,21 +129,15 @@ impl Key {
         SideWrite::Idempotency { key: self.key, row }
     }
 
-    /// For an engine request that carries out this one: `answer` builds the answer from the outcomes of its actions and
-    /// the time, in milliseconds.
-    pub fn into_keep(
-        self,
-        answer: impl Fn(&[ActionOutcome], u64) -> Option<Answer> + Send + Sync + 'static,
-    ) -> Keep {
-        let residue: Residue = Box::new(move |actions, timestamp_ms| {
-            let answer = answer(actions, timestamp_ms);
-            answer.map(|answer| answer.bytes()).unwrap_or_default()
-        });
+    /// For an engine request that carries out this one. Its answer is made from the log.
+    pub fn into_keep(self) -> Keep {
         Keep {
             key: self.key,
             request: self.request,
             until_s: self.until_s,
-            residue,
+            request_id: self.request_id,
+            minted: 0,
+            shows_resources: false,
             in_progress: Mutex::new(Some(Box::new(self.held))),
         }
     }

@@ -17,7 +17,7 @@ use serde::Deserialize;
 
 use super::{PRIVATE, page_reply};
 use crate::call::Call;
-use crate::disputes::{Recorded, check, of_claim};
+use crate::disputes::{Recorded, answer_at, check, of_claim};
 use crate::idempotency::unsigned::{self, Begun, Key};
 use crate::listing::{Listing, Source};
 
@@ -45,7 +45,7 @@ pub async fn create(call: Call) -> Result<Reply, ApiError> {
         return Err(ApiError::new(Code::PayloadTooLarge, message));
     }
     body::check(text)?;
-    let kept = match unsigned::begin(&call)? {
+    let kept = match unsigned::begin_logged(&call, answer_at)? {
         Begun::New(kept) => kept,
         Begun::Before(reply) => return Ok(reply),
     };

@@ -9,22 +9,23 @@ use hyper::header::{
     HeaderName, HeaderValue,
 };
 use hyper::{Method, StatusCode};
+use kedge_actors::api::{Committed, Submission};
 use kedge_api::Code;
 use kedge_api::Page;
-use kedge_api::resources::{Changed, FileView};
+use kedge_api::resources::FileView;
 use kedge_http::error::ApiError;
 use kedge_http::files::{Fate, Upload};
 use kedge_http::range::{self, Part};
 use kedge_http::reply::Reply;
 use kedge_http::stream::{Body, Writer};
-use kedge_machine::image::Image;
 use kedge_protocol::payload::digest_text;
 use kedge_protocol::resource::File;
 use kedge_protocol::{Hash, Prefix};
 use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 
-use super::{PRIVATE, page_reply, single};
+use super::{PRIVATE, page_reply};
+use crate::app::App;
 use crate::call::Call;
 use crate::listing::{Listing, Source};
 
@@ -36,17 +37,16 @@ const POLICY: &str = "default-src 'none'; frame-ancestors 'none'; sandbox";
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static("content-digest");
 const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
 
-/// `POST /files`
-pub async fn create(mut call: Call) -> Result<Reply, ApiError> {
-    let submission = Arc::new(call.take_submission()?);
-    let upload = call.body.upload.take();
-    let upload: Upload =
-        *upload.ok_or_else(|| ApiError::internal(&"an upload without its file"))?;
-    let (app, submitted) = (Arc::clone(&call.app), Arc::clone(&submission));
+/// Submits an upload: the content is kept before the log names it.
+pub async fn submit(
+    app: Arc<App>,
+    upload: Upload,
+    submission: Arc<Submission>,
+) -> Result<Committed, ApiError> {
     // A caller that disconnects must not stop this between the content and the log.
     let task = tokio::spawn(async move {
         let kept = app.files.keep(upload).await?;
-        let outcome = app.submit(submitted).await;
+        let outcome = app.submit(submission).await;
         kept.settle(match &outcome {
             Ok(outcome) if outcome.placement.is_some() => Fate::Named,
             Ok(_) => Fate::Refused,
@@ -55,18 +55,14 @@ pub async fn create(mut call: Call) -> Result<Reply, ApiError> {
         });
         outcome
     });
-    let outcome = task.await.map_err(|error| ApiError::internal(&error))??;
-    let single = single(&call, &submission, &outcome)?;
-    let Some(Image::File(file)) = single.images()?.into_iter().next() else {
-        return Err(ApiError::internal(&"an upload made something else"));
-    };
+    task.await.map_err(|error| ApiError::internal(&error))?
+}
+
+/// The answer to `POST /files`
+pub fn created(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
+    let file: File = call.made(outcome)?;
     let location = format!("/files/{}", file.id);
-    let answer = Changed {
-        resource: FileView::from(file),
-        action_id: single.action_id,
-        receipt: single.receipt.clone(),
-    };
-    let reply = single.reply(StatusCode::CREATED, &answer)?;
+    let reply = call.changed(outcome, FileView::from(file))?;
     Ok(reply.with(hyper::header::LOCATION, &location))
 }
 

@@ -1,22 +1,18 @@
 //! API keys.
 
-use std::sync::Arc;
-
-use kedge_actors::api::{NewSecret, Submission};
+use kedge_actors::api::{Committed, NewSecret, Submission};
 use kedge_api::Page;
 use kedge_api::accounts::{ApiKeyView, ShownKey};
-use kedge_api::resources::Changed;
 use kedge_api::scalars::Time;
 use kedge_http::error::ApiError;
 use kedge_http::reply::Reply;
-use kedge_machine::image::Image;
 use kedge_protocol::resource::ApiKey;
 use kedge_protocol::time::parse_rfc3339;
 use kedge_protocol::{Id, Prefix};
 use kedge_storage::Snapshot;
 use serde::Deserialize;
 
-use super::{PRIVATE, Single, page_reply, settle, single};
+use super::{PRIVATE, page_reply};
 use crate::call::Call;
 use crate::listing::{Listing, Source};
 
@@ -26,22 +22,19 @@ struct Expiry {
     expires_at: Option<String>,
 }
 
-/// `POST /api-keys`
-pub async fn create(mut call: Call) -> Result<Reply, ApiError> {
-    let submission = call.take_submission()?;
-    check_expiry(&call, &submission)?;
+/// Before `POST /api-keys`: the key's secret.
+pub async fn create(call: &mut Call, submission: &mut Submission) -> Result<(), ApiError> {
+    check_expiry(call, submission)?;
     // The action's content determines the key's id before the action is placed.
     let content = submission.actions.first().map(|action| action.content);
     let content = content.ok_or_else(|| ApiError::internal(&"a request without its action"))?;
-    let id = Id::made_by(Prefix::Key, &content, 0);
-    with_secret(&call, submission, id).await
+    add_secret(call, submission, Id::made_by(Prefix::Key, &content, 0))
 }
 
-/// `POST /api-keys/{id}/rotate`
-pub async fn rotate(mut call: Call) -> Result<Reply, ApiError> {
-    let submission = call.take_submission()?;
+/// Before `POST /api-keys/{id}/rotate`: the key's new secret.
+pub async fn rotate(call: &mut Call, submission: &mut Submission) -> Result<(), ApiError> {
     let id = call.id_of(Prefix::Key, "api_key")?;
-    with_secret(&call, submission, id).await
+    add_secret(call, submission, id)
 }
 
 fn check_expiry(call: &Call, submission: &Submission) -> Result<(), ApiError> {
@@ -58,61 +51,45 @@ fn check_expiry(call: &Call, submission: &Submission) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Submits an action that gives a key a new secret, and shows the secret once the action is done.
-async fn with_secret(call: &Call, mut submission: Submission, id: Id) -> Result<Reply, ApiError> {
+/// Adds a new secret of a key, which is shown once the action is done.
+fn add_secret(call: &mut Call, submission: &mut Submission, id: Id) -> Result<(), ApiError> {
     let issued = call.app.api_keys.issue(id);
     let (text, hash) = issued.map_err(|error| ApiError::internal(&error))?;
     submission.secret = Some(NewSecret::Token(hash));
-    let submission = Arc::new(submission);
-    let outcome = call.app.submit(Arc::clone(&submission)).await?;
-    let single = single(call, &submission, &outcome)?;
-    let key = made(call, &single)?;
-    if key.id != id {
-        return Err(ApiError::internal(&"a key has another id than its secret"));
-    }
-    let overlap_ms = key.overlap_s * 1_000;
-    let previous_until = single.timestamp_ms + overlap_ms;
-    let answer = Changed {
-        resource: ShownKey {
-            key: text,
-            previous_until: (overlap_ms > 0).then_some(Time(previous_until)),
-            api_key: view(call, &call.published().snapshot, key)?,
-        },
-        action_id: single.action_id,
-        receipt: single.receipt.clone(),
-    };
-    single.reply(call.status(), &answer)
+    call.shown_once = Some(text);
+    Ok(())
 }
 
-/// The key that an action made or changed.
-fn made(call: &Call, single: &Single) -> Result<ApiKey, ApiError> {
-    let Some(Image::ApiKey(mut key)) = single.images()?.into_iter().next() else {
-        return Err(ApiError::internal(&"an action on an API key changed none"));
+/// The answer to `POST /api-keys` and `POST /api-keys/{id}/rotate`
+pub fn shown(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
+    let Some(secret) = &call.shown_once else {
+        return deleted(call, outcome);
     };
-    settle(&mut key.trace, || {
-        let stored = call.published().snapshot.api_key(key.id)?;
-        Ok(stored.map(|stored| stored.trace))
-    })?;
-    Ok(key)
+    let key: ApiKey = call.made(outcome)?;
+    let overlap_ms = key.overlap_s * 1_000;
+    let previous_until = call.position(outcome)?.placement.timestamp_ms + overlap_ms;
+    let shown = ShownKey {
+        key: secret.clone(),
+        previous_until: (overlap_ms > 0).then_some(Time(previous_until)),
+        api_key: view(call, &call.published().snapshot, key)?,
+    };
+    call.changed(outcome, shown)
+}
+
+/// The answer to `DELETE /api-keys/{id}`
+pub fn deleted(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
+    let key: ApiKey = call.made(outcome)?;
+    let view = match call.earlier {
+        // When the key was last used then is not known any more.
+        Some(_) => ApiKeyView::of(key, None),
+        None => view(call, &call.published().snapshot, key)?,
+    };
+    call.changed(outcome, view)
 }
 
 fn view(call: &Call, snapshot: &Snapshot, key: ApiKey) -> Result<ApiKeyView, ApiError> {
     let last_used_ms = call.app.api_keys.last_used(snapshot, key.id)?;
     Ok(ApiKeyView::of(key, last_used_ms))
-}
-
-/// `DELETE /api-keys/{id}`
-pub async fn delete(mut call: Call) -> Result<Reply, ApiError> {
-    let submission = Arc::new(call.take_submission()?);
-    let outcome = call.app.submit(Arc::clone(&submission)).await?;
-    let single = single(&call, &submission, &outcome)?;
-    let key = made(&call, &single)?;
-    let answer = Changed {
-        resource: view(&call, &call.published().snapshot, key)?,
-        action_id: single.action_id,
-        receipt: single.receipt.clone(),
-    };
-    single.reply(call.status(), &answer)
 }
 
 /// `GET /api-keys/{id}`

@@ -1,19 +1,16 @@
 //! The caller's organization: its members and the invitations to it.
 
-use std::sync::Arc;
-
-use kedge_actors::api::Submission;
+use kedge_actors::api::{Committed, Submission};
 use kedge_api::Page;
 use kedge_api::accounts::{InvitationView, ShownInvitation};
-use kedge_api::resources::{Changed, WalletView};
+use kedge_api::resources::WalletView;
 use kedge_http::error::ApiError;
 use kedge_http::reply::Reply;
-use kedge_machine::image::Image;
 use kedge_protocol::resource::{Invitation, Role, Wallet};
 use kedge_protocol::{Id, Prefix};
 use serde::Deserialize;
 
-use super::{Single, page_reply, single};
+use super::page_reply;
 use crate::call::Call;
 use crate::listing::{Listing, Source};
 
@@ -49,9 +46,8 @@ pub async fn members(call: Call) -> Result<Reply, ApiError> {
     page_reply(&call, &listing, published.head.sequence, &page)
 }
 
-/// `PATCH /organizations/me/members/{id}`
-pub async fn set_role(mut call: Call) -> Result<Reply, ApiError> {
-    let submission = Arc::new(call.take_conditional()?);
+/// Before `PATCH /organizations/me/members/{id}`: the signed body must name the member of the path.
+pub async fn check_member(call: &mut Call, submission: &mut Submission) -> Result<(), ApiError> {
     let member = call.id_of(Prefix::Wallet, "wallet")?;
     let action = submission.actions.first();
     let payload = action.map_or("", |action| submission.text(&action.payload));
@@ -60,72 +56,31 @@ pub async fn set_role(mut call: Call) -> Result<Reply, ApiError> {
         let message = "must be the wallet of the path";
         return Err(ApiError::field("/wallet_id", "range", message));
     }
-    changed_member(&call, submission).await
+    Ok(())
 }
 
-/// `DELETE /organizations/me/members/{id}`
-pub async fn remove(mut call: Call) -> Result<Reply, ApiError> {
-    let submission = Arc::new(call.take_submission()?);
-    changed_member(&call, submission).await
+/// The answer to `PATCH` and `DELETE /organizations/me/members/{id}`
+pub fn changed(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
+    call.changed(outcome, WalletView::from(call.made::<Wallet>(outcome)?))
 }
 
-async fn changed_member(call: &Call, submission: Arc<Submission>) -> Result<Reply, ApiError> {
-    let outcome = call.app.submit(Arc::clone(&submission)).await?;
-    let single = single(call, &submission, &outcome)?;
-    let wallet = also_made(&single, |image| match image {
-        Image::Wallet(wallet) => Some(wallet),
-        _ => None,
-    })?;
-    let answer = Changed {
-        resource: WalletView::from(wallet),
-        action_id: single.action_id,
-        receipt: single.receipt.clone(),
+/// The answer to `POST /organizations/me/invitations`
+pub fn invited(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
+    let invitation: Invitation = call.made(outcome)?;
+    if call.earlier.is_some() {
+        return call.changed(outcome, InvitationView::from(invitation));
+    }
+    let shown = ShownInvitation {
+        code: call.app.invitations.of(invitation.id),
+        invitation: InvitationView::from(invitation),
     };
-    single.reply(call.status(), &answer)
+    call.changed(outcome, shown)
 }
 
-/// The invitation that an action made or changed.
-fn invitation_of(single: &Single) -> Result<Invitation, ApiError> {
-    also_made(single, |image| match image {
-        Image::Invitation(invitation) => Some(invitation),
-        _ => None,
-    })
-}
-
-/// What an action on the organization made or changed besides it.
-fn also_made<T>(single: &Single, pick: impl Fn(Image) -> Option<T>) -> Result<T, ApiError> {
-    let found = single.images()?.into_iter().find_map(pick);
-    found.ok_or_else(|| ApiError::internal(&"an action on an organization changed nothing else"))
-}
-
-/// `POST /organizations/me/invitations`
-pub async fn invite(mut call: Call) -> Result<Reply, ApiError> {
-    let submission = Arc::new(call.take_submission()?);
-    let outcome = call.app.submit(Arc::clone(&submission)).await?;
-    let single = single(&call, &submission, &outcome)?;
-    let invitation = invitation_of(&single)?;
-    let answer = Changed {
-        resource: ShownInvitation {
-            code: call.app.invitations.of(invitation.id),
-            invitation: InvitationView::from(invitation),
-        },
-        action_id: single.action_id,
-        receipt: single.receipt.clone(),
-    };
-    single.reply(call.status(), &answer)
-}
-
-/// `DELETE /organizations/me/invitations/{id}`
-pub async fn revoke(mut call: Call) -> Result<Reply, ApiError> {
-    let submission = Arc::new(call.take_submission()?);
-    let outcome = call.app.submit(Arc::clone(&submission)).await?;
-    let single = single(&call, &submission, &outcome)?;
-    let answer = Changed {
-        resource: InvitationView::from(invitation_of(&single)?),
-        action_id: single.action_id,
-        receipt: single.receipt.clone(),
-    };
-    single.reply(call.status(), &answer)
+/// The answer to `DELETE /organizations/me/invitations/{id}`
+pub fn revoked(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
+    let invitation: Invitation = call.made(outcome)?;
+    call.changed(outcome, InvitationView::from(invitation))
 }
 
 /// `GET /organizations/me/invitations`

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use hyper::StatusCode;
 use hyper::header::ETAG;
+use kedge_actors::api::Committed;
 use kedge_api::Code;
 use kedge_api::action::{ActionView, HistoryPage};
-use kedge_api::resources::{Changed, ObjectView};
+use kedge_api::resources::ObjectView;
 use kedge_http::conditional;
 use kedge_http::error::ApiError;
 use kedge_http::reply::Reply;
@@ -17,32 +17,16 @@ use kedge_protocol::resource::{Object, Template};
 use kedge_storage::{PlacedAction, Snapshot};
 
 use super::actions;
-use super::{PRIVATE, next_page, past, single};
+use super::{PRIVATE, next_page, past};
 use crate::call::Call;
 use crate::listing::{Listing, Rows, Source};
 
-/// `POST /objects`
-pub async fn create(call: Call) -> Result<Reply, ApiError> {
-    change(call, StatusCode::CREATED).await
-}
-
-/// `PATCH /objects/{id}` and `POST /objects/{id}/transfer`
-pub async fn update(call: Call) -> Result<Reply, ApiError> {
-    change(call, StatusCode::OK).await
-}
-
-async fn change(mut call: Call, status: StatusCode) -> Result<Reply, ApiError> {
-    let submission = Arc::new(call.take_conditional()?);
-    let outcome = call.app.submit(Arc::clone(&submission)).await?;
-    let single = single(&call, &submission, &outcome)?;
-    let object = single.object(&call)?;
+/// The answer to `POST /objects`, `PATCH /objects/{id}` and `POST /objects/{id}/transfer`
+pub fn changed(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
+    let object: Object = call.made(outcome)?;
     let tag = conditional::entity_tag(&object.trace);
-    let answer = Changed {
-        resource: ObjectView::from(object),
-        action_id: single.action_id,
-        receipt: single.receipt.clone(),
-    };
-    Ok(single.reply(status, &answer)?.with(ETAG, &tag))
+    let reply = call.changed(outcome, ObjectView::from(object))?;
+    Ok(reply.with(ETAG, &tag))
 }
 
 /// The object of the path, if the caller may see it.

@@ -17,7 +17,8 @@ use kedge_http::clock::now_s;
 use kedge_http::envelope::Envelope;
 use kedge_http::error::ApiError;
 use kedge_http::reply::Reply;
-use kedge_http::signing::bus::{self, BusBody, PreviewBody};
+use kedge_http::signing::SignedTexts;
+use kedge_http::signing::bus::{self, PreviewBody};
 use kedge_machine::{Caller, Input};
 use kedge_protocol::action::RequestHead;
 use kedge_protocol::resource::{Area, Object, Wallet};
@@ -138,7 +139,7 @@ struct Decided {
 async fn decide(
     app: &App,
     wallet: &Wallet,
-    body: Arc<BusBody>,
+    body: Arc<SignedTexts>,
     many: bool,
 ) -> Result<Decided, ApiError> {
     let caller = Caller {

@@ -1,10 +1,9 @@
 //! Templates and their variations.
 
-use std::sync::Arc;
-
-use hyper::StatusCode;
+use kedge_actors::api::Committed;
 use kedge_api::Page;
-use kedge_api::resources::{Changed, TemplateView, VariationView, VariationsMade};
+use kedge_api::resources::{TemplateView, VariationView, VariationsMade};
+use kedge_api::scalars::IdText;
 use kedge_http::error::ApiError;
 use kedge_http::reply::Reply;
 use kedge_machine::image::Image;
@@ -13,85 +12,53 @@ use kedge_protocol::resource::{Template, Variation};
 use kedge_protocol::{Id, Prefix};
 use kedge_storage::Snapshot;
 
-use super::{page_reply, single};
+use super::page_reply;
 use crate::call::Call;
 use crate::listing::{Listing, Source};
 
 /// Templates rarely change, so callers may cache them briefly.
 const CACHE: &str = "private, max-age=30";
 
-/// `POST /templates`
-pub async fn create(mut call: Call) -> Result<Reply, ApiError> {
-    let submission = Arc::new(call.take_submission()?);
-    let outcome = call.app.submit(Arc::clone(&submission)).await?;
-    let single = single(&call, &submission, &outcome)?;
-    let (template, _) = split(single.images()?)?;
-    let answer = Changed {
-        resource: TemplateView::of(template, 0),
-        action_id: single.action_id,
-        receipt: single.receipt.clone(),
-    };
-    single.reply(StatusCode::CREATED, &answer)
+/// The answer to `POST /templates`
+pub fn created(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
+    call.changed(outcome, TemplateView::of(call.made(outcome)?, 0))
 }
 
-/// `PATCH /templates/{id}`
-pub async fn update(mut call: Call) -> Result<Reply, ApiError> {
-    let submission = Arc::new(call.take_conditional()?);
-    let outcome = call.app.submit(Arc::clone(&submission)).await?;
-    let single = single(&call, &submission, &outcome)?;
-    let (mut template, _) = split(single.images()?)?;
-    let minted = settle(&call, &mut template)?;
-    let answer = Changed {
-        resource: TemplateView::of(template, minted),
-        action_id: single.action_id,
-        receipt: single.receipt.clone(),
-    };
-    single.reply(StatusCode::OK, &answer)
+/// The answer to `PATCH /templates/{id}`
+pub fn updated(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
+    let template: Template = call.made(outcome)?;
+    let minted = minted(call, template.id)?;
+    call.changed(outcome, TemplateView::of(template, minted))
 }
 
-/// Completes a template that was changed, and returns how many objects were minted of it.
-fn settle(call: &Call, template: &mut Template) -> Result<u64, ApiError> {
-    let snapshot = &call.published().snapshot;
-    if template.trace.created_sequence == 0 {
-        // The decision used a version whose own position was not known then; that version is stored
-        // now.
-        let stored = snapshot.template(template.id)?;
-        let stored =
-            stored.ok_or_else(|| ApiError::internal(&"a committed template is missing"))?;
-        template.trace.created_sequence = stored.trace.created_sequence;
-        template.trace.created_at_ms = stored.trace.created_at_ms;
+/// How many objects were minted of a template when it was changed.
+fn minted(call: &Call, template: Id) -> Result<u64, ApiError> {
+    match &call.earlier {
+        Some(earlier) => Ok(earlier.minted),
+        None => Ok(call.published().snapshot.minted(template)?),
     }
-    Ok(snapshot.minted(template.id)?)
 }
 
-/// `POST /templates/{id}/variations`
-pub async fn add_variations(mut call: Call) -> Result<Reply, ApiError> {
-    let submission = Arc::new(call.take_submission()?);
-    let outcome = call.app.submit(Arc::clone(&submission)).await?;
-    let single = single(&call, &submission, &outcome)?;
-    let (mut template, variations) = split(single.images()?)?;
-    let minted = settle(&call, &mut template)?;
-    let answer = VariationsMade {
-        items: variations.into_iter().map(VariationView::from).collect(),
-        template: TemplateView::of(template, minted),
-        action_id: single.action_id,
-        receipt: single.receipt.clone(),
-    };
-    single.reply(StatusCode::CREATED, &answer)
-}
-
-/// Splits the images into the template and the variations.
-fn split(images: Vec<Image>) -> Result<(Template, Vec<Variation>), ApiError> {
-    let (mut found, mut variations) = (None, Vec::new());
-    for image in images {
+/// The answer to `POST /templates/{id}/variations`
+pub fn varied(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
+    let (mut found, mut items) = (None, Vec::new());
+    for image in call.images(outcome)? {
         match image {
             Image::Template(template) => found = Some(template),
-            Image::Variation(variation) => variations.push(variation),
+            Image::Variation(variation) => items.push(VariationView::from(variation)),
             _ => {}
         }
     }
     let template = found.ok_or_else(|| ApiError::internal(&"an action on a template made none"))?;
-    Ok((template, variations))
+    let minted = minted(call, template.id)?;
+    let position = call.position(outcome)?;
+    let answer = VariationsMade {
+        items,
+        template: TemplateView::of(template, minted),
+        action_id: IdText(position.id()),
+        receipt: position.receipt(call.app.verifier.domain()),
+    };
+    call.answered(outcome, position.done.sequence, &answer)
 }
 
 /// A template that the caller may see.

@@ -1,13 +1,8 @@
 //! Accounts: registering, logging in, new tokens, the caller's own wallet.
 
-use std::sync::Arc;
-
-use hyper::StatusCode;
-use kedge_actors::api::{
-    ActionOutcome, NewSecret, Outcome, Submission, SubmitError, SubmittedAction,
-};
+use kedge_actors::api::{Committed, NewSecret, Submission, SubmitError, SubmittedAction};
 use kedge_api::Code;
-use kedge_api::resources::{Changed, NonceView, OwnWallet, WalletView};
+use kedge_api::resources::{NonceView, OwnWallet, WalletView};
 use kedge_api::scalars::{AddressText, Decimal};
 use kedge_http::auth::password;
 use kedge_http::auth::session::Tokens;
@@ -17,7 +12,6 @@ use kedge_http::error::ApiError;
 use kedge_http::reply::Reply;
 use kedge_http::signing::registration::RegisterBody;
 use kedge_http::signing::wallet::WalletBody;
-use kedge_machine::image::Image;
 use kedge_machine::registration::normal_email;
 use kedge_protocol::limits::EMAIL_BYTES_MAX;
 use kedge_protocol::resource::Wallet;
@@ -25,7 +19,7 @@ use kedge_protocol::{Address, Id};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{PRIVATE, settle, single};
+use super::PRIVATE;
 use crate::call::Call;
 
 /// A wallet and the tokens to act for it.
@@ -53,53 +47,28 @@ pub struct RefreshBody {
     refresh_token: String,
 }
 
-/// `POST /wallets/register`
-pub async fn register(mut call: Call) -> Result<Reply, ApiError> {
+/// Before `POST /wallets/register`: the invitation, and the hash of the password.
+pub async fn check_registration(
+    call: &mut Call,
+    submission: &mut Submission,
+) -> Result<(), ApiError> {
     let registration: RegisterBody = body::parse(&call.body.text)?;
-    let mut submission = call.take_submission()?;
-    check_invitation(&call, &registration)?;
+    check_invitation(call, &registration)?;
     // Checking and hashing a password is expensive: only for callers that have signed.
     registration.check_password()?;
     let hashed = (call.app.passwords).hash(call.client_address, registration.password);
-    let phc = hashed.await?;
-    submission.secret = Some(NewSecret::Password(phc.clone()));
-    let submission = Arc::new(submission);
-    let outcome = call.app.submit(Arc::clone(&submission)).await?;
-    let single = single(&call, &submission, &outcome)?;
-    let wallet = single.images()?.into_iter().find_map(|image| match image {
-        Image::Wallet(wallet) => Some(wallet),
-        _ => None,
-    });
-    let wallet = wallet.ok_or_else(|| ApiError::internal(&"a registration made no wallet"))?;
-    let tokens = begin(&call, &wallet, &phc).await?;
-    let answer = Changed {
-        resource: LoggedIn {
-            wallet: wallet.into(),
-            tokens,
-        },
-        action_id: single.action_id,
-        receipt: single.receipt.clone(),
-    };
-    single.reply(StatusCode::CREATED, &answer)
+    submission.secret = Some(NewSecret::Password(hashed.await?));
+    Ok(())
 }
 
-/// The answer to a registration that was carried out before. It has new tokens, because the first
-/// ones are not stored.
-pub async fn registered_again(
-    call: &Call,
-    submission: &Submission,
-    outcome: &Outcome,
-    residue: &[u8],
-) -> Result<Reply, ApiError> {
-    let single = single(call, submission, outcome)?;
-    let wallet_id = match outcome.actions.first() {
-        Some(ActionOutcome::Done(done)) => done.resource,
-        _ => return Err(ApiError::internal(&"a registration that made no wallet")),
-    };
-    let phc = call.published().snapshot.password_hash(wallet_id)?;
+/// The answer to `POST /wallets/register`. Each has new tokens, because none are stored.
+pub async fn registered(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
+    let wallet: Wallet = call.made(outcome)?;
+    let phc = call.published().snapshot.password_hash(wallet.id)?;
     let phc = phc.ok_or_else(|| ApiError::internal(&"a registered wallet without a password"))?;
-    let tokens = begin(call, &own_wallet(call, wallet_id)?, &phc).await?;
-    single.reply_again(StatusCode::CREATED, residue, &tokens)
+    let tokens = begin(call, &wallet, &phc).await?;
+    let wallet = wallet.into();
+    call.changed(outcome, LoggedIn { wallet, tokens })
 }
 
 /// Checks what the rules cannot: that the invitation has not expired, and that it is for the named
@@ -223,15 +192,14 @@ pub async fn me(call: Call) -> Result<Reply, ApiError> {
     Ok(Reply::ok(published.head.sequence, &answer)?.state_tagged(&call.headers, &trace, PRIVATE))
 }
 
-/// `PATCH /wallets/me`
-pub async fn update(mut call: Call) -> Result<Reply, ApiError> {
-    let mut submission = call.take_conditional()?;
+/// Before `PATCH /wallets/me`: the hash of a new password, if there is one.
+pub async fn check_password(call: &mut Call, submission: &mut Submission) -> Result<(), ApiError> {
     let discloses = |action: &SubmittedAction| action.disclosed.is_some();
     if submission.actions.iter().any(discloses) {
         let signer = submission.head.signer;
-        submission.secret = Some(new_password(&call, signer).await?);
+        submission.secret = Some(new_password(call, signer).await?);
     }
-    changed_wallet(&call, submission).await
+    Ok(())
 }
 
 /// The hash of a new password. The body must also contain the current one. A guess is answered only for a signer of the
@@ -269,29 +237,9 @@ async fn new_password(call: &Call, signer: Address) -> Result<NewSecret, ApiErro
     Ok(NewSecret::Password(phc))
 }
 
-/// `POST /wallets/me/keys` and `DELETE /wallets/me/keys/{id}`
-pub async fn change_keys(mut call: Call) -> Result<Reply, ApiError> {
-    let submission = call.take_submission()?;
-    changed_wallet(&call, submission).await
-}
-
-async fn changed_wallet(call: &Call, submission: Submission) -> Result<Reply, ApiError> {
-    let submission = Arc::new(submission);
-    let outcome = call.app.submit(Arc::clone(&submission)).await?;
-    let single = single(call, &submission, &outcome)?;
-    let Some(Image::Wallet(mut wallet)) = single.images()?.into_iter().next() else {
-        return Err(ApiError::internal(&"an action on a wallet changed none"));
-    };
-    settle(&mut wallet.trace, || {
-        let stored = call.published().snapshot.wallet(wallet.id)?;
-        Ok(stored.map(|stored| stored.trace))
-    })?;
-    let answer = Changed {
-        resource: WalletView::from(wallet),
-        action_id: single.action_id,
-        receipt: single.receipt.clone(),
-    };
-    single.reply(call.status(), &answer)
+/// The answer to `PATCH /wallets/me`, `POST /wallets/me/keys` and `DELETE /wallets/me/keys/{id}`
+pub fn changed(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
+    call.changed(outcome, WalletView::from(call.made::<Wallet>(outcome)?))
 }
 
 /// `POST /wallets/logout`

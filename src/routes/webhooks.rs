@@ -1,21 +1,17 @@
 //! Webhooks: what they are, what they were sent, and trying them out.
 
-use std::sync::Arc;
-
 use hyper::StatusCode;
-use kedge_actors::api::{NewSecret, Submission};
+use kedge_actors::api::{Committed, NewSecret, Submission};
 use kedge_actors::fair::Full;
 use kedge_actors::webhooks::{AlsoWritten, RedeliverError, Verdict};
 use kedge_api::Code;
 use kedge_api::Page;
-use kedge_api::resources::Changed;
 use kedge_api::scalars::{IdText, Time};
 use kedge_api::webhook::{DeliveryView, WebhookView, WebhookWithSecret};
 use kedge_config::secrets;
 use kedge_http::error::ApiError;
 use kedge_http::limits::Share;
 use kedge_http::reply::Reply;
-use kedge_machine::image::Image;
 use kedge_machine::rights::may_administer;
 use kedge_protocol::resource::Webhook;
 use kedge_protocol::{Id, Prefix};
@@ -23,7 +19,7 @@ use kedge_storage::{DeliveryRow, DeliveryStatus, Snapshot};
 use kedge_webhooks::{message, secret};
 use serde::Deserialize;
 
-use super::{PRIVATE, Single, page_reply, single};
+use super::{PRIVATE, page_reply};
 use crate::call::Call;
 use crate::idempotency::unsigned::{self, Answer, Begun};
 use crate::listing::{Listing, Source};
@@ -47,72 +43,46 @@ fn check_url(call: &Call, submission: &Submission) -> Result<(), ApiError> {
     checked.map_err(|error| ApiError::field("/url", "address", error.to_string()))
 }
 
-/// Carries out the signed action; returns its outcome, and the webhook after it.
-async fn change(call: &Call, submission: Submission) -> Result<(Single, Webhook), ApiError> {
-    let submission = Arc::new(submission);
-    let outcome = call.app.submit(Arc::clone(&submission)).await?;
-    let single = single(call, &submission, &outcome)?;
-    let found = single.images()?.into_iter().find_map(|image| match image {
-        Image::Webhook(webhook) => Some(webhook),
-        _ => None,
-    });
-    let missing = || ApiError::internal(&"an action on a webhook made none");
-    let mut webhook = found.ok_or_else(missing)?;
-    if webhook.trace.created_sequence == 0 {
-        // The decision used a version whose own position was not known then; that version is stored
-        // now.
-        let stored = call.published().snapshot.webhook(webhook.id)?;
-        let stored = stored.ok_or_else(missing)?;
-        webhook.trace.created_sequence = stored.trace.created_sequence;
-        webhook.trace.created_at_ms = stored.trace.created_at_ms;
-    }
-    call.app.engine.webhook_changed(webhook.id);
-    Ok((single, webhook))
-}
-
-fn changed<T>(single: &Single, resource: T) -> Changed<T> {
-    Changed {
-        resource,
-        action_id: single.action_id,
-        receipt: single.receipt.clone(),
-    }
-}
-
-/// Adds a new secret to the submission, to be stored with it; returns the secret's text.
-fn add_secret(submission: &mut Submission) -> Result<String, ApiError> {
+/// Adds a new secret to the submission, to be stored with it and shown once.
+fn add_secret(call: &mut Call, submission: &mut Submission) -> Result<(), ApiError> {
     let made = secret::new().map_err(|error| ApiError::internal(&error))?;
     submission.secret = Some(NewSecret::Token(made.to_vec()));
-    Ok(secret::text(&made))
+    call.shown_once = Some(secret::text(&made));
+    Ok(())
 }
 
-/// `POST /webhooks`
-pub async fn create(mut call: Call) -> Result<Reply, ApiError> {
-    let mut submission = call.take_submission()?;
-    check_url(&call, &submission)?;
-    let secret = add_secret(&mut submission)?;
-    let (single, webhook) = change(&call, submission).await?;
-    let webhook = webhook.into();
-    let answer = changed(&single, WebhookWithSecret { webhook, secret });
-    single.reply(StatusCode::CREATED, &answer)
+/// Before `POST /webhooks`: its URL, and its secret.
+pub async fn create(call: &mut Call, submission: &mut Submission) -> Result<(), ApiError> {
+    check_url(call, submission)?;
+    add_secret(call, submission)
 }
 
-/// `PATCH /webhooks/{id}` and `DELETE /webhooks/{id}`
-pub async fn update(mut call: Call) -> Result<Reply, ApiError> {
-    let submission = call.take_conditional()?;
-    check_url(&call, &submission)?;
-    let (single, webhook) = change(&call, submission).await?;
-    let answer = changed(&single, WebhookView::from(webhook));
-    single.reply(StatusCode::OK, &answer)
+/// Before `PATCH /webhooks/{id}`: its URL.
+pub async fn check(call: &mut Call, submission: &mut Submission) -> Result<(), ApiError> {
+    check_url(call, submission)
 }
 
-/// `POST /webhooks/{id}/rotate`
-pub async fn rotate(mut call: Call) -> Result<Reply, ApiError> {
-    let mut submission = call.take_submission()?;
-    let secret = add_secret(&mut submission)?;
-    let (single, webhook) = change(&call, submission).await?;
-    let webhook = webhook.into();
-    let answer = changed(&single, WebhookWithSecret { webhook, secret });
-    single.reply(StatusCode::OK, &answer)
+/// Before `POST /webhooks/{id}/rotate`: its new secret.
+pub async fn rotate(call: &mut Call, submission: &mut Submission) -> Result<(), ApiError> {
+    add_secret(call, submission)
+}
+
+/// The answer to `PATCH` and `DELETE /webhooks/{id}`
+pub fn changed(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
+    let webhook: Webhook = call.made(outcome)?;
+    call.changed(outcome, WebhookView::from(webhook))
+}
+
+/// The answer to `POST /webhooks` and `POST /webhooks/{id}/rotate`
+pub fn shown(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
+    let Some(secret) = &call.shown_once else {
+        return changed(call, outcome);
+    };
+    let shown = WebhookWithSecret {
+        webhook: call.made::<Webhook>(outcome)?.into(),
+        secret: secret.clone(),
+    };
+    call.changed(outcome, shown)
 }
 
 /// The webhook of the path, if it is the caller's organization's.

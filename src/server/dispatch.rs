@@ -14,6 +14,7 @@ use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, CONNECTION, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
+use kedge_actors::api::Submission;
 use kedge_actors::metric_definitions::OVERLOADED;
 use kedge_api::Code;
 use kedge_config::{Config, secrets};
@@ -40,9 +41,10 @@ use kedge_protocol::Address;
 use tracing::Instrument as _;
 
 use super::finish::undocumented;
+use super::submitting::carry_out;
 use crate::app::App;
 use crate::call::Call;
-use crate::endpoint::{Answer, Auth, Endpoint, Router, Signs, TABLE, documented};
+use crate::endpoint::{Answer, Auth, Endpoint, Replying, Router, Signs, TABLE, documented};
 use crate::idempotency;
 use crate::metrics::HttpMetrics;
 
@@ -66,7 +68,7 @@ pub(super) struct Dispatch {
 }
 
 /// What is known about a request while it is answered.
-pub(super) struct Asked {
+pub(super) struct RequestContext {
     pub(super) request_id: Arc<str>,
     pub(super) form: Form,
     pub(super) tally: Tally,
@@ -136,7 +138,7 @@ impl Answering for Dispatch {
         let (mut parts, incoming) = request.into_parts();
         let is_http2 = parts.version == Version::HTTP_2;
         let headers = &parts.headers;
-        let mut asked = Asked {
+        let mut context = RequestContext {
             request_id: self.request_id(headers),
             form: if v2::covers(parts.uri.path()) {
                 Form::Legacy
@@ -152,11 +154,11 @@ impl Answering for Dispatch {
             signer_is_known: false,
         };
         let readers = self.app.cors.readers(headers);
-        let span = tracing::info_span!("request", id = %asked.request_id);
-        let handled = self.route(&mut parts, &readers, &mut asked);
+        let span = tracing::info_span!("request", id = %context.request_id);
+        let handled = self.route(&mut parts, &readers, &mut context);
         let result = CatchPanic(Box::pin(handled)).instrument(span.clone()).await;
-        let (result, held) = self.hold(result, &parts, &asked, is_http2);
-        let why = asked
+        let (result, held) = self.hold(result, &parts, &context, is_http2);
+        let why = context
             .index
             .and_then(|index| TABLE[index].contradiction(&result, documented(index)));
         if let Some(why) = why {
@@ -165,33 +167,34 @@ impl Answering for Dispatch {
         let (reply, code) = match result {
             Ok(reply) => (reply, None),
             Err(error) => {
-                let signs = asked
+                let signs = context
                     .index
                     .is_some_and(|index| TABLE[index].signs != Signs::Nothing);
                 let error = if signs { error.of_change() } else { error };
-                let error = self.with_nonce(error, &parts.headers, &asked);
-                let reply = self.refuse(asked.form, &error, &asked.request_id);
+                let error = self.with_nonce(error, &parts.headers, &context);
+                let reply = self.refuse(context.form, &error, &context.request_id);
                 (reply, Some(error.code))
             }
         };
         let status = reply.status;
-        self.metrics.end(asked.index, status, code, begun.elapsed());
+        self.metrics
+            .end(context.index, status, code, begun.elapsed());
         span.in_scope(|| {
             let elapsed_us = begun.elapsed().as_micros() as u64;
             let (method, path) = (&parts.method, parts.uri.path());
             tracing::debug!(%method, path, status = status.as_u16(), elapsed_us, "answered");
         });
-        let is_read = self.app.bodies.pass_over(&mut asked.body).await;
-        let mut response = self.finish(reply, &asked).map(|body| (body, held));
+        let is_read = self.app.bodies.pass_over(&mut context.body).await;
+        let mut response = self.finish(reply, &context).map(|body| (body, held));
         readers.write(response.headers_mut());
-        if !is_http2 && (!is_read || asked.is_reserve) {
+        if !is_http2 && (!is_read || context.is_reserve) {
             // The rest of the body may stay unread, so no request can follow it.
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(CONNECTION, close);
             using.line().linger();
         }
         if is_http2 && !is_read {
-            body::Reader::linger(asked.body);
+            body::Reader::linger(context.body);
         }
         response.map(|(body, held)| SentBody::new(body, is_http2, held, using))
     }
@@ -212,16 +215,16 @@ impl Dispatch {
         &self,
         parts: &mut Parts,
         readers: &Readers,
-        asked: &mut Asked,
+        context: &mut RequestContext,
     ) -> Result<Reply, ApiError> {
         let limits = &self.app.limits;
         if let Some(fault) = parsing::fault(parts, self.header_bytes_max) {
-            limits.count_address(&mut asked.tally)?;
+            limits.count_address(&mut context.tally)?;
             return Err(fault);
         }
         let (method, path) = (&parts.method, parts.uri.path());
         if v2::covers(path) {
-            limits.count_address(&mut asked.tally)?;
+            limits.count_address(&mut context.tally)?;
             let sequence = self.app.published().head.sequence;
             return self.app.v2.answer(method, &parts.uri, sequence);
         }
@@ -232,16 +235,16 @@ impl Dispatch {
                 if let Some(reply) = readers.preflight(method, &parts.headers, &error, sequence) {
                     return Ok(reply);
                 }
-                limits.count_address(&mut asked.tally)?;
+                limits.count_address(&mut context.tally)?;
                 return Err(error);
             }
         };
-        asked.index = Some(found.index);
+        context.index = Some(found.index);
         let endpoint = &TABLE[found.index];
-        if asked.is_reserve && endpoint.limit != LimitClass::Free {
+        if context.is_reserve && endpoint.limit != LimitClass::Free {
             return Err(ApiError::overloaded());
         }
-        self.handle(endpoint, (found.id, found.sub_id), parts, asked)
+        self.handle(endpoint, (found.id, found.sub_id), parts, context)
             .await
     }
 
@@ -250,59 +253,39 @@ impl Dispatch {
         endpoint: &'static Endpoint,
         (id, sub_id): (String, String),
         parts: &mut Parts,
-        asked: &mut Asked,
+        context: &mut RequestContext,
     ) -> Result<Reply, ApiError> {
         let app = &self.app;
         if let Err(error) = self.check_room(endpoint) {
-            app.bodies.pass_over(&mut asked.body).await;
+            app.bodies.pass_over(&mut context.body).await;
             self.refusals.turn().await;
             return Err(error);
         }
         let now_s = now_s();
-        let session = self.identify(endpoint, &parts.headers, now_s, asked)?;
+        let session = self.identify(endpoint, &parts.headers, now_s, context)?;
         if endpoint.limit != LimitClass::Free && endpoint.signs == Signs::Nothing {
-            app.answers.check(&asked.tally.holder())?;
+            app.answers.check(&context.tally.holder())?;
         }
-        let query = Query::parse(parts.uri.query(), &[&endpoint.parameter_names()])?;
-        endpoint.check_condition(&parts.headers)?;
-        if let Some(session) = &session {
-            session.check(endpoint.right())?;
-            // The result of an earlier request with the same idempotency key is returned even so.
-            if endpoint.signs != Signs::Nothing && idempotency::key_of(&parts.headers)?.is_none() {
-                app.limits.check_log(session.organization_id)?;
-            }
-        }
+        let query = self.check(endpoint, session.as_ref(), parts, context)?;
         let signature = match endpoint.signs {
             Signs::Nothing => None,
             _ => Some(SignatureHeaders::read(&parts.headers, now_s)?),
         };
-        let mut body = self.read_body(endpoint, &parts.headers, asked).await?;
+        let mut body = self.read_body(endpoint, &parts.headers, context).await?;
         // Only once the body is here, so that a slow one keeps nobody out.
         let permit = match endpoint.limit {
             LimitClass::Free => None,
-            _ => Some(app.enter(asked.tally.holder())?),
+            _ => Some(app.enter(context.tally.holder())?),
         };
         let submission = match signature {
-            None => None,
             Some(headers) => {
-                asked.signer = Some(headers.signer);
-                let circumstances = Circumstances {
-                    session,
-                    path_id: &id,
-                    invitations: &app.invitations,
-                };
-                match request::read(&endpoint.signs, headers, &circumstances, &mut body)? {
-                    None => None,
-                    Some(signed) => {
-                        let submission = app.check(signed).await?;
-                        asked.signer_is_known = true;
-                        Some(submission)
-                    }
-                }
+                self.verify(endpoint, headers, &id, &mut body, context)
+                    .await?
             }
+            None => None,
         };
         self.wait_for_sequence(&query).await?;
-        let mut call = Call {
+        let call = Call {
             app: Arc::clone(app),
             endpoint,
             method: parts.method.clone(),
@@ -313,52 +296,108 @@ impl Dispatch {
             body,
             session,
             submission: None,
-            client_address: asked.tally.client_address(),
-            holder: asked.tally.holder(),
-            request_id: Arc::clone(&asked.request_id),
+            earlier: None,
+            shown_once: None,
+            client_address: context.tally.client_address(),
+            holder: context.tally.holder(),
+            request_id: Arc::clone(&context.request_id),
         };
-        if let Some(mut submission) = submission {
-            if let Some(key) = idempotency::key_of(&call.headers)?
-                && let Some(replayed) =
-                    idempotency::begin(&call, parts.uri.path(), key, &mut submission)?
-            {
-                return idempotency::answer(call, replayed).await;
+        let reply = match (&endpoint.answer, submission) {
+            (Answer::Committed(answer), Some(submission)) => {
+                carry_out(call, parts.uri.path(), submission, *answer).await
             }
-            call.submission = Some(submission);
-        }
-        let holder = call.holder;
-        let answer: Answer = (endpoint.handler)(call);
-        let reply = if endpoint.reads_page() {
-            let runtime = tokio::runtime::Handle::current();
-            let read = move || runtime.block_on(answer);
-            app.read_page(holder, read).await
-        } else {
-            answer.await
+            (Answer::Handler(handler), None) => self.read(call, *handler).await,
+            _ => Err(ApiError::internal(&"a row signs, and has a handler")),
         };
         drop(permit);
         reply
+    }
+
+    /// Checks the query, the conditions and the caller's right, and that there is room for what will be written.
+    fn check(
+        &self,
+        endpoint: &Endpoint,
+        session: Option<&Session>,
+        parts: &Parts,
+        context: &RequestContext,
+    ) -> Result<Query, ApiError> {
+        let app = &self.app;
+        let signs = endpoint.signs != Signs::Nothing;
+        if endpoint.limit != LimitClass::Free && !signs {
+            app.answers.check(&context.tally.holder())?;
+        }
+        let query = Query::parse(parts.uri.query(), &[&endpoint.parameter_names()])?;
+        endpoint.check_condition(&parts.headers)?;
+        if let Some(session) = session {
+            session.check(endpoint.right())?;
+            // The result of an earlier request with the same idempotency key is returned even so.
+            if signs && idempotency::key_of(&parts.headers)?.is_none() {
+                app.limits.check_log(session.organization_id)?;
+            }
+        }
+        Ok(query)
+    }
+
+    /// Reads what was signed, and checks the signature.
+    async fn verify(
+        &self,
+        endpoint: &Endpoint,
+        headers: SignatureHeaders,
+        id: &str,
+        body: &mut Text,
+        context: &mut RequestContext,
+    ) -> Result<Option<Submission>, ApiError> {
+        context.signer = Some(headers.signer);
+        let circumstances = Circumstances {
+            session: context.session,
+            path_id: id,
+            invitations: &self.app.invitations,
+        };
+        let read = request::read(&endpoint.signs, &circumstances, body)?;
+        let Some((asker, signed)) = read else {
+            return Ok(None);
+        };
+        let submission = self.app.check(asker, headers, signed).await?;
+        context.signer_is_known = true;
+        Ok(Some(submission))
+    }
+
+    /// Has a handler answer; pages are read on threads of their own.
+    async fn read(
+        &self,
+        call: Call,
+        handler: fn(Call) -> Replying<'static>,
+    ) -> Result<Reply, ApiError> {
+        let (endpoint, holder) = (call.endpoint, call.holder);
+        let answer = handler(call);
+        if !endpoint.reads_page() {
+            return answer.await;
+        }
+        let runtime = tokio::runtime::Handle::current();
+        let read = move || runtime.block_on(answer);
+        self.app.read_page(holder, read).await
     }
 
     async fn read_body(
         &self,
         endpoint: &Endpoint,
         headers: &HeaderMap,
-        asked: &mut Asked,
+        context: &mut RequestContext,
     ) -> Result<Text, ApiError> {
         let app = &self.app;
-        let holder = asked.tally.holder();
+        let holder = context.tally.holder();
         let is_public = endpoint.auth == Auth::Public;
-        match (endpoint.request, &endpoint.signs, asked.session) {
+        match (endpoint.request, &endpoint.signs, context.session) {
             (None, ..) => Ok(Text::default()),
             (Some(_), Signs::File, Some(session)) => {
                 let organization_id = session.organization_id;
                 app.files
-                    .receive(headers, &mut asked.body, organization_id)
+                    .receive(headers, &mut context.body, organization_id)
                     .await
             }
             (Some(_), ..) => {
                 app.bodies
-                    .read(headers, &mut asked.body, holder, is_public)
+                    .read(headers, &mut context.body, holder, is_public)
                     .await
             }
         }
@@ -389,7 +428,7 @@ impl Dispatch {
         endpoint: &Endpoint,
         headers: &HeaderMap,
         now_s: u64,
-        asked: &mut Asked,
+        context: &mut RequestContext,
     ) -> Result<Option<Session>, ApiError> {
         let app = &self.app;
         let shows_something = headers.contains_key(AUTHORIZATION) || headers.contains_key(API_KEY);
@@ -403,10 +442,10 @@ impl Dispatch {
             Auth::Public if may_show_token => (app.authenticate(headers, now_s).ok(), Ok(None)),
             Auth::Public => (None, Ok(None)),
         };
-        asked.session = session.as_ref().ok().copied().flatten();
+        context.session = session.as_ref().ok().copied().flatten();
         let organization = counted_on.map(|session| session.organization_id);
         let limits = &self.app.limits;
-        limits.count(&mut asked.tally, endpoint.limit, organization)?;
+        limits.count(&mut context.tally, endpoint.limit, organization)?;
         session
     }
 

@@ -24,7 +24,7 @@ use kedge_http::stream::Body;
 use kedge_protocol::Address;
 use kedge_storage::ReadError;
 
-use super::dispatch::{Asked, Dispatch, REQUEST_ID};
+use super::dispatch::{Dispatch, REQUEST_ID, RequestContext};
 use crate::endpoint::{Signs, TABLE};
 
 const SEQUENCE: HeaderName = HeaderName::from_static("x-sequence");
@@ -52,7 +52,7 @@ impl Dispatch {
         &self,
         result: Result<Reply, ApiError>,
         parts: &Parts,
-        asked: &Asked,
+        context: &RequestContext,
         is_http2: bool,
     ) -> (Result<Reply, ApiError>, Option<Held>) {
         let bytes = match &result {
@@ -65,13 +65,13 @@ impl Dispatch {
         if bytes == 0 || !sent::is_watched(bytes, is_http2) {
             return (result, None);
         }
-        let endpoint = asked.index.map(|index| &TABLE[index]);
+        let endpoint = context.index.map(|index| &TABLE[index]);
         if endpoint.is_some_and(|endpoint| endpoint.limit == LimitClass::Free) {
             // They are short, or one text that all of them share.
             return (result, None);
         }
         let is_read = endpoint.is_none_or(|endpoint| endpoint.signs == Signs::Nothing);
-        let (budget, holder) = (&self.app.answers, asked.tally.holder());
+        let (budget, holder) = (&self.app.answers, context.tally.holder());
         match budget.hold(holder, bytes) {
             Ok(held) => (result, Some(held)),
             Err(error) if is_read => (Err(error), None),
@@ -85,26 +85,30 @@ impl Dispatch {
         &self,
         error: ApiError,
         headers: &HeaderMap,
-        asked: &Asked,
+        context: &RequestContext,
     ) -> ApiError {
-        let is_signed = asked
+        let is_signed = context
             .index
             .is_some_and(|index| TABLE[index].signs != Signs::Nothing);
         let is_stated = error.headers.iter().any(|(name, _)| *name == NONCE_HIGHEST);
         if !is_signed || is_stated || error.status().is_server_error() {
             return error;
         }
-        match self.known_nonce(headers, asked) {
+        match self.known_nonce(headers, context) {
             Ok(Some(highest)) => error.with_header(NONCE_HIGHEST, highest.to_string()),
             _ => error,
         }
     }
 
-    fn known_nonce(&self, headers: &HeaderMap, asked: &Asked) -> Result<Option<u64>, ReadError> {
-        let Some(signer) = asked.signer.or_else(|| SignatureHeaders::signer(headers)) else {
+    fn known_nonce(
+        &self,
+        headers: &HeaderMap,
+        context: &RequestContext,
+    ) -> Result<Option<u64>, ReadError> {
+        let Some(signer) = context.signer.or_else(|| SignatureHeaders::signer(headers)) else {
             return Ok(None);
         };
-        let is_known = asked.signer_is_known || self.is_callers(signer, asked)?;
+        let is_known = context.signer_is_known || self.is_callers(signer, context)?;
         let published = self.app.published();
         is_known
             .then(|| Ok(published.snapshot.nonces(signer)?.highest()))
@@ -112,8 +116,8 @@ impl Dispatch {
     }
 
     /// Whether an address is the caller's: of its wallet, or, for an API key, of its organization.
-    fn is_callers(&self, address: Address, asked: &Asked) -> Result<bool, ReadError> {
-        let Some(session) = asked.session else {
+    fn is_callers(&self, address: Address, context: &RequestContext) -> Result<bool, ReadError> {
+        let Some(session) = context.session else {
             return Ok(false);
         };
         let published = self.app.published();
@@ -142,8 +146,8 @@ impl Dispatch {
     }
 
     /// Adds the headers that every answer has.
-    pub(super) fn finish(&self, reply: Reply, asked: &Asked) -> Response<Body> {
-        self.with_headers(reply, &asked.request_id, &asked.tally)
+    pub(super) fn finish(&self, reply: Reply, context: &RequestContext) -> Response<Body> {
+        self.with_headers(reply, &context.request_id, &context.tally)
     }
 
     fn with_headers(&self, reply: Reply, request_id: &str, tally: &Tally) -> Response<Body> {

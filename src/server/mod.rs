@@ -2,6 +2,7 @@
 
 mod dispatch;
 mod finish;
+mod submitting;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -60,3 +60,4 @@ pub use tables::events::EventRow;
 pub use tables::meta::LogHead;
 pub use tables::objects::{ObjectIndex, Origin};
 pub use tables::records::{IdempotencyRow, SecretRow};
+pub use tables::residue::{Residue, Resource};

@@ -72,6 +72,9 @@ fn replayed(first: &Answer, again: &Answer) {
         again.body
     );
     assert_eq!(reported(first), reported(again));
+    for name in ["etag", "location", "x-sequence"] {
+        assert_eq!(first.header(name), again.header(name), "{name}");
+    }
     let highest = again.header("x-nonce-highest").parse::<u64>().unwrap();
     assert!(highest >= first.header("x-nonce-highest").parse::<u64>().unwrap());
 }

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use super::state::AnchorState;
 use crate::engine::Engine;
-use crate::pipeline::work::Work;
+use crate::pipeline::placed::CommitterMessage;
 
 /// How often the keys are read, milliseconds: a rotation is rare, and named ahead of its batch.
 const READ_MS: u64 = 60_000;
@@ -30,7 +30,7 @@ impl Engine {
         if let Some(work) = work {
             let (done, looked) = oneshot::channel();
             // An engine that has ended signs nothing.
-            let _ = work.send(Work::Keys { done }).await;
+            let _ = work.send(CommitterMessage::Keys { done }).await;
             drop(work);
             let _ = looked.await;
         }

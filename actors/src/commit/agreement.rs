@@ -10,8 +10,9 @@ use kedge_protocol::record::RequestRecord;
 use kedge_storage::{Group, Store};
 
 use super::error::Disagreement;
-use super::group::Answer;
 use super::record::record;
+use crate::api::Placement;
+use crate::pipeline::placed::PlacedUnit;
 use crate::replay::apply::{Apply, ApplyError};
 
 /// Every group of up to this many requests is in the sample.
@@ -36,12 +37,12 @@ impl Sampler {
     }
 
     /// Whether the next group to be written is in the sample.
-    pub(crate) fn takes(&mut self, answers: &[Answer]) -> bool {
-        if self.every == 0 || answers.is_empty() {
+    pub(crate) fn takes(&mut self, placed: &[(PlacedUnit, Placement)]) -> bool {
+        if self.every == 0 || placed.is_empty() {
             return false;
         }
         self.seen += 1;
-        answers.len() <= SMALL_REQUESTS || self.seen.is_multiple_of(self.every)
+        placed.len() <= SMALL_REQUESTS || self.seen.is_multiple_of(self.every)
     }
 
     /// Checks a group of the sample. The store must be in the state that the previous group left.
@@ -49,25 +50,29 @@ impl Sampler {
         &self,
         store: &Store,
         group: &Group,
-        answers: &[Answer],
+        placed: &[(PlacedUnit, Placement)],
     ) -> Result<(), Disagreement> {
-        compare(store, group, answers)?;
+        compare(store, group, placed)?;
         self.compared.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 }
 
-fn compare(store: &Store, group: &Group, answers: &[Answer]) -> Result<(), Disagreement> {
+fn compare(
+    store: &Store,
+    group: &Group,
+    placed: &[(PlacedUnit, Placement)],
+) -> Result<(), Disagreement> {
     let before = store.snapshot();
     let mut apply = Apply::over(before.clone())?;
-    for of_batch in answers.chunk_by(|one, next| Arc::ptr_eq(&one.batch, &next.batch)) {
-        let batch = &of_batch[0].batch.signed;
+    for of_batch in placed.chunk_by(|(_, one), (_, next)| Arc::ptr_eq(&one.batch, &next.batch)) {
+        let batch = &of_batch[0].1.batch.signed;
         let mut leaves: Vec<Hash> = Vec::new();
-        for answer in of_batch {
+        for (unit, placement) in of_batch {
             let number = batch.header.number;
-            let (record, _) = record(&answer.unit, number, answer.first_leaf_index);
+            let (record, _) = record(unit, number, placement.first_leaf_index);
             request(&mut apply, &record)?;
-            leaves.extend(answer.unit.placed.iter().map(|placed| placed.leaf));
+            leaves.extend(unit.placed.iter().map(|placed| placed.leaf));
         }
         apply.batch(batch, &leaves)?;
     }

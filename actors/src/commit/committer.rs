@@ -33,16 +33,15 @@ use kedge_protocol::signature::SigningKey;
 use kedge_storage::{Group, IdempotencyRow, LogHead, SecretRow, SideWrite};
 
 use super::error::CommitterError;
-use super::group::{Afterwards, Answer, Formed};
+use super::group::{Afterwards, CommitGroup};
 use super::pace::Pace;
-use super::record::{ends_credentials, record};
+use super::record::{ends_credentials, record, residue};
 use super::signing::Signing;
-use crate::api::{NewSecret, SealedBatch};
+use crate::api::{NewSecret, Placement, SealedBatch};
 use crate::events::SideEvents;
 use crate::metric_definitions as metric;
 use crate::pipeline::decided::Decided;
-use crate::pipeline::decision::outcomes;
-use crate::pipeline::work::{PlacedUnit, Work};
+use crate::pipeline::placed::{CommitterMessage, PlacedUnit};
 use crate::pipeline::world::Published;
 use crate::replay::counted;
 use crate::replay::images::put_image;
@@ -60,7 +59,7 @@ pub(crate) struct Committer {
     pub(crate) domain_separator: Hash,
     pub(crate) signing: Arc<Signing>,
     /// Units that wait while no batch is signed (`waiting.rs`).
-    pub(crate) parked: VecDeque<Work>,
+    pub(crate) parked: VecDeque<CommitterMessage>,
     pub(crate) time: Arc<Timekeeper>,
     pub(crate) published: Arc<ArcSwap<Published>>,
     pub(crate) side_events: SideEvents,
@@ -76,7 +75,7 @@ pub(crate) struct Committer {
 
 /// A group that is being formed.
 #[derive(Default)]
-pub(crate) struct Forming {
+pub(crate) struct OpenGroup {
     group: Group,
     afterwards: Afterwards,
     /// Units of the batch that is open.
@@ -90,7 +89,7 @@ pub(crate) struct Forming {
     form_time: Duration,
 }
 
-impl Forming {
+impl OpenGroup {
     /// Whether it takes nothing more.
     pub(crate) fn is_full(&self) -> bool {
         self.actions >= GROUP_ACTIONS_MAX || self.bytes >= GROUP_BYTES_MAX
@@ -104,7 +103,7 @@ impl Forming {
 /// What became of a group that was closed.
 pub(crate) enum Closed {
     /// It is to be handed over.
-    Formed(Formed),
+    Whole(CommitGroup),
     /// More events are kept than may be. Once every group before it is published, [`Committer::prune`] completes it.
     Unpruned(Unpruned),
     /// It holds nothing. A look at the keys alone writes nothing: a store that takes no commits is not asked for one.
@@ -122,15 +121,15 @@ pub(crate) struct Unpruned {
 
 impl Committer {
     /// Begins a group, in an empty one that may have the memory of an earlier one.
-    pub(crate) fn begin(group: Group) -> Forming {
-        Forming {
+    pub(crate) fn begin(group: Group) -> OpenGroup {
+        OpenGroup {
             group,
-            ..Forming::default()
+            ..OpenGroup::default()
         }
     }
 
     /// Until when the group waits for more, where others are likely to come.
-    pub(crate) fn held_until(&self, forming: &Forming) -> Option<Instant> {
+    pub(crate) fn held_until(&self, forming: &OpenGroup) -> Option<Instant> {
         if forming.is_full() {
             return None;
         }
@@ -138,18 +137,27 @@ impl Committer {
     }
 
     /// Takes what is placed next, or what else is to be stored.
-    pub(crate) fn add(&mut self, forming: &mut Forming, work: Work) -> Result<(), CommitterError> {
+    pub(crate) fn add(
+        &mut self,
+        forming: &mut OpenGroup,
+        work: CommitterMessage,
+    ) -> Result<(), CommitterError> {
         let started = self.env.now();
-        forming.requests += usize::from(!matches!(work, Work::Side { .. } | Work::Keys { .. }));
+        forming.requests += usize::from(!matches!(
+            work,
+            CommitterMessage::Side { .. } | CommitterMessage::Keys { .. }
+        ));
         forming.actions += work.actions();
         forming.bytes += work.bytes();
         match work {
-            Work::Placed(_) | Work::Refused { .. } if !self.parked.is_empty() => {
+            CommitterMessage::Placed(_) | CommitterMessage::Refused { .. }
+                if !self.parked.is_empty() =>
+            {
                 self.parked.push_back(work);
             }
-            Work::Placed(unit) => self.take(forming, unit)?,
-            Work::Keys { done } => self.take_parked(forming, done)?,
-            Work::Refused { unit, mut outcome } => {
+            CommitterMessage::Placed(unit) => self.take(forming, unit)?,
+            CommitterMessage::Keys { done } => self.take_parked(forming, done)?,
+            CommitterMessage::Refused { unit, mut outcome } => {
                 forming.group.put_side(SideWrite::Refused {
                     digest: unit.submission.digest,
                     deadline_s: unit.submission.head.deadline_s,
@@ -163,7 +171,7 @@ impl Committer {
                 outcome.nonce_highest = self.window(unit.submission.head.signer)?.highest();
                 forming.afterwards.refusals.push((unit, outcome));
             }
-            Work::Side {
+            CommitterMessage::Side {
                 writes,
                 events,
                 done,
@@ -180,7 +188,7 @@ impl Committer {
     }
 
     /// Seals the open batch and closes the group.
-    pub(crate) fn close(&mut self, mut forming: Forming) -> Result<Closed, CommitterError> {
+    pub(crate) fn close(&mut self, mut forming: OpenGroup) -> Result<Closed, CommitterError> {
         if forming.is_nothing() {
             return Ok(Closed::Nothing);
         }
@@ -188,7 +196,7 @@ impl Committer {
         if !forming.open.is_empty() {
             self.seal(&mut forming)?;
         }
-        let Forming {
+        let OpenGroup {
             mut group,
             mut afterwards,
             form_time,
@@ -208,12 +216,12 @@ impl Committer {
         Ok(if is_too_many {
             Closed::Unpruned(closed)
         } else {
-            Closed::Formed(self.formed(closed))
+            Closed::Whole(self.formed(closed))
         })
     }
 
     /// Completes a group that waited until every group before it was published.
-    pub(crate) fn prune(&mut self, mut closed: Unpruned) -> Result<Formed, CommitterError> {
+    pub(crate) fn prune(&mut self, mut closed: Unpruned) -> Result<CommitGroup, CommitterError> {
         let settled = self.published.load_full();
         self.side_events.prune(
             &mut closed.group,
@@ -223,7 +231,7 @@ impl Committer {
         Ok(self.formed(closed))
     }
 
-    fn formed(&mut self, closed: Unpruned) -> Formed {
+    fn formed(&mut self, closed: Unpruned) -> CommitGroup {
         let Unpruned {
             mut group,
             afterwards,
@@ -238,7 +246,7 @@ impl Committer {
         let now = self.env.now();
         metrics::histogram!(metric::GROUP_FORM_SECONDS).record(form_time + (now - closed_at));
         self.pace.handed_over(now);
-        Formed {
+        CommitGroup {
             group,
             head: self.head,
             keys_changed_at: self.keys_changed_at,
@@ -247,12 +255,12 @@ impl Committer {
     }
 
     /// Makes one batch of the open units and adds everything that they write to the group.
-    fn seal(&mut self, forming: &mut Forming) -> Result<(), CommitterError> {
+    fn seal(&mut self, forming: &mut OpenGroup) -> Result<(), CommitterError> {
         let units = std::mem::take(&mut forming.open);
         forming.open_count = 0;
         let number = self.head.batches;
         let key = forming.key.take().ok_or(CommitterError::Key { number })?;
-        let Forming {
+        let OpenGroup {
             group, afterwards, ..
         } = forming;
         let leaves: Vec<Hash> = units
@@ -293,17 +301,18 @@ impl Committer {
             tree,
         });
         let mut first_leaf_index = 0;
-        for unit in units {
+        for mut unit in units {
             self.put_unit(group, &unit, header.number, first_leaf_index, afterwards)?;
-            let count = unit.placed.len() as u32;
-            let nonce_highest = self.window(unit.unit.submission.head.signer)?.highest();
-            afterwards.answers.push(Answer {
-                unit,
+            unit.nonce_highest = self.window(unit.unit.submission.head.signer)?.highest();
+            let placement = Placement {
                 batch: Arc::clone(&batch),
+                first_sequence: unit.placed[0].sequence,
                 first_leaf_index,
-                nonce_highest,
-            });
-            first_leaf_index += count;
+                count: unit.placed.len() as u32,
+                timestamp_ms: unit.timestamp_ms,
+            };
+            first_leaf_index += placement.count;
+            afterwards.placed.push((unit, placement));
         }
         self.head = LogHead::after(&header);
         metrics::counter!(metric::BATCHES_SEALED).increment(1);
@@ -348,12 +357,11 @@ impl Committer {
                 .add_refused(asker, submission, refused, placed.timestamp_ms);
         }
         if let Some(keep) = &placed.unit.submission.keep {
-            let outcomes = outcomes(placed.decisions.iter().cloned(), &placed.placed);
             let row = IdempotencyRow {
                 until_s: keep.until_s,
                 request: keep.request,
                 first_sequence: record.first_sequence,
-                residue: (keep.residue)(&outcomes, placed.timestamp_ms),
+                residue: residue(keep, &placed.decisions).encode(),
             };
             group.put_side(SideWrite::Idempotency { key: keep.key, row });
         }

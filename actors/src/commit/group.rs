@@ -6,24 +6,16 @@ use kedge_protocol::Id;
 use kedge_storage::{Group, LogHead};
 use tokio::sync::oneshot;
 
-use crate::api::{Outcome, SealedBatch};
+use crate::api::{Committed, Placement};
+use crate::pipeline::placed::PlacedUnit;
 use crate::pipeline::unit::Unit;
-use crate::pipeline::work::PlacedUnit;
-
-/// A unit whose batch is sealed, to be answered after the commit.
-pub(crate) struct Answer {
-    pub(crate) unit: PlacedUnit,
-    pub(crate) batch: Arc<SealedBatch>,
-    pub(crate) first_leaf_index: u32,
-    /// The signer's highest nonce with it.
-    pub(crate) nonce_highest: u64,
-}
 
 /// What happens once a group is durable.
 #[derive(Default)]
 pub(crate) struct Afterwards {
-    pub(crate) answers: Vec<Answer>,
-    pub(crate) refusals: Vec<(Arc<Unit>, Outcome)>,
+    /// Units whose batch is sealed, each with its place in it.
+    pub(crate) placed: Vec<(PlacedUnit, Placement)>,
+    pub(crate) refusals: Vec<(Arc<Unit>, Committed)>,
     pub(crate) acknowledgements: Vec<oneshot::Sender<()>>,
     /// The organizations that something happened to.
     pub(crate) touched: Vec<Id>,
@@ -34,7 +26,7 @@ pub(crate) struct Afterwards {
 impl Afterwards {
     /// True if nobody waits for anything.
     pub(crate) fn is_empty(&self) -> bool {
-        self.answers.is_empty() && self.refusals.is_empty() && self.acknowledgements.is_empty()
+        self.placed.is_empty() && self.refusals.is_empty() && self.acknowledgements.is_empty()
     }
 
     pub(crate) fn touch(&mut self, organization: Id) {
@@ -44,8 +36,8 @@ impl Afterwards {
     }
 }
 
-/// A group that is ready to be written.
-pub(crate) struct Formed {
+/// A commit group that is ready to be written: what one frame of the log holds and one commit makes visible.
+pub(crate) struct CommitGroup {
     pub(crate) group: Group,
     /// Where the log ends with it.
     pub(crate) head: LogHead,

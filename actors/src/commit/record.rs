@@ -1,13 +1,17 @@
-//! What the log holds of a placed unit.
+//! What the log holds of a placed unit, and what is kept besides for a repeated idempotency key.
 
 use std::borrow::Cow;
 
 use kedge_machine::image::Image;
 use kedge_protocol::record::{ActionRecord, FailedAction, RequestRecord};
+use kedge_protocol::resource::Object;
 use kedge_protocol::{Hash, Id};
+use kedge_storage::{Residue, Resource};
 
+use crate::api::Keep;
 use crate::pipeline::decided::Decided;
-use crate::pipeline::work::PlacedUnit;
+use crate::pipeline::decision::Decision;
+use crate::pipeline::placed::PlacedUnit;
 
 /// The log's record of a placed unit, and the contents of its done actions.
 pub(crate) fn record(
@@ -61,6 +65,50 @@ pub(crate) fn record(
         failed,
     };
     (record, contents)
+}
+
+/// What the answer to a request with an idempotency key needs besides the log.
+pub(crate) fn residue<'a>(keep: &'a Keep, decisions: &'a [Decision]) -> Residue<'a> {
+    let mut residue = Residue {
+        request_id: &keep.request_id,
+        minted: keep.minted,
+        refusals: Vec::new(),
+        resources: Vec::new(),
+    };
+    for (index, decided) in decisions {
+        match decided {
+            Err(refused) => {
+                let refusal = serde_json::to_string(&refused.refusal);
+                let refusal = refusal.expect("a refusal holds only texts and numbers");
+                residue.refusals.push((*index, refusal));
+            }
+            Ok(_) if !keep.shows_resources => {}
+            Ok(Decided::Object { next, .. }) => {
+                let object: &Object = next;
+                residue.resources.push(object.into());
+            }
+            Ok(Decided::Resources { next, .. }) => {
+                residue.resources.extend(next.iter().filter_map(row));
+            }
+        }
+    }
+    residue
+}
+
+/// A resource in its stored form; none for what no answer to a signed request shows.
+fn row(image: &Image) -> Option<Resource<'_>> {
+    Some(match image {
+        Image::Object(object) => object.into(),
+        Image::Wallet(wallet) => wallet.into(),
+        Image::Template(template) => template.into(),
+        Image::Variation(variation) => variation.into(),
+        Image::ApiKey(key) => key.into(),
+        Image::Webhook(webhook) => webhook.into(),
+        Image::File(file) => file.into(),
+        Image::Invitation(invitation) => invitation.into(),
+        Image::Organization(organization) => organization.into(),
+        Image::Dispute(_) | Image::SequencerKey(_) => return None,
+    })
 }
 
 /// The organization and the wallet that asked; for a registration, those that it makes.

@@ -7,14 +7,14 @@ use std::time::Duration;
 use kedge_storage::Store;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::pipeline::work::Work;
+use crate::pipeline::placed::CommitterMessage;
 
 /// How often it checks.
 const INTERVAL: Duration = Duration::from_millis(250);
 
 /// Starts checking, until the engine or its store is gone. After a failure in the background it makes an empty commit
 /// as an attempt, and the store reports whether it still accepts writes.
-pub(crate) fn watch(store: &Arc<Store>, committer: &mpsc::Sender<Work>) {
+pub(crate) fn watch(store: &Arc<Store>, committer: &mpsc::Sender<CommitterMessage>) {
     let (store, committer): (Weak<Store>, _) = (Arc::downgrade(store), committer.downgrade());
     tokio::spawn(async move {
         let mut known = 0;
@@ -31,7 +31,7 @@ pub(crate) fn watch(store: &Arc<Store>, committer: &mpsc::Sender<Work>) {
                 return;
             };
             let (done, _acknowledged) = oneshot::channel();
-            let attempt = Work::Side {
+            let attempt = CommitterMessage::Side {
                 writes: Vec::new(),
                 events: Vec::new(),
                 done,

@@ -25,7 +25,7 @@ use tokio::sync::watch;
 
 use super::disk::Disk;
 use super::error::CommitterError;
-use super::group::Formed;
+use super::group::CommitGroup;
 use crate::events::Listeners;
 use crate::failure::FailureSink;
 use crate::pipeline::world::Published;
@@ -38,7 +38,7 @@ const AHEAD_MAX: u64 = 2;
 
 /// A group in the log, which ends at `position` with it.
 struct Logged {
-    formed: Formed,
+    formed: CommitGroup,
     position: LogPosition,
 }
 
@@ -53,7 +53,7 @@ enum Step<T, W> {
 
 /// The committer's end: what it has handed over, and how much of it is published.
 pub(crate) struct Writing {
-    groups: mpsc::SyncSender<Formed>,
+    groups: mpsc::SyncSender<CommitGroup>,
     handed_over: u64,
     published: watch::Receiver<u64>,
     /// Groups no longer in use, emptied.
@@ -93,7 +93,7 @@ impl Writing {
     }
 
     /// Hands over the next group.
-    pub(crate) fn hand_over(&mut self, formed: Formed) -> Result<(), CommitterError> {
+    pub(crate) fn hand_over(&mut self, formed: CommitGroup) -> Result<(), CommitterError> {
         self.handed_over += 1;
         let given = self.groups.send(formed);
         given.map_err(|_| CommitterError::Writer)

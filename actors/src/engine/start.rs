@@ -25,10 +25,10 @@ use crate::commit::{keeper, store_health};
 use crate::events::{Listeners, SideEvents};
 use crate::failure::{self, FailureSink};
 use crate::pipeline::admission::{Admission, Bounds};
+use crate::pipeline::placed::CommitterMessage;
 use crate::pipeline::room::Room;
 use crate::pipeline::supervisor::SupervisorOptions;
 use crate::pipeline::threads::ActorThreads;
-use crate::pipeline::work::Work;
 use crate::pipeline::world::{Catalog, Progress, Published, Reader};
 use crate::pipeline::{Pipeline, Sizes};
 
@@ -153,7 +153,7 @@ impl Shared {
     fn start_committer(
         &self,
         visible: watch::Sender<u64>,
-        work: mpsc::Receiver<Work>,
+        work: mpsc::Receiver<CommitterMessage>,
     ) -> Result<JoinHandle<()>, StartError> {
         let committer = self.committer()?;
         let options = &self.options;
@@ -210,7 +210,7 @@ impl Shared {
     fn pipeline(
         &self,
         reader: Reader,
-        committer: mpsc::Sender<Work>,
+        committer: mpsc::Sender<CommitterMessage>,
         progress: Progress,
     ) -> Pipeline {
         let options = &self.options;

@@ -10,7 +10,7 @@ use kedge_protocol::event::{EventType, Position, event_id};
 use kedge_protocol::limits::{EVENTS_KEPT_MAX, EVENTS_PRUNED_AT_ONCE};
 use kedge_storage::{EventRow, Group, ReadError, Snapshot};
 
-use crate::api::{ActionOutcome, Outcome, Submission};
+use crate::api::{ActionOutcome, Committed, Submission};
 
 /// The events kept for an organization have the numbers from `first` to below `next`.
 #[derive(Clone, Copy)]
@@ -82,7 +82,7 @@ impl SideEvents {
         &mut self,
         organization: Id,
         submission: &Submission,
-        outcome: &Outcome,
+        outcome: &Committed,
         timestamp_ms: u64,
     ) {
         let blamed = outcome.failed_index.filter(|_| submission.head.atomic);

@@ -6,7 +6,7 @@ use kedge_machine::sequencer::{KeyWrite, Placed};
 
 use super::decided::Decided;
 use super::refused::Refused;
-use crate::api::{ActionOutcome, Done, Made, Outcome};
+use crate::api::{ActionOutcome, Committed, Done, Made};
 
 /// A decision, by the action's index in the request.
 pub(crate) type Decision = (u16, Result<Decided, Refused>);
@@ -110,13 +110,13 @@ pub(crate) fn link(decisions: &[Decision], placed: &[Placed]) -> Vec<u64> {
 }
 
 /// The outcome of a unit that is refused as a whole.
-pub(crate) fn refusal(decisions: Vec<Decision>, first_refused: Option<usize>) -> Outcome {
+pub(crate) fn refusal(decisions: Vec<Decision>, first_refused: Option<usize>) -> Committed {
     let actions = decisions.into_iter().map(|(_, decided)| {
         let why = "not done: another action of the same atomic request was refused";
         let refusal = decided.err().map(|refused| refused.refusal);
         ActionOutcome::Refused(refusal.unwrap_or(Refusal::State(why.into())))
     });
-    Outcome {
+    Committed {
         placement: None,
         actions: actions.collect(),
         failed_index: first_refused,

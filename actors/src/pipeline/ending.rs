@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use super::messages::{OrganizationMessage, Settlement};
 use super::room::Place;
 use super::unit::Grant;
-use crate::api::{Keep, Outcome, Submission, SubmitError};
+use crate::api::{Committed, Keep, Submission, SubmitError};
 
 /// A unit's progress.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,7 +35,7 @@ struct Owed {
     stage: Stage,
     /// The caller is gone.
     abandoned: bool,
-    reply: Option<oneshot::Sender<Result<Outcome, SubmitError>>>,
+    reply: Option<oneshot::Sender<Result<Committed, SubmitError>>>,
     settle: Vec<ActorRef<OrganizationMessage>>,
     signer: Address,
     nonce: u64,
@@ -55,7 +55,7 @@ impl Ending {
     pub(crate) fn new(
         submission: &Submission,
         place: Place,
-        reply: oneshot::Sender<Result<Outcome, SubmitError>>,
+        reply: oneshot::Sender<Result<Committed, SubmitError>>,
     ) -> Self {
         Self(Mutex::new(Owed {
             stage: Stage::Waiting,
@@ -151,7 +151,7 @@ impl Ending {
     }
 
     /// Answers and settles; `minted` where something was placed.
-    pub(crate) fn end(&self, result: Result<Outcome, SubmitError>, minted: Option<Vec<Grant>>) {
+    pub(crate) fn end(&self, result: Result<Committed, SubmitError>, minted: Option<Vec<Grant>>) {
         let Some(mut owed) = self.open() else { return };
         if let Some(reply) = owed.close(minted) {
             // The caller may be gone. What was done stays done.
@@ -190,7 +190,7 @@ impl Owed {
     fn close(
         &mut self,
         minted: Option<Vec<Grant>>,
-    ) -> Option<oneshot::Sender<Result<Outcome, SubmitError>>> {
+    ) -> Option<oneshot::Sender<Result<Committed, SubmitError>>> {
         self.stage = Stage::Ended;
         let spent = minted.is_some();
         let minted = minted.unwrap_or_default();

@@ -1,6 +1,6 @@
 //! From a request to its place in the log: the actors that decide and place requests, wired together.
 //!
-//! - A request: `unit`, with its `ending` and its `fate`; `work` is what the committer gets of it. `world` is what
+//! - A request: `unit`, with its `ending` and its `fate`; `placed` is what the committer gets of it. `world` is what
 //!   decisions look up.
 //! - The actors: `directory`, `organization`, `shard` and `sequencer`, under their `supervisor`. They send each
 //!   other `messages`.
@@ -18,6 +18,7 @@ mod fate;
 pub(crate) mod messages;
 mod object;
 mod organization;
+pub(crate) mod placed;
 mod refused;
 pub(crate) mod resources;
 mod rights;
@@ -28,7 +29,6 @@ pub(crate) mod supervisor;
 mod supply;
 pub(crate) mod threads;
 pub(crate) mod unit;
-pub(crate) mod work;
 pub(crate) mod world;
 
 use std::sync::Arc;
@@ -42,10 +42,10 @@ use tokio::sync::mpsc;
 use self::directory::{Directory, DirectoryOptions};
 use self::messages::{DirectoryMessage, SequencerMessage};
 use self::organization::OrganizationOptions;
+use self::placed::CommitterMessage;
 use self::sequencer::{Sequencer, SequencerOptions};
 use self::shard::{Shard, ShardOptions};
 use self::supervisor::{Supervisor, SupervisorOptions};
-use self::work::Work;
 use self::world::{Progress, Reader};
 use crate::timekeeper::Timekeeper;
 
@@ -56,7 +56,7 @@ pub(crate) struct Pipeline {
     pub(crate) sizes: Sizes,
     pub(crate) tip: Tip,
     pub(crate) reader: Reader,
-    pub(crate) committer: mpsc::Sender<Work>,
+    pub(crate) committer: mpsc::Sender<CommitterMessage>,
     pub(crate) committed_ticket: Arc<AtomicU64>,
     pub(crate) progress: Progress,
     pub(crate) supervision: SupervisorOptions,

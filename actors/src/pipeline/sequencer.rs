@@ -25,10 +25,10 @@ use tokio::sync::mpsc;
 
 use super::decision::{self, Decision};
 use super::messages::{DirectoryMessage, OrganizationMessage, SequencerMessage, ShardMessage};
+use super::placed::{CommitterMessage, PlacedUnit};
 use super::unit::Unit;
-use super::work::{PlacedUnit, Work};
 use super::world::Progress;
-use crate::api::{Outcome, SubmitError};
+use crate::api::{Committed, SubmitError};
 use crate::metric_definitions as metric;
 use crate::timekeeper::Timekeeper;
 
@@ -40,7 +40,7 @@ const ROUNDS_MAX: u32 = 8;
 /// What the sequencer is made of.
 pub(crate) struct SequencerOptions {
     pub(crate) machine: machine::Sequencer,
-    pub(crate) committer: mpsc::Sender<Work>,
+    pub(crate) committer: mpsc::Sender<CommitterMessage>,
     pub(crate) progress: Progress,
     pub(crate) time: Arc<Timekeeper>,
 }
@@ -117,7 +117,7 @@ enum Verdict {
     },
     /// Nothing is done: every action was refused, or one of an atomic unit.
     Refuse {
-        outcome: Outcome,
+        outcome: Committed,
         /// Some actions were decided nevertheless, and must be dropped.
         decided: bool,
     },
@@ -147,7 +147,8 @@ impl SequencerState {
                 if decided {
                     self.drop_decisions(ticket, &unit);
                 }
-                self.commit(Work::Refused { unit, outcome }).await?;
+                self.commit(CommitterMessage::Refused { unit, outcome })
+                    .await?;
             }
             Verdict::Stale => {
                 self.drop_decisions(ticket, &unit);
@@ -216,7 +217,7 @@ impl SequencerState {
         decisions: Vec<Decision>,
         writes: &[KeyWrite],
         timestamp_ms: u64,
-    ) -> Work {
+    ) -> CommitterMessage {
         let done = decisions.iter().filter_map(|(index, decided)| {
             let (_, _, integrity) = decided.as_ref().ok()?.resource();
             let content = unit.submission.actions[usize::from(*index)].content;
@@ -225,17 +226,18 @@ impl SequencerState {
         let to_place: Vec<ToPlace> = done.collect();
         let placed = self.options.machine.place(timestamp_ms, &to_place, writes);
         let previous_sequences = decision::link(&decisions, &placed);
-        Work::Placed(PlacedUnit {
+        CommitterMessage::Placed(PlacedUnit {
             ticket,
             unit,
             decisions,
             placed,
             previous_sequences,
             timestamp_ms,
+            nonce_highest: 0,
         })
     }
 
-    async fn commit(&self, work: Work) -> Result<(), ActorProcessingErr> {
+    async fn commit(&self, work: CommitterMessage) -> Result<(), ActorProcessingErr> {
         let sent = self.options.committer.send(work).await;
         sent.map_err(|_| ActorProcessingErr::from("the committer has ended"))
     }

@@ -19,7 +19,7 @@ use super::ending::{Ending, Waiter};
 use super::fate::Fate;
 use super::messages::{OrganizationMessage, SequencerMessage};
 use super::room::Place;
-use crate::api::{ActionOutcome, Done, Made, Outcome, Submission, SubmitError, SubmittedAction};
+use crate::api::{ActionOutcome, Committed, Done, Made, Submission, SubmitError, SubmittedAction};
 
 /// How many mints of a bounded template a unit may make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl Unit {
         submission: Arc<Submission>,
         parts: Vec<(usize, Vec<u16>)>,
         place: Place,
-        reply: oneshot::Sender<Result<Outcome, SubmitError>>,
+        reply: oneshot::Sender<Result<Committed, SubmitError>>,
     ) -> Self {
         Self {
             ending: Arc::new(Ending::new(&submission, place, reply)),
@@ -198,7 +198,7 @@ impl Unit {
     }
 
     /// Answers, and settles the nonce: it is spent exactly if something was placed.
-    pub(crate) fn complete(&self, result: Result<Outcome, SubmitError>) {
+    pub(crate) fn complete(&self, result: Result<Committed, SubmitError>) {
         let minted = match &result {
             Ok(outcome) if outcome.placement.is_some() => Some(self.minted(outcome)),
             _ => None,
@@ -207,7 +207,7 @@ impl Unit {
     }
 
     /// How many objects of each granted template were made.
-    fn minted(&self, outcome: &Outcome) -> Vec<Grant> {
+    fn minted(&self, outcome: &Committed) -> Vec<Grant> {
         let made = |template| {
             let of_template = |action: &&ActionOutcome| match action {
                 ActionOutcome::Done(Done {

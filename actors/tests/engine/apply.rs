@@ -30,7 +30,7 @@ async fn objects(engine: &Engine, alice: &Client, bob: &Client) {
     let made = alice
         .send_one(engine, "template.variations", &ticket, variations)
         .await;
-    let red = made.template(0).unwrap().1[0].id;
+    let red = made.images(0)[1].id();
     let of_red = format!(r#"{{"variation_id":"{red}","properties":{{"seat":3}}}}"#);
     let mints = [
         ("mint", ticket.as_str(), of_red.as_str()),
@@ -112,7 +112,7 @@ async fn accounts(engine: &Engine, alice: &Client, bob: &Client) {
         let invited = alice
             .send_one(engine, "org.invite", &organization, payload)
             .await;
-        let Some(Image::Invitation(invitation)) = invited.resources(0).into_iter().nth(1) else {
+        let Some(Image::Invitation(invitation)) = invited.images(0).into_iter().nth(1) else {
             panic!("an invitation is made")
         };
         codes.push(invitation.id);

@@ -7,6 +7,7 @@ use kedge_actors::api::Past;
 use kedge_actors::{Asker, SubmitError};
 use kedge_env::{Env, RealEnv};
 use kedge_machine::Refusal;
+use kedge_machine::image::Image;
 use kedge_protocol::Id;
 use kedge_protocol::nonce::NonceError;
 
@@ -24,8 +25,11 @@ async fn the_main_job() {
         .send_one(&engine, "template.variations", &ticket, variations)
         .await;
     assert_eq!(done.version, 2);
-    let (template, variations) = done.template(0).unwrap();
-    assert_eq!((template.variation_count, variations.len()), (2, 2));
+    let images = done.images(0);
+    let Some(Image::Template(template)) = images.first() else {
+        panic!("{images:?}")
+    };
+    assert_eq!((template.variation_count, images.len()), (2, 3));
 
     let mints: Vec<_> = (0..500).map(|_| ("mint", ticket.as_str(), "{}")).collect();
     let outcome = alice.send(&engine, &mints).await.unwrap();

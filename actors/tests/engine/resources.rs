@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_actors::{ActionOutcome, Asker, Done, Engine, NewSecret, Outcome, SubmitError};
+use kedge_actors::{ActionOutcome, Asker, Committed, Done, Engine, NewSecret, SubmitError};
 use kedge_machine::Refusal;
 use kedge_machine::image::Image;
 use kedge_protocol::Id;
@@ -47,7 +47,7 @@ async fn with_secret(
 }
 
 #[track_caller]
-fn done(outcome: Outcome) -> Done {
+fn done(outcome: Committed) -> Done {
     match outcome.actions.into_iter().next().unwrap() {
         ActionOutcome::Done(done) => done,
         ActionOutcome::Refused(refusal) => panic!("{refusal:?}"),
@@ -75,7 +75,7 @@ async fn invite(engine: &Engine, admin: &Client, organization: &str) -> Client {
     let invited = admin
         .send_one(engine, "org.invite", organization, invite)
         .await;
-    let Some(Image::Invitation(invitation)) = invited.resources(0).into_iter().nth(1) else {
+    let Some(Image::Invitation(invitation)) = invited.images(0).into_iter().nth(1) else {
         panic!("an invitation is made")
     };
     let member = format!(r#","invitation":"{}""#, invitation.id);

@@ -3,7 +3,9 @@
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use kedge_actors::{Asker, Engine, Keep, Outcome, Submission, SubmitError};
+use kedge_actors::timekeeper::Clock;
+use kedge_actors::{Asker, Committed, Engine, Submission, SubmitError};
+use kedge_env::{Env as _, RealEnv};
 use kedge_machine::image::Image;
 
 use crate::support::*;
@@ -71,36 +73,27 @@ async fn batches_that_mint_each_others_templates_never_wait_for_each_other() {
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
-/// Keeps the committer from continuing until it is opened, like a disk that hangs.
+/// A clock that keeps the committer from continuing while it is closed, like a disk that hangs.
 #[derive(Default)]
 struct Gate {
-    open: Mutex<bool>,
+    closed: Mutex<bool>,
     opened: Condvar,
 }
 
 impl Gate {
     fn open(&self) {
-        *self.open.lock().unwrap() = true;
+        *self.closed.lock().unwrap() = false;
         self.opened.notify_all();
     }
 
-    fn pass(&self) {
-        let open = self.open.lock().unwrap();
-        drop(self.opened.wait_while(open, |open| !*open).unwrap());
-    }
-
-    /// The hook with which a request stops the committer.
-    fn keep(self: &Arc<Self>) -> Arc<Keep> {
+    fn clock(self: &Arc<Self>) -> Clock {
         let gate = Arc::clone(self);
-        Arc::new(Keep {
-            key: [1; 32],
-            request: [2; 32],
-            until_s: u64::MAX,
-            residue: Box::new(move |_, _| {
-                gate.pass();
-                Vec::new()
-            }),
-            in_progress: parking_lot::Mutex::default(),
+        Arc::new(move || {
+            if std::thread::current().name() == Some("committer") {
+                let closed = gate.closed.lock().unwrap();
+                drop(gate.opened.wait_while(closed, |closed| *closed).unwrap());
+            }
+            RealEnv.unix_ms()
         })
     }
 }
@@ -128,9 +121,9 @@ async fn stop_with(
     client: &Client,
     gate: &Arc<Gate>,
     actions: &[(&str, &str, &str)],
-) -> tokio::task::JoinHandle<Result<Outcome, SubmitError>> {
-    let mut sent = client.sign(client.next_nonce(), false, actions);
-    sent.submission.keep = Some(gate.keep());
+) -> tokio::task::JoinHandle<Result<Committed, SubmitError>> {
+    *gate.closed.lock().unwrap() = true;
+    let sent = client.sign(client.next_nonce(), false, actions);
     let engine_of_task = engine.clone();
     let stopped = tokio::spawn(async move { engine_of_task.submit(sent.submission).await });
     settles_at(engine, 1).await;
@@ -143,7 +136,8 @@ async fn stop_with(
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn who_waits_for_supply_ends_with_its_caller_and_gives_everything_back() {
     let folder = tempfile::tempdir().unwrap();
-    let engine = start(folder.path()).await;
+    let gate = Arc::new(Gate::default());
+    let engine = start_by(gate.clock(), folder.path(), open(folder.path())).await;
     let mut owners = [register(&engine, 1).await, register(&engine, 2).await];
     owners.sort_by_key(|owner| match owner.asker {
         Asker::Wallet {
@@ -154,7 +148,6 @@ async fn who_waits_for_supply_ends_with_its_caller_and_gives_everything_back() {
     let (bob, eve) = (register(&engine, 3).await, register(&engine, 4).await);
     let first = public_template(&engine, &owners[0], 1).await;
     let last = public_template(&engine, &owners[1], 1).await;
-    let gate = Arc::new(Gate::default());
     let all_of_last = vec![("mint", last.as_str(), "{}"); SUPPLY];
     let stopped = stop_with(&engine, &bob, &gate, &all_of_last).await;
 
@@ -189,7 +182,8 @@ async fn who_waits_for_supply_ends_with_its_caller_and_gives_everything_back() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn who_waits_for_rights_ends_with_its_caller_and_holds_nobody_back() {
     let folder = tempfile::tempdir().unwrap();
-    let engine = start(folder.path()).await;
+    let gate = Arc::new(Gate::default());
+    let engine = start_by(gate.clock(), folder.path(), open(folder.path())).await;
     let ann = register(&engine, 1).await;
     let Asker::Wallet {
         organization_id, ..
@@ -201,7 +195,7 @@ async fn who_waits_for_rights_ends_with_its_caller_and_holds_nobody_back() {
     let invited = ann
         .send_one(&engine, "org.invite", &organization, r#"{"role":"admin"}"#)
         .await;
-    let Some(Image::Invitation(invitation)) = invited.resources(0).into_iter().nth(1) else {
+    let Some(Image::Invitation(invitation)) = invited.images(0).into_iter().nth(1) else {
         panic!("an invitation")
     };
     let more = format!(r#","invitation":"{}""#, invitation.id);
@@ -211,7 +205,6 @@ async fn who_waits_for_rights_ends_with_its_caller_and_holds_nobody_back() {
     };
     let kind = template(&engine, &ann, r#"{"name":"plain"}"#).await;
     let mint = [("mint", kind.as_str(), "{}")];
-    let gate = Arc::new(Gate::default());
     let stopped = stop_with(&engine, &bea, &gate, &mint).await;
 
     // Bea has a request in flight, so her role waits for it.

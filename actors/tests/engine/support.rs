@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use kedge_actors::timekeeper::Timekeeper;
+use kedge_actors::timekeeper::{Clock, Timekeeper};
 use kedge_actors::{
-    ActionOutcome, Asker, Done, Engine, HeldKeys, Options, Outcome, Submission, SubmitError,
-    SubmittedAction, wall_clock,
+    ActionOutcome, Asker, Committed, Done, Engine, HeldKeys, Options, Submission, SubmitError,
+    SubmittedAction,
 };
 use kedge_env::{Env, RealEnv};
 use kedge_machine::fold::State;
@@ -46,13 +46,17 @@ pub(crate) async fn start(path: &Path) -> Engine {
 
 /// An engine on a store that the test holds too.
 pub(crate) async fn start_on(path: &Path, store: Arc<Store>) -> Engine {
-    let env: Arc<dyn Env> = Arc::new(RealEnv);
+    start_by(Arc::new(|| RealEnv.unix_ms()), path, store).await
+}
+
+/// An engine whose wall clock this is.
+pub(crate) async fn start_by(clock: Clock, path: &Path, store: Arc<Store>) -> Engine {
     let options = Options {
         domain: DOMAIN,
         keys: HeldKeys::new(SigningKey::from_bytes(&[0x5e; 32]).unwrap(), []),
         contract: None,
-        time: Arc::new(Timekeeper::unbounded(wall_clock(&env))),
-        env,
+        time: Arc::new(Timekeeper::unbounded(clock)),
+        env: Arc::new(RealEnv),
         actor_threads: 2,
         shards: 3,
         objects_live_max: 64,
@@ -157,7 +161,7 @@ impl Client {
         &self,
         engine: &Engine,
         actions: &[(&str, &str, &str)],
-    ) -> Result<Outcome, SubmitError> {
+    ) -> Result<Committed, SubmitError> {
         let sent = self.sign(self.next_nonce(), false, actions);
         let outcome = engine.submit(sent.submission).await?;
         check_receipt(&outcome, &sent.contents);
@@ -180,7 +184,7 @@ impl Client {
 }
 
 /// Builds the receipt that a client would get, and checks it as a client would.
-pub(crate) fn check_receipt(outcome: &Outcome, contents: &[Hash]) {
+pub(crate) fn check_receipt(outcome: &Committed, contents: &[Hash]) {
     let Some(placement) = &outcome.placement else {
         return;
     };
@@ -222,7 +226,7 @@ pub(crate) async fn join(engine: &Engine, byte: u8, more: &str) -> Client {
     let done = client
         .send_one(engine, "wallet.register", "", &payload)
         .await;
-    let images = done.resources(0);
+    let images = done.images(0);
     let Some(Image::Wallet(wallet)) = images.first() else {
         panic!("{images:?}")
     };
@@ -240,7 +244,7 @@ pub(crate) async fn template(engine: &Engine, client: &Client, payload: &str) ->
     done.resource.to_string()
 }
 
-pub(crate) fn minted(outcome: &Outcome) -> Vec<Id> {
+pub(crate) fn minted(outcome: &Committed) -> Vec<Id> {
     let done = outcome.actions.iter().filter_map(|action| match action {
         ActionOutcome::Done(done) => Some(done.resource),
         ActionOutcome::Refused(_) => None,

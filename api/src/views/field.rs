@@ -19,7 +19,7 @@ impl<'a> From<&'a FieldError> for Field<'a> {
     fn from(field: &'a FieldError) -> Self {
         Self {
             pointer: &field.pointer,
-            code: field.code,
+            code: &field.code,
             message: &field.message,
         }
     }

@@ -372,7 +372,7 @@ mod tests {
                 panic!("{text}: {error:?}")
             };
             assert_eq!(
-                (fields[0].pointer.as_str(), fields[0].code),
+                (fields[0].pointer.as_str(), &*fields[0].code),
                 (pointer, code),
                 "{text}"
             );

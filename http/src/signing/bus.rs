@@ -6,7 +6,6 @@ use std::ops::Range;
 use std::str::FromStr;
 
 use kedge_api::Code;
-use kedge_api::preview::SignedWords;
 use kedge_protocol::action::Kind;
 use kedge_protocol::limits::{BATCH_ACTIONS_MAX, PAYLOAD_BYTES_MAX};
 use kedge_protocol::{Address, Hash};
@@ -16,7 +15,7 @@ use crate::error::ApiError;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::ActionText;
+use super::{ActionText, SignedTexts};
 
 /// A JSON string, borrowed if it has no escapes.
 #[derive(Deserialize)]
@@ -74,28 +73,6 @@ struct Preview<'a> {
     signer: Option<Text<'a>>,
     #[serde(borrow, default, deserialize_with = "present")]
     salt: Option<Text<'a>>,
-}
-
-/// A parsed body of the bus.
-#[derive(Debug)]
-pub struct BusBody {
-    /// The body, followed by texts that do not occur in it.
-    pub text: String,
-    /// The actions, in order.
-    pub actions: Vec<ActionText>,
-    /// All or none.
-    pub atomic: bool,
-}
-
-impl BusBody {
-    /// The words of its actions, in order.
-    pub fn words(&self) -> impl Iterator<Item = SignedWords<'_>> {
-        self.actions.iter().map(|action| SignedWords {
-            kind: action.kind.text(),
-            target: &self.text[action.target.clone()],
-            payload: &self.text[action.payload.clone()],
-        })
-    }
 }
 
 /// Collects ranges of actions, before the body's text is moved.
@@ -213,7 +190,7 @@ impl Ranges<'_> {
 }
 
 /// Parses the body of one action.
-pub fn single(text: String) -> Result<BusBody, ApiError> {
+pub fn single(text: String) -> Result<SignedTexts, ApiError> {
     body::check(&text)?;
     let Object(action): Object<Action<'_>> =
         serde_json::from_str(&text).map_err(|error| body::of_serde(&text, &error))?;
@@ -224,7 +201,7 @@ pub fn single(text: String) -> Result<BusBody, ApiError> {
     };
     let actions = vec![ranges.action(&action)?];
     let behind = ranges.behind;
-    Ok(BusBody {
+    Ok(SignedTexts {
         text: text + &behind,
         actions,
         atomic: false,
@@ -235,7 +212,7 @@ pub fn single(text: String) -> Result<BusBody, ApiError> {
 #[derive(Debug)]
 pub struct PreviewBody {
     /// The actions.
-    pub bus: BusBody,
+    pub bus: SignedTexts,
     /// True for `actions`, false for one action by itself.
     pub many: bool,
     /// The assumed signer.
@@ -285,7 +262,7 @@ pub fn preview(text: String) -> Result<PreviewBody, ApiError> {
     };
     let behind = ranges.behind;
     Ok(PreviewBody {
-        bus: BusBody {
+        bus: SignedTexts {
             atomic: preview.atomic.unwrap_or(false),
             text: text + &behind,
             actions,
@@ -306,7 +283,7 @@ fn parsed<T: FromStr<Err: std::fmt::Display>>(
 
 /// Parses the body of a batch. Duplicate keys in payloads are checked with each action, so the text
 /// is read only once here.
-pub fn batch(text: String) -> Result<BusBody, ApiError> {
+pub fn batch(text: String) -> Result<SignedTexts, ApiError> {
     let Object(batch): Object<Batch<'_>> =
         serde_json::from_str(&text).map_err(|error| body::of_serde(&text, &error))?;
     let mut ranges = Ranges {
@@ -316,7 +293,7 @@ pub fn batch(text: String) -> Result<BusBody, ApiError> {
     };
     let actions = ranges.actions(&batch.actions)?;
     let (behind, atomic) = (ranges.behind, batch.atomic);
-    Ok(BusBody {
+    Ok(SignedTexts {
         text: text + &behind,
         actions,
         atomic,
@@ -329,7 +306,7 @@ mod tests {
 
     use super::*;
 
-    fn texts(body: &BusBody) -> Vec<(&str, &str)> {
+    fn texts(body: &SignedTexts) -> Vec<(&str, &str)> {
         let part = |range: &Range<usize>| &body.text[range.clone()];
         let of = |action: &ActionText| (part(&action.target), part(&action.payload)).to_owned();
         body.actions.iter().map(of).collect()

@@ -17,6 +17,7 @@ use std::time::Instant;
 
 use kedge_actors::api::{Asker, Submission, SubmittedAction};
 use kedge_api::Code;
+use kedge_api::preview::SignedWords;
 use kedge_protocol::Hash;
 use kedge_protocol::action::{ActionTexts, Kind, RequestHead, hash_actions};
 use kedge_protocol::eip712::Domain;
@@ -42,19 +43,37 @@ pub struct ActionText {
     pub disclosed: Option<Range<usize>>,
 }
 
-/// The signed request, before it is checked.
+/// The texts that a request signs.
 #[derive(Debug)]
-pub struct Request {
-    /// The caller.
-    pub asker: Asker,
-    /// The signature's headers.
-    pub headers: SignatureHeaders,
-    /// The texts that the actions point into.
+pub struct SignedTexts {
+    /// The text that the actions point into.
     pub text: String,
     /// The actions, in order.
     pub actions: Vec<ActionText>,
     /// All or none.
     pub atomic: bool,
+}
+
+impl SignedTexts {
+    /// The words of its actions, in order.
+    pub fn words(&self) -> impl Iterator<Item = SignedWords<'_>> {
+        self.actions.iter().map(|action| SignedWords {
+            kind: action.kind.text(),
+            target: &self.text[action.target.clone()],
+            payload: &self.text[action.payload.clone()],
+        })
+    }
+}
+
+/// A request with one action.
+impl From<(String, ActionText)> for SignedTexts {
+    fn from((text, action): (String, ActionText)) -> Self {
+        Self {
+            text,
+            actions: vec![action],
+            atomic: false,
+        }
+    }
 }
 
 /// The log's domain with its separator, and frequent signers.
@@ -79,15 +98,19 @@ impl Verifier {
         &self.domain
     }
 
-    /// Hashes a request's actions and checks its signature.
-    pub fn check(&self, request: Request, expires_at: Instant) -> Result<Submission, ApiError> {
-        let Request {
-            asker,
-            headers,
+    /// Hashes what `asker` signed and checks the signature.
+    pub fn check(
+        &self,
+        asker: Asker,
+        headers: &SignatureHeaders,
+        signed: SignedTexts,
+        expires_at: Instant,
+    ) -> Result<Submission, ApiError> {
+        let SignedTexts {
             text,
             actions,
             atomic,
-        } = request;
+        } = signed;
         let head = RequestHead {
             signer: headers.signer,
             nonce: headers.nonce,
@@ -119,7 +142,7 @@ impl Verifier {
             })
             .collect();
         let digest = head.digest(&self.separator, &action_hashes);
-        self.check_signer(&headers, &digest)
+        self.check_signer(headers, &digest)
             .map_err(|error| match submitted.as_slice() {
                 [only] if only.kind == Kind::FileCreate => {
                     let (name, digest) = (&text[only.target.clone()], &text[only.payload.clone()]);
@@ -181,7 +204,11 @@ mod tests {
         verifying_contract: Address([9; 20]),
     };
 
-    fn request(domain: Domain, signed_payload: &str, sent_payload: &str) -> Request {
+    fn request(
+        domain: Domain,
+        signed_payload: &str,
+        sent_payload: &str,
+    ) -> (SignatureHeaders, SignedTexts) {
         let key = SigningKey::from_bytes(&[5; 32]).unwrap();
         let salt_seed = Hash([4; 32]);
         let head = RequestHead {
@@ -194,30 +221,28 @@ mod tests {
         let hash = words.action_hash(&salt(&salt_seed, 0));
         let signature = key.sign(&head.digest(&domain.separator(), &[hash]));
         let text = format!("obj{sent_payload}");
-        Request {
-            asker: Asker::Registration,
-            headers: SignatureHeaders {
-                signature,
-                signer: head.signer,
-                nonce: head.nonce,
-                deadline_s: head.deadline_s,
-                salt_seed,
-            },
-            actions: vec![ActionText {
-                kind: Kind::Lock,
-                target: 0..3,
-                payload: 3..text.len(),
-                disclosed: None,
-            }],
-            text,
-            atomic: false,
-        }
+        let headers = SignatureHeaders {
+            signature,
+            signer: head.signer,
+            nonce: head.nonce,
+            deadline_s: head.deadline_s,
+            salt_seed,
+        };
+        let action = ActionText {
+            kind: Kind::Lock,
+            target: 0..3,
+            payload: 3..text.len(),
+            disclosed: None,
+        };
+        (headers, (text, action).into())
     }
 
     #[test]
     fn only_the_exact_bytes_under_this_domain_pass() {
         let verifier = Verifier::new(DOMAIN);
-        let check = |request| verifier.check(request, Instant::now());
+        let check = |(headers, signed)| {
+            verifier.check(Asker::Registration, &headers, signed, Instant::now())
+        };
         let good = check(request(DOMAIN, "{}", "{}")).unwrap();
         let words = ActionWords::of(&Kind::Lock, "obj", b"{}");
         let authority = chain::authority(&good.signature, &salt(&good.salt_seed, 0));

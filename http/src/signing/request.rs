@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::bus::{self, Text};
 use super::signs::{Signs, Target};
-use super::{ActionText, Request, SignatureHeaders, file, registration, wallet};
+use super::{ActionText, SignedTexts, file, registration, wallet};
 use crate::auth::Session;
 use crate::auth::code::InvitationCodes;
 
@@ -57,35 +57,27 @@ impl Circumstances<'_> {
     }
 }
 
-/// Reads what a request signs. Moves the text out of `body`, unless it holds a secret and is not
-/// itself signed.
+/// Reads what a request signs, and for whom. Moves the text out of `body`, unless it holds a secret and is not itself
+/// signed.
 pub fn read(
     signs: &Signs,
-    headers: SignatureHeaders,
     circumstances: &Circumstances<'_>,
     body: &mut body::Text,
-) -> Result<Option<Request>, ApiError> {
-    let mut atomic = false;
-    let (text, actions) = match signs {
+) -> Result<Option<(Asker, SignedTexts)>, ApiError> {
+    let signed = match signs {
         Signs::Nothing => return Ok(None),
-        Signs::Registration => {
-            let (text, action) = registration::read(&body.text, circumstances.invitations)?;
-            (text, vec![action])
-        }
+        Signs::Registration => registration::read(&body.text, circumstances.invitations)?.into(),
         Signs::WalletUpdate => {
             let target = circumstances.session()?.wallet()?.to_string();
-            let (text, action) = wallet::read(body, &target)?;
-            (text, vec![action])
+            wallet::read(body, &target)?.into()
         }
         Signs::Body(kind, target) => {
             let text = std::mem::take(&mut body.text);
             body::check(&text)?;
-            let (text, action) = resource(kind, *target, circumstances, text)?;
-            (text, vec![action])
+            resource(kind, *target, circumstances, text)?.into()
         }
         Signs::NoBody(kind, target) => {
-            let (text, action) = resource(kind, *target, circumstances, String::new())?;
-            (text, vec![action])
+            resource(kind, *target, circumstances, String::new())?.into()
         }
         Signs::PathMember(kind, target, member) => {
             let path = circumstances.path_id;
@@ -93,33 +85,17 @@ pub fn read(
                 return Err(ApiError::not_found(member.resource(), path));
             }
             let text = format!(r#"{{"{}":"{path}"}}"#, member.name());
-            let (text, action) = resource(kind, *target, circumstances, text)?;
-            (text, vec![action])
+            resource(kind, *target, circumstances, text)?.into()
         }
         Signs::File => {
             let upload = body.upload.as_deref();
             let upload = upload.ok_or_else(|| ApiError::internal(&"an upload without its file"))?;
-            let (text, action) = file::read(upload)?;
-            (text, vec![action])
+            file::read(upload)?.into()
         }
-        Signs::Action => {
-            let read = bus::single(std::mem::take(&mut body.text))?;
-            atomic = read.atomic;
-            (read.text, read.actions)
-        }
-        Signs::Batch => {
-            let read = bus::batch(std::mem::take(&mut body.text))?;
-            atomic = read.atomic;
-            (read.text, read.actions)
-        }
+        Signs::Action => bus::single(std::mem::take(&mut body.text))?,
+        Signs::Batch => bus::batch(std::mem::take(&mut body.text))?,
     };
-    Ok(Some(Request {
-        asker: circumstances.asker(signs)?,
-        headers,
-        text,
-        actions,
-        atomic,
-    }))
+    Ok(Some((circumstances.asker(signs)?, signed)))
 }
 
 /// One action whose payload is the whole text.

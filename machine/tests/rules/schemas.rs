@@ -115,7 +115,7 @@ fn wrong<T: std::fmt::Debug>(done: Result<T, Refusal>, places: &[(&str, &str)]) 
     };
     let found: Vec<(&str, &str)> = fields
         .iter()
-        .map(|field| (field.pointer.as_str(), field.code))
+        .map(|field| (field.pointer.as_str(), &*field.code))
         .collect();
     assert_eq!(found, places);
 }

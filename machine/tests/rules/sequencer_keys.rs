@@ -65,7 +65,7 @@ impl Log {
         match result {
             Err(FoldError::Refused { refusal, .. }) => match refusal {
                 Refusal::Invalid(fields) => fields[0].pointer.clone(),
-                Refusal::NotFound { resource, .. } => resource.to_owned(),
+                Refusal::NotFound { resource, .. } => resource.into_owned(),
                 Refusal::State(_) => "state".to_owned(),
                 other => panic!("{other:?}"),
             },

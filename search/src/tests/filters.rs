@@ -12,7 +12,7 @@ fn is_refused<T: std::fmt::Debug>(read: Result<T, SearchError>, pointer: &str, c
         panic!("{error:?}")
     };
     assert_eq!(
-        (field.pointer.as_str(), field.code),
+        (field.pointer.as_str(), &*field.code),
         (pointer, code),
         "{error:?}"
     );

@@ -324,8 +324,8 @@ pub struct IdempotencyRow {
     pub request: [u8; 32],
     /// The sequence of its first action that was done.
     pub first_sequence: u64,
-    /// The part of its answer that the log does not hold: the resource as it was then, the errors of actions that
-    /// failed. Never a secret.
+    /// What its answer needs besides the log: of a signed request a [`Residue`](super::residue::Residue), of another
+    /// the answer itself. Never a secret.
     pub residue: Vec<u8>,
 }
 

@@ -8,14 +8,14 @@ use tokio::sync::mpsc;
 
 use super::{Closed, Committer};
 use crate::commit::error::CommitterError;
-use crate::commit::group::Formed;
+use crate::commit::group::CommitGroup;
 use crate::commit::writer::{Threads, Writing};
-use crate::pipeline::work::Work;
+use crate::pipeline::placed::CommitterMessage;
 
 /// What the committer's thread owns.
 pub(crate) struct CommitterThread {
     pub(crate) committer: Committer,
-    pub(crate) work: mpsc::Receiver<Work>,
+    pub(crate) work: mpsc::Receiver<CommitterMessage>,
     pub(crate) runtime: Runtime,
     pub(crate) writing: Writing,
 }
@@ -40,7 +40,7 @@ impl CommitterThread {
     }
 
     /// Forms a group that begins with this; `None` if there is nothing to write.
-    fn form(&mut self, first: Work) -> Result<Option<Formed>, CommitterError> {
+    fn form(&mut self, first: CommitterMessage) -> Result<Option<CommitGroup>, CommitterError> {
         if self.committer.remembers_much() {
             self.settle()?;
             self.committer.forget();
@@ -66,7 +66,7 @@ impl CommitterThread {
         }
         match self.committer.close(forming)? {
             Closed::Nothing => Ok(None),
-            Closed::Formed(formed) => Ok(Some(formed)),
+            Closed::Whole(formed) => Ok(Some(formed)),
             Closed::Unpruned(closed) => {
                 self.settle()?;
                 self.committer.prune(closed).map(Some)
@@ -84,7 +84,7 @@ impl CommitterThread {
         &mut self,
         wanted: bool,
         held_until: Option<Instant>,
-    ) -> Result<Option<Work>, CommitterError> {
+    ) -> Result<Option<CommitterMessage>, CommitterError> {
         let (work, writing) = (&mut self.work, &mut self.writing);
         self.runtime.block_on(async {
             let released = async {

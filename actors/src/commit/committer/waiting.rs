@@ -5,16 +5,16 @@ use kedge_machine::image::Image;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use tokio::sync::oneshot;
 
-use super::{Committer, Forming};
+use super::{Committer, OpenGroup};
 use crate::commit::error::CommitterError;
-use crate::pipeline::work::{PlacedUnit, Work};
+use crate::pipeline::placed::{CommitterMessage, PlacedUnit};
 
 impl Committer {
     /// Puts a unit into the open batch. If no batch can be signed, the unit waits, and so does everything after it that
     /// may rest on it.
     pub(super) fn take(
         &mut self,
-        forming: &mut Forming,
+        forming: &mut OpenGroup,
         unit: PlacedUnit,
     ) -> Result<(), CommitterError> {
         if forming.open_count + unit.placed.len() > BATCH_ACTIONS_MAX {
@@ -25,7 +25,7 @@ impl Committer {
                 Ok(key) => forming.key = Some(key),
                 Err(why) => {
                     self.signing.stop(why);
-                    self.parked.push_back(Work::Placed(unit));
+                    self.parked.push_back(CommitterMessage::Placed(unit));
                     return Ok(());
                 }
             }
@@ -41,7 +41,7 @@ impl Committer {
     /// What is known of the keys has changed: retries what waited, in order.
     pub(super) fn take_parked(
         &mut self,
-        forming: &mut Forming,
+        forming: &mut OpenGroup,
         done: oneshot::Sender<()>,
     ) -> Result<(), CommitterError> {
         let mut waited = std::mem::take(&mut self.parked);

@@ -13,7 +13,7 @@ use super::waiting::Waiting;
 use super::{Logged, Outlet, Step};
 use crate::commit::agreement::Sampler;
 use crate::commit::error::CommitterError;
-use crate::commit::group::Formed;
+use crate::commit::group::CommitGroup;
 
 /// What the writer waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,7 +26,7 @@ pub(super) enum Until {
 
 /// A group on its way into the log.
 struct Next {
-    formed: Formed,
+    formed: CommitGroup,
     stage: Stage,
 }
 
@@ -71,7 +71,7 @@ impl Writer {
     }
 
     /// Accepts the next group.
-    pub(super) fn give(&mut self, formed: Formed) {
+    pub(super) fn give(&mut self, formed: CommitGroup) {
         self.given.push_back(Next {
             formed,
             stage: Stage::Given,
@@ -92,7 +92,7 @@ impl Writer {
             return Ok(is_any.then_some(Step::Done(())));
         };
         if next.stage == Stage::Given {
-            if self.sampler.takes(&next.formed.afterwards.answers) {
+            if self.sampler.takes(&next.formed.afterwards.placed) {
                 next.stage = Stage::Compare;
                 self.sync()?;
                 return Ok(Some(Step::Blocked(Until::Published)));
@@ -139,17 +139,11 @@ impl Writer {
 }
 
 /// A group that differs from what its records make does not get into the log, nor does anything after it.
-fn check(sampler: &Sampler, store: &Store, formed: &Formed) -> Result<(), CommitterError> {
-    let answers = &formed.afterwards.answers;
-    let checked = sampler.check(store, &formed.group, answers);
+fn check(sampler: &Sampler, store: &Store, formed: &CommitGroup) -> Result<(), CommitterError> {
+    let placed = &formed.afterwards.placed;
+    let checked = sampler.check(store, &formed.group, placed);
     checked.map_err(|why| CommitterError::Disagreement {
-        first: answers.first().map_or(0, |answer| {
-            answer
-                .unit
-                .placed
-                .first()
-                .map_or(0, |placed| placed.sequence)
-        }),
+        first: placed.first().map_or(0, |(_, first)| first.first_sequence),
         why,
     })
 }

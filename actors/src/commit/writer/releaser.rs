@@ -11,12 +11,13 @@ use kedge_storage::{CommitError, Group, Snapshot};
 
 use super::waiting::Waiting;
 use super::{Logged, Outlet, Step};
-use crate::api::{Outcome, Placement};
+use crate::api::{Committed, Placement};
 use crate::commit::disk::Stuck;
 use crate::commit::error::CommitterError;
-use crate::commit::group::{Afterwards, Answer, Formed};
+use crate::commit::group::{Afterwards, CommitGroup};
 use crate::metric_definitions as metric;
 use crate::pipeline::decision::outcomes;
+use crate::pipeline::placed::PlacedUnit;
 use crate::pipeline::world::Published;
 
 /// A group larger than this gives its memory back.
@@ -123,8 +124,8 @@ impl Released {
 
 impl Outlet {
     /// Releases what the store holds with this group: its actions by their ids, the mark of its headers, its state.
-    fn release(&self, formed: Formed, snapshot: Snapshot) -> Result<Released, CommitterError> {
-        let Formed {
+    fn release(&self, formed: CommitGroup, snapshot: Snapshot) -> Result<Released, CommitterError> {
+        let CommitGroup {
             mut group,
             head,
             keys_changed_at,
@@ -137,17 +138,16 @@ impl Outlet {
             keys_changed_at,
             snapshot,
         };
-        self.publish(published, &afterwards.answers);
+        self.publish(published, &afterwards.placed);
         self.wake(&afterwards);
         Ok(Released { afterwards, group })
     }
 
-    fn publish(&self, published: Published, answers: &[Answer]) {
+    fn publish(&self, published: Published, placed: &[(PlacedUnit, Placement)]) {
         let head = published.head;
         self.published.store(Arc::new(published));
-        if let Some(last) = answers.last() {
-            self.committed_ticket
-                .store(last.unit.ticket, Ordering::Release);
+        if let Some((last, _)) = placed.last() {
+            self.committed_ticket.store(last.ticket, Ordering::Release);
         }
         self.visible.send_replace(head.sequence);
         metrics::gauge!(metric::CHAIN_SEQUENCE).set(head.sequence as f64);
@@ -178,29 +178,13 @@ fn answer(afterwards: Afterwards) {
     for (unit, outcome) in afterwards.refusals {
         unit.complete(Ok(outcome));
     }
-    for answer in afterwards.answers {
-        let unit = Arc::clone(&answer.unit.unit);
-        unit.complete(Ok(outcome(answer)));
-    }
-}
-
-fn outcome(answer: Answer) -> Outcome {
-    let Answer {
-        unit: placed,
-        batch,
-        first_leaf_index,
-        nonce_highest,
-    } = answer;
-    Outcome {
-        actions: outcomes(placed.decisions.into_iter(), &placed.placed),
-        placement: Some(Placement {
-            batch,
-            first_sequence: placed.placed[0].sequence,
-            first_leaf_index,
-            count: placed.placed.len() as u32,
-            timestamp_ms: placed.timestamp_ms,
-        }),
-        failed_index: None,
-        nonce_highest,
+    for (placed, placement) in afterwards.placed {
+        let unit = Arc::clone(&placed.unit);
+        unit.complete(Ok(Committed {
+            actions: outcomes(placed.decisions.into_iter(), &placed.placed),
+            placement: Some(placement),
+            failed_index: None,
+            nonce_highest: placed.nonce_highest,
+        }));
     }
 }

@@ -15,8 +15,8 @@ use super::Step;
 use super::appending::Until;
 use super::releaser::Released;
 use crate::commit::committer::Closed;
-use crate::commit::group::Formed;
-use crate::pipeline::work::Work;
+use crate::commit::group::CommitGroup;
+use crate::pipeline::placed::CommitterMessage;
 
 const DONE: Option<Step<(), Until>> = Some(Step::Done(()));
 
@@ -185,7 +185,7 @@ fn a_look_at_the_keys_alone_makes_no_group() {
     let place = tempfile::tempdir().unwrap();
     let mut bench = Bench::new(place.path(), &SimulatedEnv::new(), 0);
     let (done, mut looked) = oneshot::channel();
-    let closed = bench.form([Work::Keys { done }]);
+    let closed = bench.form([CommitterMessage::Keys { done }]);
     assert!(matches!(closed, Closed::Nothing));
     assert!(looked.try_recv().is_ok());
 }
@@ -195,7 +195,7 @@ struct Run {
     bench: Bench,
     random: u64,
     /// Groups that are formed but not yet given to the writer.
-    formed: VecDeque<Formed>,
+    formed: VecDeque<CommitGroup>,
     released: VecDeque<Released>,
     replies: Vec<Reply>,
     durable: u64,

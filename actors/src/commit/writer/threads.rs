@@ -13,7 +13,7 @@ use super::releaser::Releaser;
 use super::{AHEAD_MAX, Logged, Outlet, Step, Writing};
 use crate::commit::agreement::Sampler;
 use crate::commit::error::CommitterError;
-use crate::commit::group::Formed;
+use crate::commit::group::CommitGroup;
 
 /// How long the writer waits before it checks again whether what it appended was applied.
 const SETTLING_PAUSE: Duration = Duration::from_micros(200);
@@ -74,7 +74,7 @@ impl Threads {
 
 struct WriterThread {
     writer: Writer,
-    formed: mpsc::Receiver<Formed>,
+    formed: mpsc::Receiver<CommitGroup>,
     logged: mpsc::SyncSender<Logged>,
     /// How many groups were given to the releaser, and how many of them are published.
     given: u64,

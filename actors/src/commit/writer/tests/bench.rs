@@ -23,19 +23,19 @@ use tokio::sync::{oneshot, watch};
 use super::super::Outlet;
 use super::super::appending::Writer;
 use super::super::releaser::Releaser;
-use crate::api::{Asker, Outcome, Submission, SubmitError, SubmittedAction};
+use crate::api::{Asker, Committed, Submission, SubmitError, SubmittedAction};
 use crate::commit::agreement::Sampler;
 use crate::commit::committer::{Caches, Closed, Committer};
 use crate::commit::disk::Disk;
-use crate::commit::group::Formed;
+use crate::commit::group::CommitGroup;
 use crate::commit::pace::Pace;
 use crate::commit::signing::{HeldKeys, Signing};
 use crate::events::{Listeners, SideEvents};
 use crate::failure;
+use crate::pipeline::placed::{CommitterMessage, PlacedUnit};
 use crate::pipeline::resources::Resources;
 use crate::pipeline::room::Room;
 use crate::pipeline::unit::Unit;
-use crate::pipeline::work::{PlacedUnit, Work};
 use crate::pipeline::world::{Catalog, Published, Reader};
 use crate::replay::catch_up::open_store;
 use crate::timekeeper::{Timekeeper, wall_clock};
@@ -48,7 +48,7 @@ const DOMAIN: Domain = Domain {
 const NOW_MS: u64 = 1_800_000_000_000;
 
 /// Where a caller receives its request's outcome.
-pub(super) type Reply = oneshot::Receiver<Result<Outcome, SubmitError>>;
+pub(super) type Reply = oneshot::Receiver<Result<Committed, SubmitError>>;
 
 pub(super) struct Bench {
     pub(super) env: SimulatedEnv,
@@ -153,7 +153,7 @@ impl Bench {
     }
 
     /// A registration that is decided and placed.
-    pub(super) fn registration(&mut self, number: u8) -> (Work, Reply) {
+    pub(super) fn registration(&mut self, number: u8) -> (CommitterMessage, Reply) {
         let submission = Arc::new(registration(number, &self.env));
         let place = self.room.enter(&submission, 1_000).unwrap();
         let (reply, answer) = oneshot::channel();
@@ -169,19 +169,20 @@ impl Bench {
         let placed = self.sequencer.place(NOW_MS, &to_place, &writes);
         let previous = decided.previous_sequence().unwrap();
         decided.set_sequence(placed[0].sequence);
-        let work = Work::Placed(PlacedUnit {
+        let work = CommitterMessage::Placed(PlacedUnit {
             ticket: self.tickets,
             unit,
             decisions: vec![(0, Ok(decided))],
             placed,
             previous_sequences: vec![previous],
             timestamp_ms: NOW_MS,
+            nonce_highest: 0,
         });
         (work, answer)
     }
 
     /// One group of this work.
-    pub(super) fn form(&mut self, work: impl IntoIterator<Item = Work>) -> Closed {
+    pub(super) fn form(&mut self, work: impl IntoIterator<Item = CommitterMessage>) -> Closed {
         let mut forming = Committer::begin(Group::new());
         for work in work {
             self.committer.add(&mut forming, work).unwrap();
@@ -190,10 +191,10 @@ impl Bench {
     }
 
     /// A group of one registration.
-    pub(super) fn group(&mut self, number: u8) -> (Formed, Reply) {
+    pub(super) fn group(&mut self, number: u8) -> (CommitGroup, Reply) {
         let (work, reply) = self.registration(number);
         match self.form([work]) {
-            Closed::Formed(formed) => (formed, reply),
+            Closed::Whole(formed) => (formed, reply),
             Closed::Unpruned(_) | Closed::Nothing => panic!("a registration makes a group"),
         }
     }

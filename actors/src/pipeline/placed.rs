@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use super::decision::Decision;
 use super::unit::Unit;
-use crate::api::Outcome;
+use crate::api::Committed;
 
 /// A unit with its place in the log.
 pub(crate) struct PlacedUnit {
@@ -21,14 +21,16 @@ pub(crate) struct PlacedUnit {
     /// For each of them, the sequence of its resource's previous action.
     pub(crate) previous_sequences: Vec<u64>,
     pub(crate) timestamp_ms: u64,
+    /// The signer's highest nonce with it; 0 until its batch is sealed.
+    pub(crate) nonce_highest: u64,
 }
 
 /// The committer's input, in the order in which it takes effect.
-pub(crate) enum Work {
+pub(crate) enum CommitterMessage {
     /// Actions for the log.
     Placed(PlacedUnit),
     /// A request that failed as a whole: remembered, so that it cannot be sent again.
-    Refused { unit: Arc<Unit>, outcome: Outcome },
+    Refused { unit: Arc<Unit>, outcome: Committed },
     /// What is known of the sequencer's keys has changed; acknowledged once it was checked.
     Keys { done: oneshot::Sender<()> },
     /// What others store outside the log; acknowledged once it is durable.
@@ -40,7 +42,7 @@ pub(crate) enum Work {
     },
 }
 
-impl Work {
+impl CommitterMessage {
     /// How many actions it is about, so that a group stays bounded.
     pub(crate) fn actions(&self) -> usize {
         match self {

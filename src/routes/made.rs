@@ -1,0 +1,108 @@
+//! What the answers to signed requests are made from: what was committed now, or earlier with the same idempotency key.
+
+use kedge_actors::api::{ActionOutcome, Committed};
+use kedge_api::resources::Changed;
+use kedge_api::scalars::IdText;
+use kedge_http::error::{ApiError, NONCE_HIGHEST};
+use kedge_http::reply::Reply;
+use kedge_http::shown::Position;
+use kedge_machine::image::Image;
+use kedge_storage::Snapshot;
+use serde::Serialize;
+
+use crate::call::Call;
+
+impl Call {
+    /// A single action with its place in the log; the error if it was refused.
+    pub fn position<'a>(&'a self, outcome: &'a Committed) -> Result<Position<'a>, ApiError> {
+        let internal = || ApiError::internal(&"an outcome without its action or its place");
+        let (action, result) = self
+            .submission()?
+            .actions
+            .first()
+            .zip(outcome.actions.first())
+            .ok_or_else(internal)?;
+        match result {
+            ActionOutcome::Done(done) => Ok(Position {
+                action,
+                done,
+                placement: outcome.placement.as_ref().ok_or_else(internal)?,
+            }),
+            ActionOutcome::Refused(refusal) => {
+                let highest = outcome.nonce_highest.to_string();
+                Err(ApiError::from(refusal).with_header(NONCE_HIGHEST, highest))
+            }
+        }
+    }
+
+    /// What a single action made or changed, with its place in the log; the resource acted on first.
+    pub fn images(&self, outcome: &Committed) -> Result<Vec<Image>, ApiError> {
+        let position = self.position(outcome)?;
+        let mut images = position.done.images(position.placement.timestamp_ms);
+        if let Some(first) = images.first_mut() {
+            settle(first, &self.published().snapshot)?;
+        }
+        Ok(images)
+    }
+
+    /// The resource of this type that a single action made or changed.
+    pub fn made<T: TryFrom<Image>>(&self, outcome: &Committed) -> Result<T, ApiError> {
+        let mut images = self.images(outcome)?.into_iter();
+        let made = images.find_map(|image| T::try_from(image).ok());
+        made.ok_or_else(|| {
+            ApiError::internal(&"an action made something else than its answer shows")
+        })
+    }
+
+    /// The answer that shows a resource, with the action's id and receipt.
+    pub fn changed<T: Serialize>(
+        &self,
+        outcome: &Committed,
+        resource: T,
+    ) -> Result<Reply, ApiError> {
+        let position = self.position(outcome)?;
+        let answer = Changed {
+            resource,
+            action_id: IdText(position.id()),
+            receipt: position.receipt(self.app.verifier.domain()),
+        };
+        self.answered(outcome, position.done.sequence, &answer)
+    }
+
+    /// An answer with the row's status and the signer's highest nonce.
+    pub fn answered<T: Serialize>(
+        &self,
+        outcome: &Committed,
+        sequence: u64,
+        answer: &T,
+    ) -> Result<Reply, ApiError> {
+        let reply = Reply::json(self.status(), sequence, answer)?;
+        Ok(reply.with(NONCE_HIGHEST, &outcome.nonce_highest.to_string()))
+    }
+}
+
+/// Fills in when a resource was made. If the decision used a version whose own position was not known then, it is
+/// missing; by now that version is stored.
+fn settle(image: &mut Image, snapshot: &Snapshot) -> Result<(), ApiError> {
+    if image
+        .trace()
+        .is_none_or(|trace| trace.created_sequence != 0)
+    {
+        return Ok(());
+    }
+    let id = image.id();
+    let stored = match image {
+        Image::Object(_) => snapshot.object(id)?.map(|stored| stored.trace),
+        Image::Wallet(_) => snapshot.wallet(id)?.map(|stored| stored.trace),
+        Image::Template(_) => snapshot.template(id)?.map(|stored| stored.trace),
+        Image::ApiKey(_) => snapshot.api_key(id)?.map(|stored| stored.trace),
+        Image::Webhook(_) => snapshot.webhook(id)?.map(|stored| stored.trace),
+        _ => return Ok(()),
+    };
+    let stored = stored.ok_or_else(|| ApiError::internal(&"a committed resource is missing"))?;
+    if let Some(trace) = image.trace_mut() {
+        trace.created_sequence = stored.created_sequence;
+        trace.created_at_ms = stored.created_at_ms;
+    }
+    Ok(())
+}

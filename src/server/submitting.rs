@@ -1,0 +1,46 @@
+//! What every signed request has in common once its signature has been checked: its idempotency key, what the row needs
+//! first, the engine, and the row's answer to what was committed.
+
+use std::sync::Arc;
+
+use hyper::header::HeaderName;
+use kedge_actors::api::{Committed, Submission};
+use kedge_http::conditional;
+use kedge_http::error::ApiError;
+use kedge_http::reply::Reply;
+
+use crate::call::Call;
+use crate::endpoint::AnswerTo;
+use crate::idempotency::{self, REPLAYED};
+use crate::routes::files;
+
+/// Carries a request out and answers it. If its key was used for the same request before, only the answer is made again.
+pub(super) async fn carry_out(
+    mut call: Call,
+    path: &str,
+    mut submission: Submission,
+    answer: AnswerTo,
+) -> Result<Reply, ApiError> {
+    if let Some(key) = idempotency::key_of(&call.headers)? {
+        let key = key.to_owned();
+        if let Some(outcome) = idempotency::begin(&mut call, path, &key, &mut submission)? {
+            let reply = answer(&call, &outcome).await?;
+            return Ok(reply.with(HeaderName::from_static(REPLAYED), "true"));
+        }
+    }
+    submission.expected = conditional::expected(&call.headers)?;
+    if let Some(prepare) = call.endpoint.prepare {
+        prepare(&mut call, &mut submission).await?;
+    }
+    let submission = Arc::new(submission);
+    call.submission = Some(Arc::clone(&submission));
+    let outcome = submit(&mut call, submission).await?;
+    answer(&call, &outcome).await
+}
+
+async fn submit(call: &mut Call, submission: Arc<Submission>) -> Result<Committed, ApiError> {
+    match call.body.upload.take() {
+        Some(upload) => files::submit(Arc::clone(&call.app), *upload, submission).await,
+        None => call.app.submit(submission).await,
+    }
+}
