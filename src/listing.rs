@@ -122,10 +122,14 @@ impl Listing {
         ];
         parts.extend(filters);
         let scope = Scope::of(&parts);
-        let after = query
-            .get("cursor")
-            .map(|cursor| call.app.cursors.open(&scope, cursor))
-            .transpose()?;
+        let open = |cursor: &str| {
+            let place = call.app.cursors.open(&scope, cursor)?;
+            let place = place
+                .try_into()
+                .map_err(|_| ApiError::internal(&"a list's cursor without its number"))?;
+            Ok::<_, ApiError>(u128::from_be_bytes(place))
+        };
+        let after = query.get("cursor").map(open).transpose()?;
         Ok(Self {
             scope,
             limit: limit as usize,
@@ -138,7 +142,7 @@ impl Listing {
 
     /// The cursor for the records after `place`.
     pub fn cursor(&self, call: &Call, place: u128) -> String {
-        call.app.cursors.make(&self.scope, place)
+        call.app.cursors.make(&self.scope, &place.to_be_bytes())
     }
 
     /// Reads the page.

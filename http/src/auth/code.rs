@@ -57,7 +57,7 @@ impl MacKey {
         Self(Hmac::new(&block.into()))
     }
 
-    fn mac(&self, text: &[u8]) -> Hmac<Sha256> {
+    pub(crate) fn mac(&self, text: &[u8]) -> Hmac<Sha256> {
         let mut mac = self.0.clone();
         mac.update(text);
         mac
