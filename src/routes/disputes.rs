@@ -14,6 +14,7 @@ use kedge_protocol::evidence::{EVIDENCE_FORMAT, EvidenceFile, EvidenceFileError}
 use kedge_protocol::limits::{CLAIM_BYTES_MAX, EVIDENCE_BYTES_MAX};
 use kedge_protocol::resource::Dispute;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::{PRIVATE, page_reply};
 use crate::call::Call;
@@ -113,10 +114,16 @@ fn other_format() -> ApiError {
     ApiError::field("/format", "range", message)
 }
 
+/// Where a file is wrong, which its own error does not state.
+fn unread<T: DeserializeOwned>(text: &str, error: &serde_json::Error) -> ApiError {
+    let read: Result<T, ApiError> = body::parse(text);
+    read.err().unwrap_or_else(|| ApiError::internal(error))
+}
+
 fn no_evidence(text: &str, error: &EvidenceFileError) -> ApiError {
     match error {
         EvidenceFileError::TooLong(_) => ApiError::new(Code::PayloadTooLarge, error.to_string()),
-        EvidenceFileError::Json(json) => body::of_serde(text, json),
+        EvidenceFileError::Json(error) => unread::<EvidenceFile>(text, error),
         EvidenceFileError::Format(_) => other_format(),
         EvidenceFileError::Version(_) => ApiError::field("/version", "range", error.to_string()),
     }
@@ -125,7 +132,7 @@ fn no_evidence(text: &str, error: &EvidenceFileError) -> ApiError {
 fn no_claim(text: &str, error: &ClaimTextError) -> ApiError {
     match error {
         ClaimTextError::TooLong(_) => ApiError::new(Code::PayloadTooLarge, error.to_string()),
-        ClaimTextError::Json(json) => body::of_serde(text, json),
+        ClaimTextError::Json(error) => unread::<ClaimFile>(text, error),
     }
 }
 
