@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use kedge_api::Code;
-use kedge_api::Page;
 use kedge_api::dispute::DisputeView;
 use kedge_http::body;
 use kedge_http::error::ApiError;
@@ -16,7 +15,7 @@ use kedge_protocol::resource::Dispute;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::{PRIVATE, page_reply};
+use super::PRIVATE;
 use crate::call::Call;
 use crate::disputes::{Recorded, check, of_claim};
 use crate::idempotency::unsigned::{self, Begun, Key};
@@ -142,22 +141,16 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
     let snapshot = &published.snapshot;
     let organization_id = call.session()?.organization_id;
     let listing = Listing::of(&call, &[])?;
-    let page = listing.page(
+    listing.answer(
         &call,
+        published.head.sequence,
         Source {
             fetch: |rows| Ok(snapshot.disputes(organization_id, rows)?),
             place: |dispute: &Dispute| dispute.trace.created_sequence,
             keep: |dispute: &Dispute| Ok(Some(dispute.verdict.len())),
         },
-    )?;
-    let items: serde_json::Result<Vec<DisputeView>> =
-        page.items.iter().map(DisputeView::listed).collect();
-    let page = Page {
-        items: items.map_err(|error| ApiError::internal(&error))?,
-        cursor: page.cursor,
-        has_more: page.has_more,
-    };
-    page_reply(&call, &listing, published.head.sequence, &page)
+        |dispute| DisputeView::listed(&dispute).map_err(|error| ApiError::internal(&error)),
+    )
 }
 
 /// `GET /disputes/{id}`

@@ -10,7 +10,6 @@ use hyper::header::{
 };
 use hyper::{Method, StatusCode};
 use kedge_api::Code;
-use kedge_api::Page;
 use kedge_api::resources::{Changed, FileView};
 use kedge_http::error::ApiError;
 use kedge_http::files::{Fate, Upload};
@@ -24,7 +23,7 @@ use kedge_protocol::{Hash, Prefix};
 use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 
-use super::{PRIVATE, page_reply, single};
+use super::{PRIVATE, single};
 use crate::call::Call;
 use crate::listing::{Listing, Source};
 
@@ -76,20 +75,16 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
     let snapshot = &published.snapshot;
     let organization_id = call.session()?.organization_id;
     let listing = Listing::of(&call, &[])?;
-    let page = listing.page(
+    listing.answer(
         &call,
+        published.head.sequence,
         Source {
             fetch: |rows| Ok(snapshot.files(organization_id, rows)?),
             place: |file: &File| file.trace.created_sequence,
             keep: |file: &File| Ok(Some(file.name.len())),
         },
-    )?;
-    let page = Page {
-        items: page.items.into_iter().map(FileView::from).collect(),
-        cursor: page.cursor,
-        has_more: page.has_more,
-    };
-    page_reply(&call, &listing, published.head.sequence, &page)
+        |file| Ok(FileView::from(file)),
+    )
 }
 
 /// The file of the path, if it is the caller's organization's.

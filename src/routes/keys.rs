@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use kedge_actors::api::{NewSecret, Submission};
-use kedge_api::Page;
 use kedge_api::accounts::{ApiKeyView, ShownKey};
 use kedge_api::resources::Changed;
 use kedge_api::scalars::Time;
@@ -16,7 +15,7 @@ use kedge_protocol::{Id, Prefix};
 use kedge_storage::Snapshot;
 use serde::Deserialize;
 
-use super::{PRIVATE, Single, page_reply, settle, single};
+use super::{PRIVATE, Single, settle, single};
 use crate::call::Call;
 use crate::listing::{Listing, Source};
 
@@ -135,23 +134,14 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
     let snapshot = &published.snapshot;
     let organization_id = call.session()?.organization_id;
     let listing = Listing::of(&call, &[])?;
-    let page = listing.page(
+    listing.answer(
         &call,
+        published.head.sequence,
         Source {
             fetch: |rows| Ok(snapshot.api_keys(organization_id, rows)?),
             place: |key: &ApiKey| key.trace.created_sequence,
             keep: |key: &ApiKey| Ok((!key.deleted).then_some(key.name.len())),
         },
-    )?;
-    let items: Result<_, ApiError> = page
-        .items
-        .into_iter()
-        .map(|key| view(&call, snapshot, key))
-        .collect();
-    let page = Page {
-        items: items?,
-        cursor: page.cursor,
-        has_more: page.has_more,
-    };
-    page_reply(&call, &listing, published.head.sequence, &page)
+        |key| view(&call, snapshot, key),
+    )
 }

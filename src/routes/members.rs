@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use kedge_actors::api::Submission;
-use kedge_api::Page;
 use kedge_api::accounts::{InvitationView, ShownInvitation};
 use kedge_api::resources::{Changed, WalletView};
 use kedge_http::error::ApiError;
@@ -13,7 +12,7 @@ use kedge_protocol::resource::{Invitation, Role, Wallet};
 use kedge_protocol::{Id, Prefix};
 use serde::Deserialize;
 
-use super::{Single, page_reply, single};
+use super::{Single, single};
 use crate::call::Call;
 use crate::listing::{Listing, Source};
 
@@ -33,20 +32,16 @@ pub async fn members(call: Call) -> Result<Reply, ApiError> {
     let published = call.published();
     let organization_id = call.session()?.organization_id;
     let listing = Listing::of(&call, &[])?;
-    let page = listing.page(
+    listing.answer(
         &call,
+        published.head.sequence,
         Source {
             fetch: |rows| Ok(published.snapshot.wallets(organization_id, rows)?),
             place: |wallet: &Wallet| wallet.trace.created_sequence,
             keep: |wallet: &Wallet| Ok((!wallet.is_removed()).then_some(wallet.email.len())),
         },
-    )?;
-    let page = Page {
-        items: page.items.into_iter().map(WalletView::from).collect(),
-        cursor: page.cursor,
-        has_more: page.has_more,
-    };
-    page_reply(&call, &listing, published.head.sequence, &page)
+        |wallet| Ok(WalletView::from(wallet)),
+    )
 }
 
 /// `PATCH /organizations/me/members/{id}`
@@ -133,18 +128,14 @@ pub async fn invitations(call: Call) -> Result<Reply, ApiError> {
     let published = call.published();
     let organization_id = call.session()?.organization_id;
     let listing = Listing::of(&call, &[])?;
-    let page = listing.page(
+    listing.answer(
         &call,
+        published.head.sequence,
         Source {
             fetch: |rows| Ok(published.snapshot.invitations(organization_id, rows)?),
             place: |invitation: &Invitation| invitation.created_sequence,
             keep: |_: &Invitation| Ok(Some(0)),
         },
-    )?;
-    let page = Page {
-        items: page.items.into_iter().map(InvitationView::from).collect(),
-        cursor: page.cursor,
-        has_more: page.has_more,
-    };
-    page_reply(&call, &listing, published.head.sequence, &page)
+        |invitation| Ok(InvitationView::from(invitation)),
+    )
 }

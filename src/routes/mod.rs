@@ -25,7 +25,6 @@ pub mod wallets;
 pub mod webhooks;
 
 use kedge_actors::api::{ActionOutcome, Made, Outcome, Submission};
-use kedge_api::Page;
 use kedge_api::scalars::IdText;
 use kedge_http::auth::rights::{Access, Right};
 use kedge_http::error::{ApiError, NONCE_HIGHEST};
@@ -37,7 +36,6 @@ use kedge_storage::ReadError;
 use serde::Serialize;
 
 use crate::call::Call;
-use crate::listing::Listing;
 use kedge_http::shown::Position;
 
 /// Caching of answers that are for one caller only.
@@ -197,25 +195,4 @@ fn settle(
         trace.created_at_ms = stored.created_at_ms;
     }
     Ok(())
-}
-
-/// The next page for callers that still use `offset`.
-fn next_page(call: &Call) -> String {
-    let path = call.endpoint.path.replace("{id}", &call.id);
-    format!("{}{path}?cursor=", call.app.public_url)
-}
-
-/// The answer to a list.
-fn page_reply<T: Serialize>(
-    call: &Call,
-    listing: &Listing,
-    sequence: u64,
-    page: &Page<T>,
-) -> Result<Reply, ApiError> {
-    let reply = Reply::ok(sequence, page)?;
-    Ok(if listing.deprecated {
-        reply.deprecated(&next_page(call))
-    } else {
-        reply
-    })
 }

@@ -7,7 +7,6 @@ use kedge_actors::api::{NewSecret, Submission};
 use kedge_actors::fair::Full;
 use kedge_actors::webhooks::{AlsoWritten, RedeliverError, Verdict};
 use kedge_api::Code;
-use kedge_api::Page;
 use kedge_api::resources::Changed;
 use kedge_api::scalars::{IdText, Time};
 use kedge_api::webhook::{DeliveryView, WebhookView, WebhookWithSecret};
@@ -23,7 +22,7 @@ use kedge_storage::{DeliveryRow, DeliveryStatus, Snapshot};
 use kedge_webhooks::{message, secret};
 use serde::Deserialize;
 
-use super::{PRIVATE, Single, page_reply, single};
+use super::{PRIVATE, Single, single};
 use crate::call::Call;
 use crate::idempotency::unsigned::{self, Answer, Begun};
 use crate::listing::{Listing, Source};
@@ -153,8 +152,9 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
     let published = call.published();
     let organization = call.session()?.organization_id;
     let listing = Listing::of(&call, &[])?;
-    let page = listing.page(
+    listing.answer(
         &call,
+        published.head.sequence,
         Source {
             fetch: |rows| Ok(published.snapshot.webhooks(organization, rows)?),
             place: |webhook: &Webhook| webhook.trace.created_sequence,
@@ -163,13 +163,8 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
                 Ok((!webhook.deleted).then_some(bytes))
             },
         },
-    )?;
-    let page = Page {
-        items: page.items.into_iter().map(WebhookView::from).collect(),
-        cursor: page.cursor,
-        has_more: page.has_more,
-    };
-    page_reply(&call, &listing, published.head.sequence, &page)
+        |webhook| Ok(WebhookView::from(webhook)),
+    )
 }
 
 /// `GET /webhooks/{id}/deliveries`
@@ -178,20 +173,16 @@ pub async fn deliveries(call: Call) -> Result<Reply, ApiError> {
     let snapshot = &published.snapshot;
     let webhook = own_webhook(&call, snapshot)?;
     let listing = Listing::newest_first(&call, &[&call.id])?;
-    let page = listing.page(
+    listing.answer(
         &call,
+        published.head.sequence,
         Source {
             fetch: |rows| Ok(snapshot.deliveries(webhook.id, rows)?),
             place: |row: &DeliveryRow| row.number,
             keep: |row: &DeliveryRow| Ok(Some(row.error.as_deref().map_or(0, str::len))),
         },
-    )?;
-    let page = Page {
-        items: page.items.into_iter().map(shown::delivery).collect(),
-        cursor: page.cursor,
-        has_more: page.has_more,
-    };
-    page_reply(&call, &listing, published.head.sequence, &page)
+        |row| Ok(shown::delivery(row)),
+    )
 }
 
 /// `POST /webhooks/{id}/test`
