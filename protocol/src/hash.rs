@@ -65,29 +65,15 @@ pub fn to_hex(bytes: &[u8]) -> String {
 
 /// Reads exactly `N` bytes from `0x…`; accepts digits of either case.
 pub fn from_hex<const N: usize>(text: &str) -> Result<[u8; N], HexError> {
-    let digits = text
-        .strip_prefix("0x")
-        .ok_or(HexError::MissingPrefix)?
-        .as_bytes();
+    let digits = text.strip_prefix("0x").ok_or(HexError::MissingPrefix)?;
     if digits.len() != N * 2 {
         return Err(HexError::Length {
             expected_digits: N * 2,
         });
     }
     let mut out = [0; N];
-    for (byte, pair) in out.iter_mut().zip(digits.chunks_exact(2)) {
-        *byte = nibble(pair[0])? << 4 | nibble(pair[1])?;
-    }
+    hex::decode_to_slice(digits, &mut out).map_err(|_| HexError::Digit)?;
     Ok(out)
-}
-
-fn nibble(digit: u8) -> Result<u8, HexError> {
-    match digit {
-        b'0'..=b'9' => Ok(digit - b'0'),
-        b'a'..=b'f' => Ok(digit - b'a' + 10),
-        b'A'..=b'F' => Ok(digit - b'A' + 10),
-        _ => Err(HexError::Digit),
-    }
 }
 
 impl fmt::Display for Hash {
