@@ -1,11 +1,14 @@
 //! Pages of lists: `limit`, `cursor`, `order`, and the deprecated `offset`. Rows are read in small pieces, so neither
-//! large records nor a filter that drops most of them run away.
+//! large records nor a filter that drops most of them run away. Every list goes through [`Listing::walk`]. A search has
+//! its own reader in `kedge-search`, because its order and its places are those of an index, not of a list.
 
 use kedge_api::Page;
 use kedge_http::cursor::Scope;
 use kedge_http::error::ApiError;
+use kedge_http::reply::Reply;
 use kedge_protocol::limits::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, PAGE_OFFSET_MAX};
 pub use kedge_storage::Page as Rows;
+use serde::Serialize;
 
 use crate::call::Call;
 use crate::endpoint::Parameter;
@@ -15,7 +18,7 @@ const PIECE_ROWS: usize = 64;
 /// A page ends early when its records have grown to this many bytes.
 pub const PAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// A page ends early when this many rows have been read.
-pub const PAGE_ROWS_MAX: usize = PAGE_OFFSET_MAX + 2 * PAGE_ITEMS_MAX;
+const PAGE_ROWS_MAX: usize = PAGE_OFFSET_MAX + 2 * PAGE_ITEMS_MAX;
 
 /// The parameters of every list.
 pub const LIST: &[Parameter] = &[
@@ -57,18 +60,42 @@ pub const LIST_NEWEST_FIRST: &[Parameter] = &[
 pub struct Listing {
     scope: Scope,
     /// Most records of the page.
-    pub limit: usize,
+    limit: usize,
     /// Records to skip first: the deprecated form.
-    pub offset: usize,
+    offset: usize,
     /// The position after which the page begins.
-    pub after: Option<u128>,
+    after: Option<u128>,
     /// Newest first.
     pub descending: bool,
     /// The deprecated form was used.
-    pub deprecated: bool,
+    deprecated: bool,
 }
 
-/// How a list reads its records.
+/// What a page lacks.
+pub struct Wanted {
+    /// The position after which to read.
+    pub after: Option<u128>,
+    /// At most this many records.
+    pub records_max: usize,
+    /// Bytes of records that the page still has room for.
+    pub bytes_max: usize,
+    /// At most this many rows looked at.
+    pub rows_max: usize,
+}
+
+/// A part of a list.
+pub struct Piece<T> {
+    /// Rows in the list's order: the position, and the record with its bytes, or nothing if the caller may not see it.
+    pub records: Vec<(u128, Option<(usize, T)>)>,
+    /// The position of the last row looked at, if it is not the last record's.
+    pub reached: Option<u128>,
+    /// How many rows were looked at.
+    pub rows: usize,
+    /// Nothing more follows.
+    pub ended: bool,
+}
+
+/// How a list reads the rows of a table.
 pub struct Source<F, P, K> {
     /// Reads rows.
     pub fetch: F,
@@ -122,10 +149,14 @@ impl Listing {
         ];
         parts.extend(filters);
         let scope = Scope::of(&parts);
-        let after = query
-            .get("cursor")
-            .map(|cursor| call.app.cursors.open(&scope, cursor))
-            .transpose()?;
+        let open = |cursor: &str| {
+            let place = call.app.cursors.open(&scope, cursor)?;
+            let place = place
+                .try_into()
+                .map_err(|_| ApiError::internal(&"a list's cursor without its number"))?;
+            Ok::<_, ApiError>(u128::from_be_bytes(place))
+        };
+        let after = query.get("cursor").map(open).transpose()?;
         Ok(Self {
             scope,
             limit: limit as usize,
@@ -136,70 +167,138 @@ impl Listing {
         })
     }
 
-    /// The cursor for the records after `place`.
-    pub fn cursor(&self, call: &Call, place: u128) -> String {
-        call.app.cursors.make(&self.scope, place)
-    }
-
-    /// Reads the page.
-    pub fn page<T, F, P, K>(
+    /// Reads a page, piece by piece.
+    pub fn walk<T>(
         &self,
         call: &Call,
-        source: Source<F, P, K>,
-    ) -> Result<Page<T>, ApiError>
-    where
-        F: FnMut(Rows) -> Result<Vec<T>, ApiError>,
-        P: Fn(&T) -> u64,
-        K: FnMut(&T) -> Result<Option<usize>, ApiError>,
-    {
-        let Source {
-            mut fetch,
-            place,
-            mut keep,
-        } = source;
+        mut read: impl FnMut(Wanted) -> Result<Piece<T>, ApiError>,
+    ) -> Result<Page<T>, ApiError> {
         let mut items = Vec::new();
-        let (mut skip, mut bytes, mut rows_read) = (self.offset, 0, 0);
-        let place_of_cursor =
-            |place| u64::try_from(place).map_err(|error| ApiError::internal(&error));
-        let mut after = self.after.map(place_of_cursor).transpose()?;
+        let (mut skip, mut after) = (self.offset, self.after);
+        let (mut bytes_max, mut rows_max) = (PAGE_BYTES_MAX, PAGE_ROWS_MAX);
         let has_more = 'pieces: loop {
-            // One more than is still missing shows whether anything follows.
-            let missing = skip + self.limit - items.len() + 1;
-            let rows = Rows {
+            let piece = read(Wanted {
                 after,
-                descending: self.descending,
-                limit: missing.min(PIECE_ROWS),
-            };
-            let piece = fetch(rows)?;
-            let ended = piece.len() < rows.limit;
-            for item in piece {
-                if items.len() == self.limit || bytes > PAGE_BYTES_MAX || rows_read > PAGE_ROWS_MAX
-                {
+                // One more than is still missing shows whether anything follows.
+                records_max: skip + self.limit - items.len() + 1,
+                bytes_max,
+                rows_max,
+            })?;
+            for (place, record) in piece.records {
+                if items.len() == self.limit || bytes_max == 0 {
                     break 'pieces true;
                 }
-                rows_read += 1;
-                let here = place(&item);
-                match keep(&item)? {
-                    Some(size) if skip == 0 => {
-                        bytes += size;
+                match record {
+                    Some((bytes, item)) if skip == 0 => {
+                        bytes_max = bytes_max.saturating_sub(bytes);
                         items.push(item);
                     }
                     Some(_) => skip -= 1,
                     None => {}
                 }
-                after = Some(here);
+                after = Some(place);
             }
-            if ended {
-                break false;
+            after = piece.reached.or(after);
+            rows_max = rows_max.saturating_sub(piece.rows);
+            if piece.ended || rows_max == 0 {
+                break !piece.ended;
             }
         };
-        let cursor = after
-            .filter(|_| has_more)
-            .map(|place| self.cursor(call, place.into()));
+        let cursor = |place: u128| call.app.cursors.make(&self.scope, &place.to_be_bytes());
         Ok(Page {
             items,
-            cursor,
+            cursor: after.filter(|_| has_more).map(cursor),
             has_more,
         })
+    }
+
+    /// Reads a page of a table; `view` makes of each record what the caller sees.
+    pub fn page<T, U, F, P, K>(
+        &self,
+        call: &Call,
+        mut source: Source<F, P, K>,
+        view: impl FnMut(T) -> Result<U, ApiError>,
+    ) -> Result<Page<U>, ApiError>
+    where
+        F: FnMut(Rows) -> Result<Vec<T>, ApiError>,
+        P: Fn(&T) -> u64,
+        K: FnMut(&T) -> Result<Option<usize>, ApiError>,
+    {
+        let page = self.walk(call, |wanted| {
+            let after = wanted.after.map(u64::try_from).transpose();
+            let rows = Rows {
+                after: after.map_err(|error| ApiError::internal(&error))?,
+                descending: self.descending,
+                limit: wanted.records_max.min(PIECE_ROWS).min(wanted.rows_max),
+            };
+            let read = (source.fetch)(rows)?;
+            let (rows_read, ended) = (read.len(), read.len() < rows.limit);
+            let mut record = |item: T| {
+                let place = (source.place)(&item).into();
+                Ok((place, (source.keep)(&item)?.map(|bytes| (bytes, item))))
+            };
+            Ok(Piece {
+                records: read
+                    .into_iter()
+                    .map(&mut record)
+                    .collect::<Result<_, ApiError>>()?,
+                reached: None,
+                rows: rows_read,
+                ended,
+            })
+        })?;
+        let items: Result<_, ApiError> = page.items.into_iter().map(view).collect();
+        Ok(Page {
+            items: items?,
+            cursor: page.cursor,
+            has_more: page.has_more,
+        })
+    }
+
+    /// The answer with a page of a table, at this sequence of the log.
+    pub fn answer<T, U: Serialize, F, P, K>(
+        &self,
+        call: &Call,
+        sequence: u64,
+        source: Source<F, P, K>,
+        view: impl FnMut(T) -> Result<U, ApiError>,
+    ) -> Result<Reply, ApiError>
+    where
+        F: FnMut(Rows) -> Result<Vec<T>, ApiError>,
+        P: Fn(&T) -> u64,
+        K: FnMut(&T) -> Result<Option<usize>, ApiError>,
+    {
+        let page = self.page(call, source, view)?;
+        self.reply(call, sequence, &page)
+    }
+
+    /// The answer with a page; callers that still use `offset` learn where the next one is.
+    pub fn reply(
+        &self,
+        call: &Call,
+        sequence: u64,
+        page: &impl Serialize,
+    ) -> Result<Reply, ApiError> {
+        let reply = Reply::ok(sequence, page)?;
+        if !self.deprecated {
+            return Ok(reply);
+        }
+        let path = call.endpoint.path.replace("{id}", &call.id);
+        let next = format!("{}{path}?cursor=", call.app.public_url);
+        Ok(reply.deprecated(&next))
+    }
+}
+
+/// The requested rows of a list that is already read; `all` is in the order of its positions, lowest first.
+pub fn part_of<T>(all: &[T], place: impl Fn(&T) -> u64, rows: Rows) -> Vec<&T> {
+    let part = match rows.after {
+        None => all,
+        Some(after) if rows.descending => &all[..all.partition_point(|row| place(row) < after)],
+        Some(after) => &all[all.partition_point(|row| place(row) <= after)..],
+    };
+    if rows.descending {
+        part.iter().rev().take(rows.limit).collect()
+    } else {
+        part.iter().take(rows.limit).collect()
     }
 }

@@ -76,7 +76,6 @@ const SYSTEM: &[&str] = &[
     ".is_dir()",
     ".metadata()",
     "read_dir",
-    "fs4",
     "libc",
     "rustix",
     "thread::sleep",

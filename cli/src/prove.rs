@@ -155,7 +155,7 @@ fn export(text: &str, circuit_version: u32) -> Result<Value, Failure> {
         "proof": proof.to_snarkjs(),
         "public": claim.statement().decimals(),
         "resolver": claim.binding.resolver,
-        "calldata": calldata.map(|data| format!("0x{}", hex::encode(data))),
+        "calldata": calldata.map(|data| format!("0x{}", const_hex::encode(data))),
     }))
 }
 

@@ -4,14 +4,12 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use ipnet::IpNet;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 /// A network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Network {
-    address: IpAddr,
-    prefix_bits: u32,
-}
+pub struct Network(IpNet);
 
 /// A text is not a network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -20,26 +18,11 @@ pub struct Network {
 )]
 pub struct NetworkError;
 
-/// The address as the upper bits of a number, and how many bits it has.
-fn bits(address: IpAddr) -> (u128, u32) {
-    match address {
-        IpAddr::V4(address) => (u128::from(address.to_bits()) << 96, 32),
-        IpAddr::V6(address) => (address.to_bits(), 128),
-    }
-}
-
-/// The bits after a prefix.
-fn behind(prefix_bits: u32) -> u128 {
-    u128::MAX.checked_shr(prefix_bits).unwrap_or(0)
-}
-
 impl Network {
     /// True for an address in the network. An IPv4 address may also come as an IPv4-mapped IPv6
     /// address.
     pub fn contains(&self, address: IpAddr) -> bool {
-        let address = address.to_canonical();
-        let (ours, theirs) = (bits(self.address), bits(address));
-        ours.1 == theirs.1 && (ours.0 ^ theirs.0) & !behind(self.prefix_bits) == 0
+        self.0.contains(&address.to_canonical())
     }
 }
 
@@ -47,29 +30,25 @@ impl FromStr for Network {
     type Err = NetworkError;
 
     fn from_str(text: &str) -> Result<Self, NetworkError> {
-        let (address, prefix) = match text.split_once('/') {
-            Some((address, prefix)) => (address, Some(prefix)),
-            None => (text, None),
+        let network = match text.split_once('/') {
+            // The standard library reads the address: it refuses leading zeros, which other programs take for octal.
+            Some((address, prefix)) => IpNet::new(
+                address.parse().map_err(|_| NetworkError)?,
+                prefix.parse().map_err(|_| NetworkError)?,
+            )
+            .map_err(|_| NetworkError)?,
+            None => text.parse::<IpAddr>().map_err(|_| NetworkError)?.into(),
         };
-        let address: IpAddr = address.parse().map_err(|_| NetworkError)?;
-        let (number, width) = bits(address);
-        let prefix_bits = match prefix {
-            Some(prefix) => prefix.parse().map_err(|_| NetworkError)?,
-            None => width,
-        };
-        if prefix_bits > width || number & behind(prefix_bits) != 0 {
+        if network != network.trunc() {
             return Err(NetworkError);
         }
-        Ok(Self {
-            address,
-            prefix_bits,
-        })
+        Ok(Self(network))
     }
 }
 
 impl fmt::Display for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.address, self.prefix_bits)
+        self.0.fmt(f)
     }
 }
 
@@ -122,6 +101,7 @@ mod tests {
             "",
             "10.0.0.0/33",
             "10.0.0.1/8",
+            "010.0.0.0/8",
             "10.0.0.0/-1",
             "::/129",
             "a/8",

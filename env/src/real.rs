@@ -85,7 +85,8 @@ impl Env for RealEnv {
     }
 
     fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
-        fs4::available_space(dir)
+        let stat = rustix::fs::statvfs(dir)?;
+        Ok(stat.f_frsize * stat.f_bavail)
     }
 
     fn random(&self, out: &mut [u8]) -> io::Result<()> {

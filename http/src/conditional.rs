@@ -15,19 +15,23 @@ use crate::error::ApiError;
 /// The entity tag of an object's state.
 pub fn entity_tag(trace: &Trace) -> String {
     let state = Expected::of(trace);
-    format!("\"{}.{}\"", state.version, hex::encode(state.integrity))
+    format!(
+        "\"{}.{}\"",
+        state.version,
+        const_hex::encode(state.integrity)
+    )
 }
 
 /// The entity tag of an answer that shows a resource's state and more.
 pub fn answer_tag(trace: &Trace, answer: &[u8]) -> String {
     let state = Expected::of(trace);
-    let (version, integrity) = (state.version, hex::encode(state.integrity));
+    let (version, integrity) = (state.version, const_hex::encode(state.integrity));
     format!("\"{version}.{integrity}.{}\"", tag_of(answer))
 }
 
 /// A tag for an answer's bytes. It uses SHA-256, for which most processors have instructions.
 pub fn tag_of(answer: &[u8]) -> String {
-    hex::encode(sha256(answer).first_16())
+    const_hex::encode(sha256(answer).first_16())
 }
 
 fn state_of(tag: &str) -> Option<Expected> {
@@ -37,7 +41,7 @@ fn state_of(tag: &str) -> Option<Expected> {
         .split_once('.')
         .map_or(integrity, |(state, _)| state);
     let mut bytes = [0; 8];
-    hex::decode_to_slice(integrity, &mut bytes).ok()?;
+    const_hex::decode_to_slice(integrity, &mut bytes).ok()?;
     Some(Expected {
         version: version.parse().ok()?,
         integrity: bytes,

@@ -8,6 +8,7 @@ use hyper::header::HeaderName;
 use kedge_actors::CheckpointError;
 use kedge_actors::api::{Past, SubmitError};
 use kedge_api::Code;
+use kedge_machine::json;
 use kedge_machine::{FieldError, Refusal};
 use kedge_protocol::Address;
 use kedge_storage::ReadError;
@@ -202,6 +203,23 @@ impl ApiError {
 }
 
 /// A refused action, as the caller sees it. Pointers are those of the payload.
+impl From<json::ReadError> for ApiError {
+    fn from(error: json::ReadError) -> Self {
+        let mut field = match error {
+            json::ReadError::Json(error) | json::ReadError::Form(error, _) => {
+                return Self::new(Code::MalformedJson, format!("the body: {error}"));
+            }
+            json::ReadError::Member(field) => field,
+        };
+        match field.code.as_ref() {
+            "unknown" => field.message = "is not known here; remove it".to_owned(),
+            "type" => field.message = format!("is wrong: {}", field.message),
+            _ => {}
+        }
+        Self::fields(vec![field])
+    }
+}
+
 impl From<&Refusal> for ApiError {
     fn from(refusal: &Refusal) -> Self {
         let reported = |code| Self::new(code, refusal.message());

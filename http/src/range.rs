@@ -1,6 +1,7 @@
 //! Ranges of bytes (RFC 9110, 14): one range is served. Several in one request are answered with the whole, as a server
 //! may.
 
+use http_range_header::parse_range_header;
 use hyper::HeaderMap;
 use hyper::header::{IF_RANGE, RANGE};
 
@@ -31,42 +32,20 @@ pub fn asked(headers: &HeaderMap, size_bytes: u64, tag: &str) -> Part {
     if headers.get(IF_RANGE).is_some_and(|known| known != tag) {
         return Part::Whole;
     }
-    let text = range.to_str().unwrap_or_default();
-    parse(text, size_bytes).unwrap_or(Part::Whole)
-}
-
-fn parse(text: &str, size_bytes: u64) -> Option<Part> {
-    let (unit, range) = text.split_once('=')?;
-    if !unit.trim().eq_ignore_ascii_case("bytes") {
-        return None;
-    }
-    let (first, last) = range.trim().split_once('-')?;
-    let (first, last) = match (first, last) {
-        ("", "") => return None,
-        ("", suffix) => {
-            let length = number(suffix)?.min(size_bytes);
-            if length == 0 {
-                return Some(Part::Unsatisfiable);
-            }
-            (size_bytes - length, size_bytes - 1)
-        }
-        (first, "") => (number(first)?, u64::MAX),
-        (first, last) => (number(first)?, number(last)?),
+    let Ok(asked) = parse_range_header(range.to_str().unwrap_or_default()) else {
+        return Part::Whole;
     };
-    if last < first {
-        return None;
+    if asked.len() > 1 {
+        return Part::Whole;
     }
-    if first >= size_bytes {
-        return Some(Part::Unsatisfiable);
+    // An empty content has no bytes to send: then there is no range, whatever was requested.
+    match asked.validate(size_bytes).unwrap_or_default().first() {
+        Some(range) => Part::Range {
+            first: *range.start(),
+            last: *range.end(),
+        },
+        None => Part::Unsatisfiable,
     }
-    let last = last.min(size_bytes - 1);
-    Some(Part::Range { first, last })
-}
-
-/// Digits only; a number too large for any content counts as the largest.
-fn number(text: &str) -> Option<u64> {
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    digits.then(|| text.parse().unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! JSON as text. Payloads are signed as the exact text that was sent, so numbers and strings are never parsed and
 //! rewritten: values move as slices of the text.
 
+mod read;
 mod scan;
 
 use std::borrow::Cow;
@@ -11,6 +12,9 @@ use kedge_protocol::limits::JSON_DEPTH_MAX;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use smallvec::SmallVec;
+
+pub(crate) use read::read_value;
+pub use read::{ReadError, read, read_accepted};
 
 /// Why a text is not acceptable JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

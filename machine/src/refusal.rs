@@ -6,6 +6,8 @@ use kedge_protocol::action::Kind;
 use kedge_protocol::limits::OBJECT_PROPERTIES_BYTES_MAX;
 use serde::{Deserialize, Serialize};
 
+use crate::json::ReadError;
+
 /// One thing that is wrong with a payload.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FieldError {
@@ -73,6 +75,20 @@ pub enum Refusal {
     EmailTaken,
     /// What the decision needs could not be read. Nothing is known about the action.
     Unavailable,
+}
+
+impl From<ReadError> for Refusal {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Json(error) => Self::field("", "syntax", error.to_string()),
+            ReadError::Member(mut field) | ReadError::Form(_, mut field) => {
+                if field.code == "unknown" {
+                    field.message += "; remove it";
+                }
+                Self::Invalid(vec![field])
+            }
+        }
+    }
 }
 
 impl Refusal {

@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use kedge_protocol::limits::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX};
 
 use crate::json::{self, Members};
-use crate::pointer;
 use crate::refusal::{FieldError, Refusal};
 
 /// Collects everything wrong with a payload, so that the caller sees all of it at once.
@@ -75,12 +74,12 @@ impl Problems {
 
 /// Reads a payload into a type that refuses unknown fields.
 pub(crate) fn read<'a, T: serde::Deserialize<'a>>(payload: &'a str) -> Result<T, Refusal> {
-    json::check(payload).map_err(|error| Refusal::field("", "syntax", error.to_string()))?;
+    json::check(payload).map_err(json::ReadError::from)?;
     // serde reads a structure from an array of its members too. Here that would be another text with the same meaning.
     if !payload.trim_start().starts_with('{') {
         return Err(Refusal::field("", "type", "must be a JSON object"));
     }
-    serde_json::from_str(payload).map_err(|error| of_serde(payload, &error))
+    Ok(json::read_accepted(payload)?)
 }
 
 /// Checks the payload of an action that needs none: no text, or an empty object.
@@ -93,21 +92,4 @@ pub(crate) fn empty(payload: &str) -> Result<(), Refusal> {
         let Empty {} = read(payload)?;
     }
     Ok(())
-}
-
-/// Turns serde's message into a field error. The message names fields in backticks, and how far it had read.
-pub(crate) fn of_serde(payload: &str, error: &serde_json::Error) -> Refusal {
-    let text = error.to_string();
-    let text = text.split(" at line ").next().unwrap_or_default();
-    let field = text.split('`').nth(1).unwrap_or_default();
-    let end = pointer::offset_of(payload, error.line(), error.column());
-    let place = pointer::place_at(payload, end);
-    let of_field = || format!("{}/{}", place.container, pointer::escape(field));
-    if text.starts_with("unknown field") {
-        Refusal::field(&of_field(), "unknown", format!("{text}; remove it"))
-    } else if text.starts_with("missing field") {
-        Refusal::field(&of_field(), "required", "is required")
-    } else {
-        Refusal::field(&place.value, "type", text.to_owned())
-    }
 }

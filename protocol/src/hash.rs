@@ -51,10 +51,7 @@ pub fn to_hex(bytes: &[u8]) -> String {
 
 /// Reads exactly `N` bytes from `0x…`; accepts digits of either case.
 pub fn from_hex<const N: usize>(text: &str) -> Result<[u8; N], HexError> {
-    let digits = text
-        .strip_prefix("0x")
-        .ok_or(HexError::MissingPrefix)?
-        .as_bytes();
+    let digits = text.strip_prefix("0x").ok_or(HexError::MissingPrefix)?;
     if digits.len() != N * 2 {
         return Err(HexError::Length {
             expected_digits: N * 2,

@@ -2,7 +2,6 @@
 
 use kedge_actors::Published;
 use kedge_api::Code;
-use kedge_api::Page;
 use kedge_api::action::ActionView;
 use kedge_http::error::ApiError;
 use kedge_http::query::decimal;
@@ -15,8 +14,8 @@ use kedge_protocol::receipt::{RECEIPT_VERSION, Receipt, ReceiptLeaf};
 use kedge_protocol::{KeyOfBatch, Prefix};
 use kedge_storage::{AnchorStatus, PlacedAction, Snapshot};
 
+use super::PRIVATE;
 use super::objects::sees;
-use super::{PRIVATE, page_reply};
 use crate::app::App;
 use crate::batches::Batch;
 use crate::call::Call;
@@ -88,25 +87,16 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
     let snapshot = &published.snapshot;
     let organization_id = call.session()?.organization_id;
     let listing = Listing::of(&call, &[])?;
-    let page = listing.page(
+    listing.answer(
         &call,
+        published.head.sequence,
         Source {
             fetch: |rows| Ok(snapshot.actions_of_organization(organization_id, rows)?),
             place,
             keep: keep_all,
         },
-    )?;
-    let items: Result<Vec<ActionView<'static>>, ApiError> = page
-        .items
-        .into_iter()
-        .map(|placed| view(&call, snapshot, placed))
-        .collect();
-    let page = Page {
-        items: items?,
-        cursor: page.cursor,
-        has_more: page.has_more,
-    };
-    page_reply(&call, &listing, published.head.sequence, &page)
+        |placed| view(&call, snapshot, placed),
+    )
 }
 
 /// `GET /ebus/actions/{id}`

@@ -1,6 +1,5 @@
 //! Anchors, the newest signed head, and proofs that the log only grew. All public.
 
-use kedge_api::Page;
 use kedge_api::log::{CheckpointView, ConsistencyView};
 use kedge_api::scalars::HashText;
 use kedge_http::error::ApiError;
@@ -9,7 +8,7 @@ use kedge_http::reply::Reply;
 use kedge_protocol::{KeyOfBatch, Prefix, log_tree};
 use kedge_storage::AnchorRow;
 
-use super::{PUBLIC, page_reply};
+use super::PUBLIC;
 use crate::call::Call;
 use crate::endpoint::Parameter;
 use crate::listing::{Listing, Source};
@@ -34,20 +33,16 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
     let published = call.published();
     let snapshot = &published.snapshot;
     let listing = Listing::of(&call, &[])?;
-    let page = listing.page(
+    listing.answer(
         &call,
+        published.head.sequence,
         Source {
             fetch: |rows| Ok(snapshot.anchors(rows)?),
             place: |anchor: &AnchorRow| anchor.number,
             keep: |_: &AnchorRow| Ok(Some(0)),
         },
-    )?;
-    let page = Page {
-        items: page.items.iter().map(shown::anchor).collect(),
-        cursor: page.cursor,
-        has_more: page.has_more,
-    };
-    page_reply(&call, &listing, published.head.sequence, &page)
+        |anchor| Ok(shown::anchor(&anchor)),
+    )
 }
 
 /// `GET /anchors/{id}`

@@ -1,6 +1,5 @@
 //! Batches: headers and leaves are public, actions are their organizations'.
 
-use kedge_api::Page;
 use kedge_api::action::{BatchAction, ForeignAction};
 use kedge_api::log::LeavesView;
 use kedge_api::scalars::{HashText, IdText};
@@ -12,9 +11,9 @@ use kedge_protocol::batch::SignedBatch;
 use kedge_storage::{AnchorRow, PlacedAction, Snapshot};
 
 use super::actions::{keep_all, place, view};
-use super::{IMMUTABLE, PUBLIC, READS_ACTIONS, page_reply};
+use super::{IMMUTABLE, PUBLIC, READS_ACTIONS};
 use crate::call::Call;
-use crate::listing::{Listing, Rows, Source};
+use crate::listing::{Listing, Source, part_of};
 use kedge_http::shown;
 
 /// The batch of the path, by id or number.
@@ -43,33 +42,27 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
     let published = call.published();
     let snapshot = &published.snapshot;
     let listing = Listing::of(&call, &[])?;
-    let page = listing.page(
+    // Adjacent batches mostly share an anchor.
+    let mut anchor: Option<AnchorRow> = None;
+    listing.answer(
         &call,
+        published.head.sequence,
         Source {
             fetch: |rows| Ok(snapshot.batches(rows)?),
             place: |batch: &SignedBatch| batch.header.number,
             keep: |_: &SignedBatch| Ok(Some(0)),
         },
-    )?;
-    // Adjacent batches mostly share an anchor.
-    let mut anchor: Option<AnchorRow> = None;
-    let mut items = Vec::with_capacity(page.items.len());
-    for batch in &page.items {
-        let number = batch.header.number;
-        let covers = |row: &AnchorRow| {
-            row.first_batch <= number && row.last_batch().is_some_and(|last| number <= last)
-        };
-        if !anchor.as_ref().is_some_and(covers) {
-            anchor = snapshot.anchor_covering(number)?;
-        }
-        items.push(shown::batch(batch, anchor.as_ref()));
-    }
-    let page = Page {
-        items,
-        cursor: page.cursor,
-        has_more: page.has_more,
-    };
-    page_reply(&call, &listing, published.head.sequence, &page)
+        |batch| {
+            let number = batch.header.number;
+            let covers = |row: &AnchorRow| {
+                row.first_batch <= number && row.last_batch().is_some_and(|last| number <= last)
+            };
+            if !anchor.as_ref().is_some_and(covers) {
+                anchor = snapshot.anchor_covering(number)?;
+            }
+            Ok(shown::batch(&batch, anchor.as_ref()))
+        },
+    )
 }
 
 /// `GET /batches/{id}/leaves`
@@ -96,46 +89,28 @@ pub async fn actions(call: Call) -> Result<Reply, ApiError> {
     let listing = Listing::of(&call, &[&batch.header.number.to_string()])?;
     let all =
         snapshot.actions_between(batch.header.first_sequence, batch.header.last_sequence())?;
-    let page = listing.page(
-        &call,
-        Source {
-            fetch: |rows: Rows| {
-                let behind = |placed: &&PlacedAction| match (rows.after, rows.descending) {
-                    (None, _) => true,
-                    (Some(after), false) => placed.sequence > after,
-                    (Some(after), true) => placed.sequence < after,
-                };
-                let matching: Vec<&PlacedAction> = if rows.descending {
-                    all.iter().rev().filter(behind).collect()
-                } else {
-                    all.iter().filter(behind).collect()
-                };
-                Ok(matching.into_iter().take(rows.limit).cloned().collect())
-            },
-            place,
-            keep: keep_all,
-        },
-    )?;
     let session = call.session()?;
     let reads_actions = session.check(Some(READS_ACTIONS)).is_ok();
     let is_shown =
         |placed: &PlacedAction| reads_actions && placed.organization_id == session.organization_id;
-    let mut items = Vec::with_capacity(page.items.len());
-    for placed in page.items {
-        items.push(if is_shown(&placed) {
-            BatchAction::Own(Box::new(view(&call, snapshot, placed)?))
-        } else {
-            BatchAction::Foreign(ForeignAction {
-                sequence: placed.sequence,
-                leaf_index: placed.leaf_index,
-                leaf: HashText(placed.leaf().hash()),
+    listing.answer(
+        &call,
+        published.head.sequence,
+        Source {
+            fetch: |rows| Ok(part_of(&all, place, rows).into_iter().cloned().collect()),
+            place,
+            keep: keep_all,
+        },
+        |placed| {
+            Ok(if is_shown(&placed) {
+                BatchAction::Own(Box::new(view(&call, snapshot, placed)?))
+            } else {
+                BatchAction::Foreign(ForeignAction {
+                    sequence: placed.sequence,
+                    leaf_index: placed.leaf_index,
+                    leaf: HashText(placed.leaf().hash()),
+                })
             })
-        });
-    }
-    let page = Page {
-        items,
-        cursor: page.cursor,
-        has_more: page.has_more,
-    };
-    page_reply(&call, &listing, published.head.sequence, &page)
+        },
+    )
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use kedge_api::Code;
-use kedge_api::Page;
 use kedge_api::dispute::DisputeView;
 use kedge_http::body;
 use kedge_http::error::ApiError;
@@ -14,8 +13,9 @@ use kedge_protocol::evidence::{EVIDENCE_FORMAT, EvidenceFile, EvidenceFileError}
 use kedge_protocol::limits::{CLAIM_BYTES_MAX, EVIDENCE_BYTES_MAX};
 use kedge_protocol::resource::Dispute;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
-use super::{PRIVATE, page_reply};
+use super::PRIVATE;
 use crate::call::Call;
 use crate::disputes::{Recorded, answer_at, check, of_claim};
 use crate::idempotency::unsigned::{self, Begun, Key};
@@ -116,10 +116,16 @@ fn other_format() -> ApiError {
     ApiError::field("/format", "range", message)
 }
 
+/// Where a file is wrong, which its own error does not state.
+fn unread<T: DeserializeOwned>(text: &str, error: &serde_json::Error) -> ApiError {
+    let read: Result<T, ApiError> = body::parse(text);
+    read.err().unwrap_or_else(|| ApiError::internal(error))
+}
+
 fn no_evidence(text: &str, error: &EvidenceFileError) -> ApiError {
     match error {
         EvidenceFileError::TooLong(_) => ApiError::new(Code::PayloadTooLarge, error.to_string()),
-        EvidenceFileError::Json(json) => body::of_serde(text, json),
+        EvidenceFileError::Json(error) => unread::<EvidenceFile>(text, error),
         EvidenceFileError::Format(_) => other_format(),
         EvidenceFileError::Version(_) => ApiError::field("/version", "range", error.to_string()),
     }
@@ -128,7 +134,7 @@ fn no_evidence(text: &str, error: &EvidenceFileError) -> ApiError {
 fn no_claim(text: &str, error: &ClaimTextError) -> ApiError {
     match error {
         ClaimTextError::TooLong(_) => ApiError::new(Code::PayloadTooLarge, error.to_string()),
-        ClaimTextError::Json(json) => body::of_serde(text, json),
+        ClaimTextError::Json(error) => unread::<ClaimFile>(text, error),
     }
 }
 
@@ -138,22 +144,16 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
     let snapshot = &published.snapshot;
     let organization_id = call.session()?.organization_id;
     let listing = Listing::of(&call, &[])?;
-    let page = listing.page(
+    listing.answer(
         &call,
+        published.head.sequence,
         Source {
             fetch: |rows| Ok(snapshot.disputes(organization_id, rows)?),
             place: |dispute: &Dispute| dispute.trace.created_sequence,
             keep: |dispute: &Dispute| Ok(Some(dispute.verdict.len())),
         },
-    )?;
-    let items: serde_json::Result<Vec<DisputeView>> =
-        page.items.iter().map(DisputeView::listed).collect();
-    let page = Page {
-        items: items.map_err(|error| ApiError::internal(&error))?,
-        cursor: page.cursor,
-        has_more: page.has_more,
-    };
-    page_reply(&call, &listing, published.head.sequence, &page)
+        |dispute| DisputeView::listed(&dispute).map_err(|error| ApiError::internal(&error)),
+    )
 }
 
 /// `GET /disputes/{id}`

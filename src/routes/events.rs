@@ -4,7 +4,6 @@ use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue};
 use kedge_actors::events::{self, Span};
 use kedge_api::Code;
-use kedge_api::Page;
 use kedge_http::clock::now_s;
 use kedge_http::error::ApiError;
 use kedge_http::events::{Subscription, filter};
@@ -12,10 +11,9 @@ use kedge_http::reply::Reply;
 use kedge_machine::event::Event;
 use kedge_protocol::event::Position;
 
-use super::page_reply;
 use crate::call::Call;
 use crate::endpoint::{EVENT_STREAM, Parameter};
-use crate::listing::{Listing, PAGE_BYTES_MAX, PAGE_ROWS_MAX};
+use crate::listing::{Listing, Piece, Wanted};
 
 /// The other end of a list.
 pub const BEFORE: &[Parameter] = &[Parameter {
@@ -50,8 +48,6 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
         .map(|parameter| call.query.get(parameter.name).unwrap_or_default())
         .collect();
     let listing = Listing::of(&call, &given)?;
-    let cursor = listing.after.map(Position::try_from).transpose();
-    let cursor = cursor.map_err(|error| ApiError::internal(&error))?;
     let low = after_sequence.map(Position::end_of);
     let high = before_sequence.map(Position::start_of);
     let (first, until) = if listing.descending {
@@ -59,52 +55,28 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
     } else {
         (low, high)
     };
-    let mut span = Span {
-        after: cursor.or(first),
-        until,
-        descending: listing.descending,
-        events_max: 0,
-        bytes_max: PAGE_BYTES_MAX,
-        rows_max: PAGE_ROWS_MAX,
-    };
-    let mut skip = listing.offset;
-    let mut items: Vec<Event> = Vec::new();
-    let has_more = loop {
-        // One more than is still missing shows whether anything follows.
-        span.events_max = (skip + listing.limit - items.len() + 1).min(PIECE_EVENTS);
+    let read = |wanted: Wanted| {
+        let after = wanted.after.map(Position::try_from).transpose();
+        let span = Span {
+            after: after.map_err(|error| ApiError::internal(&error))?.or(first),
+            until,
+            descending: listing.descending,
+            events_max: wanted.records_max.min(PIECE_EVENTS),
+            // When the page is full, one more event shows whether anything follows.
+            bytes_max: wanted.bytes_max.max(1),
+            rows_max: wanted.rows_max,
+        };
         let piece = events::read(&published.snapshot, organization, &filter, span)?;
-        for event in piece.events {
-            if skip > 0 {
-                skip -= 1;
-            } else {
-                span.bytes_max = span.bytes_max.saturating_sub(event.data.len());
-                items.push(event);
-            }
-        }
-        span.rows_max = span.rows_max.saturating_sub(piece.rows);
-        span.after = piece.reached.or(span.after);
-        if items.len() > listing.limit {
-            items.truncate(listing.limit);
-            span.after = items.last().map(|event| event.position);
-            break true;
-        }
-        if piece.ended {
-            break false;
-        }
-        if span.rows_max == 0 || span.bytes_max == 0 {
-            break true;
-        }
+        let record = |event: Event| (event.position.into(), Some((event.data.len(), event)));
+        Ok(Piece {
+            records: piece.events.into_iter().map(record).collect(),
+            reached: piece.reached.map(u128::from),
+            rows: piece.rows,
+            ended: piece.ended,
+        })
     };
-    let cursor = span
-        .after
-        .filter(|_| has_more)
-        .map(|place| listing.cursor(&call, place.into()));
-    let page = Page {
-        items,
-        cursor,
-        has_more,
-    };
-    page_reply(&call, &listing, published.head.sequence, &page)
+    let page = listing.walk(&call, read)?;
+    listing.reply(&call, published.head.sequence, &page)
 }
 
 /// Events that are read at once.

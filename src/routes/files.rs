@@ -11,7 +11,6 @@ use hyper::header::{
 use hyper::{Method, StatusCode};
 use kedge_actors::api::{Committed, Submission};
 use kedge_api::Code;
-use kedge_api::Page;
 use kedge_api::resources::FileView;
 use kedge_http::error::ApiError;
 use kedge_http::files::{Fate, Upload};
@@ -24,7 +23,7 @@ use kedge_protocol::{Hash, Prefix};
 use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 
-use super::{PRIVATE, page_reply};
+use super::PRIVATE;
 use crate::app::App;
 use crate::call::Call;
 use crate::listing::{Listing, Source};
@@ -72,20 +71,16 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
     let snapshot = &published.snapshot;
     let organization_id = call.session()?.organization_id;
     let listing = Listing::of(&call, &[])?;
-    let page = listing.page(
+    listing.answer(
         &call,
+        published.head.sequence,
         Source {
             fetch: |rows| Ok(snapshot.files(organization_id, rows)?),
             place: |file: &File| file.trace.created_sequence,
             keep: |file: &File| Ok(Some(file.name.len())),
         },
-    )?;
-    let page = Page {
-        items: page.items.into_iter().map(FileView::from).collect(),
-        cursor: page.cursor,
-        has_more: page.has_more,
-    };
-    page_reply(&call, &listing, published.head.sequence, &page)
+        |file| Ok(FileView::from(file)),
+    )
 }
 
 /// The file of the path, if it is the caller's organization's.
@@ -109,7 +104,7 @@ pub async fn get(call: Call) -> Result<Reply, ApiError> {
 /// `GET /files/{id}/content`
 pub async fn content(call: Call) -> Result<Reply, ApiError> {
     let (file, sequence) = found(&call)?;
-    let tag = format!("\"{}\"", hex::encode(file.sha256.0));
+    let tag = format!("\"{}\"", const_hex::encode(file.sha256.0));
     let media_type = HeaderValue::from_str(&file.media_type)
         .unwrap_or(HeaderValue::from_static("application/octet-stream"));
     let reply = Reply::bytes(StatusCode::OK, sequence, media_type, Vec::new())

@@ -1,7 +1,6 @@
 //! API keys.
 
 use kedge_actors::api::{Committed, NewSecret, Submission};
-use kedge_api::Page;
 use kedge_api::accounts::{ApiKeyView, ShownKey};
 use kedge_api::scalars::Time;
 use kedge_http::error::ApiError;
@@ -12,7 +11,7 @@ use kedge_protocol::{Id, Prefix};
 use kedge_storage::Snapshot;
 use serde::Deserialize;
 
-use super::{PRIVATE, page_reply};
+use super::PRIVATE;
 use crate::call::Call;
 use crate::listing::{Listing, Source};
 
@@ -112,23 +111,14 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
     let snapshot = &published.snapshot;
     let organization_id = call.session()?.organization_id;
     let listing = Listing::of(&call, &[])?;
-    let page = listing.page(
+    listing.answer(
         &call,
+        published.head.sequence,
         Source {
             fetch: |rows| Ok(snapshot.api_keys(organization_id, rows)?),
             place: |key: &ApiKey| key.trace.created_sequence,
             keep: |key: &ApiKey| Ok((!key.deleted).then_some(key.name.len())),
         },
-    )?;
-    let items: Result<_, ApiError> = page
-        .items
-        .into_iter()
-        .map(|key| view(&call, snapshot, key))
-        .collect();
-    let page = Page {
-        items: items?,
-        cursor: page.cursor,
-        has_more: page.has_more,
-    };
-    page_reply(&call, &listing, published.head.sequence, &page)
+        |key| view(&call, snapshot, key),
+    )
 }

@@ -1,7 +1,6 @@
 //! The caller's organization: its members and the invitations to it.
 
 use kedge_actors::api::{Committed, Submission};
-use kedge_api::Page;
 use kedge_api::accounts::{InvitationView, ShownInvitation};
 use kedge_api::resources::WalletView;
 use kedge_http::error::ApiError;
@@ -10,7 +9,6 @@ use kedge_protocol::resource::{Invitation, Role, Wallet};
 use kedge_protocol::{Id, Prefix};
 use serde::Deserialize;
 
-use super::page_reply;
 use crate::call::Call;
 use crate::listing::{Listing, Source};
 
@@ -30,20 +28,16 @@ pub async fn members(call: Call) -> Result<Reply, ApiError> {
     let published = call.published();
     let organization_id = call.session()?.organization_id;
     let listing = Listing::of(&call, &[])?;
-    let page = listing.page(
+    listing.answer(
         &call,
+        published.head.sequence,
         Source {
             fetch: |rows| Ok(published.snapshot.wallets(organization_id, rows)?),
             place: |wallet: &Wallet| wallet.trace.created_sequence,
             keep: |wallet: &Wallet| Ok((!wallet.is_removed()).then_some(wallet.email.len())),
         },
-    )?;
-    let page = Page {
-        items: page.items.into_iter().map(WalletView::from).collect(),
-        cursor: page.cursor,
-        has_more: page.has_more,
-    };
-    page_reply(&call, &listing, published.head.sequence, &page)
+        |wallet| Ok(WalletView::from(wallet)),
+    )
 }
 
 /// Before `PATCH /organizations/me/members/{id}`: the signed body must name the member of the path.
@@ -88,18 +82,14 @@ pub async fn invitations(call: Call) -> Result<Reply, ApiError> {
     let published = call.published();
     let organization_id = call.session()?.organization_id;
     let listing = Listing::of(&call, &[])?;
-    let page = listing.page(
+    listing.answer(
         &call,
+        published.head.sequence,
         Source {
             fetch: |rows| Ok(published.snapshot.invitations(organization_id, rows)?),
             place: |invitation: &Invitation| invitation.created_sequence,
             keep: |_: &Invitation| Ok(Some(0)),
         },
-    )?;
-    let page = Page {
-        items: page.items.into_iter().map(InvitationView::from).collect(),
-        cursor: page.cursor,
-        has_more: page.has_more,
-    };
-    page_reply(&call, &listing, published.head.sequence, &page)
+        |invitation| Ok(InvitationView::from(invitation)),
+    )
 }

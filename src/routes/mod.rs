@@ -26,15 +26,8 @@ pub mod templates;
 pub mod wallets;
 pub mod webhooks;
 
-use kedge_api::Page;
 use kedge_http::auth::rights::{Access, Right};
-use kedge_http::error::ApiError;
-use kedge_http::reply::Reply;
 use kedge_protocol::resource::Area;
-use serde::Serialize;
-
-use crate::call::Call;
-use crate::listing::Listing;
 
 /// Caching of answers that are for one caller only.
 const PRIVATE: &str = "private, no-cache";
@@ -48,24 +41,3 @@ const READS_ACTIONS: Right = Right {
     area: Area::Actions,
     access: Access::Read,
 };
-
-/// The next page for callers that still use `offset`.
-fn next_page(call: &Call) -> String {
-    let path = call.endpoint.path.replace("{id}", &call.id);
-    format!("{}{path}?cursor=", call.app.public_url)
-}
-
-/// The answer to a list.
-fn page_reply<T: Serialize>(
-    call: &Call,
-    listing: &Listing,
-    sequence: u64,
-    page: &Page<T>,
-) -> Result<Reply, ApiError> {
-    let reply = Reply::ok(sequence, page)?;
-    Ok(if listing.deprecated {
-        reply.deprecated(&next_page(call))
-    } else {
-        reply
-    })
-}

@@ -2,7 +2,6 @@
 
 use std::ops::{Range, RangeInclusive};
 
-use kedge_api::Page;
 use kedge_api::resources::ObjectView;
 use kedge_http::error::ApiError;
 use kedge_http::reply::Reply;
@@ -13,7 +12,6 @@ use kedge_search::parse::parse_status;
 use kedge_storage::{ObjectIndex, Snapshot};
 
 use super::objects::sees;
-use super::page_reply;
 use super::templates::seen_template;
 use crate::call::Call;
 use crate::endpoint::Parameter;
@@ -176,8 +174,9 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
     let index = narrowing.list(call.session()?.organization_id);
     let sequences = narrowing.sequences(snapshot)?;
     let mut known = None;
-    let page = listing.page(
+    listing.answer(
         &call,
+        published.head.sequence,
         Source {
             fetch: |rows| fetch(snapshot, index, &sequences, rows),
             place: |object: &Object| object.trace.created_sequence,
@@ -186,11 +185,6 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
                 Ok(wanted.then_some(object.properties.len()))
             },
         },
-    )?;
-    let page = Page {
-        items: page.items.into_iter().map(ObjectView::from).collect(),
-        cursor: page.cursor,
-        has_more: page.has_more,
-    };
-    page_reply(&call, &listing, published.head.sequence, &page)
+        |object| Ok(ObjectView::from(object)),
+    )
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hyper::header::ETAG;
 use kedge_actors::api::Committed;
 use kedge_api::Code;
-use kedge_api::action::{ActionView, HistoryPage};
+use kedge_api::action::HistoryPage;
 use kedge_api::resources::ObjectView;
 use kedge_http::conditional;
 use kedge_http::error::ApiError;
@@ -14,12 +14,12 @@ use kedge_machine::rights::sees_object;
 use kedge_protocol::Prefix;
 use kedge_protocol::limits::OBJECT_HISTORY_MAX;
 use kedge_protocol::resource::{Object, Template};
-use kedge_storage::{PlacedAction, Snapshot};
+use kedge_storage::Snapshot;
 
 use super::actions;
-use super::{PRIVATE, next_page, past};
+use super::{PRIVATE, past};
 use crate::call::Call;
-use crate::listing::{Listing, Rows, Source};
+use crate::listing::{Listing, Rows, Source, part_of};
 
 /// The answer to `POST /objects`, `PATCH /objects/{id}` and `POST /objects/{id}/transfer`
 pub fn changed(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
@@ -86,24 +86,6 @@ pub async fn get(call: Call) -> Result<Reply, ApiError> {
     Ok(reply.tagged(&call.headers, &tag, PRIVATE))
 }
 
-/// The actions at the sequences where a page begins.
-fn after(
-    snapshot: &Snapshot,
-    sequences: &[u64],
-    rows: Rows,
-) -> Result<Vec<PlacedAction>, ApiError> {
-    let begin = match rows.after {
-        Some(after) => sequences.partition_point(|&sequence| sequence <= after),
-        None => 0,
-    };
-    let wanted = sequences[begin..].iter().take(rows.limit);
-    let placed = wanted.map(|&sequence| {
-        let placed = snapshot.action_at(sequence)?;
-        placed.ok_or_else(|| ApiError::internal(&"an action of an object's history is missing"))
-    });
-    placed.collect()
-}
-
 /// `GET /objects/{id}/history`
 pub async fn history(call: Call) -> Result<Reply, ApiError> {
     let published = call.published();
@@ -124,7 +106,12 @@ pub async fn history(call: Call) -> Result<Reply, ApiError> {
         Source {
             fetch: |rows: Rows| {
                 if !rows.descending {
-                    return after(snapshot, &oldest_first, rows);
+                    let missing =
+                        || ApiError::internal(&"an action of an object's history is missing");
+                    return part_of(&oldest_first, |&sequence| sequence, rows)
+                        .into_iter()
+                        .map(|&sequence| snapshot.action_at(sequence)?.ok_or_else(missing))
+                        .collect();
                 }
                 let mut placed = snapshot.history(&object, rows.after, rows.limit)?;
                 placed.retain(|placed| placed.action.version >= first_listed);
@@ -133,22 +120,13 @@ pub async fn history(call: Call) -> Result<Reply, ApiError> {
             place: actions::place,
             keep: actions::keep_all,
         },
+        |placed| actions::view(&call, snapshot, placed),
     )?;
-    let items: Result<Vec<ActionView<'static>>, ApiError> = page
-        .items
-        .into_iter()
-        .map(|placed| actions::view(&call, snapshot, placed))
-        .collect();
     let answer = HistoryPage {
-        items: items?,
+        items: page.items,
         cursor: page.cursor,
         has_more: page.has_more,
         pruned_before: (first_listed > 1).then_some(first_listed),
     };
-    let reply = Reply::ok(published.head.sequence, &answer)?;
-    Ok(if listing.deprecated {
-        reply.deprecated(&next_page(&call))
-    } else {
-        reply
-    })
+    listing.reply(&call, published.head.sequence, &answer)
 }

@@ -36,7 +36,7 @@ pub async fn search(call: Call) -> Result<Reply, ApiError> {
         &kedge_machine::json::compact(body.filter.get()),
         &format!("{sort:?}"),
     ]);
-    let open = |cursor: &String| call.app.cursors.open_behind(&scope, cursor);
+    let open = |cursor: &String| call.app.cursors.open(&scope, cursor);
     let wanted = Wanted {
         sort,
         limit: limit as usize,
@@ -53,9 +53,7 @@ pub async fn search(call: Call) -> Result<Reply, ApiError> {
         let page = Page {
             items: found.objects.into_iter().map(ObjectView::from).collect(),
             has_more: found.place.is_some(),
-            cursor: found
-                .place
-                .map(|place| app.cursors.make_behind(&scope, &place)),
+            cursor: found.place.map(|place| app.cursors.make(&scope, &place)),
         };
         Reply::json(StatusCode::OK, published.head.sequence, &page)
     };

@@ -1,7 +1,6 @@
 //! The sequencer's keys, according to the log and to the contract. Public.
 
 use kedge_actors::Published;
-use kedge_api::Page;
 use kedge_api::scalars::{AddressText, IdText, Time};
 use kedge_api::sequencer_keys::SequencerKeyView;
 use kedge_chain::contract::KeyTrust;
@@ -13,10 +12,9 @@ use kedge_protocol::resource::SequencerKey;
 use kedge_upkeep::archive::NamedKeys;
 
 use super::actions::proof_file;
-use super::page_reply;
 use crate::app::App;
 use crate::call::Call;
-use crate::listing::{Listing, Rows, Source};
+use crate::listing::{Listing, Source, part_of};
 
 /// A key of the list.
 struct Named {
@@ -41,25 +39,16 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
     let listing = Listing::of(&call, &[])?;
     let contract = call.app.engine.contract_keys();
     let named = named(&published, contract.as_deref())?;
-    let page = listing.page(
+    listing.answer(
         &call,
+        published.head.sequence,
         Source {
-            fetch: |rows: Rows| Ok(piece(&named, rows)),
+            fetch: |rows| Ok(part_of(&named, Named::place, rows)),
             place: |named: &&Named| named.place(),
             keep: |_: &&Named| Ok(Some(0)),
         },
-    )?;
-    let items: Result<Vec<SequencerKeyView>, ApiError> = page
-        .items
-        .into_iter()
-        .map(|named| view(&call.app, &published, named))
-        .collect();
-    let page = Page {
-        items: items?,
-        cursor: page.cursor,
-        has_more: page.has_more,
-    };
-    page_reply(&call, &listing, published.head.sequence, &page)
+        |named| view(&call.app, &published, named),
+    )
 }
 
 /// All keys that the log or the contract names, in order of their first batches.
@@ -109,20 +98,6 @@ fn named(published: &Published, contract: Option<&KeyTrust>) -> Result<Vec<Named
     }
     all.sort_by_key(Named::place);
     Ok(all)
-}
-
-fn piece(all: &[Named], rows: Rows) -> Vec<&Named> {
-    let follows = |named: &&Named| match rows.after {
-        None => true,
-        Some(after) if rows.descending => named.place() < after,
-        Some(after) => named.place() > after,
-    };
-    if rows.descending {
-        let found = all.iter().rev().filter(follows);
-        found.take(rows.limit).collect()
-    } else {
-        all.iter().filter(follows).take(rows.limit).collect()
-    }
 }
 
 /// The proof file of an action that names a key, even if the action is archived.

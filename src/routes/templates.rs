@@ -1,7 +1,6 @@
 //! Templates and their variations.
 
 use kedge_actors::api::Committed;
-use kedge_api::Page;
 use kedge_api::resources::{TemplateView, VariationView, VariationsMade};
 use kedge_api::scalars::IdText;
 use kedge_http::error::ApiError;
@@ -12,7 +11,6 @@ use kedge_protocol::resource::{Template, Variation};
 use kedge_protocol::{Id, Prefix};
 use kedge_storage::Snapshot;
 
-use super::page_reply;
 use crate::call::Call;
 use crate::listing::{Listing, Source};
 
@@ -93,25 +91,19 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
     let snapshot = &published.snapshot;
     let organization_id = call.session()?.organization_id;
     let listing = Listing::of(&call, &[])?;
-    let page = listing.page(
+    let reply = listing.answer(
         &call,
+        published.head.sequence,
         Source {
             fetch: |rows| Ok(snapshot.templates(organization_id, rows)?),
             place: |template: &Template| template.trace.created_sequence,
             keep: |template: &Template| Ok(Some(template.properties.len())),
         },
+        |template| {
+            let minted = snapshot.minted(template.id)?;
+            Ok(TemplateView::of(template, minted))
+        },
     )?;
-    let view = |template: Template| {
-        let minted = snapshot.minted(template.id)?;
-        Ok(TemplateView::of(template, minted))
-    };
-    let items: Result<Vec<TemplateView>, ApiError> = page.items.into_iter().map(view).collect();
-    let page = Page {
-        items: items?,
-        cursor: page.cursor,
-        has_more: page.has_more,
-    };
-    let reply = page_reply(&call, &listing, published.head.sequence, &page)?;
     Ok(reply.etagged(&call.headers, CACHE))
 }
 
@@ -121,18 +113,14 @@ pub async fn list_variations(call: Call) -> Result<Reply, ApiError> {
     let snapshot = &published.snapshot;
     let template = seen_template(&call, snapshot, &call.id)?;
     let listing = Listing::of(&call, &[&call.id])?;
-    let page = listing.page(
+    listing.answer(
         &call,
+        published.head.sequence,
         Source {
             fetch: |rows| Ok(snapshot.variations(template.id, rows)?),
             place: |variation: &Variation| variation.index,
             keep: |variation: &Variation| Ok(Some(variation.properties.len())),
         },
-    )?;
-    let page = Page {
-        items: page.items.into_iter().map(VariationView::from).collect(),
-        cursor: page.cursor,
-        has_more: page.has_more,
-    };
-    page_reply(&call, &listing, published.head.sequence, &page)
+        |variation| Ok(VariationView::from(variation)),
+    )
 }

@@ -5,7 +5,6 @@ use kedge_actors::api::{Committed, NewSecret, Submission};
 use kedge_actors::fair::Full;
 use kedge_actors::webhooks::{AlsoWritten, RedeliverError, Verdict};
 use kedge_api::Code;
-use kedge_api::Page;
 use kedge_api::scalars::{IdText, Time};
 use kedge_api::webhook::{DeliveryView, WebhookView, WebhookWithSecret};
 use kedge_config::secrets;
@@ -19,7 +18,7 @@ use kedge_storage::{DeliveryRow, DeliveryStatus, Snapshot};
 use kedge_webhooks::{message, secret};
 use serde::Deserialize;
 
-use super::{PRIVATE, page_reply};
+use super::PRIVATE;
 use crate::call::Call;
 use crate::idempotency::unsigned::{self, Answer, Begun};
 use crate::listing::{Listing, Source};
@@ -123,8 +122,9 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
     let published = call.published();
     let organization = call.session()?.organization_id;
     let listing = Listing::of(&call, &[])?;
-    let page = listing.page(
+    listing.answer(
         &call,
+        published.head.sequence,
         Source {
             fetch: |rows| Ok(published.snapshot.webhooks(organization, rows)?),
             place: |webhook: &Webhook| webhook.trace.created_sequence,
@@ -133,13 +133,8 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
                 Ok((!webhook.deleted).then_some(bytes))
             },
         },
-    )?;
-    let page = Page {
-        items: page.items.into_iter().map(WebhookView::from).collect(),
-        cursor: page.cursor,
-        has_more: page.has_more,
-    };
-    page_reply(&call, &listing, published.head.sequence, &page)
+        |webhook| Ok(WebhookView::from(webhook)),
+    )
 }
 
 /// `GET /webhooks/{id}/deliveries`
@@ -148,20 +143,16 @@ pub async fn deliveries(call: Call) -> Result<Reply, ApiError> {
     let snapshot = &published.snapshot;
     let webhook = own_webhook(&call, snapshot)?;
     let listing = Listing::newest_first(&call, &[&call.id])?;
-    let page = listing.page(
+    listing.answer(
         &call,
+        published.head.sequence,
         Source {
             fetch: |rows| Ok(snapshot.deliveries(webhook.id, rows)?),
             place: |row: &DeliveryRow| row.number,
             keep: |row: &DeliveryRow| Ok(Some(row.error.as_deref().map_or(0, str::len))),
         },
-    )?;
-    let page = Page {
-        items: page.items.into_iter().map(shown::delivery).collect(),
-        cursor: page.cursor,
-        has_more: page.has_more,
-    };
-    page_reply(&call, &listing, published.head.sequence, &page)
+        |row| Ok(shown::delivery(row)),
+    )
 }
 
 /// `POST /webhooks/{id}/test`

@@ -120,7 +120,7 @@ impl Dispatch {
             router: Router::default(),
             metrics: HttpMetrics::new(),
             ids: RequestIds {
-                process: hex::encode(secrets::random::<6>()?),
+                process: const_hex::encode(secrets::random::<6>()?),
                 next: AtomicU64::new(1),
             },
             refusals: Refusals::default(),

@@ -74,9 +74,9 @@ impl Caller {
     pub(crate) async fn token_until(&self, server: &Server, exp: u64) -> String {
         let path = server.dir.path().join("data/keys/token-000001.key");
         let seed = std::fs::read_to_string(path).unwrap();
-        let seed = hex::decode(seed.trim().trim_start_matches("0x")).unwrap();
+        let seed = const_hex::decode(seed.trim().trim_start_matches("0x")).unwrap();
         // PKCS #8 around an Ed25519 seed (RFC 8410, 7).
-        let mut der = hex::decode("302e020100300506032b657004220420").unwrap();
+        let mut der = const_hex::decode("302e020100300506032b657004220420").unwrap();
         der.extend_from_slice(&seed);
         let served = server.get("/.well-known/jwks.json", None).await.expect(200);
         let header = jsonwebtoken::Header {

@@ -36,7 +36,7 @@ impl Serialize for HashText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut text = [b'0'; 66];
         text[1] = b'x';
-        hex::encode_to_slice(self.0.0, &mut text[2..]).map_err(S::Error::custom)?;
+        const_hex::encode_to_slice(self.0.0, &mut text[2..]).map_err(S::Error::custom)?;
         serializer.serialize_str(std::str::from_utf8(&text).map_err(S::Error::custom)?)
     }
 }

@@ -147,7 +147,7 @@ impl AccessTokens {
             org: organization_id,
             iat: now_s,
             exp: now_s + self.lifetime_s,
-            jti: hex::encode(secrets::random::<16>()?),
+            jti: const_hex::encode(secrets::random::<16>()?),
         };
         let header = Header {
             kid: Some(keys.signing_id.clone()),

@@ -57,7 +57,7 @@ impl MacKey {
         Self(Hmac::new(&block.into()))
     }
 
-    fn mac(&self, text: &[u8]) -> Hmac<Sha256> {
+    pub(crate) fn mac(&self, text: &[u8]) -> Hmac<Sha256> {
         let mut mac = self.0.clone();
         mac.update(text);
         mac
@@ -215,7 +215,7 @@ mod tests {
         let text = b"what do ya want for nothing?";
         let hash = key.hash(text);
         assert_eq!(
-            hex::encode(hash),
+            const_hex::encode(hash),
             "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
         );
         assert!(key.is_hash_of(&hash, text));

@@ -12,7 +12,8 @@ use hyper::body::Incoming;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
 use kedge_api::Code;
 use kedge_config::Config;
-use serde::de::DeserializeOwned;
+use kedge_machine::json;
+use serde::Deserialize;
 
 use crate::error::ApiError;
 use crate::files::Upload;
@@ -20,7 +21,6 @@ use crate::limits::budget::BODY_BYTES;
 use crate::limits::{Budget, Held, Holder};
 
 pub use arriving::{Arriving, Broken};
-pub use kedge_machine::pointer;
 pub use kedge_machine::pointer::escape;
 pub use kedge_protocol::json::Object;
 
@@ -276,53 +276,17 @@ fn is_utf8_name(value: &str) -> bool {
 
 /// Checks that a whole body is acceptable JSON: no key twice, not too deep.
 pub fn check(text: &str) -> Result<(), ApiError> {
-    kedge_machine::json::check(text)
-        .map_err(|error| ApiError::new(Code::MalformedJson, format!("the body: {error}")))
+    Ok(json::check(text).map_err(json::ReadError::from)?)
 }
 
-/// Parses a body that [`check`] accepted.
-pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ApiError> {
-    check(text)?;
-    let read: Result<Object<T>, _> = serde_json::from_str(text);
-    read.map(|object| object.0)
-        .map_err(|error| of_serde(text, &error))
-}
-
-/// Turns serde's message into an error with a pointer. serde names members in backticks and reports
-/// how far it read.
-pub fn of_serde(text: &str, error: &serde_json::Error) -> ApiError {
-    // Malformed JSON has no member that could be wrong.
-    if let Err(malformed) = check(text) {
-        return malformed;
-    }
-    let said = error.to_string();
-    if !error.is_data() {
-        return ApiError::new(Code::MalformedJson, format!("the body: {said}"));
-    }
-    let said = said
-        .rsplit_once(" at line ")
-        .map_or(said.as_str(), |(said, _)| said);
-    let place = pointer::place_at(text, pointer::offset_of(text, error.line(), error.column()));
-    let member = said.split('`').nth(1).unwrap_or_default();
-    let of_member = || format!("{}/{}", place.container, escape(member));
-    if said.starts_with("unknown field") {
-        ApiError::field(&of_member(), "unknown", "is not known here; remove it")
-    } else if said.starts_with("duplicate field") {
-        ApiError::new(
-            Code::MalformedJson,
-            format!("the body: key {member:?} appears twice"),
-        )
-    } else if said.starts_with("missing field") {
-        ApiError::field(&of_member(), "required", "is required")
-    } else {
-        ApiError::field(&place.value, "type", format!("is wrong: {said}"))
-    }
+/// Reads a body strictly.
+pub fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ApiError> {
+    Ok(json::read(text)?)
 }
 
 #[cfg(test)]
 mod tests {
     use hyper::header::HeaderValue;
-    use serde::Deserialize;
 
     use super::*;
     use crate::error::Detail;
@@ -361,6 +325,7 @@ mod tests {
             ),
             (r#"{"items": [{"name": ["a"]}]}"#, "/items/0/name", "type"),
             (r#"{"items": [], "x": 1}"#, "/x", "unknown"),
+            (r#"{"items": [], "a/b": 1}"#, "/a~1b", "unknown"),
             (r#"{"items": 7}"#, "/items", "type"),
             ("{}", "/items", "required"),
             (r#"["a"]"#, "", "type"),
@@ -377,6 +342,22 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn lists_of_a_fixed_length_are_no_longer_and_no_shorter() {
+        type Pairs = std::collections::BTreeMap<String, [bool; 2]>;
+
+        for (text, pointer) in [
+            (r#"{"a": [true]}"#, "/a/0"),
+            (r#"{"a": [5, true]}"#, "/a/0"),
+            (r#"{"a": [true, 5]}"#, "/a/1"),
+        ] {
+            let error = parse::<Pairs>(text).unwrap_err();
+            assert!(error.message.starts_with(pointer), "{error:?}");
+        }
+        let error = parse::<Pairs>(r#"{"a": [true, true, true]}"#).unwrap_err();
+        assert_eq!(error.code, Code::MalformedJson);
     }
 
     #[test]

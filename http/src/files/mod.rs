@@ -45,7 +45,7 @@ const RETRY_DISK_S: u64 = 60;
 
 /// The place of a content in the folder of contents.
 pub fn place(folder: &Path, sha256: &Hash) -> PathBuf {
-    let digits = hex::encode(sha256.0);
+    let digits = const_hex::encode(sha256.0);
     folder.join(&digits[..2]).join(&digits[2..])
 }
 

@@ -67,7 +67,7 @@ fn sweep(folder: &Path, claims: &Claims, named: &HashSet<Hash>) -> io::Result<us
 
 fn digest(first: &str, rest: &str) -> Option<Hash> {
     let mut bytes = [0; 32];
-    hex::decode_to_slice(format!("{first}{rest}"), &mut bytes).ok()?;
+    const_hex::decode_to_slice(format!("{first}{rest}"), &mut bytes).ok()?;
     Some(Hash(bytes))
 }
 

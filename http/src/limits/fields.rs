@@ -69,18 +69,8 @@ impl List {
 
     fn parameter(&mut self, name: u8, value: u64) {
         self.0.extend_from_slice(&[b';', name, b'=']);
-        let mut digits = [0; 20];
-        let mut begin = digits.len();
-        let mut rest = value;
-        loop {
-            begin -= 1;
-            digits[begin] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
-        }
-        self.0.extend_from_slice(&digits[begin..]);
+        let mut digits = itoa::Buffer::new();
+        self.0.extend_from_slice(digits.format(value).as_bytes());
     }
 
     fn into_value(self) -> HeaderValue {

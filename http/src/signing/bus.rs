@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::str::FromStr;
 
 use kedge_api::Code;
+use kedge_machine::json;
 use kedge_protocol::action::Kind;
 use kedge_protocol::limits::{BATCH_ACTIONS_MAX, PAYLOAD_BYTES_MAX};
 use kedge_protocol::{Address, Hash};
@@ -191,9 +192,7 @@ impl Ranges<'_> {
 
 /// Parses the body of one action.
 pub fn single(text: String) -> Result<SignedTexts, ApiError> {
-    body::check(&text)?;
-    let Object(action): Object<Action<'_>> =
-        serde_json::from_str(&text).map_err(|error| body::of_serde(&text, &error))?;
+    let action: Action<'_> = body::parse(&text)?;
     let mut ranges = Ranges {
         text: &text,
         behind: String::new(),
@@ -223,9 +222,7 @@ pub struct PreviewBody {
 
 /// Parses the body of a preview.
 pub fn preview(text: String) -> Result<PreviewBody, ApiError> {
-    body::check(&text)?;
-    let Object(preview): Object<Preview<'_>> =
-        serde_json::from_str(&text).map_err(|error| body::of_serde(&text, &error))?;
+    let preview: Preview<'_> = body::parse(&text)?;
     let signer = parsed("/signer", preview.signer.as_ref())?;
     let salt_seed = parsed("/salt", preview.salt.as_ref())?;
     let many = preview.actions.is_some();
@@ -284,8 +281,7 @@ fn parsed<T: FromStr<Err: std::fmt::Display>>(
 /// Parses the body of a batch. Duplicate keys in payloads are checked with each action, so the text
 /// is read only once here.
 pub fn batch(text: String) -> Result<SignedTexts, ApiError> {
-    let Object(batch): Object<Batch<'_>> =
-        serde_json::from_str(&text).map_err(|error| body::of_serde(&text, &error))?;
+    let batch: Batch<'_> = json::read_accepted(&text)?;
     let mut ranges = Ranges {
         text: &text,
         behind: String::new(),

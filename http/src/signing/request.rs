@@ -2,9 +2,10 @@
 
 use kedge_actors::api::Asker;
 use kedge_api::Code;
+use kedge_machine::json;
 use kedge_protocol::action::Kind;
 
-use crate::body::{self, Object};
+use crate::body;
 use crate::error::ApiError;
 use serde::Deserialize;
 
@@ -111,8 +112,7 @@ fn resource(
         Target::Wallet => circumstances.session()?.wallet()?.to_string(),
         Target::Organization => circumstances.session()?.organization_id.to_string(),
         Target::TemplateMember => {
-            let Object(target): Object<MintTarget<'_>> =
-                serde_json::from_str(&text).map_err(|error| body::of_serde(&text, &error))?;
+            let target: MintTarget<'_> = json::read_accepted(&text)?;
             let value = target
                 .template_id
                 .ok_or_else(|| ApiError::field("/template_id", "required", "is required"))?;

@@ -8,6 +8,7 @@ use kedge_protocol::{Id, Prefix};
 use serde::Deserialize;
 
 use super::email::{is_email, normal_email};
+use crate::json;
 use crate::refusal::Refusal;
 use crate::rights::may_administer;
 use crate::text::{self, Problems};
@@ -236,8 +237,7 @@ pub(super) fn set_tier(
     input: &Input<'_>,
 ) -> Result<Organization, Refusal> {
     let payload: TierPayload = text::read(input.payload)?;
-    let limits: CustomLimits = serde_json::from_value(serde_json::Value::Object(payload.limits))
-        .map_err(|error| text::of_serde("", &error))?;
+    let limits: CustomLimits = json::read_value(serde_json::Value::Object(payload.limits))?;
     if let Some(name) = limits.inexact() {
         return Err(Refusal::field(
             &format!("/{name}"),
