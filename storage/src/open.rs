@@ -21,9 +21,9 @@ use crate::snapshot::Snapshot;
 use crate::store::Options;
 use crate::tables::Table;
 use crate::tables::meta::{
-    APPLIED_KEY, Applied, DOMAIN_KEY, DomainRow, FORMAT_KEY, FORMAT_VERSION, HEAD_KEY, HeadRow,
-    LogHead,
+    APPLIED_KEY, Applied, DOMAIN_KEY, FORMAT_KEY, FORMAT_VERSION, HEAD_KEY, LogHead,
 };
+use crate::tables::row::Row;
 
 pub use error::{ARCHIVED_LIST, OpenError};
 pub use opening::Opening;
@@ -163,10 +163,10 @@ fn initialize(database: &Database, domain: &Domain) -> Result<(), rocksdb::Error
         out.extend_from_slice(&FORMAT_VERSION.to_be_bytes());
     });
     row(DOMAIN_KEY, &|out| {
-        encode_into(out, &DomainRow::from(domain));
+        encode_into(out, &Row(domain));
     });
     row(HEAD_KEY, &|out| {
-        encode_into(out, &HeadRow::from(&LogHead::empty(domain)));
+        encode_into(out, &Row(&LogHead::empty(domain)));
     });
     row(APPLIED_KEY, &|out| {
         let start = kedge_log::Position::start(&domain.separator());
@@ -194,7 +194,7 @@ fn check_meta(snapshot: &Snapshot, options: &Options) -> Result<(LogHead, Applie
     }
     let stored = snapshot
         .get(Table::Meta, DOMAIN_KEY, |bytes| {
-            codec::decode::<DomainRow>(bytes).map(Domain::from)
+            codec::decode(bytes).map(|Row(domain)| domain)
         })
         .map_err(unreadable(path))?
         .ok_or_else(|| OpenError::Corruption {

@@ -27,9 +27,31 @@ macro_rules! text_schema {
     };
 }
 
+/// Types that the document names as the protocol does.
+macro_rules! protocol_schemas {
+    ($($type:ident = $of:ty,)*) => {$(
+        impl JsonSchema for $type {
+            fn schema_name() -> Cow<'static, str> {
+                <$of>::schema_name()
+            }
+
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                <$of>::json_schema(generator)
+            }
+        }
+    )*};
+}
+
+protocol_schemas! {
+    HashText = Hash,
+    IdText = Id,
+    AddressText = Address,
+    SignatureText = Signature,
+    Decimal = kedge_protocol::schema::Decimal,
+}
+
 /// `0x` and 64 hex digits.
-#[derive(Clone, Copy, Debug, JsonSchema)]
-#[schemars(transparent)]
+#[derive(Clone, Copy, Debug)]
 pub struct HashText(pub Hash);
 
 impl Serialize for HashText {
@@ -42,13 +64,12 @@ impl Serialize for HashText {
 }
 
 /// A resource's identifier.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Serialize)]
 #[serde(transparent)]
 pub struct IdText(pub Id);
 
 /// An EIP-55 address.
-#[derive(Clone, Copy, Debug, JsonSchema)]
-#[schemars(transparent)]
+#[derive(Clone, Copy, Debug)]
 pub struct AddressText(pub Address);
 
 thread_local! {
@@ -71,7 +92,7 @@ impl Serialize for AddressText {
 }
 
 /// 65 bytes r ‖ s ‖ v.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Serialize)]
 #[serde(transparent)]
 pub struct SignatureText(pub Signature);
 
@@ -166,13 +187,9 @@ impl Serialize for Time {
 }
 
 /// A number that can exceed 2^53.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Serialize)]
 #[serde(transparent)]
-pub struct Decimal(
-    #[serde(with = "kedge_protocol::proof::decimal")]
-    #[schemars(with = "kedge_protocol::schema::Decimal")]
-    pub u64,
-);
+pub struct Decimal(#[serde(with = "kedge_protocol::proof::decimal")] pub u64);
 
 /// JSON that is already text, written unchanged. It came from an accepted body or the store.
 #[derive(Clone, Debug)]

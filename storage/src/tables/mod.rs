@@ -10,6 +10,7 @@ pub(crate) mod meta;
 pub(crate) mod objects;
 pub(crate) mod properties;
 pub(crate) mod records;
+pub(crate) mod row;
 pub(crate) mod sequencer_keys;
 pub(crate) mod templates;
 #[cfg(test)]
