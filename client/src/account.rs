@@ -21,7 +21,7 @@ use crate::nonces::NonceCounter;
 use crate::random;
 use crate::sign::{ActionText, RequestTerms, SignedRequest, deadline_in, sign, unix_now_s};
 use crate::transport::{Answer, Backoff, Call};
-use crate::types::{LoginAnswer, RegisterAnswer, TokenPair, Wallet};
+use crate::types::{Changed, LoginAnswer, TokenPair, Wallet};
 
 /// How often a request is signed again after its nonce was found spent.
 const NEW_NONCES_MAX: u32 = 3;
@@ -163,22 +163,12 @@ impl Account {
             target: "",
             payload: payload.as_bytes(),
         };
-        let signs = Signs {
-            actions: std::slice::from_ref(&action),
-            atomic: false,
-        };
-        let (answer, signed) = self.signed(&request, &signs).await?;
-        let answer: RegisterAnswer = answer.read("registering")?;
-        let batch = answer.receipt.as_ref().map(|receipt| &receipt.batch);
-        self.client().learn_key_of(batch).await;
-        let content = signed.contents[0];
-        self.check_single(&content, answer.action_id, answer.receipt.as_ref())?;
-        self.check_made(Prefix::Wallet, &content, answer.wallet.id)?;
-        self.keep_tokens(TokenPair {
-            access_token: answer.access_token,
-            refresh_token: answer.refresh_token,
-        });
-        Ok(answer.wallet)
+        let (made, content): (Changed<LoginAnswer>, _) =
+            self.signed_alone(&request, &action, "registering").await?;
+        let LoginAnswer { wallet, tokens } = made.resource;
+        self.check_made(Prefix::Wallet, &content, wallet.id)?;
+        self.keep_tokens(tokens);
+        Ok(wallet)
     }
 
     /// Logs in. The key must be one of the wallet's, or signed requests will be refused.
