@@ -5,7 +5,7 @@ use kedge_chain::contract::{
     AnchorContract, DeployOptions, accept_ownership_calldata, deploy, transact,
     transfer_ownership_calldata,
 };
-use kedge_chain::rpc::{Endpoint, Options, RpcClient};
+use kedge_chain::rpc::{Endpoint, RpcClient, RpcOptions};
 use kedge_chain::transaction::FeePolicy;
 use kedge_protocol::Address;
 use kedge_protocol::signature::SigningKey;
@@ -37,7 +37,7 @@ impl ChainArgs {
     }
 
     pub(crate) fn client(&self) -> RpcClient {
-        RpcClient::new(self.rpc.clone(), Options::default())
+        RpcClient::new(self.rpc.clone(), RpcOptions::default())
     }
 
     pub(crate) fn is_json(&self) -> bool {
@@ -140,7 +140,7 @@ async fn run_deploy(
     domain_contract: Option<Address>,
 ) -> Result<(), Failure> {
     let key = chain.key.read()?;
-    let rpc = RpcClient::new(chain.rpc, Options::default());
+    let rpc = RpcClient::new(chain.rpc, RpcOptions::default());
     let options = DeployOptions {
         owner: owner.unwrap_or(key.address()),
         sequencer_key,
@@ -179,7 +179,7 @@ async fn run_handover(
     to: Option<Address>,
 ) -> Result<(), Failure> {
     let key = chain.key.read()?;
-    let rpc = RpcClient::new(chain.rpc, Options::default());
+    let rpc = RpcClient::new(chain.rpc, RpcOptions::default());
     let data = to.map_or_else(accept_ownership_calldata, transfer_ownership_calldata);
     let fees = FeePolicy::default();
     let mined = transact(&rpc, &key, Some(address), data, &fees, PATIENCE_MS)

@@ -20,7 +20,7 @@ use crate::error::{Done, Error, Result};
 use crate::nonces::NonceCounter;
 use crate::random;
 use crate::sign::{ActionText, RequestTerms, SignedRequest, deadline_in, sign, unix_now_s};
-use crate::transport::{Answer, Backoff, Call};
+use crate::transport::{Backoff, Call, HttpAnswer};
 use crate::types::{Changed, LoginAnswer, TokenPair, Wallet};
 
 /// How often a request is signed again after its nonce was found spent.
@@ -229,7 +229,7 @@ impl Account {
     }
 
     /// The answer to a GET, whatever its status.
-    pub(crate) async fn fetch(&self, path: &str) -> Result<Answer> {
+    pub(crate) async fn fetch(&self, path: &str) -> Result<HttpAnswer> {
         self.send_unsigned(Method::GET, path, Bytes::new()).await
     }
 
@@ -249,7 +249,7 @@ impl Account {
         method: Method,
         path: &str,
         body: Bytes,
-    ) -> Result<Answer> {
+    ) -> Result<HttpAnswer> {
         let request = Authorized {
             method,
             path,
@@ -271,7 +271,7 @@ impl Account {
         &self,
         request: &Authorized<'_>,
         signs: &Signs<'_>,
-    ) -> Result<(Answer, SignedRequest)> {
+    ) -> Result<(HttpAnswer, SignedRequest)> {
         let mut sending = Sending::new(self, request);
         let mut signed = self.sign_now(signs).await?;
         let mut new_nonces = 0;
@@ -419,7 +419,7 @@ impl<'a> Sending<'a> {
         }
     }
 
-    async fn once(&mut self, signed: Option<&SignedRequest>) -> Result<Answer> {
+    async fn once(&mut self, signed: Option<&SignedRequest>) -> Result<HttpAnswer> {
         let mut headers = self.headers.to_vec();
         let api_key = &self.account.0.client.options().api_key;
         if let Some(api_key) = api_key.as_ref().filter(|_| self.bearer) {
@@ -439,7 +439,7 @@ impl<'a> Sending<'a> {
 
     /// Whether to send the same bytes again: after a refresh, or a wait. Both kinds of refusal come before the
     /// server checks the signature, so it is still usable.
-    async fn again(&mut self, answer: &Answer) -> Result<bool> {
+    async fn again(&mut self, answer: &HttpAnswer) -> Result<bool> {
         let expired =
             answer.status == 401 && answer.refusal().code() == Some(Code::TokenExpired.text());
         if let Some(used) = self.used.take_if(|_| expired && !self.refreshed) {

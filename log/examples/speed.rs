@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use kedge_log::env::RealEnv;
 use kedge_log::verify::{Plan, verify};
-use kedge_log::{FileLog, Frame, Log, LogReader, Options, Released, SideKeys};
+use kedge_log::{FileLog, Frame, Log, LogOptions, LogReader, Released, SideKeys};
 use kedge_protocol::action::{Kind, RequestHead};
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::chain::next_head;
@@ -90,7 +90,7 @@ fn record(number: u64, batch: u64, noise: bool, key: &SigningKey) -> RequestReco
     }
 }
 
-fn write(dir: &Path, frames: u64, options: Options, noise: bool) {
+fn write(dir: &Path, frames: u64, options: LogOptions, noise: bool) {
     let key = SigningKey::from_bytes(&[1; 32]).expect("a measure ends where it cannot go on");
     let separator = Hash([7; 32]);
     let keys = SideKeys::none();
@@ -230,8 +230,8 @@ fn main() {
         })
     };
     let frames = number(1500);
-    let default = Options::default();
-    let options = Options {
+    let default = LogOptions::default();
+    let options = LogOptions {
         segment_bytes: number(default.segment_bytes),
         ..default
     };

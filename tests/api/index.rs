@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 
 use kedge_machine::index::ordered_value;
-use kedge_storage::{Group, Options, Table};
+use kedge_storage::{Group, StoreOptions, Table};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -111,10 +111,10 @@ async fn the_index_is_what_a_replay_of_the_log_makes() {
     let verify = || kedge_upkeep::verify::store(&path, server.domain, server.sequencer, |_| ());
     verify().unwrap();
     let open = || {
-        let options = Options {
+        let options = StoreOptions {
             high_water_path: Some(server.dir.path().join("data.high-water")),
             side_keys: kedge_upkeep::side_keys::read(&server.dir.path().join("data/keys")).unwrap(),
-            ..Options::of_store(&path, server.domain, server.sequencer)
+            ..StoreOptions::of_store(&path, server.domain, server.sequencer)
         };
         kedge_actors::catch_up::open_store(options).unwrap()
     };

@@ -148,7 +148,7 @@ pub(super) fn parse<'a, T: Deserialize<'a>>(text: &'a str, what: &str) -> Result
 
 /// An answer of the server that contains a receipt; or a receipt, which has no such member.
 #[derive(Deserialize)]
-struct Answer<'a> {
+struct WithReceipt<'a> {
     #[serde(borrow)]
     receipt: Option<&'a RawValue>,
 }
@@ -161,7 +161,7 @@ struct Many<'a> {
 }
 
 async fn check_receipt(text: &str, contents: &[Hash], trust: &Trust) -> Result<Rows, Failure> {
-    let Object(answer): Object<Answer> = parse(text, "a receipt")?;
+    let Object(answer): Object<WithReceipt> = parse(text, "a receipt")?;
     let text = answer.receipt.map_or(text, RawValue::get);
     let Object(many): Object<Many> = parse(text, "a receipt")?;
     if many.actions.is_some() {
