@@ -14,7 +14,7 @@ use kedge_protocol::{KeyOfBatch, SequencerKeys};
 use super::super::admin;
 use super::super::output::Failure;
 use super::super::trust::read_failure;
-use super::super::verify::check_on_chain;
+use super::super::verify::anchored::check_on_chain;
 use super::Args;
 use super::report::Report;
 use super::steps::Shown;
