@@ -292,10 +292,7 @@ impl Account {
                 }
                 Err(error) => return Err(error),
             };
-            let highest = answer.number("x-nonce-highest");
-            if let Some(highest) = highest {
-                self.0.nonces.learn(highest);
-            }
+            let highest = self.learn_highest(&answer);
             if answer.is_success() {
                 return Ok((answer, signed));
             }
@@ -333,13 +330,26 @@ impl Account {
             if !spent || unsure || new_nonces == NEW_NONCES_MAX {
                 return Err(refusal);
             }
-            match highest {
-                Some(highest) => self.0.nonces.resynchronise(signed.head.nonce, highest),
-                None => drop(self.me().await?),
-            }
+            self.resynchronise(&signed, highest).await?;
             new_nonces += 1;
             signed = self.sign_now(signs).await?;
         }
+    }
+
+    /// The highest spent nonce, if the answer states it.
+    fn learn_highest(&self, answer: &HttpAnswer) -> Option<u64> {
+        let highest = answer.number("x-nonce-highest")?;
+        self.0.nonces.learn(highest);
+        Some(highest)
+    }
+
+    /// Leaves out the nonces that others have spent.
+    async fn resynchronise(&self, signed: &SignedRequest, highest: Option<u64>) -> Result<()> {
+        match highest {
+            Some(highest) => self.0.nonces.resynchronise(signed.head.nonce, highest),
+            None => drop(self.me().await?),
+        }
+        Ok(())
     }
 
     /// Whether the log holds an action of a signed request.
