@@ -7,34 +7,22 @@ use serde_json::json;
 
 use crate::harness::{Caller, Server, Signed, Terms, bus_members, signature};
 
-#[tokio::test]
-async fn signatures_that_are_not_right() {
-    let server = Server::start().await;
-    let ann = Caller::register(&server, "ann@example.com").await;
-    let bob = Caller::register(&server, "bob@example.com").await;
-    let template_id = ann.new_template(&server, "ticket").await;
-    let object_id = ann.new_object(&server, &template_id).await;
-    let before = server.sequence().await;
-
-    let path = format!("/objects/{object_id}");
-    let body = r#"{"properties": {"a": 1}}"#;
-    let send = |key: &Caller, terms: Terms, sent: &'static str| {
-        let mut headers = signature(&key.key, &terms, &[("update", &object_id, body)]);
-        headers.push(ann.bearer());
-        let (server, path) = (&server, &path);
-        async move { server.call("PATCH", path, &headers, sent).await }
-    };
-    let good = || ann.terms(&server);
+/// What each request is signed as, what is sent, and how it is refused.
+fn wrongly_signed<'a>(
+    domain: &Domain,
+    good: impl Fn() -> Terms,
+    body: &'a str,
+) -> [(Terms, &'a str, u16, &'a str); 8] {
     let other_chain = Domain {
         chain_id: 1,
-        ..server.domain
+        ..*domain
     };
     let other_contract = Domain {
         verifying_contract: Address([7; 20]),
-        ..server.domain
+        ..*domain
     };
     let now_s = unix_now_s();
-    let cases = [
+    [
         (
             Terms {
                 domain: other_chain,
@@ -96,8 +84,28 @@ async fn signatures_that_are_not_right() {
             409,
             "NONCE_REUSED",
         ),
-    ];
-    for (terms, sent, status, code) in cases {
+    ]
+}
+
+#[tokio::test]
+async fn signatures_that_are_not_right() {
+    let server = Server::start().await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let bob = Caller::register(&server, "bob@example.com").await;
+    let template_id = ann.new_template(&server, "ticket").await;
+    let object_id = ann.new_object(&server, &template_id).await;
+    let before = server.sequence().await;
+
+    let path = format!("/objects/{object_id}");
+    let body = r#"{"properties": {"a": 1}}"#;
+    let send = |key: &Caller, terms: Terms, sent: &'static str| {
+        let mut headers = signature(&key.key, &terms, &[("update", &object_id, body)]);
+        headers.push(ann.bearer());
+        let (server, path) = (&server, &path);
+        async move { server.call("PATCH", path, &headers, sent).await }
+    };
+    let good = || ann.terms(&server);
+    for (terms, sent, status, code) in wrongly_signed(&server.domain, &good, body) {
         let answer = send(&ann, terms, sent).await;
         answer.refused(status, code);
         if code == "NONCE_REUSED" {

@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::harness::{Caller, Server, Signed};
-use crate::search::{found, is, items_id, mint_all, new_template, schema};
+use crate::resources::search::{found, is, items_id, mint_all, new_template, schema};
 
 /// The rows that the server has written so far.
 async fn rows_written(port: u16) -> u64 {
