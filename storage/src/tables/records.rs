@@ -9,7 +9,7 @@ use kedge_protocol::resource::{
 };
 use kedge_protocol::{Hash, Id, Prefix};
 
-use super::row::{Resource, Stored, StoredId, meaningless, numbered, resource, stored, stored_as};
+use super::row::{Resource, Stored, meaningless, numbered, resource, stored, stored_as};
 use super::{Table, id};
 use crate::codec::CodecError;
 
@@ -115,7 +115,7 @@ impl Stored for Dispute {
     }
 
     fn take<'a, D: BorrowDecoder<'a, Context = ()>>(decoder: &mut D) -> Result<Self, DecodeError> {
-        let organization_id = StoredId::take(Prefix::Organization, decoder)?;
+        let organization_id = id(Prefix::Organization, BorrowDecode::borrow_decode(decoder)?);
         let subject_id = <&str>::borrow_decode(decoder)?.parse::<Id>().map_err(|_| {
             meaningless(&CodecError::bytes("the subject of a dispute is not an id"))
         })?;

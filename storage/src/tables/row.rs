@@ -55,38 +55,34 @@ pub(crate) trait Resource: Stored {
 
 /// An identifier, or an optional one: the row holds its bytes, the member's meaning determines its prefix.
 pub(crate) trait StoredId: Sized {
-    fn put<E: Encoder>(&self, encoder: &mut E) -> Result<(), EncodeError>;
+    type Bytes: Encode + for<'a> BorrowDecode<'a, ()>;
 
-    fn take<'a, D: BorrowDecoder<'a, Context = ()>>(
-        prefix: Prefix,
-        decoder: &mut D,
-    ) -> Result<Self, DecodeError>;
+    fn bytes(&self) -> Self::Bytes;
+
+    fn of(prefix: Prefix, bytes: Self::Bytes) -> Self;
 }
 
 impl StoredId for Id {
-    fn put<E: Encoder>(&self, encoder: &mut E) -> Result<(), EncodeError> {
-        self.bytes.encode(encoder)
+    type Bytes = [u8; 16];
+
+    fn bytes(&self) -> [u8; 16] {
+        self.bytes
     }
 
-    fn take<'a, D: BorrowDecoder<'a, Context = ()>>(
-        prefix: Prefix,
-        decoder: &mut D,
-    ) -> Result<Self, DecodeError> {
-        Ok(super::id(prefix, BorrowDecode::borrow_decode(decoder)?))
+    fn of(prefix: Prefix, bytes: [u8; 16]) -> Self {
+        super::id(prefix, bytes)
     }
 }
 
 impl StoredId for Option<Id> {
-    fn put<E: Encoder>(&self, encoder: &mut E) -> Result<(), EncodeError> {
-        self.map(|id| id.bytes).encode(encoder)
+    type Bytes = Option<[u8; 16]>;
+
+    fn bytes(&self) -> Self::Bytes {
+        self.map(|id| id.bytes)
     }
 
-    fn take<'a, D: BorrowDecoder<'a, Context = ()>>(
-        prefix: Prefix,
-        decoder: &mut D,
-    ) -> Result<Self, DecodeError> {
-        let bytes: Option<[u8; 16]> = BorrowDecode::borrow_decode(decoder)?;
-        Ok(bytes.map(|bytes| super::id(prefix, bytes)))
+    fn of(prefix: Prefix, bytes: Self::Bytes) -> Self {
+        bytes.map(|bytes| super::id(prefix, bytes))
     }
 }
 
@@ -124,13 +120,16 @@ macro_rules! stored {
         crate::tables::row::Stored::put($value, $encoder)?
     };
     (@put $encoder:ident, $value:expr, $prefix:ident) => {
-        crate::tables::row::StoredId::put($value, $encoder)?
+        bincode::Encode::encode(&crate::tables::row::StoredId::bytes($value), $encoder)?
     };
     (@take $decoder:ident) => {
         crate::tables::row::Stored::take($decoder)?
     };
     (@take $decoder:ident, $prefix:ident) => {
-        crate::tables::row::StoredId::take(kedge_protocol::Prefix::$prefix, $decoder)?
+        crate::tables::row::StoredId::of(
+            kedge_protocol::Prefix::$prefix,
+            bincode::BorrowDecode::borrow_decode($decoder)?,
+        )
     };
 }
 pub(crate) use stored;
@@ -153,33 +152,6 @@ macro_rules! resource {
     };
 }
 pub(crate) use resource;
-
-/// The permanent numbers of an enum's values; `what` is what they number.
-macro_rules! numbered {
-    ($type:ident, $what:literal { $($value:ident = $number:literal),+ $(,)? }) => {
-        impl crate::tables::row::Stored for $type {
-            fn put<E: bincode::enc::Encoder>(
-                &self,
-                encoder: &mut E,
-            ) -> Result<(), bincode::error::EncodeError> {
-                let number: u8 = match self { $(Self::$value => $number),+ };
-                bincode::Encode::encode(&number, encoder)
-            }
-
-            fn take<'a, D: bincode::de::BorrowDecoder<'a, Context = ()>>(
-                decoder: &mut D,
-            ) -> Result<Self, bincode::error::DecodeError> {
-                match bincode::BorrowDecode::borrow_decode(decoder)? {
-                    $($number => Ok(Self::$value),)+
-                    other => Err(crate::tables::row::meaningless(
-                        &crate::codec::CodecError::Number(other, $what),
-                    )),
-                }
-            }
-        }
-    };
-}
-pub(crate) use numbered;
 
 /// A type that is stored as another one: how it becomes that, and how it is read from it.
 macro_rules! stored_as {
@@ -205,6 +177,21 @@ macro_rules! stored_as {
 }
 pub(crate) use stored_as;
 
+/// The permanent numbers of an enum's values; `what` is what they number.
+macro_rules! numbered {
+    ($type:ident, $what:literal { $($value:ident = $number:literal),+ $(,)? }) => {
+        crate::tables::row::stored_as! {
+            $type as u8,
+            |value| match value { $($type::$value => $number),+ },
+            |number| match number {
+                $($number => Ok($type::$value),)+
+                other => Err(crate::codec::CodecError::Number(other, $what)),
+            },
+        }
+    };
+}
+pub(crate) use numbered;
+
 /// Types that bincode knows itself.
 macro_rules! as_they_are {
     ($($type:ty),+) => {$(
@@ -223,8 +210,19 @@ macro_rules! as_they_are {
 }
 
 as_they_are!(
-    bool, u8, u16, u32, u64, [u8; 16], [u8; 20], [u8; 32], [u8; 65], String
+    bool, u8, u16, u32, u64, [u8; 16], [u8; 20], [u8; 32], [u8; 65]
 );
+
+impl Stored for String {
+    fn put<E: Encoder>(&self, encoder: &mut E) -> Result<(), EncodeError> {
+        self.encode(encoder)
+    }
+
+    fn take<'a, D: BorrowDecoder<'a, Context = ()>>(decoder: &mut D) -> Result<Self, DecodeError> {
+        // Borrowed first: a damaged length is no allocation.
+        <&str>::borrow_decode(decoder).map(str::to_owned)
+    }
+}
 
 stored_as!(Hash as [u8; 32], |hash| hash.0, |bytes| Ok(Hash(bytes)));
 stored_as!(Address as [u8; 20], |address| address.0, |bytes| Ok(

@@ -21,69 +21,27 @@ fn wrongly_signed<'a>(
         verifying_contract: Address([7; 20]),
         ..*domain
     };
+    let in_domain = |domain| Terms { domain, ..good() };
+    let until = |deadline_s| Terms {
+        deadline_s,
+        ..good()
+    };
+    let with_nonce = |nonce| Terms { nonce, ..good() };
+    let atomic = Terms {
+        atomic: true,
+        ..good()
+    };
+    let other_body = r#"{"properties": {"a": 2}}"#;
     let now_s = unix_now_s();
     [
-        (
-            Terms {
-                domain: other_chain,
-                ..good()
-            },
-            body,
-            401,
-            "SIGNATURE_INVALID",
-        ),
-        (
-            Terms {
-                domain: other_contract,
-                ..good()
-            },
-            body,
-            401,
-            "SIGNATURE_INVALID",
-        ),
-        (
-            Terms {
-                atomic: true,
-                ..good()
-            },
-            body,
-            401,
-            "SIGNATURE_INVALID",
-        ),
-        (
-            good(),
-            r#"{"properties": {"a": 2}}"#,
-            401,
-            "SIGNATURE_INVALID",
-        ),
-        (
-            Terms {
-                deadline_s: now_s - 1,
-                ..good()
-            },
-            body,
-            401,
-            "DEADLINE_EXPIRED",
-        ),
-        (
-            Terms {
-                deadline_s: now_s + 90_000,
-                ..good()
-            },
-            body,
-            400,
-            "VALIDATION_ERROR",
-        ),
-        (Terms { nonce: 1, ..good() }, body, 409, "NONCE_REUSED"),
-        (
-            Terms {
-                nonce: 1 << 40,
-                ..good()
-            },
-            body,
-            409,
-            "NONCE_REUSED",
-        ),
+        (in_domain(other_chain), body, 401, "SIGNATURE_INVALID"),
+        (in_domain(other_contract), body, 401, "SIGNATURE_INVALID"),
+        (atomic, body, 401, "SIGNATURE_INVALID"),
+        (good(), other_body, 401, "SIGNATURE_INVALID"),
+        (until(now_s - 1), body, 401, "DEADLINE_EXPIRED"),
+        (until(now_s + 90_000), body, 400, "VALIDATION_ERROR"),
+        (with_nonce(1), body, 409, "NONCE_REUSED"),
+        (with_nonce(1 << 40), body, 409, "NONCE_REUSED"),
     ]
 }
 
