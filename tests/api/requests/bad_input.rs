@@ -63,7 +63,7 @@ async fn signatures_that_are_not_right() {
         async move { server.call("PATCH", path, &headers, sent).await }
     };
     let good = || ann.terms(&server);
-    for (terms, sent, status, code) in wrongly_signed(&server.domain, &good, body) {
+    for (terms, sent, status, code) in wrongly_signed(&server.domain, good, body) {
         let answer = send(&ann, terms, sent).await;
         answer.refused(status, code);
         if code == "NONCE_REUSED" {
