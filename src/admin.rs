@@ -94,7 +94,7 @@ enum Command {
 }
 
 /// Carries out commands.
-pub struct Operator {
+pub struct AdminSocket {
     app: Arc<App>,
     anchoring: Anchoring,
     copied: Copied,
@@ -140,7 +140,7 @@ pub async fn serve(
     }
     let listener = UnixListener::bind(path).map_err(failed)?;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
-    let operator = Arc::new(Operator {
+    let operator = Arc::new(AdminSocket {
         app,
         anchoring,
         copied,
@@ -160,7 +160,7 @@ pub async fn serve(
     })
 }
 
-async fn converse(stream: UnixStream, operator: &Operator) -> std::io::Result<()> {
+async fn converse(stream: UnixStream, operator: &AdminSocket) -> std::io::Result<()> {
     let (read, mut write) = stream.into_split();
     let mut lines = BufReader::new(read);
     loop {
@@ -177,7 +177,7 @@ async fn converse(stream: UnixStream, operator: &Operator) -> std::io::Result<()
     }
 }
 
-impl Operator {
+impl AdminSocket {
     async fn answer(&self, line: &str) -> Value {
         let done = match serde_json::from_str::<Command>(line) {
             Ok(command) => self.carry_out(command).await,

@@ -11,6 +11,7 @@ use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use kedge_api::Code;
+use kedge_http::{limits, v2};
 use metrics::{
     Gauge, Histogram, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge,
     histogram,
@@ -109,7 +110,7 @@ pub fn install() -> Result<PrometheusHandle, MetricsError> {
         "The server's clock at the scrape, seconds since 1970"
     );
     start_at_zero();
-    kedge_http::metric_definitions::start_at_zero();
+    kedge_http::metric_definitions::start_at_zero(limits::names(), &v2::AREAS);
     kedge_actors::metric_definitions::describe();
     kedge_http::metric_definitions::describe();
     kedge_storage::metric_definitions::describe();

@@ -9,7 +9,7 @@ use std::process::Output;
 
 use kedge_protocol::Id;
 use kedge_protocol::resource::{CustomLimits, Tier};
-use kedge_storage::{Options, Store};
+use kedge_storage::{Store, StoreOptions};
 
 use support::program::kedge;
 use support::server::Setup;
@@ -66,10 +66,10 @@ async fn tiers_are_set_in_the_log() {
 
     // Replaying the log, including the operator's actions, reproduces the state to the byte.
     kedge_upkeep::verify::store(&setup.store(), domain, sequencer, |_| ()).unwrap();
-    let options = Options {
+    let options = StoreOptions {
         high_water_path: Some(setup.high_water()),
         access: kedge_storage::Access::Read,
-        ..Options::of_store(&setup.store(), domain, sequencer)
+        ..StoreOptions::of_store(&setup.store(), domain, sequencer)
     };
     let store = Store::open(options).unwrap();
     let stored = store

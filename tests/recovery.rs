@@ -12,7 +12,7 @@ use kedge_client::{Account, BatchMode, Client, Error, NewAction, NewObject};
 use kedge_log::env::RealEnv;
 use kedge_log::{FileLog, Frame, Log as _, LogReader};
 use kedge_protocol::Id;
-use kedge_storage::{Group, Options, Store};
+use kedge_storage::{Group, Store, StoreOptions};
 use serde_json::{Value, json};
 
 use support::ledger::Ledger;
@@ -66,10 +66,10 @@ impl Made {
     }
 
     fn open_store(&self) -> Store {
-        let options = Options {
+        let options = StoreOptions {
             high_water_path: Some(self.setup.high_water()),
             side_keys: kedge_upkeep::side_keys::read(&self.setup.data().join("keys")).unwrap(),
-            ..Options::of_store(
+            ..StoreOptions::of_store(
                 &self.setup.store(),
                 self.client.domain(),
                 self.client.sequencer(),
@@ -254,7 +254,7 @@ fn forge(made: &Made, log: &Path, sequence: u64) {
         identity,
         &keys,
         kedge_log::Released::default(),
-        kedge_log::Options::default(),
+        kedge_log::LogOptions::default(),
     );
     let (mut writing, _) = opened.unwrap();
     for stored in reader.frames(1) {

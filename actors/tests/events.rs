@@ -66,9 +66,9 @@ struct Log {
 }
 
 fn open(path: &Path) -> Store {
-    let options = kedge_storage::Options {
+    let options = kedge_storage::StoreOptions {
         side_keys: kedge_storage::SideKeys::one(1, [1; 32]),
-        ..kedge_storage::Options::of_store(&path.join("store"), DOMAIN, Address::ZERO)
+        ..kedge_storage::StoreOptions::of_store(&path.join("store"), DOMAIN, Address::ZERO)
     };
     Store::open(options).unwrap()
 }

@@ -13,7 +13,7 @@ use crate::drive::fill;
 use crate::error::Result;
 use crate::fleet::{Fleet, Size};
 use crate::requests::{Plan, Shape};
-use crate::server::{Server, scratch};
+use crate::server::{Bench, Server};
 
 /// Tables needed to explain the updates: requests, leaves, headers, the log tree, the indexes of actions, and the
 /// objects at every thousandth version.
@@ -33,23 +33,14 @@ const OBJECTS_AND_INDEXES: [&str; 3] = ["objects", "object_index", "property_ind
 /// How the store is filled.
 #[derive(clap::Args, Serialize)]
 pub(crate) struct Options {
-    /// The server's program.
-    #[arg(long, default_value = "target/release/kedge")]
+    #[command(flatten)]
     #[serde(skip)]
-    server: PathBuf,
-    /// Where to put the data meanwhile: on a real disk, with 2 KB to spare for each update.
-    #[arg(long)]
-    #[serde(skip)]
-    scratch: Option<PathBuf>,
+    bench: Bench,
     #[command(flatten)]
     size: Size,
     /// Updates whose bytes are counted.
     #[arg(long, default_value_t = 2_000_000)]
     updates: u64,
-    /// Where to write the figures as JSON.
-    #[arg(long)]
-    #[serde(skip)]
-    json: Option<PathBuf>,
 }
 
 #[derive(Serialize)]
@@ -66,16 +57,16 @@ struct Report<'a> {
 
 /// Fills, compacts, and counts the bytes that the updates have added.
 pub(crate) async fn run(options: &Options) -> Result<()> {
-    let scratch = scratch(options.scratch.as_deref())?;
+    let scratch = options.bench.scratch()?;
     let data = scratch.path().join("data");
-    let server = Server::start(&options.server, &data)?;
+    let server = Server::start(&options.bench.server, &data)?;
     let fleet = Arc::new(Fleet::make(&server, options.size).await?);
     let before = server.sequence().await?;
     server.stop()?;
     let bytes_before = compacted(&data)?;
 
     let plan = Arc::new(Plan::new(&fleet, Shape::Batch));
-    let server = Server::start(&options.server, &data)?;
+    let server = Server::start(&options.bench.server, &data)?;
     server.ready().await?;
     fill(&server, &plan, before + options.updates).await?;
     let updates = server.sequence().await? - before;
@@ -90,7 +81,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
         bytes_after: compacted(&data)?,
     };
     print(&report.table())?;
-    Ok(write_json(&report, options.json.as_deref())?)
+    Ok(write_json(&report, options.bench.json.as_deref())?)
 }
 
 /// The folder in a stopped server's directory that RocksDB wrote.

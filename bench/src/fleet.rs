@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use kedge_client::{Client, NewTemplate};
 use kedge_load::accounts::{self, each};
-use kedge_load::operator::Operator;
+use kedge_load::operator::AdminConnection;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::resource::{Area, CustomLimits};
@@ -81,7 +81,7 @@ async fn organization(
     let email = format!("{name}@example.com");
     let (account, key, id) = accounts::register(client, email, name).await?;
     // A custom tier without a limit: counted like any other, but never refused.
-    let mut operator = Operator::connect(socket).await?;
+    let mut operator = AdminConnection::connect(socket).await?;
     operator.set_limits(id, &CustomLimits::default()).await?;
     let areas = [Area::Actions, Area::Objects];
     let api_key = accounts::api_key(&account, "bench", &areas).await?;

@@ -1,7 +1,7 @@
 //! Does an action cost more, the more the store holds? Two stores of one server, a small and a large one, measured in
 //! turns with as many actions each time.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
@@ -14,19 +14,14 @@ use crate::error::Result;
 use crate::fleet::{Fleet, Size};
 use crate::report::Report;
 use crate::requests::{Plan, Shape};
-use crate::server::{Server, scratch};
+use crate::server::{Bench, Server};
 
 /// How the stores are filled and measured.
 #[derive(clap::Args, Serialize)]
 pub(crate) struct Options {
-    /// The server's program.
-    #[arg(long, default_value = "target/release/kedge")]
+    #[command(flatten)]
     #[serde(skip)]
-    server: PathBuf,
-    /// Where to put the data meanwhile: on a real disk, with 1 KB to spare for each action.
-    #[arg(long)]
-    #[serde(skip)]
-    scratch: Option<PathBuf>,
+    bench: Bench,
     #[command(flatten)]
     size: Size,
     /// Actions in the large store; the small one holds the mints and a first update of each object.
@@ -38,10 +33,6 @@ pub(crate) struct Options {
     /// How often to measure each store.
     #[arg(long, default_value_t = 5)]
     runs: usize,
-    /// Where to write the figures as JSON.
-    #[arg(long)]
-    #[serde(skip)]
-    json: Option<PathBuf>,
 }
 
 #[derive(Serialize)]
@@ -54,17 +45,17 @@ struct Figures {
 
 /// Fills, measures in turns, and reports.
 pub(crate) async fn run(options: &Options) -> Result<()> {
-    let scratch = scratch(options.scratch.as_deref())?;
+    let scratch = options.bench.scratch()?;
     let load_average_before = load_average();
     let (small, large) = (scratch.path().join("small"), scratch.path().join("large"));
-    let server = Server::start(&options.server, &large)?;
+    let server = Server::start(&options.bench.server, &large)?;
     let fleet = Arc::new(Fleet::make(&server, options.size).await?);
     let small_actions = server.sequence().await?;
     server.stop()?;
     copy(&large, &small)?;
 
     let plan = Arc::new(Plan::new(&fleet, Shape::Batch));
-    let server = Server::start(&options.server, &large)?;
+    let server = Server::start(&options.bench.server, &large)?;
     server.ready().await?;
     fill(&server, &plan, options.actions).await?;
     let large_actions = server.sequence().await?;
@@ -87,11 +78,11 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     };
     let table = figures.table();
     let report = Report::new("kedge-bench growth", options, load_average_before, figures);
-    report.write(&table, options.json.as_deref())
+    report.write(&table, options.bench.json.as_deref())
 }
 
 async fn once(options: &Options, data: &Path, plan: &Arc<Plan>) -> Result<Driven> {
-    let server = Server::start(&options.server, data)?;
+    let server = Server::start(&options.bench.server, data)?;
     server.ready().await?;
     let requests = options.measured.div_ceil(plan.shape.actions() as u64) as usize;
     measure(&server, plan, End::Requests(requests)).await?;

@@ -1,6 +1,5 @@
 //! How long a server with a large store takes to be ready: stopped in order, and killed under load.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,19 +12,14 @@ use crate::error::Result;
 use crate::fleet::{Fleet, Size};
 use crate::report::Report;
 use crate::requests::{Plan, Shape};
-use crate::server::{Server, scratch};
+use crate::server::{Bench, Server};
 
 /// How to fill the store, and how often to open it.
 #[derive(clap::Args, Serialize)]
 pub(crate) struct Options {
-    /// The server's program.
-    #[arg(long, default_value = "target/release/kedge")]
+    #[command(flatten)]
     #[serde(skip)]
-    server: PathBuf,
-    /// Where to put the data meanwhile: on a real disk, with 1 KB to spare for each action.
-    #[arg(long)]
-    #[serde(skip)]
-    scratch: Option<PathBuf>,
+    bench: Bench,
     #[command(flatten)]
     size: Size,
     /// Actions in the store.
@@ -37,10 +31,6 @@ pub(crate) struct Options {
     /// Seconds of load before the server is killed under it.
     #[arg(long, default_value_t = 3)]
     load_s: u64,
-    /// Where to write the figures as JSON.
-    #[arg(long)]
-    #[serde(skip)]
-    json: Option<PathBuf>,
 }
 
 #[derive(Serialize)]
@@ -54,10 +44,10 @@ struct Figures {
 
 /// Fills, then stops and restarts the server repeatedly.
 pub(crate) async fn run(options: &Options) -> Result<()> {
-    let scratch = scratch(options.scratch.as_deref())?;
+    let scratch = options.bench.scratch()?;
     let load_average_before = load_average();
     let data = scratch.path().join("data");
-    let mut server = Server::start(&options.server, &data)?;
+    let mut server = Server::start(&options.bench.server, &data)?;
     let fleet = Arc::new(Fleet::make(&server, options.size).await?);
     let plan = Arc::new(Plan::new(&fleet, Shape::Batch));
     fill(&server, &plan, options.actions).await?;
@@ -65,12 +55,12 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     for _ in 0..options.runs {
         server.stop()?;
         let begun = Instant::now();
-        server = Server::start(&options.server, &data)?;
+        server = Server::start(&options.bench.server, &data)?;
         server.ready().await?;
         after_stop_s.push(begun.elapsed().as_secs_f64());
         kill_under_load(server, &plan, Duration::from_secs(options.load_s)).await?;
         let begun = Instant::now();
-        server = Server::start(&options.server, &data)?;
+        server = Server::start(&options.bench.server, &data)?;
         server.ready().await?;
         after_kill_s.push(begun.elapsed().as_secs_f64());
     }
@@ -83,7 +73,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     };
     let table = figures.table();
     let report = Report::new("kedge-bench restart", options, load_average_before, figures);
-    report.write(&table, options.json.as_deref())
+    report.write(&table, options.bench.json.as_deref())
 }
 
 /// Kills the process while batches are in flight.

@@ -108,10 +108,26 @@ impl Server {
     }
 }
 
-/// A directory for a bench's data, removed at its end.
-pub(crate) fn scratch(within: Option<&Path>) -> Result<tempfile::TempDir> {
-    Ok(match within {
-        Some(within) => tempfile::tempdir_in(within)?,
-        None => tempfile::tempdir()?,
-    })
+/// Which program to measure, where its data lies meanwhile, and where the figures go.
+#[derive(clap::Args)]
+pub(crate) struct Bench {
+    /// The server's program.
+    #[arg(long, default_value = "target/release/kedge")]
+    pub(crate) server: PathBuf,
+    /// Where to put the data meanwhile: on a real disk, with 1 to 2 KB to spare for each action, 20 GB to compare.
+    #[arg(long)]
+    scratch: Option<PathBuf>,
+    /// Where to write the figures as JSON.
+    #[arg(long)]
+    pub(crate) json: Option<PathBuf>,
+}
+
+impl Bench {
+    /// A directory for the data, removed at the end.
+    pub(crate) fn scratch(&self) -> Result<tempfile::TempDir> {
+        Ok(match &self.scratch {
+            Some(within) => tempfile::tempdir_in(within)?,
+            None => tempfile::tempdir()?,
+        })
+    }
 }

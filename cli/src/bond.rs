@@ -3,12 +3,12 @@
 use clap::Args;
 use kedge_chain::contract::bond::{BondContract, BondTerms, deploy_bond, deposit_calldata};
 use kedge_chain::contract::{AnchorContract, transact_paying};
-use kedge_chain::rpc::{Endpoint, Options, RpcClient};
+use kedge_chain::rpc::{Endpoint, RpcClient, RpcOptions};
 use kedge_chain::transaction::FeePolicy;
 use kedge_protocol::Address;
 use serde_json::json;
 
-use super::contract::{ChainArgs, PATIENCE_MS};
+use super::chain::{ChainArgs, PATIENCE_MS};
 use super::output::{Failure, columns, print, print_json};
 use super::trust::read_failure;
 
@@ -124,7 +124,7 @@ pub(crate) async fn run_deploy(args: DeployArgs) -> Result<(), Failure> {
 }
 
 pub(crate) async fn run_status(args: StatusArgs) -> Result<(), Failure> {
-    let rpc = RpcClient::new(args.rpc, Options::default());
+    let rpc = RpcClient::new(args.rpc, RpcOptions::default());
     let anchor = AnchorContract::new(rpc.clone(), args.contract);
     let address = anchor.bond().await.map_err(read_failure)?;
     if address == Address::ZERO {

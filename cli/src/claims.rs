@@ -9,14 +9,36 @@ use kedge_chain::transaction::FeePolicy;
 use kedge_protocol::Address;
 use kedge_protocol::json::Object;
 use kedge_prover::claim::ClaimFile;
+use kedge_prover::groth16::{ProvingKey, zkey};
 use kedge_prover::{calldata, keys};
 use serde_json::json;
 
-use super::contract::{ChainArgs, PATIENCE_MS};
+use super::chain::{ChainArgs, PATIENCE_MS};
+use super::input::{parse, read};
 use super::output::{Failure, columns, print, print_json};
-use super::prove::CircuitKeyArgs;
 use super::trust::read_failure;
-use super::verify::{parse, read};
+
+#[derive(Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct CircuitKeyArgs {
+    /// The proving key of a ceremony.
+    #[arg(long, value_name = "FILE")]
+    zkey: Option<PathBuf>,
+    /// The development key. Anybody can forge claims for it: for test chains only.
+    #[arg(long)]
+    dev_insecure: bool,
+}
+
+impl CircuitKeyArgs {
+    pub(crate) fn read(&self) -> Result<ProvingKey, Failure> {
+        let Some(path) = &self.zkey else {
+            return keys::dev_insecure_proving().map_err(Failure::refused);
+        };
+        let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+        let file = std::fs::read(path).map_err(|error| Failure::usage(named(&error)))?;
+        zkey::read(&file).map_err(|error| Failure::refused(named(&error)))
+    }
+}
 
 #[derive(Args)]
 pub(crate) struct DeployArgs {

@@ -1,49 +1,18 @@
 //! `kedge contract`: deploying the anchor contract on any chain, and everything that its owner does.
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use kedge_chain::contract::{
     AnchorContract, DeployOptions, accept_ownership_calldata, deploy, transact,
     transfer_ownership_calldata,
 };
-use kedge_chain::rpc::{Endpoint, Options, RpcClient};
 use kedge_chain::transaction::FeePolicy;
 use kedge_protocol::Address;
-use kedge_protocol::signature::SigningKey;
 use serde_json::json;
 
-use super::key::KeyArgs;
+use super::chain::{ChainArgs, PATIENCE_MS};
 use super::output::{Failure, columns, print, print_json};
 use super::trust::read_failure;
 use super::{bond, claims, contract_keys, contract_state};
-
-/// How long a transaction may take to be mined, in milliseconds.
-pub(crate) const PATIENCE_MS: u64 = 10 * 60 * 1000;
-
-#[derive(Args)]
-pub(crate) struct ChainArgs {
-    /// JSON-RPC URL of an Ethereum node.
-    #[arg(long, value_name = "URL")]
-    rpc: Endpoint,
-    /// Print the result as JSON.
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    key: KeyArgs,
-}
-
-impl ChainArgs {
-    pub(crate) fn key(&self) -> Result<SigningKey, Failure> {
-        self.key.read()
-    }
-
-    pub(crate) fn client(&self) -> RpcClient {
-        RpcClient::new(self.rpc.clone(), Options::default())
-    }
-
-    pub(crate) fn is_json(&self) -> bool {
-        self.json
-    }
-}
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -139,8 +108,7 @@ async fn run_deploy(
     owner: Option<Address>,
     domain_contract: Option<Address>,
 ) -> Result<(), Failure> {
-    let key = chain.key.read()?;
-    let rpc = RpcClient::new(chain.rpc, Options::default());
+    let (key, rpc) = (chain.key()?, chain.client());
     let options = DeployOptions {
         owner: owner.unwrap_or(key.address()),
         sequencer_key,
@@ -152,7 +120,7 @@ async fn run_deploy(
         .await
         .map_err(Failure::refused)?;
     let chain_id = rpc.chain_id().await.map_err(Failure::refused)?;
-    if chain.json {
+    if chain.is_json() {
         return print_json(&json!({
             "chain_id": chain_id,
             "contract": made.address,
@@ -178,8 +146,7 @@ async fn run_handover(
     address: Address,
     to: Option<Address>,
 ) -> Result<(), Failure> {
-    let key = chain.key.read()?;
-    let rpc = RpcClient::new(chain.rpc, Options::default());
+    let (key, rpc) = (chain.key()?, chain.client());
     let data = to.map_or_else(accept_ownership_calldata, transfer_ownership_calldata);
     let fees = FeePolicy::default();
     let mined = transact(&rpc, &key, Some(address), data, &fees, PATIENCE_MS)
@@ -189,7 +156,7 @@ async fn run_handover(
     let owner = contract.owner().await.map_err(read_failure)?;
     let pending = contract.pending_owner().await.map_err(read_failure)?;
     let pending = (pending != Address::ZERO).then_some(pending);
-    if chain.json {
+    if chain.is_json() {
         return print_json(&json!({
             "contract": address,
             "owner": owner,

@@ -11,7 +11,7 @@ use kedge_protocol::{Address, KeyFrom};
 use serde_json::{Map, Value, json};
 
 use super::admin;
-use super::contract::{ChainArgs, PATIENCE_MS};
+use super::chain::{ChainArgs, PATIENCE_MS};
 use super::output::{Failure, columns, print, print_json};
 use super::trust::read_failure;
 

@@ -8,7 +8,7 @@ use kedge_chain::transaction::FeePolicy;
 use kedge_protocol::Address;
 use serde_json::json;
 
-use super::contract::{ChainArgs, PATIENCE_MS};
+use super::chain::{ChainArgs, PATIENCE_MS};
 use super::output::{Failure, columns, print, print_json};
 use super::trust::read_failure;
 

@@ -10,15 +10,15 @@ use kedge_protocol::proof::ProofFile;
 use kedge_protocol::{Address, Hash};
 use kedge_prover::circuit::Constraints;
 use kedge_prover::claim::{Binding, Choice, ClaimFile, Mask, prove};
-use kedge_prover::groth16::{Proof, ProvingKey, VerifyingKey, r1cs, zkey};
+use kedge_prover::groth16::{Proof, VerifyingKey, r1cs};
 use kedge_prover::pins::Pins;
 use kedge_prover::{calldata, keys};
 use serde_json::{Value, json};
 
-use super::claims;
+use super::claims::{self, CircuitKeyArgs};
+use super::input::{parse, read};
 use super::output::{Failure, print_json, print_line};
 use super::trust::TrustArgs;
-use super::verify::{parse, read};
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -79,28 +79,6 @@ enum Disclosable {
     Target,
     Payload,
     Signer,
-}
-
-#[derive(Args)]
-#[group(required = true, multiple = false)]
-pub(crate) struct CircuitKeyArgs {
-    /// The proving key of a ceremony.
-    #[arg(long, value_name = "FILE")]
-    zkey: Option<PathBuf>,
-    /// The development key. Anybody can forge claims for it: for test chains only.
-    #[arg(long)]
-    dev_insecure: bool,
-}
-
-impl CircuitKeyArgs {
-    pub(crate) fn read(&self) -> Result<ProvingKey, Failure> {
-        let Some(path) = &self.zkey else {
-            return keys::dev_insecure_proving().map_err(Failure::refused);
-        };
-        let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-        let file = std::fs::read(path).map_err(|error| Failure::usage(named(&error)))?;
-        zkey::read(&file).map_err(|error| Failure::refused(named(&error)))
-    }
 }
 
 pub(crate) async fn run(command: Command) -> Result<(), Failure> {

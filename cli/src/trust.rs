@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use kedge_chain::contract::AnchorContract;
-use kedge_chain::rpc::{Endpoint, Options, RpcClient};
+use kedge_chain::rpc::{Endpoint, RpcClient, RpcOptions};
 use kedge_client::Client;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::{Address, KeyFrom, KeyOfBatch, SequencerKeys};
@@ -114,7 +114,7 @@ impl TrustArgs {
             .or(known.as_ref().map(|(domain, _)| domain.verifying_contract));
         let contract = match (self.rpc, address) {
             (Some(endpoint), Some(address)) => {
-                let rpc = RpcClient::new(endpoint, Options::default());
+                let rpc = RpcClient::new(endpoint, RpcOptions::default());
                 Some(AnchorContract::new(rpc, address))
             }
             (Some(_), None) => {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use kedge_chain::rpc::Endpoint;
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
-use kedge_watchtower::{Options, Report, WatchError};
+use kedge_watchtower::{Report, WatchError, WatchOptions};
 
 use super::key::KeyArgs;
 use super::output::{Failure, print_error, print_line};
@@ -54,7 +54,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args) -> Result<(), Failure> {
-    let options = Options {
+    let options = WatchOptions {
         key: args.report.then(|| args.key.read()).transpose()?,
         url: args.url,
         rpc: args.rpc,

@@ -20,8 +20,8 @@ use crate::error::{Done, Error, Result};
 use crate::nonces::NonceCounter;
 use crate::random;
 use crate::sign::{ActionText, RequestTerms, SignedRequest, deadline_in, sign, unix_now_s};
-use crate::transport::{Answer, Backoff, Call};
-use crate::types::{LoginAnswer, RegisterAnswer, TokenPair, Wallet};
+use crate::transport::{Backoff, Call, HttpAnswer};
+use crate::types::{Changed, LoginAnswer, TokenPair, Wallet};
 
 /// How often a request is signed again after its nonce was found spent.
 const NEW_NONCES_MAX: u32 = 3;
@@ -163,22 +163,12 @@ impl Account {
             target: "",
             payload: payload.as_bytes(),
         };
-        let signs = Signs {
-            actions: std::slice::from_ref(&action),
-            atomic: false,
-        };
-        let (answer, signed) = self.signed(&request, &signs).await?;
-        let answer: RegisterAnswer = answer.read("registering")?;
-        let batch = answer.receipt.as_ref().map(|receipt| &receipt.batch);
-        self.client().learn_key_of(batch).await;
-        let content = signed.contents[0];
-        self.check_single(&content, answer.action_id, answer.receipt.as_ref())?;
-        self.check_made(Prefix::Wallet, &content, answer.wallet.id)?;
-        self.keep_tokens(TokenPair {
-            access_token: answer.access_token,
-            refresh_token: answer.refresh_token,
-        });
-        Ok(answer.wallet)
+        let (made, content): (Changed<LoginAnswer>, _) =
+            self.signed_alone(&request, &action, "registering").await?;
+        let LoginAnswer { wallet, tokens } = made.resource;
+        self.check_made(Prefix::Wallet, &content, wallet.id)?;
+        self.keep_tokens(tokens);
+        Ok(wallet)
     }
 
     /// Logs in. The key must be one of the wallet's, or signed requests will be refused.
@@ -239,7 +229,7 @@ impl Account {
     }
 
     /// The answer to a GET, whatever its status.
-    pub(crate) async fn fetch(&self, path: &str) -> Result<Answer> {
+    pub(crate) async fn fetch(&self, path: &str) -> Result<HttpAnswer> {
         self.send_unsigned(Method::GET, path, Bytes::new()).await
     }
 
@@ -259,7 +249,7 @@ impl Account {
         method: Method,
         path: &str,
         body: Bytes,
-    ) -> Result<Answer> {
+    ) -> Result<HttpAnswer> {
         let request = Authorized {
             method,
             path,
@@ -281,7 +271,7 @@ impl Account {
         &self,
         request: &Authorized<'_>,
         signs: &Signs<'_>,
-    ) -> Result<(Answer, SignedRequest)> {
+    ) -> Result<(HttpAnswer, SignedRequest)> {
         let mut sending = Sending::new(self, request);
         let mut signed = self.sign_now(signs).await?;
         let mut new_nonces = 0;
@@ -302,10 +292,7 @@ impl Account {
                 }
                 Err(error) => return Err(error),
             };
-            let highest = answer.number("x-nonce-highest");
-            if let Some(highest) = highest {
-                self.0.nonces.learn(highest);
-            }
+            let highest = self.learn_highest(&answer);
             if answer.is_success() {
                 return Ok((answer, signed));
             }
@@ -343,13 +330,26 @@ impl Account {
             if !spent || unsure || new_nonces == NEW_NONCES_MAX {
                 return Err(refusal);
             }
-            match highest {
-                Some(highest) => self.0.nonces.resynchronise(signed.head.nonce, highest),
-                None => drop(self.me().await?),
-            }
+            self.resynchronise(&signed, highest).await?;
             new_nonces += 1;
             signed = self.sign_now(signs).await?;
         }
+    }
+
+    /// The highest spent nonce, if the answer states it.
+    fn learn_highest(&self, answer: &HttpAnswer) -> Option<u64> {
+        let highest = answer.number("x-nonce-highest")?;
+        self.0.nonces.learn(highest);
+        Some(highest)
+    }
+
+    /// Leaves out the nonces that others have spent.
+    async fn resynchronise(&self, signed: &SignedRequest, highest: Option<u64>) -> Result<()> {
+        match highest {
+            Some(highest) => self.0.nonces.resynchronise(signed.head.nonce, highest),
+            None => drop(self.me().await?),
+        }
+        Ok(())
     }
 
     /// Whether the log holds an action of a signed request.
@@ -429,7 +429,7 @@ impl<'a> Sending<'a> {
         }
     }
 
-    async fn once(&mut self, signed: Option<&SignedRequest>) -> Result<Answer> {
+    async fn once(&mut self, signed: Option<&SignedRequest>) -> Result<HttpAnswer> {
         let mut headers = self.headers.to_vec();
         let api_key = &self.account.0.client.options().api_key;
         if let Some(api_key) = api_key.as_ref().filter(|_| self.bearer) {
@@ -449,7 +449,7 @@ impl<'a> Sending<'a> {
 
     /// Whether to send the same bytes again: after a refresh, or a wait. Both kinds of refusal come before the
     /// server checks the signature, so it is still usable.
-    async fn again(&mut self, answer: &Answer) -> Result<bool> {
+    async fn again(&mut self, answer: &HttpAnswer) -> Result<bool> {
         let expired =
             answer.status == 401 && answer.refusal().code() == Some(Code::TokenExpired.text());
         if let Some(used) = self.used.take_if(|_| expired && !self.refreshed) {

@@ -1,18 +1,15 @@
 //! Accounts: the wallet and its signing keys, the organization's members, API keys.
 
-use bytes::Bytes;
 use hyper::Method;
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::{Permission, Role};
 use kedge_protocol::{Address, Id, Prefix};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::account::Account;
 use crate::error::Result;
 use crate::page::{ListQuery, Pages};
-use crate::sign::ActionText;
 use crate::types::{Changed, Wallet};
 
 /// An API key to be created.
@@ -137,11 +134,9 @@ pub struct WalletChange {
 impl Account {
     /// Creates an API key of the account's organization; for owners and admins.
     pub async fn create_api_key(&self, key: &NewApiKey) -> Result<Changed<ShownApiKey>> {
-        let (made, content) = self
-            .change::<ShownApiKey>(Method::POST, "/api-keys", &Kind::KeyCreate, "", key)
-            .await?;
-        self.check_made(Prefix::Key, &content, made.resource.api_key.id)?;
-        Ok(made)
+        let made = |made: &ShownApiKey| Some((Prefix::Key, made.api_key.id));
+        self.create("/api-keys", Kind::KeyCreate, "", key, made)
+            .await
     }
 
     /// The organization's API keys.
@@ -160,67 +155,41 @@ impl Account {
         id: Id,
         overlap_s: Option<u64>,
     ) -> Result<Changed<ShownApiKey>> {
-        let target = id.to_string();
-        let path = format!("/api-keys/{target}/rotate");
+        let path = format!("/api-keys/{id}/rotate");
         let body = overlap_s.map_or_else(|| json!({}), |seconds| json!({ "overlap_s": seconds }));
-        let (changed, _) = self
-            .change(Method::POST, &path, &Kind::KeyRotate, &target, &body)
-            .await?;
-        Ok(changed)
+        self.change(Method::POST, &path, Kind::KeyRotate, id, &body)
+            .await
     }
 
     /// Deletes an API key at once.
     pub async fn delete_api_key(&self, id: Id) -> Result<Changed<ApiKey>> {
-        let target = id.to_string();
-        let path = format!("/api-keys/{target}");
-        let action = ActionText {
-            kind: &Kind::KeyDelete,
-            target: &target,
-            payload: b"",
-        };
-        let signed = self.change_signing(Method::DELETE, &path, Bytes::new(), action);
-        Ok(signed.await?.0)
+        let path = format!("/api-keys/{id}");
+        self.delete(&path, Kind::KeyDelete, id, String::new()).await
     }
 
     /// Changes the account's wallet.
     pub async fn update_wallet(&self, change: &WalletChange) -> Result<Changed<Wallet>> {
-        let wallet = self.me().await?.id.to_string();
-        let (changed, _) = self
-            .change(
-                Method::PATCH,
-                "/wallets/me",
-                &Kind::WalletUpdate,
-                &wallet,
-                change,
-            )
-            .await?;
-        Ok(changed)
+        let (wallet, kind) = (self.me().await?.id, Kind::WalletUpdate);
+        self.change(Method::PATCH, "/wallets/me", kind, wallet, change)
+            .await
     }
 
     /// Lets another key sign for the account's wallet.
     pub async fn add_signer(&self, address: Address) -> Result<Changed<Wallet>> {
-        let wallet = self.me().await?.id.to_string();
+        let (wallet, kind) = (self.me().await?.id, Kind::WalletKeyAdd);
         let body = json!({ "address": address });
-        let kind = Kind::WalletKeyAdd;
-        let (changed, _) = self
-            .change(Method::POST, "/wallets/me/keys", &kind, &wallet, &body)
-            .await?;
-        Ok(changed)
+        self.change(Method::POST, "/wallets/me/keys", kind, wallet, &body)
+            .await
     }
 
     /// Removes a key's right to sign for the account's wallet.
     pub async fn remove_signer(&self, address: Address) -> Result<Changed<Wallet>> {
-        let wallet = self.me().await?.id.to_string();
+        let wallet = self.me().await?.id;
         let path = format!("/wallets/me/keys/{address}");
         // The signed payload repeats the path's address.
         let payload = format!(r#"{{"address":"{address}"}}"#);
-        let action = ActionText {
-            kind: &Kind::WalletKeyRemove,
-            target: &wallet,
-            payload: payload.as_bytes(),
-        };
-        let signed = self.change_signing(Method::DELETE, &path, Bytes::new(), action);
-        Ok(signed.await?.0)
+        self.delete(&path, Kind::WalletKeyRemove, wallet, payload)
+            .await
     }
 
     /// The organization's wallets.
@@ -237,11 +206,8 @@ impl Account {
     ) -> Result<Changed<Wallet>> {
         let path = format!("/organizations/me/members/{wallet_id}");
         let body = json!({ "wallet_id": wallet_id, "role": role });
-        let target = organization_id.to_string();
-        let (changed, _) = self
-            .change(Method::PATCH, &path, &Kind::OrgRole, &target, &body)
-            .await?;
-        Ok(changed)
+        self.change(Method::PATCH, &path, Kind::OrgRole, organization_id, &body)
+            .await
     }
 
     /// Invites someone to the account's organization.
@@ -251,11 +217,9 @@ impl Account {
         invitation: &NewInvitation,
     ) -> Result<Changed<ShownInvitation>> {
         let path = "/organizations/me/invitations";
-        let target = organization_id.to_string();
-        let (changed, _) = self
-            .change(Method::POST, path, &Kind::OrgInvite, &target, invitation)
-            .await?;
-        Ok(changed)
+        let kind = Kind::OrgInvite;
+        self.change(Method::POST, path, kind, organization_id, invitation)
+            .await
     }
 
     /// Ends a wallet's membership of the account's organization, with its keys, logins and API keys.
@@ -265,8 +229,9 @@ impl Account {
         wallet_id: Id,
     ) -> Result<Changed<Wallet>> {
         let path = format!("/organizations/me/members/{wallet_id}");
+        // The signed payload repeats what the path names.
         let payload = format!(r#"{{"wallet_id":"{wallet_id}"}}"#);
-        self.delete_of_organization(organization_id, &path, &Kind::OrgMemberRemove, &payload)
+        self.delete(&path, Kind::OrgMemberRemove, organization_id, payload)
             .await
     }
 
@@ -278,27 +243,8 @@ impl Account {
     ) -> Result<Changed<Invitation>> {
         let path = format!("/organizations/me/invitations/{invitation_id}");
         let payload = format!(r#"{{"invitation_id":"{invitation_id}"}}"#);
-        let kind = Kind::OrgInvitationRevoke;
-        self.delete_of_organization(organization_id, &path, &kind, &payload)
+        self.delete(&path, Kind::OrgInvitationRevoke, organization_id, payload)
             .await
-    }
-
-    /// Deletes what the path names; the signed payload repeats it.
-    async fn delete_of_organization<T: DeserializeOwned>(
-        &self,
-        organization_id: Id,
-        path: &str,
-        kind: &Kind,
-        payload: &str,
-    ) -> Result<Changed<T>> {
-        let target = organization_id.to_string();
-        let action = ActionText {
-            kind,
-            target: &target,
-            payload: payload.as_bytes(),
-        };
-        let signed = self.change_signing(Method::DELETE, path, Bytes::new(), action);
-        Ok(signed.await?.0)
     }
 
     /// The organization's invitations.

@@ -18,7 +18,7 @@ use crate::error::{Check, Error, Result, VerificationError};
 use crate::keys;
 use crate::page::{ListQuery, Pages, Source};
 use crate::retry::RetryPolicy;
-use crate::transport::{Answer, Backoff, Call, Transport};
+use crate::transport::{Backoff, Call, HttpAnswer, Transport};
 use crate::types::{Anchor, Batch, BatchLeaves, CheckpointAnswer, Consistency, DomainDocument};
 use crate::watch::HeaderWatch;
 
@@ -27,11 +27,11 @@ use crate::watch::HeaderWatch;
 pub struct Builder {
     base_url: String,
     pinned: Option<(Domain, SequencerKeys)>,
-    options: Options,
+    options: ClientOptions,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Options {
+pub(crate) struct ClientOptions {
     timeout_ms: u64,
     pub(crate) deadline_ahead: Duration,
     pub(crate) retry: RetryPolicy,
@@ -130,7 +130,7 @@ pub(crate) async fn send(
     transport: &Transport,
     retry: &RetryPolicy,
     call: &Call<'_>,
-) -> Result<Answer> {
+) -> Result<HttpAnswer> {
     let mut backoff = Backoff::new(retry);
     loop {
         let answer = transport.exchange(call, &[]).await?;
@@ -143,7 +143,7 @@ pub(crate) async fn send(
 #[derive(Debug)]
 struct Inner {
     transport: Transport,
-    options: Options,
+    options: ClientOptions,
     domain: Domain,
     domain_separator: Hash,
     keys: RwLock<SequencerKeys>,
@@ -160,7 +160,7 @@ impl Client {
         Builder {
             base_url: base_url.into(),
             pinned: None,
-            options: Options {
+            options: ClientOptions {
                 timeout_ms: 30_000,
                 deadline_ahead: Duration::from_mins(5),
                 retry: RetryPolicy::default(),
@@ -195,7 +195,7 @@ impl Client {
         self.0.watch.highest()
     }
 
-    pub(crate) fn options(&self) -> &Options {
+    pub(crate) fn options(&self) -> &ClientOptions {
         &self.0.options
     }
 

@@ -9,7 +9,7 @@ use kedge_protocol::hash::sha256;
 use kedge_protocol::payload::digest_text;
 use kedge_protocol::{Id, Prefix};
 
-use crate::account::{Account, Authorized, Signs};
+use crate::account::{Account, Authorized};
 use crate::error::{Result, VerificationError};
 use crate::page::{ListQuery, Pages, Source};
 use crate::sign::ActionText;
@@ -43,16 +43,9 @@ impl Account {
             target: name,
             payload: payload.as_bytes(),
         };
-        let signs = Signs {
-            actions: std::slice::from_ref(&action),
-            atomic: false,
-        };
-        let (answer, signed) = self.signed(&request, &signs).await?;
-        let made: Changed<StoredFile> = answer.read("uploading a file")?;
-        let batch = made.receipt.as_ref().map(|receipt| &receipt.batch);
-        self.client().learn_key_of(batch).await;
-        let content = signed.contents[0];
-        self.check_single(&content, made.action_id, made.receipt.as_ref())?;
+        let (made, content): (Changed<StoredFile>, _) = self
+            .signed_alone(&request, &action, "uploading a file")
+            .await?;
         self.check_made(Prefix::File, &content, made.resource.id)?;
         Ok(made)
     }

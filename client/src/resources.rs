@@ -1,5 +1,7 @@
 //! The resource endpoints: templates, objects, and reading the account's part of the log.
 
+use std::fmt::Display;
+
 use bytes::Bytes;
 use hyper::Method;
 use kedge_protocol::action::Kind;
@@ -50,27 +52,56 @@ impl Account {
         &self,
         method: Method,
         path: &str,
-        kind: &Kind,
-        target: &str,
+        kind: Kind,
+        target: impl Display,
         body: &impl Serialize,
-    ) -> Result<(Changed<T>, Hash)> {
+    ) -> Result<Changed<T>> {
         let body = to_json(body)?;
-        let action = ActionText {
-            kind,
-            target,
-            payload: &body,
-        };
-        self.change_signing(method, path, body.clone(), action)
-            .await
+        let payload = body.clone();
+        let (changed, _) = self
+            .change_signing(method, path, body, (kind, target, payload))
+            .await?;
+        Ok(changed)
     }
 
-    /// One call of a resource endpoint whose payload need not be its body.
-    pub(crate) async fn change_signing<T: DeserializeOwned>(
+    /// As [`Self::change`], making a resource that `made` names.
+    pub(crate) async fn create<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        kind: Kind,
+        target: impl Display,
+        body: &impl Serialize,
+        made: impl FnOnce(&T) -> Option<(Prefix, Id)>,
+    ) -> Result<Changed<T>> {
+        let body = to_json(body)?;
+        let signs = (kind, target, body.clone());
+        let (changed, content) = self.change_signing(Method::POST, path, body, signs).await?;
+        if let Some((prefix, id)) = made(&changed.resource) {
+            self.check_made(prefix, &content, id)?;
+        }
+        Ok(changed)
+    }
+
+    /// Deletes what the path names. The request has no body: what is signed is the payload alone.
+    pub(crate) async fn delete<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        kind: Kind,
+        target: impl Display,
+        payload: String,
+    ) -> Result<Changed<T>> {
+        let signs = (kind, target, Bytes::from(payload));
+        let deleted = self.change_signing(Method::DELETE, path, Bytes::new(), signs);
+        Ok(deleted.await?.0)
+    }
+
+    /// One call of a resource endpoint, and the content of its action: a kind, a target and a payload.
+    async fn change_signing<T: DeserializeOwned>(
         &self,
         method: Method,
         path: &str,
         body: Bytes,
-        action: ActionText<'_>,
+        (kind, target, payload): (Kind, impl Display, Bytes),
     ) -> Result<(Changed<T>, Hash)> {
         let request = Authorized {
             method,
@@ -79,12 +110,27 @@ impl Account {
             headers: Vec::new(),
             bearer: true,
         };
+        let action = ActionText {
+            kind: &kind,
+            target: &target.to_string(),
+            payload: &payload,
+        };
+        self.signed_alone(&request, &action, path_name(&kind)).await
+    }
+
+    /// Signs and sends one action, and checks its receipt; returns its content too.
+    pub(crate) async fn signed_alone<T: DeserializeOwned>(
+        &self,
+        request: &Authorized<'_>,
+        action: &ActionText<'_>,
+        what: &'static str,
+    ) -> Result<(Changed<T>, Hash)> {
         let signs = Signs {
-            actions: std::slice::from_ref(&action),
+            actions: std::slice::from_ref(action),
             atomic: false,
         };
-        let (answer, signed) = self.signed(&request, &signs).await?;
-        let changed: Changed<T> = answer.read(path_name(action.kind))?;
+        let (answer, signed) = self.signed(request, &signs).await?;
+        let changed: Changed<T> = answer.read(what)?;
         let batch = changed.receipt.as_ref().map(|receipt| &receipt.batch);
         self.client().learn_key_of(batch).await;
         let content = signed.contents[0];
@@ -94,12 +140,9 @@ impl Account {
 
     /// Creates a template.
     pub async fn create_template(&self, template: &NewTemplate) -> Result<Changed<Template>> {
-        let kind = Kind::TemplateCreate;
-        let (made, content) = self
-            .change::<Template>(Method::POST, "/templates", &kind, "", template)
-            .await?;
-        self.check_made(Prefix::Template, &content, made.resource.id)?;
-        Ok(made)
+        let made = |made: &Template| Some((Prefix::Template, made.id));
+        self.create("/templates", Kind::TemplateCreate, "", template, made)
+            .await
     }
 
     /// Changes a template that has no live objects.
@@ -108,13 +151,10 @@ impl Account {
         template_id: Id,
         change: &TemplateChange,
     ) -> Result<Changed<Template>> {
-        let target = template_id.to_string();
-        let path = format!("/templates/{target}");
+        let path = format!("/templates/{template_id}");
         let kind = Kind::TemplateUpdate;
-        let (changed, _) = self
-            .change(Method::PATCH, &path, &kind, &target, change)
-            .await?;
-        Ok(changed)
+        self.change(Method::PATCH, &path, kind, template_id, change)
+            .await
     }
 
     /// Creates variations of a template, all or none; at most 500.
@@ -123,17 +163,11 @@ impl Account {
         template_id: Id,
         variations: &[NewVariation],
     ) -> Result<Changed<MadeVariations>> {
-        let target = template_id.to_string();
-        let path = format!("/templates/{target}/variations");
+        let path = format!("/templates/{template_id}/variations");
         let body = json!({ "variations": variations });
-        let kind = Kind::TemplateVariations;
-        let (made, content) = self
-            .change::<MadeVariations>(Method::POST, &path, &kind, &target, &body)
-            .await?;
-        if let Some(first) = made.resource.items.first() {
-            self.check_made(Prefix::Variation, &content, first.id)?;
-        }
-        Ok(made)
+        let made = |made: &MadeVariations| Some((Prefix::Variation, made.items.first()?.id));
+        self.create(&path, Kind::TemplateVariations, template_id, &body, made)
+            .await
     }
 
     /// Mints an object from a template.
@@ -142,34 +176,25 @@ impl Account {
             template_id,
             object,
         };
-        let target = template_id.to_string();
-        let (made, content) = self
-            .change::<Object>(Method::POST, "/objects", &Kind::Mint, &target, &body)
-            .await?;
-        self.check_made(Prefix::Object, &content, made.resource.id)?;
-        Ok(made)
+        let made = |made: &Object| Some((Prefix::Object, made.id));
+        self.create("/objects", Kind::Mint, template_id, &body, made)
+            .await
     }
 
     /// Merges a patch into an object's properties (RFC 7396).
     pub async fn update(&self, object_id: Id, properties: &Properties) -> Result<Changed<Object>> {
-        let target = object_id.to_string();
-        let path = format!("/objects/{target}");
+        let path = format!("/objects/{object_id}");
         let body = json!({ "properties": properties });
-        let (changed, _) = self
-            .change(Method::PATCH, &path, &Kind::Update, &target, &body)
-            .await?;
-        Ok(changed)
+        self.change(Method::PATCH, &path, Kind::Update, object_id, &body)
+            .await
     }
 
     /// Transfers an object to a wallet, by id or address.
     pub async fn transfer(&self, object_id: Id, to: &str) -> Result<Changed<Object>> {
-        let target = object_id.to_string();
-        let path = format!("/objects/{target}/transfer");
+        let path = format!("/objects/{object_id}/transfer");
         let body = json!({ "to": to });
-        let (changed, _) = self
-            .change(Method::POST, &path, &Kind::Transfer, &target, &body)
-            .await?;
-        Ok(changed)
+        self.change(Method::POST, &path, Kind::Transfer, object_id, &body)
+            .await
     }
 
     pub(crate) fn list<T: DeserializeOwned>(&self, path: String, query: &ListQuery) -> Pages<T> {

@@ -50,13 +50,13 @@ impl<'a> Call<'a> {
 }
 
 /// A server's answer.
-pub(crate) struct Answer {
+pub(crate) struct HttpAnswer {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
 
-impl Answer {
+impl HttpAnswer {
     pub(crate) fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
@@ -132,7 +132,7 @@ impl Transport {
         &self,
         call: &Call<'_>,
         headers: &[(&'static str, String)],
-    ) -> Result<Answer> {
+    ) -> Result<HttpAnswer> {
         let limit = Duration::from_millis(self.timeout_ms);
         match tokio::time::timeout(limit, self.attempt(call, headers)).await {
             Ok(outcome) => outcome,
@@ -164,7 +164,11 @@ impl Transport {
         Err(answer.refusal())
     }
 
-    async fn attempt(&self, call: &Call<'_>, headers: &[(&'static str, String)]) -> Result<Answer> {
+    async fn attempt(
+        &self,
+        call: &Call<'_>,
+        headers: &[(&'static str, String)],
+    ) -> Result<HttpAnswer> {
         Self::read(self.begin(call, headers).await?).await
     }
 
@@ -197,7 +201,7 @@ impl Transport {
         })
     }
 
-    async fn read(response: Response<Incoming>) -> Result<Answer> {
+    async fn read(response: Response<Incoming>) -> Result<HttpAnswer> {
         let (parts, body) = response.into_parts();
         let body = Limited::new(body, ANSWER_BYTES_MAX)
             .collect()
@@ -209,7 +213,7 @@ impl Transport {
                     format!("the answer broke off: {error}")
                 })
             })?;
-        Ok(Answer {
+        Ok(HttpAnswer {
             status: parts.status.as_u16(),
             headers: parts.headers,
             body: body.to_bytes(),
@@ -240,7 +244,7 @@ impl<'a> Backoff<'a> {
     }
 
     /// Whether to send again after this answer; if so, waits first.
-    pub(crate) async fn again(&mut self, answer: &Answer) -> Result<bool> {
+    pub(crate) async fn again(&mut self, answer: &HttpAnswer) -> Result<bool> {
         let attempt = self.sent;
         self.sent += 1;
         if !self.policy.retries(answer.status) || self.sent >= self.policy.attempts_max {
@@ -254,7 +258,7 @@ impl<'a> Backoff<'a> {
 
 impl Backoff<'_> {
     /// Whether to send a signed request with an unknown outcome again; if so, waits first.
-    pub(crate) async fn ask_again(&mut self, answer: Option<&Answer>) -> Result<bool> {
+    pub(crate) async fn ask_again(&mut self, answer: Option<&HttpAnswer>) -> Result<bool> {
         let attempt = self.sent;
         self.sent += 1;
         if !self.policy.on_unknown || self.sent >= self.policy.attempts_max {

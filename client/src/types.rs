@@ -87,15 +87,6 @@ pub(crate) struct LoginAnswer {
     pub(crate) tokens: TokenPair,
 }
 
-#[derive(Deserialize)]
-pub(crate) struct RegisterAnswer {
-    pub(crate) wallet: Wallet,
-    pub(crate) access_token: String,
-    pub(crate) refresh_token: String,
-    pub(crate) receipt: Option<Receipt>,
-    pub(crate) action_id: Id,
-}
-
 /// A resource after a signed request, with the proof that the request was done.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub struct Changed<T> {

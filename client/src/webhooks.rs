@@ -10,7 +10,6 @@ use serde_json::json;
 use crate::account::Account;
 use crate::error::Result;
 use crate::page::{ListQuery, Pages};
-use crate::sign::ActionText;
 use crate::types::Changed;
 
 /// A webhook to be created.
@@ -103,45 +102,31 @@ pub struct Delivery {
 impl Account {
     /// Creates a webhook; the answer holds its secret.
     pub async fn create_webhook(&self, webhook: &NewWebhook) -> Result<Changed<Webhook>> {
-        let kind = Kind::WebhookCreate;
-        let (made, content) = self
-            .change::<Webhook>(Method::POST, "/webhooks", &kind, "", webhook)
-            .await?;
-        self.check_made(Prefix::Webhook, &content, made.resource.id)?;
-        Ok(made)
+        let made = |made: &Webhook| Some((Prefix::Webhook, made.id));
+        self.create("/webhooks", Kind::WebhookCreate, "", webhook, made)
+            .await
     }
 
     /// Changes a webhook.
     pub async fn update_webhook(&self, id: Id, change: &WebhookChange) -> Result<Changed<Webhook>> {
-        let target = id.to_string();
-        let path = format!("/webhooks/{target}");
-        let kind = Kind::WebhookUpdate;
-        let changed = self.change(Method::PATCH, &path, &kind, &target, change);
-        Ok(changed.await?.0)
+        let path = format!("/webhooks/{id}");
+        self.change(Method::PATCH, &path, Kind::WebhookUpdate, id, change)
+            .await
     }
 
     /// Deletes a webhook.
     pub async fn delete_webhook(&self, id: Id) -> Result<Changed<Webhook>> {
-        let target = id.to_string();
-        let path = format!("/webhooks/{target}");
-        let kind = Kind::WebhookDelete;
-        let action = ActionText {
-            kind: &kind,
-            target: &target,
-            payload: b"",
-        };
-        let changed = self.change_signing(Method::DELETE, &path, Bytes::new(), action);
-        Ok(changed.await?.0)
+        let path = format!("/webhooks/{id}");
+        self.delete(&path, Kind::WebhookDelete, id, String::new())
+            .await
     }
 
     /// Replaces a webhook's secret; the answer holds the new one, and both sign for `overlap_s`.
     pub async fn rotate_webhook(&self, id: Id, overlap_s: u64) -> Result<Changed<Webhook>> {
-        let target = id.to_string();
-        let path = format!("/webhooks/{target}/rotate");
+        let path = format!("/webhooks/{id}/rotate");
         let body = json!({ "overlap_s": overlap_s });
-        let kind = Kind::WebhookRotate;
-        let changed = self.change(Method::POST, &path, &kind, &target, &body);
-        Ok(changed.await?.0)
+        self.change(Method::POST, &path, Kind::WebhookRotate, id, &body)
+            .await
     }
 
     /// A webhook.

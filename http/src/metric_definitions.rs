@@ -2,9 +2,6 @@
 
 use metrics::{Unit, counter, describe_counter, describe_gauge, gauge};
 
-use crate::limits::{Policy, Share, budget};
-use crate::v2::AREAS;
-
 /// Open connections.
 pub const CONNECTIONS: &str = "kedge_http_connections";
 /// Connections that the server closed, by reason.
@@ -53,23 +50,21 @@ pub fn describe() {
     );
 }
 
-/// Makes each appear with its labels before its first event.
-pub fn start_at_zero() {
+/// Makes each appear with its labels before its first event: the names of limits, and the areas of v2.
+pub fn start_at_zero(limits: impl Iterator<Item = &'static str>, areas: &[&'static str]) {
     for name in [USAGE_ROWS_WRITTEN, STREAMS_CUT_OFF] {
         counter!(name).increment(0);
     }
     for name in [CONNECTIONS, STREAMS] {
         gauge!(name).set(0.0);
     }
-    let policies = Policy::ALL.iter().map(|policy| policy.name());
-    let shares = Share::ALL.iter().map(|share| share.name());
-    for policy in policies.chain(shares).chain(budget::ALL) {
+    for policy in limits {
         counter!(RATE_LIMITED, "policy" => policy).increment(0);
     }
     for reason in ENDS {
         counter!(CONNECTIONS_ENDED, "reason" => reason).increment(0);
     }
-    for area in AREAS {
-        counter!(V2_REQUESTS, "area" => area).increment(0);
+    for area in areas {
+        counter!(V2_REQUESTS, "area" => *area).increment(0);
     }
 }

@@ -34,7 +34,7 @@ pub fn authority(url: &str) -> Result<String> {
 }
 
 /// An answer; its body stays in the connection's buffer until the next exchange.
-pub struct Answer<'a> {
+pub struct HttpAnswer<'a> {
     /// Its status.
     pub status: StatusCode,
     /// The whole body.
@@ -79,7 +79,7 @@ impl Connection {
     }
 
     /// Sends a request and reads the whole answer. An answer that takes longer than a minute is an error.
-    pub async fn exchange(&mut self, head: &[u8], body: &[u8]) -> Result<Answer<'_>> {
+    pub async fn exchange(&mut self, head: &[u8], body: &[u8]) -> Result<HttpAnswer<'_>> {
         let exchange = async {
             if self.is_closed() {
                 self.stream = connect(&self.authority).await?;
@@ -93,7 +93,7 @@ impl Connection {
         let status = StatusCode::from_u16(head.status)
             .map_err(|_| Error::Answer(format!("{} is not a status", head.status)))?;
         let etag = head.etag.map(|(from, to)| &self.buffer[from..to]);
-        Ok(Answer {
+        Ok(HttpAnswer {
             status,
             body: &self.buffer[head.head_bytes..head.head_bytes + head.body_bytes],
             retry_after_s: head.retry_after_s,

@@ -28,7 +28,7 @@ use clap::Parser as _;
 use crate::error::{Error, Result};
 use crate::load::processes;
 use crate::measure::Bench;
-use crate::options::Options;
+use crate::options::RunOptions;
 use crate::report::{Report, Run, html};
 
 /// Runs the command line: a load run, or one of its processes. A usage error ends with status 2; a failed step, check
@@ -40,7 +40,7 @@ pub fn run() -> ExitCode {
     let done = if is_worker {
         processes::worker().map(|()| true)
     } else {
-        carry_out(Options::parse())
+        carry_out(RunOptions::parse())
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -55,7 +55,7 @@ pub fn run() -> ExitCode {
 }
 
 /// Sets up, runs, reports; returns whether all checks and targets held.
-fn carry_out(options: Options) -> Result<bool> {
+fn carry_out(options: RunOptions) -> Result<bool> {
     options.check()?;
     let mut bench = Bench::new(options.clone())?;
     let runs = (0..options.runs)

@@ -19,7 +19,7 @@ use crate::load::collect::{Collected, Collector};
 use crate::load::processes::{self, Done, Order};
 use crate::load::run::{Part, Phase};
 use crate::machine;
-use crate::options::{Options, Rate, Scenario, Verify};
+use crate::options::{Rate, RunOptions, Scenario, Verify};
 use crate::progress;
 use crate::report::{Run, percentiles};
 use crate::server::Server;
@@ -32,7 +32,7 @@ const SETTLE: Duration = Duration::from_secs(3);
 
 /// What all runs share.
 pub(crate) struct Bench {
-    options: Options,
+    options: RunOptions,
     authority: String,
     client: Client,
     fleet: Fleet,
@@ -65,7 +65,7 @@ struct Checks {
 
 impl Bench {
     /// Starts the server if requested, and makes accounts and objects.
-    pub(crate) fn new(options: Options) -> Result<Self> {
+    pub(crate) fn new(options: RunOptions) -> Result<Self> {
         let runtime = Runtime::new().map_err(Error::io("starting a runtime"))?;
         let server = match &options.server {
             Some(program) => Some(Server::start(program, &options)?),
@@ -151,7 +151,7 @@ impl Bench {
             refused: total.refused,
             conflicts: total.conflicts,
             limited: total.limited,
-            acknowledged: part.claims.claimed,
+            acknowledged: part.places.named,
             unknown: part.unknown,
             receipts_verified: part.receipts_verified,
             log: checks.log,

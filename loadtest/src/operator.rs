@@ -16,19 +16,19 @@ use crate::progress;
 const REQUESTS_MAX: u64 = 1_000_000_000;
 
 #[derive(Deserialize)]
-struct Answer {
+struct SocketAnswer {
     ok: bool,
     #[serde(default)]
     error: String,
 }
 
 /// A connection to a server's admin socket.
-pub struct Operator {
+pub struct AdminConnection {
     stream: BufReader<UnixStream>,
     name: String,
 }
 
-impl Operator {
+impl AdminConnection {
     /// Connects to the socket with this path.
     pub async fn connect(socket: &Path) -> Result<Self> {
         let name = format!("the admin socket {}", socket.display());
@@ -52,7 +52,7 @@ impl Operator {
             self.stream.read_line(&mut line).await
         };
         asked.await.map_err(Error::io(&self.name))?;
-        let answer: Answer = serde_json::from_str(&line)
+        let answer: SocketAnswer = serde_json::from_str(&line)
             .map_err(|error| Error::Answer(format!("the admin socket's answer: {error}")))?;
         if answer.ok {
             Ok(())
@@ -68,7 +68,7 @@ pub(crate) async fn lift_limits(
     socket: &Path,
     organizations: impl ExactSizeIterator<Item = Id>,
 ) -> Result<()> {
-    let mut operator = Operator::connect(socket).await?;
+    let mut operator = AdminConnection::connect(socket).await?;
     let most = Some(REQUESTS_MAX);
     let limits = CustomLimits {
         requests_per_minute: most,

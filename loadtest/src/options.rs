@@ -126,7 +126,7 @@ impl FromStr for Rate {
 #[derive(Clone, Debug, Parser, Serialize, Deserialize)]
 #[command(version)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
-pub(crate) struct Options {
+pub(crate) struct RunOptions {
     /// What to send.
     #[arg(value_enum)]
     pub(crate) scenario: Scenario,
@@ -264,7 +264,7 @@ pub(crate) struct Options {
     pub(crate) html: Option<PathBuf>,
 }
 
-impl Options {
+impl RunOptions {
     /// Refuses options with which nothing can run.
     pub(crate) fn check(&self) -> Result<()> {
         let counts = [
@@ -417,9 +417,9 @@ fn usage(why: String) -> Result<()> {
 mod tests {
     use super::*;
 
-    fn parse(arguments: &str) -> Options {
+    fn parse(arguments: &str) -> RunOptions {
         let arguments = std::iter::once("kedge-load").chain(arguments.split(' '));
-        Options::try_parse_from(arguments).unwrap()
+        RunOptions::try_parse_from(arguments).unwrap()
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::error::{Error, Result};
-use crate::options::Options;
+use crate::options::RunOptions;
 
 /// Longest time for a start.
 const START_LIMIT: Duration = Duration::from_mins(1);
@@ -91,7 +91,7 @@ pub(crate) struct Server {
 impl Server {
     /// Starts the program with rate limits on, except those that count on the address; webhooks may lead to this
     /// machine.
-    pub(crate) fn start(program: &Path, options: &Options) -> Result<Self> {
+    pub(crate) fn start(program: &Path, options: &RunOptions) -> Result<Self> {
         let directory = match &options.server_disk {
             Some(disk) => TempDir::with_prefix_in("kedge-load-", disk),
             None => TempDir::with_prefix("kedge-load-"),

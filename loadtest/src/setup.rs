@@ -14,7 +14,7 @@ use kedge_protocol::resource::{Area, Who};
 use crate::accounts::{each, next_nonce, touch};
 use crate::error::{Error, Result};
 use crate::fleet::Organization;
-use crate::options::{Auth, Limits, Options, Scenario};
+use crate::options::{Auth, Limits, RunOptions, Scenario};
 use crate::{accounts, operator, progress};
 
 /// How often a step that meets a limit is tried: registering counts on the address, 100 a minute
@@ -53,7 +53,7 @@ impl Fleet {
     /// Creates everything.
     pub(crate) async fn new(
         client: &Client,
-        options: &Options,
+        options: &RunOptions,
         admin_socket: Option<&Path>,
     ) -> Result<Self> {
         let tag = accounts::tag()?;
@@ -86,7 +86,7 @@ impl Fleet {
     }
 
     /// Mints the objects, and updates each once.
-    async fn filled(self, options: &Options) -> Result<Self> {
+    async fn filled(self, options: &RunOptions) -> Result<Self> {
         let count = self.accounts.len();
         let scenario = options.sends();
         let proofs = scenario == Scenario::ProofFiles;
@@ -161,7 +161,7 @@ async fn register(
     client: &Client,
     tag: &str,
     number: usize,
-    options: &Options,
+    options: &RunOptions,
 ) -> Result<(Account, Organization)> {
     let email = format!("load-{tag}-{number}@example.com");
     let (account, key, id) =
@@ -187,7 +187,7 @@ async fn register(
     Ok((account, organization))
 }
 
-fn template(options: &Options) -> NewTemplate {
+fn template(options: &RunOptions) -> NewTemplate {
     let rule = |kind: &str, who: Who| ActionRule {
         kind: kind.to_owned(),
         who,

@@ -8,7 +8,7 @@ use kedge_protocol::signature::Signature;
 use kedge_protocol::{Hash, Id};
 
 use crate::fleet::Organization;
-use crate::options::Options;
+use crate::options::RunOptions;
 
 /// Alternating payloads, so that every update changes something.
 pub const VARIANTS: usize = 2;
@@ -29,7 +29,7 @@ impl Heads {
         organization: &Organization,
         authority: &str,
         hot: Option<Id>,
-        options: &Options,
+        options: &RunOptions,
     ) -> Self {
         let credentials = organization.credentials();
         let address = organization.key.address();

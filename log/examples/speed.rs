@@ -4,10 +4,7 @@
 //! disk to measure. If DIR exists, it is only checked, CHECKS times, and READS single requests are read. Half of the
 //! frames have the benches' texts, half have payloads that do not compress.
 
-#![allow(
-    clippy::print_stdout,
-    reason = "a measure prints, and ends where it cannot go on"
-)]
+#![allow(clippy::print_stdout, reason = "a measure prints")]
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -16,7 +13,7 @@ use std::time::Instant;
 
 use kedge_log::env::RealEnv;
 use kedge_log::verify::{Plan, verify};
-use kedge_log::{FileLog, Frame, Log, LogReader, Options, Released, SideKeys};
+use kedge_log::{FileLog, Frame, Log, LogOptions, LogReader, Maintenance, Released, SideKeys};
 use kedge_protocol::action::{Kind, RequestHead};
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::chain::next_head;
@@ -31,6 +28,9 @@ use mimalloc::MiMalloc;
 /// As in the server.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
+
+/// A measure ends where it cannot go on.
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 const ACTIONS: usize = 500;
 const NOTE_BYTES: usize = 150;
@@ -90,8 +90,8 @@ fn record(number: u64, batch: u64, noise: bool, key: &SigningKey) -> RequestReco
     }
 }
 
-fn write(dir: &Path, frames: u64, options: Options, noise: bool) {
-    let key = SigningKey::from_bytes(&[1; 32]).expect("a measure ends where it cannot go on");
+fn write(dir: &Path, frames: u64, options: LogOptions, noise: bool) -> Result<()> {
+    let key = SigningKey::from_bytes(&[1; 32])?;
     let separator = Hash([7; 32]);
     let keys = SideKeys::none();
     let opened = FileLog::open(
@@ -102,11 +102,11 @@ fn write(dir: &Path, frames: u64, options: Options, noise: bool) {
         Released::default(),
         options,
     );
-    let (mut log, _) = opened.expect("a measure ends where it cannot go on");
+    let (mut log, _) = opened?;
     let (durability, maintenance) = (log.durability(), log.maintenance());
     let (mut head, mut tree) = (
         separator,
-        Frontier::of_peaks(0, Vec::new()).expect("a measure ends where it cannot go on"),
+        Frontier::of_peaks(0, Vec::new()).ok_or("no tree of no batches")?,
     );
     let (mut append_us, mut sync_us, mut bytes) = (0.0, Vec::new(), 0);
     for number in 0..frames {
@@ -129,24 +129,15 @@ fn write(dir: &Path, frames: u64, options: Options, noise: bool) {
         };
         tree.append(log_tree::leaf(&header.hash()));
         let batch = header.sign(&separator, &key);
-        maintenance
-            .prepare()
-            .expect("a measure ends where it cannot go on");
+        maintenance.prepare()?;
         let started = Instant::now();
         let mut frame = Frame::new();
-        frame
-            .push_request(&record)
-            .expect("a measure ends where it cannot go on");
-        frame
-            .push_batch(&batch, &leaves)
-            .expect("a measure ends where it cannot go on");
-        log.append(&frame)
-            .expect("a measure ends where it cannot go on");
+        frame.push_request(&record)?;
+        frame.push_batch(&batch, &leaves)?;
+        log.append(&frame)?;
         append_us += started.elapsed().as_secs_f64() * 1e6;
         let started = Instant::now();
-        durability
-            .sync()
-            .expect("a measure ends where it cannot go on");
+        durability.sync()?;
         sync_us.push(started.elapsed().as_secs_f64() * 1e6);
         bytes += frame.bytes_max();
     }
@@ -159,11 +150,12 @@ fn write(dir: &Path, frames: u64, options: Options, noise: bool) {
         sync_us.iter().sum::<f64>() / frames as f64,
         bytes as f64 / actions,
     );
+    seal(&maintenance)
+}
+
+fn seal(maintenance: &Maintenance) -> Result<()> {
     let started = Instant::now();
-    while let Some(sealed) = maintenance
-        .seal_next()
-        .expect("a measure ends where it cannot go on")
-    {
+    while let Some(sealed) = maintenance.seal_next()? {
         println!(
             "sealed {} actions: {:.1} bytes an action of {:.1} without leaves",
             sealed.actions,
@@ -172,6 +164,7 @@ fn write(dir: &Path, frames: u64, options: Options, noise: bool) {
         );
     }
     println!("sealing took {:.2} s", started.elapsed().as_secs_f64());
+    Ok(())
 }
 
 /// Processor time of all threads so far, if the system reports it. On a machine that also does other work, it
@@ -187,16 +180,14 @@ fn processor_seconds() -> f64 {
         / TICKS_A_SECOND
 }
 
-fn check(dir: &Path, checks: u64, reads: u64) {
+fn check(dir: &Path, checks: u64, reads: u64) -> Result<()> {
     let started = Instant::now();
-    let (reader, _) = LogReader::open(Arc::new(RealEnv), dir, None, 64 << 20)
-        .expect("a measure ends where it cannot go on");
+    let (reader, _) = LogReader::open(Arc::new(RealEnv), dir, None, 64 << 20)?;
     println!("opened in {:.1} ms", started.elapsed().as_secs_f64() * 1e3);
     let actions = reader.position().next_sequence - 1;
     for _ in 0..checks {
         let (started, before) = (Instant::now(), processor_seconds());
-        let summary = verify(&reader, &Plan::default(), |_| {})
-            .expect("a measure ends where it cannot go on");
+        let summary = verify(&reader, &Plan::default(), |_| {})?;
         let seconds = started.elapsed().as_secs_f64();
         assert_eq!(summary.actions, actions);
         println!(
@@ -208,40 +199,36 @@ fn check(dir: &Path, checks: u64, reads: u64) {
     let started = Instant::now();
     for number in 0..reads {
         let sequence = 1 + (number * 7919 * 500 + number) % actions;
-        assert!(
-            reader
-                .request_at(sequence)
-                .expect("a measure ends where it cannot go on")
-                .is_some()
-        );
+        assert!(reader.request_at(sequence)?.is_some());
     }
     println!(
         "one request by its sequence: {:.0} us",
         started.elapsed().as_secs_f64() * 1e6 / reads.max(1) as f64
     );
+    Ok(())
 }
 
-fn main() {
+fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
-    let dir = arguments.next().expect("give a directory");
-    let mut number = |otherwise: u64| {
-        arguments.next().map_or(otherwise, |text| {
-            text.parse().expect("a measure ends where it cannot go on")
-        })
+    let dir = arguments.next().ok_or("give a directory")?;
+    let mut number = |otherwise: u64| match arguments.next() {
+        Some(text) => text.parse(),
+        None => Ok(otherwise),
     };
-    let frames = number(1500);
-    let default = Options::default();
-    let options = Options {
-        segment_bytes: number(default.segment_bytes),
+    let frames = number(1500)?;
+    let default = LogOptions::default();
+    let options = LogOptions {
+        segment_bytes: number(default.segment_bytes)?,
         ..default
     };
-    let (checks, reads) = (number(1), number(2000));
+    let (checks, reads) = (number(1)?, number(2000)?);
     for (name, noise) in [("texts", false), ("noise", true)] {
         println!("{name}:");
         let dir = Path::new(&dir).join(name);
         if !dir.exists() {
-            write(&dir, frames, options, noise);
+            write(&dir, frames, options, noise)?;
         }
-        check(&dir, checks, reads);
+        check(&dir, checks, reads)?;
     }
+    Ok(())
 }

@@ -22,9 +22,9 @@ const FIRST: &str = "first.new";
 
 /// How a log in files is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Options {
+pub struct LogOptions {
     /// Bytes of a log's first segment, so that a small log is a small file. Each later one is twice as large as
-    /// the one before it, up to [`Options::segment_bytes`].
+    /// the one before it, up to [`LogOptions::segment_bytes`].
     pub first_segment_bytes: u64,
     /// Bytes of the largest segments. A segment for a larger frame is as large as that frame needs.
     pub segment_bytes: u64,
@@ -34,7 +34,7 @@ pub struct Options {
     pub compression: Compression,
 }
 
-impl Default for Options {
+impl Default for LogOptions {
     fn default() -> Self {
         Self {
             first_segment_bytes: 256 * 1024,
@@ -48,7 +48,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl LogOptions {
     /// Bytes of the first segment.
     fn first_bytes(&self) -> u64 {
         let bytes = self.first_segment_bytes.min(self.segment_bytes);
@@ -65,7 +65,7 @@ impl Options {
 /// data directory.
 pub struct FileLog {
     shared: Arc<Shared>,
-    options: Options,
+    options: LogOptions,
     sealer: Option<Sealer>,
     open: Arc<Segment>,
     /// Frames in the open segment.
@@ -87,7 +87,7 @@ impl FileLog {
         identity: Hash,
         keys: &SideKeys,
         released: Released,
-        options: Options,
+        options: LogOptions,
     ) -> Result<(Self, Recovery), OpenError> {
         env.create_dir(dir).map_err(IoError::at(dir))?;
         let mut found = find(&*env, dir, Some(identity))?;

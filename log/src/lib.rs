@@ -39,7 +39,7 @@ pub use codec::CodecError;
 pub use copy::{Copied, CopyError};
 pub use cut::{Cut, CutAt, CutError, cut};
 pub use error::{AppendError, Damage, Failed, IoError, MaintenanceError, OpenError, ReadError};
-pub use file_log::{FileLog, Options};
+pub use file_log::{FileLog, LogOptions};
 pub use frame::{Frame, FrameRefused, KeyId, SideEntry, SideError, SideKeys, StoredFrame};
 pub use kedge_env as env;
 pub use maintenance::Maintenance;

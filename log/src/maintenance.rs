@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use crate::env::is_no_space;
 use crate::error::{IoError, MaintenanceError};
-use crate::file_log::Options;
+use crate::file_log::LogOptions;
 use crate::open_log::{Shared, lock};
 use crate::segment::Segment;
 use crate::segment::raw::Spare;
@@ -15,11 +15,11 @@ use crate::segment::seal::{Sealed, seal};
 /// The maintenance of a log.
 pub struct Maintenance {
     shared: Arc<Shared>,
-    options: Options,
+    options: LogOptions,
 }
 
 impl Maintenance {
-    pub(crate) fn new(shared: Arc<Shared>, options: Options) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, options: LogOptions) -> Self {
         Self { shared, options }
     }
 

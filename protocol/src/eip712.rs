@@ -16,6 +16,7 @@ pub const DOMAIN_TYPE: &str =
 
 /// What a log is bound to for its whole life: a chain and the log's first anchor contract there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Domain {
     /// EIP-155 chain id.

@@ -22,6 +22,8 @@ pub mod proof;
 pub mod receipt;
 mod request;
 pub mod resource;
+#[cfg(feature = "schema")]
+pub mod schema;
 pub mod signature;
 pub mod time;
 

@@ -59,6 +59,7 @@ pub enum ProofFileError {
 
 /// The opened action: the five words that its content is made of.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OpenedAction {
     /// The kind's text.
@@ -75,6 +76,7 @@ pub struct OpenedAction {
 
 /// The leaf's position in its batch.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BatchPath {
     /// The leaf's index among the batch's leaves.
@@ -110,6 +112,7 @@ impl BatchPath {
 
 /// The anchor that covers the batch. Absent from a file until the chain has finalized it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AnchorProof {
     /// The signed checkpoint.
@@ -169,12 +172,14 @@ impl AnchorProof {
 /// Proves that the signer signed. Not part of the default form, because a signature and the neighbours' hashes
 /// are for those who hold the request.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Authorship {
     /// The request's signature.
     pub signature: Signature,
     /// The request's nonce, a decimal string.
     #[serde(with = "decimal")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Decimal"))]
     pub nonce: u64,
     /// The request's deadline, Unix seconds.
     pub deadline: u64,
@@ -188,11 +193,12 @@ pub struct Authorship {
     pub action_hashes: Vec<Hash>,
 }
 
-/// A proof file.
+/// A proof file: docs/PROTOCOL.md explains how to check it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ProofFile {
-    /// [`PROOF_VERSION`].
+    /// The format's version.
     pub version: u32,
     /// The log's domain.
     #[serde(deserialize_with = "object")]

@@ -76,6 +76,7 @@ pub enum ReceiptError {
 
 /// What a leaf is made of, and the integrity before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ReceiptLeaf {
     /// The action's place in the log.
@@ -108,9 +109,10 @@ impl ReceiptLeaf {
 
 /// The receipt of one action.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Receipt {
-    /// [`RECEIPT_VERSION`].
+    /// The format's version.
     pub version: u32,
     /// The log's domain.
     #[serde(deserialize_with = "object")]
@@ -153,6 +155,7 @@ impl Receipt {
 
 /// What the sender of a request of many actions cannot know about one of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ReceiptAction {
     /// The action's index in the request; failed actions count too.
@@ -169,9 +172,10 @@ pub struct ReceiptAction {
 
 /// The receipt for all the actions of a request that were done.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BatchReceipt {
-    /// [`RECEIPT_VERSION`].
+    /// The format's version.
     pub version: u32,
     /// The log's domain.
     #[serde(deserialize_with = "object")]

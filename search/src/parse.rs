@@ -137,7 +137,7 @@ fn scalar(json: &str, pointer: &str) -> Result<Scalar<'static>, SearchError> {
 
 /// Parses `filter`, a value in a body that was accepted as JSON.
 pub fn filter(json: &str) -> Result<Filter, SearchError> {
-    let mut reader = Reader::default();
+    let mut reader = FilterReader::default();
     let root = reader.node(json, "/filter", 1)?;
     Ok(Filter {
         tree: PathTree::new(&reader.paths),
@@ -147,12 +147,12 @@ pub fn filter(json: &str) -> Result<Filter, SearchError> {
 }
 
 #[derive(Default)]
-struct Reader {
+struct FilterReader {
     parts: usize,
     paths: Vec<PropertyPath>,
 }
 
-impl Reader {
+impl FilterReader {
     fn count(&mut self, parts: usize) -> Result<(), SearchError> {
         self.parts += parts;
         if self.parts > SEARCH_PARTS_MAX {
@@ -221,14 +221,14 @@ impl Reader {
         let field = Field::parse(&text(name, &field_at)?)
             .or_else(|message| refuse(&field_at, "range", message))?;
         let op = text(op, &op_at)?;
-        let test =
-            Operator::parse(&op, &field).or_else(|message| refuse(&op_at, "range", message))?;
+        let test = FilterOperator::parse(&op, &field)
+            .or_else(|message| refuse(&op_at, "range", message))?;
         match test {
-            Operator::Not => {
-                let equal = self.compare(&field, Operator::Equal, value, &value_at)?;
+            FilterOperator::Not => {
+                let equal = self.compare(&field, FilterOperator::Equal, value, &value_at)?;
                 Ok(Node::Not(Box::new(Node::Is(equal))))
             }
-            Operator::Exists => {
+            FilterOperator::Exists => {
                 let wanted = match value {
                     "true" => true,
                     "false" => false,
@@ -236,11 +236,11 @@ impl Reader {
                 };
                 Ok(self.exists(field, wanted))
             }
-            Operator::Prefix => {
+            FilterOperator::Prefix => {
                 let start = text(value, &value_at)?.into_owned();
                 Ok(self.property(field, PropertyTest::Prefix(start)))
             }
-            Operator::Contains => {
+            FilterOperator::Contains => {
                 let part = scalar(value, &value_at)?;
                 Ok(self.property(field, PropertyTest::Contains(part)))
             }
@@ -282,12 +282,12 @@ impl Reader {
     fn compare(
         &mut self,
         field: &Field,
-        op: Operator,
+        op: FilterOperator,
         value: &str,
         pointer: &str,
     ) -> Result<Condition, SearchError> {
         let values = match op {
-            Operator::In => {
+            FilterOperator::In => {
                 let values = elements(value, pointer)?;
                 self.count(values.len())?;
                 let places = (0..).map(|i: usize| format!("{pointer}/{i}"));
@@ -308,7 +308,7 @@ impl Reader {
             Field::CreatedAt => Condition::CreatedAt(values.comparison(time)?),
             Field::UpdatedAt => Condition::UpdatedAt(values.comparison(time)?),
             Field::Property(path) => {
-                let read = if matches!(values.op, Operator::Order(_)) {
+                let read = if matches!(values.op, FilterOperator::Order(_)) {
                     ordered
                 } else {
                     scalar
@@ -322,7 +322,7 @@ impl Reader {
 
 /// What a condition requires of its field.
 #[derive(Clone, Copy)]
-enum Operator {
+enum FilterOperator {
     Equal,
     Not,
     In,
@@ -332,7 +332,7 @@ enum Operator {
     Contains,
 }
 
-impl Operator {
+impl FilterOperator {
     fn parse(name: &str, field: &Field) -> Result<Self, String> {
         let op = match name {
             "eq" => Self::Equal,
@@ -367,7 +367,7 @@ impl Operator {
 
 /// The values of a condition, each with its pointer.
 struct Values<'a> {
-    op: Operator,
+    op: FilterOperator,
     values: Vec<(&'a str, String)>,
 }
 
@@ -393,7 +393,7 @@ impl Values<'_> {
     ) -> Result<Comparison<T>, SearchError> {
         let mut values = self.each(read)?;
         Ok(match (self.op, values.pop()) {
-            (Operator::Order(relation), Some(value)) => Comparison::Is(relation, value),
+            (FilterOperator::Order(relation), Some(value)) => Comparison::Is(relation, value),
             (_, last) => {
                 values.extend(last);
                 Comparison::AnyOf(values)

@@ -6,9 +6,9 @@ use kedge_api::action::{ActionView, BatchAnswer};
 use kedge_api::bodies::{ActionBody, BatchBody, PreviewRequest};
 use kedge_api::event::{EventText, EventView};
 use kedge_api::preview::PreviewAnswer;
-use kedge_api::schema::ProofFile;
 use kedge_http::auth::rights::{Access, Right};
 use kedge_http::events::filter;
+use kedge_protocol::proof::ProofFile;
 use kedge_protocol::resource::Area;
 
 use super::LimitClass::ActionBatches;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use kedge_actors::{AnchorOptions, Engine};
-use kedge_chain::responder::Options as ResponderOptions;
-use kedge_chain::sender::Options as SenderOptions;
+use kedge_chain::responder::ResponderOptions;
+use kedge_chain::sender::SenderOptions;
 use kedge_chain::transaction::FeePolicy;
 use kedge_config::Config;
 use kedge_storage::{AnchorRow, AnchorStatus, Page};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kedge_chain::contract::{DeployOptions, TransactError, ensure_deployed};
 use kedge_chain::embedded;
-use kedge_chain::rpc::{Endpoint, EndpointError, Options, RpcClient};
+use kedge_chain::rpc::{Endpoint, EndpointError, RpcClient, RpcOptions};
 use kedge_chain::transaction::FeePolicy;
 use kedge_config::durable;
 use kedge_config::secrets::{self, SecretError};
@@ -91,8 +91,8 @@ impl Chain {
                 verifying_contract: config.domain_contract.unwrap_or(contract),
             },
             contract,
-            rpc: RpcClient::new(endpoint, Options::default()),
-            second_rpc: second.map(|endpoint| RpcClient::new(endpoint, Options::default())),
+            rpc: RpcClient::new(endpoint, RpcOptions::default()),
+            second_rpc: second.map(|endpoint| RpcClient::new(endpoint, RpcOptions::default())),
             anchor_key,
             embedded: None,
         })
@@ -100,7 +100,7 @@ impl Chain {
 
     async fn embedded(config: &Config, sequencer: Address) -> Result<Self, ChainError> {
         let chain_id = config.chain_id.unwrap_or(embedded::DEFAULT_CHAIN_ID);
-        let handle = embedded::start(embedded::Options {
+        let handle = embedded::start(embedded::EmbeddedOptions {
             chain_id,
             journal_path: config.data_dir.join("chain.journal"),
             listen: config.embedded_chain_listen,
@@ -108,7 +108,7 @@ impl Chain {
         })
         .await?;
         let url = handle.url();
-        let rpc = RpcClient::new(url.parse()?, Options::default());
+        let rpc = RpcClient::new(url.parse()?, RpcOptions::default());
         let mut keys = embedded::insecure_development_keys();
         let anchor_key = keys.swap_remove(0);
         let remembered = config.data_dir.join("contract");

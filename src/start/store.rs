@@ -62,7 +62,7 @@ pub(super) async fn open(
 ) -> Result<Opened, RunError> {
     let log_path = config.data_dir.join("log");
     let side_keys = side_keys(config, &log_path, allowances)?;
-    let mut options = kedge_storage::Options {
+    let mut options = kedge_storage::StoreOptions {
         path: config.data_dir.join("store"),
         log_path,
         domain: chain.domain(),
@@ -109,7 +109,7 @@ pub(super) async fn open(
 }
 
 async fn open_where(
-    options: kedge_storage::Options,
+    options: kedge_storage::StoreOptions,
     missing: MissingMark,
 ) -> Result<Store, RunError> {
     let opened = move || open_store_where(options, missing);

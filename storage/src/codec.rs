@@ -36,8 +36,11 @@ pub(crate) fn encode_into<T: Encode>(out: &mut Vec<u8>, row: &T) {
 /// Reads a row; every byte must be used.
 pub(crate) fn decode<'a, T: BorrowDecode<'a, ()>>(bytes: &'a [u8]) -> Result<T, CodecError> {
     let body = body(bytes)?;
-    let (row, used) = bincode::borrow_decode_from_slice::<T, _>(body, CONFIG)
-        .map_err(|error: DecodeError| CodecError::Bytes(error.to_string()))?;
+    let (row, used) =
+        bincode::borrow_decode_from_slice::<T, _>(body, CONFIG).map_err(|error| match error {
+            DecodeError::OtherString(meaningless) => CodecError::Bytes(meaningless),
+            other => CodecError::Bytes(other.to_string()),
+        })?;
     if used == body.len() {
         Ok(row)
     } else {

@@ -20,12 +20,10 @@ use kedge_protocol::resource::{
 use kedge_protocol::{Address, Hash, Id};
 
 use crate::codec::encode_into;
-use crate::tables::accounts::{OrganizationRow, WalletRow};
 use crate::tables::batches::node_key;
-use crate::tables::events::{EventRow, StoredEvent, event_key, position_bytes};
-use crate::tables::meta::{self, HeadRow, LogHead};
-use crate::tables::records::{ApiKeyRow, DisputeRow, FileRow, InvitationRow, WebhookRow};
-use crate::tables::templates::{TemplateRow, VariationRow};
+use crate::tables::events::{EventRow, event_key, position_bytes};
+use crate::tables::meta::{self, LogHead};
+use crate::tables::row::{Resource, Row};
 use crate::tables::{self, Table, claim_key, evidence_key, list_key, lookup, name_key};
 
 pub use side::SideWrite;
@@ -196,9 +194,7 @@ impl Group {
             let email = tables::kind_key(lookup::WALLET_EMAIL, previous.as_bytes());
             self.delete(Table::Lookup, &email);
         }
-        self.put_with(Table::Wallets, &wallet.id.bytes, |out| {
-            encode_into(out, &WalletRow::from(wallet));
-        });
+        self.put_resource(&wallet.id, wallet);
         let email = tables::kind_key(lookup::WALLET_EMAIL, wallet.email.as_bytes());
         if wallet.is_removed() {
             self.delete(Table::Lookup, &email);
@@ -219,9 +215,7 @@ impl Group {
 
     /// An organization's state.
     pub fn put_organization(&mut self, organization: &Organization) {
-        self.put_with(Table::Organizations, &organization.id.bytes, |out| {
-            encode_into(out, &OrganizationRow::from(organization));
-        });
+        self.put_resource(&organization.id, organization);
     }
 
     /// A template's state, and its name in its organization; `previous_name` is the one that it gives up, if it
@@ -232,9 +226,7 @@ impl Group {
             let name = name_key(lookup::TEMPLATE_NAME, within, previous);
             self.delete(Table::Lookup, &name);
         }
-        self.put_with(Table::Templates, &template.id.bytes, |out| {
-            encode_into(out, &TemplateRow::from(template));
-        });
+        self.put_resource(&template.id, template);
         let within = &template.organization_id;
         let name = name_key(lookup::TEMPLATE_NAME, within, &template.name);
         self.put(Table::Lookup, &name, &template.id.bytes);
@@ -245,9 +237,7 @@ impl Group {
 
     /// A variation, and its name in its template.
     pub fn put_variation(&mut self, variation: &Variation) {
-        self.put_with(Table::Variations, &variation.id.bytes, |out| {
-            encode_into(out, &VariationRow::from(variation));
-        });
+        self.put_resource(&variation.id, variation);
         let within = &variation.template_id;
         let name = name_key(lookup::VARIATION_NAME, within, &variation.name);
         self.put(Table::Lookup, &name, &variation.id.bytes);
@@ -257,18 +247,14 @@ impl Group {
 
     /// An API key's state, and its place in its organization's list.
     pub fn put_api_key(&mut self, key: &ApiKey) {
-        self.put_with(Table::ApiKeys, &key.id.bytes, |out| {
-            encode_into(out, &ApiKeyRow::from(key));
-        });
+        self.put_resource(&key.id, key);
         let (kind, created) = (lookup::KEYS_OF_ORGANIZATION, key.trace.created_sequence);
         self.put_listed(kind, &key.organization_id, created, &key.id);
     }
 
     /// A webhook's state, and its place in its organization's list.
     pub fn put_webhook(&mut self, webhook: &Webhook) {
-        self.put_with(Table::Webhooks, &webhook.id.bytes, |out| {
-            encode_into(out, &WebhookRow::from(webhook));
-        });
+        self.put_resource(&webhook.id, webhook);
         let created = webhook.trace.created_sequence;
         let kind = lookup::WEBHOOKS_OF_ORGANIZATION;
         self.put_listed(kind, &webhook.organization_id, created, &webhook.id);
@@ -276,19 +262,14 @@ impl Group {
 
     /// A file's description, and its place in its organization's list.
     pub fn put_file(&mut self, file: &File) {
-        self.put_with(Table::Files, &file.id.bytes, |out| {
-            encode_into(out, &FileRow::from(file));
-        });
+        self.put_resource(&file.id, file);
         let (kind, created) = (lookup::FILES_OF_ORGANIZATION, file.trace.created_sequence);
         self.put_listed(kind, &file.organization_id, created, &file.id);
     }
 
     /// A dispute, its place in its organization's list, and the evidence or context by which it can be found.
     pub fn put_dispute(&mut self, dispute: &Dispute) {
-        let subject_id = dispute.subject_id.to_string();
-        self.put_with(Table::Disputes, &dispute.id.bytes, |out| {
-            encode_into(out, &DisputeRow::of(dispute, &subject_id));
-        });
+        self.put_resource(&dispute.id, dispute);
         let organization = &dispute.organization_id;
         let created = dispute.trace.created_sequence;
         let kind = lookup::DISPUTES_OF_ORGANIZATION;
@@ -302,12 +283,14 @@ impl Group {
 
     /// An invitation, and its place in its organization's list.
     pub fn put_invitation(&mut self, invitation: &Invitation) {
-        self.put_with(Table::Invitations, &invitation.id.bytes, |out| {
-            encode_into(out, &InvitationRow::from(invitation));
-        });
+        self.put_resource(&invitation.id, invitation);
         let created = invitation.created_sequence;
         let kind = lookup::INVITATIONS_OF_ORGANIZATION;
         self.put_listed(kind, &invitation.organization_id, created, &invitation.id);
+    }
+
+    fn put_resource<T: Resource>(&mut self, id: &Id, resource: &T) {
+        self.put_with(T::TABLE, &id.bytes, |out| encode_into(out, &Row(resource)));
     }
 
     fn put_listed(&mut self, kind: u8, of: &Id, created: u64, id: &Id) {
@@ -326,7 +309,7 @@ impl Group {
     pub fn put_event(&mut self, position: Position, number: u64, event: &EventRow) {
         let key = event_key(event.organization_id, position);
         self.put_with(Table::Events, &key, |out| {
-            encode_into(out, &StoredEvent::of(event, number));
+            encode_into(out, &(number, Row(event)));
         });
     }
 
@@ -350,7 +333,7 @@ impl Group {
     pub fn put_head(&mut self, head: &LogHead) {
         self.sealed_at_ms = Some(head.last_sealed_at_ms);
         self.put_with(Table::Meta, meta::HEAD_KEY, |out| {
-            encode_into(out, &HeadRow::from(head));
+            encode_into(out, &Row(head));
         });
     }
 }

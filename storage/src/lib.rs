@@ -41,9 +41,7 @@ pub use copies::{CopyError, LogCopy};
 pub use group::{Group, SideWrite};
 pub use high_water::{HighWater, HighWaterError, Mark, Released};
 pub use kedge_log::frame::FrameError;
-pub use kedge_log::{
-    KeyId, Options as LogOptions, Position as LogPosition, SideEntry, SideKeys, StoredFrame,
-};
+pub use kedge_log::{KeyId, LogOptions, Position as LogPosition, SideEntry, SideKeys, StoredFrame};
 pub use open::{ARCHIVED_LIST, OpenError, Opening};
 pub use read::{
     Indexed, Listed, LogReader, LoggedRequest, Page, PlacedAction, PropertyRange, Window,
@@ -51,7 +49,7 @@ pub use read::{
 pub use released::MissingMark;
 pub use sealing::SealError;
 pub use snapshot::{RawRow, ReadError, Snapshot};
-pub use store::{Access, CommitError, Mode, Options, Store};
+pub use store::{Access, CommitError, Mode, Store, StoreOptions};
 pub use tables::Table;
 pub use tables::accounts::{SessionRow, Usage};
 pub use tables::anchors::{AnchorRow, AnchorStatus};

@@ -18,12 +18,12 @@ use crate::making;
 use crate::recent::row_writes;
 use crate::rocks::{Access as Files, Database};
 use crate::snapshot::Snapshot;
-use crate::store::Options;
+use crate::store::StoreOptions;
 use crate::tables::Table;
 use crate::tables::meta::{
-    APPLIED_KEY, Applied, DOMAIN_KEY, DomainRow, FORMAT_KEY, FORMAT_VERSION, HEAD_KEY, HeadRow,
-    LogHead,
+    APPLIED_KEY, Applied, DOMAIN_KEY, FORMAT_KEY, FORMAT_VERSION, HEAD_KEY, LogHead,
 };
+use crate::tables::row::Row;
 
 pub use error::{ARCHIVED_LIST, OpenError};
 pub use opening::Opening;
@@ -56,7 +56,7 @@ fn is_empty(path: &Path) -> Result<bool, OpenError> {
     }
 }
 
-fn open_database(options: &Options, access: Files) -> Result<Database, OpenError> {
+fn open_database(options: &StoreOptions, access: Files) -> Result<Database, OpenError> {
     let path = options.path.as_path();
     let open = |access, actions| Database::open(path, options.budget(), access, actions);
     let actions = open_index(options, access)?;
@@ -76,7 +76,7 @@ fn open_database(options: &Options, access: Files) -> Result<Database, OpenError
 }
 
 /// Opens the index of actions, which is in files next to RocksDB's own.
-fn open_index(options: &Options, access: Files) -> Result<ActionIndex, OpenError> {
+fn open_index(options: &StoreOptions, access: Files) -> Result<ActionIndex, OpenError> {
     let dir = options.path.join(action_index::DIRECTORY);
     let env = Arc::clone(&options.env);
     let opened = match access {
@@ -104,7 +104,7 @@ fn other_format(path: &Path) -> Option<OpenError> {
 }
 
 /// Makes a store without rows. A crash during that leaves nothing that could be mistaken for a store.
-fn make(options: &Options) -> Result<Database, OpenError> {
+fn make(options: &StoreOptions) -> Result<Database, OpenError> {
     let path = options.path.as_path();
     let making = making::begin(path).map_err(of_system(path))?;
     let database = open_database(options, Files::Create)?;
@@ -163,10 +163,10 @@ fn initialize(database: &Database, domain: &Domain) -> Result<(), rocksdb::Error
         out.extend_from_slice(&FORMAT_VERSION.to_be_bytes());
     });
     row(DOMAIN_KEY, &|out| {
-        encode_into(out, &DomainRow::from(domain));
+        encode_into(out, &Row(domain));
     });
     row(HEAD_KEY, &|out| {
-        encode_into(out, &HeadRow::from(&LogHead::empty(domain)));
+        encode_into(out, &Row(&LogHead::empty(domain)));
     });
     row(APPLIED_KEY, &|out| {
         let start = kedge_log::Position::start(&domain.separator());
@@ -177,7 +177,10 @@ fn initialize(database: &Database, domain: &Domain) -> Result<(), rocksdb::Error
 }
 
 /// Checks the store's own description; returns the head, and up to which frame its rows follow the log.
-fn check_meta(snapshot: &Snapshot, options: &Options) -> Result<(LogHead, Applied), OpenError> {
+fn check_meta(
+    snapshot: &Snapshot,
+    options: &StoreOptions,
+) -> Result<(LogHead, Applied), OpenError> {
     let path = options.path.as_path();
     let format = snapshot
         .get_number(Table::Meta, FORMAT_KEY)
@@ -194,7 +197,7 @@ fn check_meta(snapshot: &Snapshot, options: &Options) -> Result<(LogHead, Applie
     }
     let stored = snapshot
         .get(Table::Meta, DOMAIN_KEY, |bytes| {
-            codec::decode::<DomainRow>(bytes).map(Domain::from)
+            codec::decode(bytes).map(|Row(domain)| domain)
         })
         .map_err(unreadable(path))?
         .ok_or_else(|| OpenError::Corruption {

@@ -15,7 +15,8 @@ use crate::codec::{self, CodecError};
 use crate::recent::{Key, Layer, Reading};
 use crate::rocks::Database;
 use crate::tables::Table;
-use crate::tables::meta::{APPLIED_KEY, Applied, HEAD_KEY, HeadRow, LogHead};
+use crate::tables::meta::{APPLIED_KEY, Applied, HEAD_KEY, LogHead};
+use crate::tables::row::Row;
 
 pub use error::ReadError;
 pub(crate) use rows::Cursor;
@@ -124,7 +125,7 @@ impl Snapshot {
             return Ok(*head);
         }
         let head = self.get(Table::Meta, HEAD_KEY, |bytes| {
-            codec::decode::<HeadRow>(bytes).map(LogHead::from)
+            codec::decode(bytes).map(|Row(head)| head)
         })?;
         let head = head.ok_or_else(|| ReadError::Missing {
             table: Table::Meta,

@@ -27,7 +27,7 @@ const FRAME_BYTES_MIN: u64 = 4096;
 
 /// The options for opening a store.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct StoreOptions {
     /// Time, randomness and the files of the log and of the mark.
     pub env: Arc<dyn Env>,
     /// The directory of the rows; created if it is missing.
@@ -51,13 +51,13 @@ pub struct Options {
     /// At most this many bytes of log may have their rows only in memory: a start applies up to as much again.
     pub replay_bytes_max: u64,
     /// How the log's segments are kept.
-    pub segments: kedge_log::Options,
+    pub segments: kedge_log::LogOptions,
     /// What may be changed.
     pub access: Access,
 }
 
-impl Options {
-    /// Options for a store whose rows are in `path` and whose log is in the directory `log` next to it, with little
+impl StoreOptions {
+    /// StoreOptions for a store whose rows are in `path` and whose log is in the directory `log` next to it, with little
     /// memory and without keys for side entries, on the system's own disk.
     pub fn of_store(path: &Path, domain: Domain, sequencer: Address) -> Self {
         Self {
@@ -71,7 +71,7 @@ impl Options {
             block_cache_bytes: 64 << 20,
             memtable_bytes: 64 << 20,
             replay_bytes_max: 128 << 20,
-            segments: kedge_log::Options::default(),
+            segments: kedge_log::LogOptions::default(),
             access: Access::Write,
         }
     }

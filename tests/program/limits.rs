@@ -1,11 +1,11 @@
-//! Options that bound something: what is past the bound is refused or waits, and the rest works.
+//! StoreOptions that bound something: what is past the bound is refused or waits, and the rest works.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use kedge_client::{Account, BatchMode, ListQuery, NewAction, NewObject, NewWebhook};
 use kedge_protocol::hash::sha256;
-use kedge_storage::{Options, Store};
+use kedge_storage::{Store, StoreOptions};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -163,10 +163,10 @@ async fn narrow_bounds_hold() {
     let now_s = kedge_client::sign::unix_now_s();
     let (domain, sequencer) = (ann.client().domain(), ann.client().sequencer());
     server.stop();
-    let store = Store::open(Options {
+    let store = Store::open(StoreOptions {
         high_water_path: Some(setup.high_water()),
         access: kedge_storage::Access::Read,
-        ..Options::of_store(&setup.store(), domain, sequencer)
+        ..StoreOptions::of_store(&setup.store(), domain, sequencer)
     });
     let token = login["refresh_token"].as_str().unwrap();
     let session = store

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use kedge_config::secrets;
 use kedge_log::env::RealEnv;
-use kedge_log::{FileLog, Frame, KeyId, Log, Options, Released, SideEntry, SideKeys};
+use kedge_log::{FileLog, Frame, KeyId, Log, LogOptions, Released, SideEntry, SideKeys};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash};
@@ -42,9 +42,9 @@ fn segments() -> TempDir {
 fn longer() -> (TempDir, Vec<PathBuf>) {
     let directory = segments();
     let keys = SideKeys::one(SIDE_KEY.1, SIDE_KEY.0);
-    let options = Options {
+    let options = LogOptions {
         segment_bytes: 6 * 4096,
-        ..Options::default()
+        ..LogOptions::default()
     };
     let opened = FileLog::open(
         Arc::new(RealEnv),

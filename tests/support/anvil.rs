@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kedge_chain::contract::{DeployOptions, deploy};
 use kedge_chain::embedded::insecure_development_keys;
-use kedge_chain::rpc::{Options, RpcClient};
+use kedge_chain::rpc::{RpcClient, RpcOptions};
 use kedge_chain::transaction::FeePolicy;
 use kedge_protocol::Address;
 
@@ -72,7 +72,7 @@ impl Drop for Anvil {
 
 /// A client of any node.
 pub(crate) fn rpc(url: &str) -> RpcClient {
-    RpcClient::new(url.parse().unwrap(), Options::default())
+    RpcClient::new(url.parse().unwrap(), RpcOptions::default())
 }
 
 /// Deploys the anchor contract; the first development key pays and owns.

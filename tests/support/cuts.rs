@@ -14,7 +14,7 @@ use kedge_protocol::eip712::Domain;
 use kedge_protocol::record::RequestRecord;
 use kedge_protocol::{Address, Hash};
 use kedge_storage::verify::{Difference, compare_tables};
-use kedge_storage::{CommitError, Group, Options, SideWrite, Snapshot, Store, Table};
+use kedge_storage::{CommitError, Group, SideWrite, Snapshot, Store, StoreOptions, Table};
 
 /// A log with what is needed to apply it.
 pub(crate) struct Log {
@@ -62,7 +62,7 @@ fn same(one: &Snapshot, other: &Snapshot, tables: &[Table], what: &str) {
 
 /// A stopped server's store, and its log.
 pub(crate) fn open(store: &Path, domain: Domain, sequencer: Address) -> (Snapshot, Log) {
-    let options = Options::of_store(store, domain, sequencer);
+    let options = StoreOptions::of_store(store, domain, sequencer);
     let snapshot = Store::open_to_verify(options).unwrap().snapshot();
     let log = Log::read(&snapshot, domain);
     (snapshot, log)
@@ -114,7 +114,7 @@ impl Log {
     fn store(&self) -> Made {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store");
-        let options = Options::of_store(&path, self.domain, self.sequencer);
+        let options = StoreOptions::of_store(&path, self.domain, self.sequencer);
         let store = Store::scratch(options).unwrap();
         let mut operators = Group::of_rows();
         operators.put_side(SideWrite::Operators(self.operators.clone()));

@@ -13,7 +13,7 @@ use kedge_protocol::evidence::{
 };
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::{Address, Hash, log_tree};
-use kedge_storage::{Access, AnchorStatus, Options, Page, Snapshot};
+use kedge_storage::{Access, AnchorStatus, Page, Snapshot, StoreOptions};
 
 /// Up to this many leaves, and headers, every pair is tried; in larger logs only the pairs that could matter.
 const PAIRS_OF_LEAVES_MAX: usize = 120;
@@ -55,11 +55,11 @@ impl Log {
     fn read(path: &Path, domain: Domain, sequencer: Address) -> Self {
         // The rows of a killed server lag its log, so they are rebuilt from it.
         let scratch = tempfile::tempdir().unwrap();
-        let options = Options {
+        let options = StoreOptions {
             path: scratch.path().join("store"),
             side_keys: kedge_upkeep::side_keys::read(&path.with_file_name("keys")).unwrap(),
             access: Access::Derive,
-            ..Options::of_store(path, domain, sequencer)
+            ..StoreOptions::of_store(path, domain, sequencer)
         };
         let snapshot = open_store(options).unwrap().snapshot();
         let mut log = Self {

@@ -9,7 +9,7 @@ use kedge_actors::catch_up::open_store;
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
 use kedge_storage::verify::compare_remade;
-use kedge_storage::{Access, OpenError, Options, Store};
+use kedge_storage::{Access, OpenError, Store, StoreOptions};
 
 /// Checks the data directory of a server that was stopped or killed. If it was killed, what its log has and its store
 /// does not is first applied to a copy.
@@ -20,7 +20,7 @@ pub(crate) fn check(data: &Path) {
         chain_id: 0,
         verifying_contract: Address::ZERO,
     };
-    let asked = Store::open_to_verify(Options::of_store(&path, nobodys, Address::ZERO));
+    let asked = Store::open_to_verify(StoreOptions::of_store(&path, nobodys, Address::ZERO));
     let domain = match asked {
         Err(OpenError::OtherDomain { stored, .. }) => stored,
         other => panic!("{other:?}"),
@@ -32,7 +32,7 @@ pub(crate) fn check(data: &Path) {
         Err(OpenError::Behind { .. }) => {
             let copied = scratch.path().join("copied");
             copy(&path, &copied);
-            open_store(Options {
+            open_store(StoreOptions {
                 path: copied,
                 ..options
             })
@@ -44,12 +44,12 @@ pub(crate) fn check(data: &Path) {
         .unwrap_or_else(|difference| panic!("made again from the log: {difference}"));
 }
 
-fn options(data: &Path, path: &Path, domain: Domain) -> Options {
-    Options {
+fn options(data: &Path, path: &Path, domain: Domain) -> StoreOptions {
+    StoreOptions {
         log_path: data.join("log"),
         side_keys: kedge_upkeep::side_keys::read(&data.join("keys")).unwrap(),
         access: Access::Derive,
-        ..Options::of_store(path, domain, Address::ZERO)
+        ..StoreOptions::of_store(path, domain, Address::ZERO)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Copies of a running server, and what a copy may do when it is restored.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use kedge_client::NewObject;
 use serde_json::Value;
 
 use crate::made::{Made, done, every_file, kedge, refused};
-use crate::support::server::Setup;
+use crate::support::server::{Server, Setup};
 use crate::support::{Rng, copy_directory, http};
 
 const ACCEPT: &str = "--accept-missing-high-water-mark";
@@ -21,6 +21,60 @@ fn back_up(setup: &Setup, to: &Path) -> Output {
 
 fn restore(from: &Path, to: &Path) -> Output {
     kedge(&["restore", "--json", "--data"], &[to, from])
+}
+
+/// Makes backups while others write; each holds what was acknowledged before it.
+async fn backups_under_load(made: &Arc<Made>, directory: &Path) -> Vec<(PathBuf, Value)> {
+    let is_over = Arc::new(AtomicBool::new(false));
+    let writers: Vec<_> = (0..4)
+        .map(|_| {
+            let (made, is_over) = (Arc::clone(made), Arc::clone(&is_over));
+            tokio::spawn(async move {
+                while !is_over.load(Ordering::Relaxed) {
+                    made.mint(3).await;
+                }
+            })
+        })
+        .collect();
+    let mut backups = Vec::new();
+    for number in 0..4 {
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        let acknowledged = made.ledger.last_sequence();
+        let to = directory.join(format!("backup-{number}"));
+        let (setup, target) = (made.setup.clone(), to.clone());
+        let output = tokio::task::spawn_blocking(move || back_up(&setup, &target));
+        let reported: Value = serde_json::from_str(&done(&output.await.unwrap())).unwrap();
+        assert!(
+            reported["sequence"].as_u64().unwrap() >= acknowledged,
+            "{reported}"
+        );
+        backups.push((to, reported));
+    }
+    is_over.store(true, Ordering::Relaxed);
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    backups
+}
+
+/// The server of a restored backup: it has what was reported, and stays read-only until its operator confirms it.
+async fn restored_read_only(from: &Path, reported: &Value, setup: &Setup) -> Server {
+    let restored: Value = serde_json::from_str(&done(&restore(from, setup.data()))).unwrap();
+    assert_eq!(restored["head"], reported["head"]);
+    assert!(
+        restored["next"].as_str().unwrap().contains("read-only"),
+        "{restored}"
+    );
+    let server = setup.start();
+    let (status, ready) = server.readiness().await;
+    assert_eq!(
+        (status, &ready["sequence"]),
+        (503, &reported["sequence"]),
+        "{ready}"
+    );
+    let why = ready["reason"].as_str().unwrap();
+    assert!(why.contains("is missing") && why.contains(ACCEPT), "{why}");
+    server
 }
 
 /// Backups while others write, each restored and compared with what was acknowledged before it.
@@ -37,35 +91,7 @@ async fn a_backup_of_a_running_server_is_whole_and_signs_nothing_by_itself() {
         .await
         .unwrap()
         .resource;
-    let is_over = Arc::new(AtomicBool::new(false));
-    let writers: Vec<_> = (0..4)
-        .map(|_| {
-            let (made, is_over) = (Arc::clone(&made), Arc::clone(&is_over));
-            tokio::spawn(async move {
-                while !is_over.load(Ordering::Relaxed) {
-                    made.mint(3).await;
-                }
-            })
-        })
-        .collect();
-    let mut backups = Vec::new();
-    for number in 0..4 {
-        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
-        let acknowledged = made.ledger.last_sequence();
-        let to = directory.path().join(format!("backup-{number}"));
-        let (setup, target) = (made.setup.clone(), to.clone());
-        let output = tokio::task::spawn_blocking(move || back_up(&setup, &target));
-        let reported: Value = serde_json::from_str(&done(&output.await.unwrap())).unwrap();
-        assert!(
-            reported["sequence"].as_u64().unwrap() >= acknowledged,
-            "{reported}"
-        );
-        backups.push((to, reported));
-    }
-    is_over.store(true, Ordering::Relaxed);
-    for writer in writers {
-        writer.await.unwrap();
-    }
+    let backups = backups_under_load(&made, directory.path()).await;
     let keys = http::get(made.setup.port(), "/.well-known/jwks.json")
         .await
         .json();
@@ -73,30 +99,14 @@ async fn a_backup_of_a_running_server_is_whole_and_signs_nothing_by_itself() {
 
     for (number, (from, reported)) in backups.iter().enumerate() {
         let data = directory.path().join(format!("restored-{number}"));
-        let restored: Value = serde_json::from_str(&done(&restore(from, &data))).unwrap();
-        assert_eq!(restored["head"], reported["head"]);
-        assert!(
-            restored["next"].as_str().unwrap().contains("read-only"),
-            "{restored}"
-        );
         let setup = Setup::development(&data);
-        let server = setup.start();
-        let (status, ready) = server.readiness().await;
-        assert_eq!(
-            (status, &ready["sequence"]),
-            (503, &reported["sequence"]),
-            "{ready}"
-        );
-        let why = ready["reason"].as_str().unwrap();
-        assert!(why.contains("is missing") && why.contains(ACCEPT), "{why}");
-        let found = http::get(setup.port(), "/.well-known/jwks.json")
-            .await
-            .json();
-        assert_eq!(found, keys);
+        let server = restored_read_only(from, reported, &setup).await;
+        let found = http::get(setup.port(), "/.well-known/jwks.json");
+        assert_eq!(found.await.json(), keys);
+        server.stop();
         let content = hex(uploaded.sha256.0);
         let content = data.join("files").join(&content[..2]).join(&content[2..]);
         assert_eq!(std::fs::read(content).unwrap(), b"kept");
-        server.stop();
     }
 
     // With the lost machine's mark it stays read-only, whatever flags are set.

@@ -7,7 +7,7 @@ use std::process::Output;
 use kedge_actors::catch_up::open_store;
 use kedge_client::{Account, BatchMode, Client, NewAction, NewObject};
 use kedge_protocol::Id;
-use kedge_storage::{Options, Store, Table};
+use kedge_storage::{Store, StoreOptions, Table};
 
 use crate::support::ledger::Ledger;
 use crate::support::server::Setup;
@@ -63,11 +63,11 @@ impl Made {
         self.ledger.batch(&outcome.unwrap());
     }
 
-    pub(crate) fn options(&self) -> Options {
-        Options {
+    pub(crate) fn options(&self) -> StoreOptions {
+        StoreOptions {
             high_water_path: Some(self.setup.high_water()),
             side_keys: kedge_upkeep::side_keys::read(&self.setup.data().join("keys")).unwrap(),
-            ..Options::of_store(
+            ..StoreOptions::of_store(
                 &self.setup.store(),
                 self.client.domain(),
                 self.client.sequencer(),
@@ -82,7 +82,7 @@ impl Made {
 
     /// The rows of some tables.
     pub(crate) fn rows(&self, tables: &[Table]) -> BTreeMap<&'static str, Vec<Row>> {
-        let options = Options {
+        let options = StoreOptions {
             access: kedge_storage::Access::Read,
             ..self.options()
         };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kedge_client::{NewApiKey, NewInvitation, NewVariation, Properties, TemplateChange};
 use kedge_protocol::resource::{Area, Crud, Permission};
-use kedge_storage::{OpenError, Options, Store, Table};
+use kedge_storage::{OpenError, Store, StoreOptions, Table};
 
 use crate::made::{Made, done, every_file, kedge, refused};
 use crate::support::{Rng, copy_directory};
@@ -77,7 +77,7 @@ fn files_of(made: &Made) -> BTreeMap<String, Vec<PathBuf>> {
         let copied = scratch.path().join("store");
         copy_directory(&made.setup.store(), &copied);
         std::fs::remove_file(copied.join(path.file_name().unwrap())).unwrap();
-        let options = Options {
+        let options = StoreOptions {
             path: copied,
             access: kedge_storage::Access::Read,
             ..made.options()

@@ -41,24 +41,24 @@ const NEVER: [(&str, &str); 5] = [
     ),
     (
         "UNAVAILABLE",
-        "takes a server that is overloaded, read-only or starting: tests/api/overload.rs, tests/recovery.rs",
+        "takes a server that is overloaded, read-only or starting: tests/api/capacity/overload.rs, tests/recovery.rs",
     ),
     (
         "QUOTA_EXCEEDED",
-        "takes an organization that has filled its part of the log: tests/api/log_quota.rs; of files: tests/api/files.rs",
+        "takes an organization that has filled its part of the log: tests/api/capacity/log_quota.rs; of files: tests/api/resources/files.rs",
     ),
     (
         "GONE",
-        "takes a log whose old segments were archived: tests/upkeep/archive.rs; or an object of many actions: tests/api/history.rs",
+        "takes a log whose old segments were archived: tests/upkeep/archive.rs; or an object of many actions: tests/api/resources/history.rs",
     ),
     (
         "IDEMPOTENCY_IN_PROGRESS",
-        "takes two requests at one moment: tests/api/idempotency.rs",
+        "takes two requests at one moment: tests/api/requests/idempotency.rs",
     ),
 ];
 
 const EMPTY: &str = "has no body, so no other request can come with the same key and path";
-const EXPORT: &str = "public, and walked without credentials: tests/api/export.rs";
+const EXPORT: &str = "public, and walked without credentials: tests/api/log/export.rs";
 const LARGE: &str =
     "takes a MiB of properties: the same rule as where templates are made, which is walked";
 const FULL: &str = "takes as many as there may be: races.rs does that with webhooks";
@@ -100,7 +100,7 @@ const NEVER_HERE: [(&str, &str, &str); 28] = [
     ),
     ("GET /export", "TOKEN_EXPIRED", EXPORT),
     ("GET /export", "UNAUTHENTICATED", EXPORT),
-    ("GET /export", "FORBIDDEN", "tests/api/privileges.rs"),
+    ("GET /export", "FORBIDDEN", "tests/api/access/privileges.rs"),
     ("PATCH /templates/{id}", "OBJECT_TOO_LARGE", LARGE),
     ("POST /ebus/actions", "OBJECT_TOO_LARGE", LARGE),
     (
@@ -119,7 +119,7 @@ const NEVER_HERE: [(&str, &str, &str); 28] = [
     (
         "POST /objects",
         "STATE_VIOLATION",
-        "takes a supply that is used up: tests/api/templates.rs",
+        "takes a supply that is used up: tests/api/resources/templates.rs",
     ),
     (
         "POST /objects/count",
@@ -134,17 +134,17 @@ const NEVER_HERE: [(&str, &str, &str); 28] = [
     (
         "POST /objects/search",
         "CURSOR_INVALID",
-        "tests/api/search.rs",
+        "tests/api/resources/search.rs",
     ),
     (
         "POST /wallets/register",
         "CONFLICT",
-        "takes an address that has a wallet: tests/api/privileges.rs",
+        "takes an address that has a wallet: tests/api/access/privileges.rs",
     ),
     (
         "POST /wallets/register",
         "NONCE_REUSED",
-        "takes a signer that has a wallet: tests/api/answers.rs",
+        "takes a signer that has a wallet: tests/api/requests/answers.rs",
     ),
     (
         "POST /wallets/token/refresh",
@@ -159,7 +159,7 @@ const NEVER_HERE: [(&str, &str, &str); 28] = [
     (
         "POST /webhooks/{id}/deliveries/{delivery_id}/redeliver",
         "STATE_VIOLATION",
-        "takes a webhook that is switched off: tests/api/webhooks.rs",
+        "takes a webhook that is switched off: tests/api/feeds/webhooks.rs",
     ),
 ];
 

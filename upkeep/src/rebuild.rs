@@ -10,7 +10,7 @@ use kedge_config::secrets::SecretError;
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
 use kedge_storage::verify::Progress;
-use kedge_storage::{Access, CommitError, MissingMark, OpenError, Options, Store};
+use kedge_storage::{Access, CommitError, MissingMark, OpenError, Store, StoreOptions};
 use rustix::fs::{CWD, FlockOperation, RenameFlags};
 
 use crate::side_keys;
@@ -86,10 +86,10 @@ pub fn rebuild(
     let (store, making) = (data.join(STORE), data.join(MAKING));
     let lock = locked(&store)?;
     put_away(data, &making)?;
-    let options = Options {
+    let options = StoreOptions {
         side_keys: side_keys::read(&data.join("keys"))?,
         access: Access::Derive,
-        ..Options::of_store(&making, domain, sequencer)
+        ..StoreOptions::of_store(&making, domain, sequencer)
     };
     make(options, |at| progress("making", at))?;
     let verifier = Verifier::open(&making, domain, sequencer)?;
@@ -147,7 +147,7 @@ fn set_aside(data: &Path, store: &Path) -> Result<PathBuf, RebuildError> {
 }
 
 /// Fills a new store from the log.
-fn make(options: Options, mut progress: impl FnMut(Progress)) -> Result<(), RebuildError> {
+fn make(options: StoreOptions, mut progress: impl FnMut(Progress)) -> Result<(), RebuildError> {
     let opening = Store::begin(options, MissingMark::ReadOnly)?;
     let batches_total = opening.log_batches();
     catch_up(&opening, |done| {

@@ -12,7 +12,7 @@ use kedge_protocol::eip712::Domain;
 use kedge_protocol::resource::File;
 use kedge_protocol::{Hash, SequencerKeys};
 use kedge_storage::verify::{self as log, Plan, Progress};
-use kedge_storage::{Access, CommitError, Group, OpenError, Options, Store};
+use kedge_storage::{Access, CommitError, Group, OpenError, Store, StoreOptions};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
@@ -95,7 +95,7 @@ impl Verifier {
         keys: impl Into<SequencerKeys>,
     ) -> Result<Self, VerifyError> {
         let plan = Plan::new(domain, keys);
-        let options = Options::of_store(path, plan.domain, plan.keys.first());
+        let options = StoreOptions::of_store(path, plan.domain, plan.keys.first());
         match Store::open_to_verify(options) {
             Ok(store) => {
                 archive::announce(&store, &path.with_file_name(""))?;
@@ -146,11 +146,11 @@ impl Verifier {
         keys: impl Into<SequencerKeys>,
     ) -> Result<Self, VerifyError> {
         let plan = Plan::new(domain, keys);
-        let options = Options {
+        let options = StoreOptions {
             log_path: data.join("log"),
             side_keys: side_keys::read(&data.join("keys"))?,
             access: Access::Derive,
-            ..Options::of_store(path, plan.domain, plan.keys.first())
+            ..StoreOptions::of_store(path, plan.domain, plan.keys.first())
         };
         let store = open_store(options)?;
         Ok(Self {
@@ -181,7 +181,7 @@ impl Verifier {
         }
         let scratch = tempfile::tempdir()?;
         let replay_path = scratch.path().join("replay");
-        let made = Options::of_store(&replay_path, plan.domain, plan.keys.first());
+        let made = StoreOptions::of_store(&replay_path, plan.domain, plan.keys.first());
         let made = Store::scratch(made)?;
         let write = |group: Group| made.put_rows(&group).map(|_| ());
         let mut replay = Apply::from_nothing(snapshot.operators()?).state_alone();

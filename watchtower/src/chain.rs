@@ -2,7 +2,7 @@
 
 use kedge_chain::contract::AnchorContract;
 use kedge_chain::contract::bond::{BondContract, BondTerms};
-use kedge_chain::rpc::{At, Endpoint, Options, RpcClient};
+use kedge_chain::rpc::{At, Endpoint, RpcClient, RpcOptions};
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::evidence::Trust;
@@ -24,7 +24,7 @@ impl Contracts {
         contract: Address,
         domain: Option<Domain>,
     ) -> Result<Self, WatchError> {
-        let rpc = RpcClient::new(endpoint, Options::default());
+        let rpc = RpcClient::new(endpoint, RpcOptions::default());
         let anchor = AnchorContract::new(rpc.clone(), contract);
         let domain = match domain {
             Some(domain) => domain,

@@ -16,4 +16,4 @@ pub mod tower;
 mod watch;
 
 pub use report::{Report, WatchError};
-pub use watch::{Options, run};
+pub use watch::{WatchOptions, run};

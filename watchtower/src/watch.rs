@@ -19,7 +19,7 @@ use crate::memory::{self, Memory};
 use crate::report::{Report, WatchError};
 
 /// What a watchtower watches, and what it may do.
-pub struct Options {
+pub struct WatchOptions {
     /// The log's server.
     pub url: String,
     /// An Ethereum node.
@@ -58,7 +58,7 @@ fn not_signed(number: u64, error: NotSigned) -> WatchError {
 
 /// A running watchtower.
 struct Watch {
-    options: Options,
+    options: WatchOptions,
     report: Report,
     contracts: Contracts,
     tower: Watchtower,
@@ -71,7 +71,7 @@ struct Watch {
 }
 
 /// Watches until there is nothing left to do: after one round with `once`, otherwise once the bond is gone.
-pub async fn run(mut options: Options, report: Report) -> Result<(), WatchError> {
+pub async fn run(mut options: WatchOptions, report: Report) -> Result<(), WatchError> {
     let key = options.key.take();
     let contracts = Contracts::open(options.rpc.clone(), options.contract, options.domain).await?;
     std::fs::create_dir_all(&options.data).map_err(|error| memory::failed(&options.data, error))?;

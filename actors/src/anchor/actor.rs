@@ -9,11 +9,10 @@
 use std::time::Duration;
 
 use kedge_chain::contract::AnchorContract;
-use kedge_chain::responder::{Options as ResponderOptions, Responder};
+use kedge_chain::responder::{Responder, ResponderOptions};
 use kedge_chain::rpc::RpcClient;
 use kedge_chain::sender::{
-    AnchorIntent, AnchorStatus as Status, OpenError, Options as SenderOptions, Sender, StoreError,
-    Update,
+    AnchorIntent, AnchorStatus as Status, OpenError, Sender, SenderOptions, StoreError, Update,
 };
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Hash, log_tree};

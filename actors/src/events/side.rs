@@ -246,9 +246,9 @@ mod tests {
 
     fn open(folder: &Path) -> Store {
         let path = folder.join("store");
-        Store::open(kedge_storage::Options {
+        Store::open(kedge_storage::StoreOptions {
             side_keys: kedge_storage::SideKeys::one(1, [1; 32]),
-            ..kedge_storage::Options::of_store(&path, DOMAIN, Address::ZERO)
+            ..kedge_storage::StoreOptions::of_store(&path, DOMAIN, Address::ZERO)
         })
         .unwrap()
     }

@@ -310,9 +310,9 @@ mod tests {
     };
 
     fn store(path: &Path) -> Store {
-        Store::open(kedge_storage::Options {
+        Store::open(kedge_storage::StoreOptions {
             side_keys: kedge_storage::SideKeys::one(1, [1; 32]),
-            ..kedge_storage::Options::of_store(
+            ..kedge_storage::StoreOptions::of_store(
                 &path.join("store"),
                 Domain {
                     chain_id: 31_337,

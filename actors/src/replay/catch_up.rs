@@ -3,7 +3,7 @@
 
 mod hashed;
 
-use kedge_storage::{Group, MissingMark, OpenError, Opening, Options, Store, StoredFrame};
+use kedge_storage::{Group, MissingMark, OpenError, Opening, Store, StoreOptions, StoredFrame};
 
 use self::hashed::HashedFrame;
 use super::apply::{Apply, ApplyError};
@@ -30,7 +30,7 @@ pub struct CaughtUp {
 ///
 /// # Errors
 /// [`OpenError`] where the log is damaged, the rules refuse what stands in it, or the end of it does not hold.
-pub fn open_store(options: Options) -> Result<Store, OpenError> {
+pub fn open_store(options: StoreOptions) -> Result<Store, OpenError> {
     open_store_where(options, MissingMark::ReadOnly)
 }
 
@@ -38,7 +38,7 @@ pub fn open_store(options: Options) -> Result<Store, OpenError> {
 ///
 /// # Errors
 /// As [`open_store`].
-pub fn open_store_where(options: Options, missing: MissingMark) -> Result<Store, OpenError> {
+pub fn open_store_where(options: StoreOptions, missing: MissingMark) -> Result<Store, OpenError> {
     let opening = Store::begin(options, missing)?;
     let done = catch_up(&opening, |_| {})?;
     if done.frames > 0 {

@@ -32,10 +32,14 @@ pub(crate) fn sequencer_key() -> Arc<SigningKey> {
 }
 
 pub(crate) fn open(path: &Path) -> Arc<Store> {
-    let options = kedge_storage::Options {
+    let options = kedge_storage::StoreOptions {
         high_water_path: Some(path.join("high-water")),
         side_keys: kedge_storage::SideKeys::one(1, [1; 32]),
-        ..kedge_storage::Options::of_store(&path.join("store"), DOMAIN, sequencer_key().address())
+        ..kedge_storage::StoreOptions::of_store(
+            &path.join("store"),
+            DOMAIN,
+            sequencer_key().address(),
+        )
     };
     Arc::new(kedge_actors::catch_up::open_store(options).unwrap())
 }

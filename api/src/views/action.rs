@@ -75,7 +75,6 @@ pub struct ActionView<'a> {
     pub previous_integrity: HashText,
     /// Proof that the log holds it; not in lists and answers to batches.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<schema::Receipt>")]
     pub receipt: Option<Receipt>,
 }
 
@@ -116,7 +115,6 @@ pub struct BatchAnswer<'a> {
     /// One result for each action, in request order.
     pub results: Vec<BatchResult<'a>>,
     /// Proof for all actions that were done; null if none was.
-    #[schemars(with = "Option<schema::BatchReceipt>")]
     pub receipt: Option<BatchReceipt>,
 }
 

@@ -1,13 +1,14 @@
 //! Events, described for the document: `machine` writes them. The API's tests parse every event that they see into
 //! these shapes.
 
+#![expect(dead_code, reason = "read by tests alone, described by its schema")]
+
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
 /// An event.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "read by tests alone, described by its schema")]
 pub struct EventView {
     /// Its id: the same at every reading, so that duplicates can be recognised.
     id: String,
@@ -51,7 +52,6 @@ pub enum EventData {
 /// Details of every event of an action in the log.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "read by tests alone, described by its schema")]
 pub struct ActionData {
     /// The action's kind.
     action_type: String,
@@ -92,7 +92,6 @@ pub struct ActionData {
 /// Details of a refused action.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "read by tests alone, described by its schema")]
 pub struct FailedData {
     /// The action's kind.
     action_type: String,
@@ -118,7 +117,6 @@ pub struct FailedData {
 /// Details of a sealed batch.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "read by tests alone, described by its schema")]
 pub struct BatchData {
     /// The batch.
     batch_id: String,
@@ -139,7 +137,6 @@ pub struct BatchData {
 /// Details of an anchor.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "read by tests alone, described by its schema")]
 pub struct AnchorData {
     /// The anchor.
     anchor_id: String,

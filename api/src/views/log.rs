@@ -6,7 +6,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::scalars::{AddressText, HashText, IdText, SignatureText, Time};
-use super::schema;
 
 /// The status of a batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
@@ -131,12 +130,10 @@ pub struct AnchorView {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct CheckpointView {
     /// The signed data.
-    #[schemars(with = "schema::Checkpoint")]
     pub checkpoint: kedge_protocol::checkpoint::Checkpoint,
     /// The sequencer's signature.
     pub signature: SignatureText,
     /// The log's domain.
-    #[schemars(with = "schema::Domain")]
     pub domain: Domain,
     /// The key that signed it: the key of its last batch.
     pub sequencer: AddressText,

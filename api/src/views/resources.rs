@@ -8,7 +8,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::scalars::{AddressText, Decimal, HashText, IdText, RawObject, Time};
-use super::schema;
 
 /// A resource that a request made or changed, with its proof.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -20,7 +19,6 @@ pub struct Changed<T> {
     /// The action that did so.
     pub action_id: IdText,
     /// Proof that the log holds the action; it can be checked offline at once.
-    #[schemars(with = "schema::Receipt")]
     pub receipt: Receipt,
 }
 
@@ -260,7 +258,6 @@ pub struct VariationsMade {
     /// The action that did so.
     pub action_id: IdText,
     /// Proof that the log holds the action.
-    #[schemars(with = "schema::Receipt")]
     pub receipt: Receipt,
 }
 

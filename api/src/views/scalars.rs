@@ -27,10 +27,32 @@ macro_rules! text_schema {
     };
 }
 
+/// Types that the document names as the protocol does.
+macro_rules! protocol_schemas {
+    ($($type:ident = $of:ty,)*) => {$(
+        impl JsonSchema for $type {
+            fn schema_name() -> Cow<'static, str> {
+                <$of>::schema_name()
+            }
+
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                <$of>::json_schema(generator)
+            }
+        }
+    )*};
+}
+
+protocol_schemas! {
+    HashText = Hash,
+    IdText = Id,
+    AddressText = Address,
+    SignatureText = Signature,
+    Decimal = kedge_protocol::schema::Decimal,
+}
+
 /// `0x` and 64 hex digits.
 #[derive(Clone, Copy, Debug)]
 pub struct HashText(pub Hash);
-text_schema!(HashText, "Hash", "pattern": "^0x[0-9a-f]{64}$");
 
 impl Serialize for HashText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -42,20 +64,13 @@ impl Serialize for HashText {
 }
 
 /// A resource's identifier.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(transparent)]
 pub struct IdText(pub Id);
-text_schema!(IdText, "Id", "pattern": "^[a-z]{3}_[0-7][0-9a-hjkmnp-tv-z]{25}$");
-
-impl Serialize for IdText {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
-    }
-}
 
 /// An EIP-55 address.
 #[derive(Clone, Copy, Debug)]
 pub struct AddressText(pub Address);
-text_schema!(AddressText, "Address", "pattern": "^0x[0-9a-fA-F]{40}$");
 
 thread_local! {
     /// The last address written, and its text: the checksum needs a hash, and the answer to a batch repeats one signer
@@ -77,15 +92,9 @@ impl Serialize for AddressText {
 }
 
 /// 65 bytes r ‖ s ‖ v.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(transparent)]
 pub struct SignatureText(pub Signature);
-text_schema!(SignatureText, "Signature", "pattern": "^0x[0-9a-f]{130}$");
-
-impl Serialize for SignatureText {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
-    }
-}
 
 /// The text of an identifier with this prefix, as a regular expression without anchors.
 pub fn id_pattern(prefix: Prefix) -> String {
@@ -178,15 +187,9 @@ impl Serialize for Time {
 }
 
 /// A number that can exceed 2^53.
-#[derive(Clone, Copy, Debug)]
-pub struct Decimal(pub u64);
-text_schema!(Decimal, "Decimal", "pattern": "^(0|[1-9][0-9]{0,19})$");
-
-impl Serialize for Decimal {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
-    }
-}
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(transparent)]
+pub struct Decimal(#[serde(with = "kedge_protocol::proof::decimal")] pub u64);
 
 /// JSON that is already text, written unchanged. It came from an accepted body or the store.
 #[derive(Clone, Debug)]

@@ -5,7 +5,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::scalars::{AddressText, IdText, Time};
-use super::schema;
 
 /// A key of the sequencer, and the places that name it.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -25,6 +24,5 @@ pub struct SequencerKeyView {
     pub contract: Option<AddressText>,
     /// The proof file of that action, without an anchor: with trust in the earlier keys, this alone is enough to trust
     /// this one.
-    #[schemars(with = "Option<schema::ProofFile>")]
     pub proof: Option<ProofFile>,
 }

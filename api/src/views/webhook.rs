@@ -1,12 +1,12 @@
 //! Webhooks and their deliveries.
 
+use kedge_protocol::receipt::Receipt;
 use kedge_protocol::resource::Webhook;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::event::EventView;
 use super::scalars::{HashText, IdText, Time};
-use super::schema;
 
 /// A webhook.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -73,7 +73,7 @@ pub struct WebhookMessage {
     #[schemars(flatten)]
     event: EventView,
     /// Proof that the log holds the action; null if there is none.
-    receipt: Option<schema::Receipt>,
+    receipt: Option<Receipt>,
 }
 
 /// A test message to a webhook.
@@ -97,7 +97,7 @@ pub struct TestMessage {
     action_id: Option<IdText>,
     data: TestData,
     /// Always null.
-    receipt: Option<schema::Receipt>,
+    receipt: Option<Receipt>,
 }
 
 #[derive(JsonSchema)]

@@ -7,7 +7,7 @@ use divan::Bencher;
 use divan::counter::ItemsCount;
 use kedge_log::env::RealEnv;
 use kedge_log::verify::{Plan, verify};
-use kedge_log::{FileLog, Frame, Log, LogReader, Options, Released, SideKeys};
+use kedge_log::{FileLog, Frame, Log, LogOptions, LogReader, Released, SideKeys};
 use kedge_protocol::Hash;
 use kedge_protocol::batch::{BatchHeader, SignedBatch};
 use kedge_protocol::chain::next_head;
@@ -27,7 +27,7 @@ const FEW_BLOCKS: u64 = 1024 * 1024;
 /// Small enough that some segments are closed.
 const SEGMENT_BYTES: u64 = 4 * 1024 * 1024;
 
-fn open(directory: &TempDir, options: Options) -> FileLog {
+fn open(directory: &TempDir, options: LogOptions) -> FileLog {
     let opened = FileLog::open(
         Arc::new(RealEnv),
         directory.path(),
@@ -107,7 +107,7 @@ fn append_frame_and_sync(bencher: Bencher<'_, '_>) {
 fn appended(bencher: Bencher<'_, '_>, sync: bool) {
     let sample = Sample::new(ACTIONS);
     let directory = tempfile::tempdir().expect("a directory");
-    let mut log = open(&directory, Options::default());
+    let mut log = open(&directory, LogOptions::default());
     let (durability, maintenance) = (log.durability(), log.maintenance());
     let mut chain = Chain::new(&sample);
     bencher
@@ -127,10 +127,10 @@ fn appended(bencher: Bencher<'_, '_>, sync: bool) {
 /// A log whose closed segments are sealed, and the number of actions in these.
 fn written(directory: &TempDir, cache_bytes: u64) -> (FileLog, u64) {
     let sample = Sample::new(ACTIONS);
-    let options = Options {
+    let options = LogOptions {
         segment_bytes: SEGMENT_BYTES,
         cache_bytes,
-        ..Options::default()
+        ..LogOptions::default()
     };
     let mut log = open(directory, options);
     let mut chain = Chain::new(&sample);

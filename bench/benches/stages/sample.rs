@@ -15,7 +15,7 @@ use kedge_protocol::record::{ActionRecord, RequestRecord};
 use kedge_protocol::resource::{Object, ObjectStatus, Role, Template, Trace, Wallet};
 use kedge_protocol::signature::{Signature, SigningKey};
 use kedge_protocol::{Address, Hash, Id, Prefix};
-use kedge_storage::{Group, Options};
+use kedge_storage::{Group, StoreOptions};
 
 /// The time of all records, Unix milliseconds.
 pub(crate) const START_MS: u64 = 1_700_000_000_000;
@@ -57,12 +57,12 @@ pub(crate) fn caller() -> Caller {
 }
 
 /// A store with the server's own settings.
-pub(crate) fn store(path: &Path) -> Options {
-    Options {
+pub(crate) fn store(path: &Path) -> StoreOptions {
+    StoreOptions {
         side_keys: kedge_storage::SideKeys::one(1, [1; 32]),
         block_cache_bytes: 256 * 1024 * 1024,
         memtable_bytes: 256 * 1024 * 1024,
-        ..Options::of_store(path, domain(), key().address())
+        ..StoreOptions::of_store(path, domain(), key().address())
     }
 }
 

@@ -19,7 +19,7 @@ use crate::drive::{End, measure};
 use crate::error::Result;
 use crate::fleet::{Fleet, Size};
 use crate::requests::{Plan, Shape};
-use crate::server::{Limits, Server, scratch};
+use crate::server::{Bench, Limits, Server};
 
 /// The pause between two runs, so that leftover work of one does not affect the next.
 const SETTLE: Duration = Duration::from_secs(2);
@@ -27,14 +27,9 @@ const SETTLE: Duration = Duration::from_secs(2);
 /// What to compare, and for how long.
 #[derive(clap::Args, Serialize)]
 pub(crate) struct Options {
-    /// The server's program.
-    #[arg(long, default_value = "target/release/kedge")]
+    #[command(flatten)]
     #[serde(skip)]
-    server: PathBuf,
-    /// Where to put the data meanwhile: on a real disk, with 20 GB to spare.
-    #[arg(long)]
-    #[serde(skip)]
-    scratch: Option<PathBuf>,
+    bench: Bench,
     #[command(flatten)]
     size: Size,
     /// The content of requests; both, one after the other, by default.
@@ -51,10 +46,6 @@ pub(crate) struct Options {
     duration_s: u64,
     #[command(flatten)]
     peers: Peers,
-    /// Where to write the figures as JSON.
-    #[arg(long)]
-    #[serde(skip)]
-    json: Option<PathBuf>,
     /// Where to write the tables as Markdown.
     #[arg(long)]
     #[serde(skip)]
@@ -84,17 +75,17 @@ pub(crate) enum Subject {
 
 /// Measures all of them in turns, and reports.
 pub(crate) async fn run(options: &Options) -> Result<()> {
-    let scratch = scratch(options.scratch.as_deref())?;
+    let scratch = options.bench.scratch()?;
     let data = scratch.path().join("kedge");
     print(&format!(
         "making {} organizations, {} objects\n",
         options.size.organizations, options.size.objects
     ))?;
     // Creating a thousand organizations from one address would be limited; measuring them is not.
-    let server = Server::start(&options.server, &data)?;
+    let server = Server::start(&options.bench.server, &data)?;
     let fleet = Arc::new(Fleet::make(&server, options.size).await?);
     server.stop()?;
-    let server = Server::start_with(&options.server, &data, Limits::On)?;
+    let server = Server::start_with(&options.bench.server, &data, Limits::On)?;
     server.ready().await?;
 
     let mut subjects = vec![Subject::Kedge, Subject::Bare];

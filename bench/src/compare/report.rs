@@ -90,7 +90,7 @@ pub(super) fn write(
 ) -> Result<()> {
     let report = Report::new("kedge-bench compare", options, load_average_before, figures);
     let text = report.figures.markdown() + &report.conditions();
-    report.write(&format!("\n{text}"), options.json.as_deref())?;
+    report.write(&format!("\n{text}"), options.bench.json.as_deref())?;
     Ok(write_text(&text, options.markdown.as_deref())?)
 }
 

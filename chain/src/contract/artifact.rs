@@ -4,11 +4,7 @@ use std::sync::LazyLock;
 
 use ethers_core::abi::{Abi, Event, Function, RawLog, Token};
 use ethers_core::types::{Bytes, Log};
-use kedge_protocol::Address;
 use serde::Deserialize;
-
-use crate::convert::h160;
-use crate::rpc::{At, CallRequest, RpcClient, RpcError};
 
 /// A contract as compiled.
 #[derive(Deserialize)]
@@ -63,24 +59,6 @@ impl Artifact {
         self.function(name)
             .encode_input(arguments)
             .expect("the arguments have the artifact's types; a test encodes each call")
-    }
-
-    /// The answer of the contract at `address` to a call; `None` if it is not an answer of this function.
-    pub(crate) async fn call(
-        &self,
-        rpc: &RpcClient,
-        address: Address,
-        name: &str,
-        arguments: &[Token],
-        at: At,
-    ) -> Result<Option<Vec<Token>>, RpcError> {
-        let call = CallRequest {
-            to: Some(h160(address)),
-            data: Some(Bytes::from(self.encode(name, arguments))),
-            ..CallRequest::default()
-        };
-        let output = rpc.call(&call, at).await?;
-        Ok(self.function(name).decode_output(&output).ok())
     }
 
     /// The data of the deployment transaction: code and constructor arguments.

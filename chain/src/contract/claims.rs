@@ -6,8 +6,9 @@ use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash};
 
 use super::artifact::{CLAIMS, VERIFIER};
-use super::{ReadError, TransactError, account, number, to_address, to_number, transact, word};
-use crate::rpc::{At, RpcClient};
+use super::deployed::{Deployed, ReadError};
+use super::{TransactError, account, number, to_address, to_number, transact, word};
+use crate::rpc::RpcClient;
 use crate::transaction::{FeePolicy, deployed_address};
 
 /// A resolver with a verifier that was added to it.
@@ -68,51 +69,40 @@ pub enum ClaimsError {
 
 /// A resolver of claims at an address on a node's chain.
 #[derive(Debug, Clone)]
-pub struct ClaimsContract {
-    rpc: RpcClient,
-    address: Address,
-}
+pub struct ClaimsContract(Deployed);
 
 impl ClaimsContract {
     /// The resolver at `address`; nothing is checked yet.
     pub fn new(rpc: RpcClient, address: Address) -> Self {
-        Self { rpc, address }
+        Self(Deployed {
+            rpc,
+            address,
+            artifact: || &CLAIMS,
+            what: "a claim resolver",
+        })
     }
 
     /// How many circuits it knows, numbered from 1.
     pub async fn version_count(&self) -> Result<u32, ReadError> {
         let convert = |token| u32::try_from(to_number(token)?).ok();
-        self.read("versionCount", &[], convert).await
+        self.0.read_one("versionCount", &[], convert).await
     }
 
     /// The verifier of a version.
     pub async fn verifier_of(&self, version: u32) -> Result<Address, ReadError> {
         let version = [number(u64::from(version))];
-        self.read("verifierOf", &version, to_address).await
+        self.0.read_one("verifierOf", &version, to_address).await
     }
 
     /// The log's anchor contract.
     pub async fn anchor_contract(&self) -> Result<Address, ReadError> {
-        self.read("anchorContract", &[], to_address).await
+        self.0.read_one("anchorContract", &[], to_address).await
     }
 
     /// Whether a claim with this context was resolved.
     pub async fn is_resolved(&self, context: &Hash) -> Result<bool, ReadError> {
-        self.read("isResolved", &[word(*context)], Token::into_bool)
+        self.0
+            .read_one("isResolved", &[word(*context)], Token::into_bool)
             .await
-    }
-
-    async fn read<T>(
-        &self,
-        function: &'static str,
-        arguments: &[Token],
-        convert: impl Fn(Token) -> Option<T>,
-    ) -> Result<T, ReadError> {
-        let (rpc, address) = (&self.rpc, self.address);
-        let tokens = CLAIMS
-            .call(rpc, address, function, arguments, At::Latest)
-            .await?;
-        let value = tokens.and_then(|mut tokens| convert(tokens.pop()?));
-        value.ok_or(ReadError::NotAResolver { address, function })
     }
 }

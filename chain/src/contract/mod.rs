@@ -8,6 +8,7 @@ mod artifact;
 pub mod bond;
 pub mod claims;
 mod deploy;
+mod deployed;
 mod evidence;
 mod reader;
 mod revert;
@@ -23,8 +24,9 @@ use artifact::ANCHOR;
 
 pub use anchored::decode_anchor_call;
 pub use deploy::{DeployOptions, Deployment, Ensured, deploy, ensure_deployed, is_deployed};
+pub use deployed::ReadError;
 pub use evidence::{KeyTrust, evidence_calldata, judge_function, proven_word};
-pub use reader::{AnchorContract, AnchorState, AnchoredRecord, LatestCheckpoint, ReadError};
+pub use reader::{AnchorContract, AnchorState, AnchoredRecord, LatestCheckpoint};
 pub use revert::decode_revert;
 pub use transact::{MinedTransaction, TransactError, transact, transact_paying};
 

@@ -4,11 +4,11 @@ use ethers_core::abi::Token;
 use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::evidence::{Coverage, KeyTerm};
 use kedge_protocol::{Address, Hash, KeyFrom, SequencerKeys};
-use thiserror::Error;
 
+use super::artifact::ANCHOR;
+use super::deployed::{Deployed, ReadError};
 use super::{
-    AnchoredEvent, anchored_topics, artifact::ANCHOR, decode_anchored, number, to_address, to_hash,
-    to_number,
+    AnchoredEvent, anchored_topics, decode_anchored, number, to_address, to_hash, to_number,
 };
 use crate::convert::h160;
 use crate::rpc::{At, LogFilter, RpcClient, RpcError};
@@ -32,38 +32,6 @@ fn joined(lists: &[(u64, Vec<KeyTerm>)]) -> Option<SequencerKeys> {
         entries.extend(later.map(|term| entry(term.key, term.from_batch)));
     }
     SequencerKeys::new(entries).ok()
-}
-
-/// Why the contract could not be read.
-#[derive(Debug, Clone, PartialEq, Error)]
-pub enum ReadError {
-    /// The node, or the contract itself, did not answer with a result.
-    #[error(transparent)]
-    Rpc(#[from] RpcError),
-    /// The answer is not this contract's: most likely the address is another contract's.
-    #[error("{address} did not answer `{function}` as an anchor contract does")]
-    NotAnAnchor {
-        /// The address.
-        address: Address,
-        /// The called function.
-        function: &'static str,
-    },
-    /// The answer is not a bond's.
-    #[error("{address} did not answer `{function}` as a bond does")]
-    NotABond {
-        /// The address.
-        address: Address,
-        /// The called function.
-        function: &'static str,
-    },
-    /// The answer is not a claim resolver's.
-    #[error("{address} did not answer `{function}` as a claim resolver does")]
-    NotAResolver {
-        /// The address.
-        address: Address,
-        /// The called function.
-        function: &'static str,
-    },
 }
 
 /// Whether the contract accepts checkpoints, unless it is also paused.
@@ -107,80 +75,45 @@ pub struct AnchoredRecord {
 
 /// An anchor contract at an address on a node's chain.
 #[derive(Debug, Clone)]
-pub struct AnchorContract {
-    rpc: RpcClient,
-    address: Address,
-}
+pub struct AnchorContract(Deployed);
 
 impl AnchorContract {
     /// The contract at `address`; nothing is checked yet.
     pub fn new(rpc: RpcClient, address: Address) -> Self {
-        Self { rpc, address }
+        Self(Deployed {
+            rpc,
+            address,
+            artifact: || &ANCHOR,
+            what: "an anchor contract",
+        })
     }
 
     /// Its address.
     pub fn address(&self) -> Address {
-        self.address
+        self.0.address
     }
 
     /// The node's client.
     pub fn rpc(&self) -> &RpcClient {
-        &self.rpc
-    }
-
-    async fn read(
-        &self,
-        name: &'static str,
-        arguments: &[Token],
-        at: At,
-    ) -> Result<Vec<Token>, ReadError> {
-        let called = ANCHOR.call(&self.rpc, self.address, name, arguments, at);
-        called.await?.ok_or_else(|| self.not_an_anchor(name))
-    }
-
-    async fn read_one<T>(
-        &self,
-        name: &'static str,
-        arguments: &[Token],
-        at: At,
-        convert: fn(Token) -> Option<T>,
-    ) -> Result<T, ReadError> {
-        let mut tokens = self.read(name, arguments, at).await?;
-        tokens
-            .pop()
-            .and_then(convert)
-            .ok_or_else(|| self.not_an_anchor(name))
-    }
-
-    fn not_an_anchor(&self, function: &'static str) -> ReadError {
-        ReadError::NotAnAnchor {
-            address: self.address,
-            function,
-        }
+        &self.0.rpc
     }
 
     /// The last checkpoint as of block `at`.
     pub async fn latest(&self, at: At) -> Result<LatestCheckpoint, ReadError> {
-        let tokens = self.read("latest", &[], at).await?;
-        let decoded =
-            <[Token; 3]>::try_from(tokens)
-                .ok()
-                .and_then(|[batches, sequence, history]| {
-                    Some(LatestCheckpoint {
-                        batches: to_number(batches)?,
-                        sequence: to_number(sequence)?,
-                        history: to_hash(history)?,
-                    })
-                });
-        decoded.ok_or_else(|| self.not_an_anchor("latest"))
+        let convert = |[batches, sequence, history]: [Token; 3]| {
+            Some(LatestCheckpoint {
+                batches: to_number(batches)?,
+                sequence: to_number(sequence)?,
+                history: to_hash(history)?,
+            })
+        };
+        self.0.read("latest", &[], at, convert).await
     }
 
     /// The checkpoint with exactly `batches`, as of block `at`; an RPC error with revert data if
     /// there is none.
     pub async fn checkpoint(&self, batches: u64, at: At) -> Result<AnchoredRecord, ReadError> {
-        let convert = |token: Token| {
-            let [sequence, issued_at, anchored_at, block, history] =
-                <[Token; 5]>::try_from(token.into_tuple()?).ok()?;
+        let convert = |[sequence, issued_at, anchored_at, block, history]: [Token; 5]| {
             Some(AnchoredRecord {
                 sequence: to_number(sequence)?,
                 issued_at_ms: to_number(issued_at)?,
@@ -189,31 +122,29 @@ impl AnchorContract {
                 history: to_hash(history)?,
             })
         };
-        self.read_one("checkpoint", &[number(batches)], at, convert)
+        self.0
+            .read("checkpoint", &[number(batches)], at, convert)
             .await
     }
 
     /// The EIP-712 domain separator under which batches and checkpoints are signed.
     pub async fn domain_separator(&self) -> Result<Hash, ReadError> {
-        self.read_one("domainSeparator", &[], At::Latest, to_hash)
-            .await
+        self.0.read_one("domainSeparator", &[], to_hash).await
     }
 
     /// May rotate keys and pause.
     pub async fn owner(&self) -> Result<Address, ReadError> {
-        self.read_one("owner", &[], At::Latest, to_address).await
+        self.0.read_one("owner", &[], to_address).await
     }
 
     /// The account that may accept the ownership; zero if there is none.
     pub async fn pending_owner(&self) -> Result<Address, ReadError> {
-        self.read_one("pendingOwner", &[], At::Latest, to_address)
-            .await
+        self.0.read_one("pendingOwner", &[], to_address).await
     }
 
     /// Whether anchoring is paused.
     pub async fn paused(&self) -> Result<bool, ReadError> {
-        self.read_one("paused", &[], At::Latest, Token::into_bool)
-            .await
+        self.0.read_one("paused", &[], Token::into_bool).await
     }
 
     /// Whether checkpoints are accepted.
@@ -225,22 +156,19 @@ impl AnchorContract {
             3 => Some(AnchorState::Frozen),
             _ => None,
         };
-        self.read_one("status", &[], At::Latest, convert).await
+        self.0.read_one("status", &[], convert).await
     }
 
     /// The contract that holds the operator's bond; the zero address if there is none.
     pub async fn bond(&self) -> Result<Address, ReadError> {
-        self.read_one("bond", &[], At::Latest, to_address).await
+        self.0.read_one("bond", &[], to_address).await
     }
 
     /// All keys so far, including those of planned rotations, in order.
     pub async fn key_terms(&self) -> Result<Vec<KeyTerm>, ReadError> {
-        let count = self
-            .read_one("sequencerKeyCount", &[], At::Latest, to_number)
-            .await?;
-        let convert = |token: Token| {
-            let [key, from, until, replaced, closed] =
-                <[Token; 5]>::try_from(token.into_tuple()?).ok()?;
+        let count = self.0.read_one("sequencerKeyCount", &[], to_number);
+        let count = count.await?;
+        let convert = |[key, from, until, replaced, closed]: [Token; 5]| {
             Some(KeyTerm {
                 key: to_address(key)?,
                 from_batch: to_number(from)?,
@@ -252,31 +180,29 @@ impl AnchorContract {
         let mut terms = Vec::new();
         for index in 0..count {
             let arguments = [number(index)];
-            terms.push(
-                self.read_one("keyTerm", &arguments, At::Latest, convert)
-                    .await?,
-            );
+            let term = self.0.read("keyTerm", &arguments, At::Latest, convert);
+            terms.push(term.await?);
         }
         Ok(terms)
     }
 
     /// The batches that this contract answers for.
     pub async fn coverage(&self) -> Result<Coverage, ReadError> {
-        let tokens = self.read("coverage", &[], At::Latest).await?;
-        let decoded = <[Token; 3]>::try_from(tokens).ok();
-        let decoded = decoded.and_then(|[from, until, retired]| {
+        let convert = |[from, until, retired]: [Token; 3]| {
             Some(Coverage {
                 from_batch: to_number(from)?,
                 until_batch: to_number(until)?,
                 retired_at_s: to_number(retired)?,
             })
-        });
-        decoded.ok_or_else(|| self.not_an_anchor("coverage"))
+        };
+        self.0.read("coverage", &[], At::Latest, convert).await
     }
 
     /// The contract that continues from here; the zero address if there is none.
     pub async fn successor(&self, at: At) -> Result<Address, ReadError> {
-        self.read_one("successor", &[], at, to_address).await
+        self.0
+            .read("successor", &[], at, |[next]| to_address(next))
+            .await
     }
 
     /// The contract of the log that holds the checkpoint with this many batches, if any does: this one or,
@@ -295,8 +221,7 @@ impl AnchorContract {
 
     /// The contract that anchored the log before this one; the zero address if there was none.
     pub async fn predecessor(&self) -> Result<Address, ReadError> {
-        self.read_one("predecessor", &[], At::Latest, to_address)
-            .await
+        self.0.read_one("predecessor", &[], to_address).await
     }
 
     /// Every key of the log by its contracts, with the batch from which it is valid: this contract's keys, and
@@ -310,15 +235,16 @@ impl AnchorContract {
             if from == 0 || lists.len() > PREDECESSORS_MAX {
                 break;
             }
-            contract = Self::new(self.rpc.clone(), contract.predecessor().await?);
+            contract = Self::new(self.rpc().clone(), contract.predecessor().await?);
         }
-        joined(&lists).ok_or_else(|| self.not_an_anchor("keyTerm"))
+        joined(&lists).ok_or_else(|| self.0.other_contract("keyTerm"))
     }
 
     /// The key that signs batch `batch`.
     pub async fn sequencer_key_at(&self, batch: u64) -> Result<Address, ReadError> {
         let arguments = [number(batch)];
-        self.read_one("sequencerKeyAt", &arguments, At::Latest, to_address)
+        self.0
+            .read_one("sequencerKeyAt", &arguments, to_address)
             .await
     }
 
@@ -328,12 +254,12 @@ impl AnchorContract {
         let record = self.checkpoint(batches, At::Latest).await?;
         let block = At::Block(record.block_number);
         let filter = LogFilter {
-            address: h160(self.address),
+            address: h160(self.address()),
             topics: anchored_topics(batches),
             from_block: block,
             to_block: block,
         };
-        let logs = self.rpc.logs(&filter).await?;
+        let logs = self.rpc().logs(&filter).await?;
         Ok(logs.iter().find_map(decode_anchored))
     }
 

@@ -45,7 +45,7 @@ pub const DEFAULT_CHAIN_ID: u64 = 31_337;
 
 /// How the chain is set up.
 #[derive(Clone)]
-pub struct Options {
+pub struct EmbeddedOptions {
     /// EIP-155's chain id.
     pub chain_id: u64,
     /// The journal's file; its directory must exist.
@@ -56,9 +56,9 @@ pub struct Options {
     pub clock: Clock,
 }
 
-impl fmt::Debug for Options {
+impl fmt::Debug for EmbeddedOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options")
+        f.debug_struct("EmbeddedOptions")
             .field("chain_id", &self.chain_id)
             .field("journal_path", &self.journal_path)
             .field("listen", &self.listen)
@@ -106,7 +106,7 @@ pub struct Handle {
 }
 
 /// Opens the journal, replays it, and serves JSON-RPC until [`Handle::shutdown`].
-pub async fn start(options: Options) -> Result<Handle, Error> {
+pub async fn start(options: EmbeddedOptions) -> Result<Handle, Error> {
     if !options.listen.ip().is_loopback() {
         return Err(Error::NotLoopback(options.listen));
     }

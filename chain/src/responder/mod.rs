@@ -34,7 +34,7 @@ pub use intent::{AnswerStore, StoredAnswer};
 
 /// How the responder behaves.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct ResponderOptions {
     /// The node's chain.
     pub chain_id: u64,
     /// The bond.
@@ -112,7 +112,7 @@ struct Tracked {
 
 /// The responder; see the module's documentation.
 pub struct Responder<S> {
-    options: Options,
+    options: ResponderOptions,
     key: SigningKey,
     bond: BondContract,
     anchor: AnchorContract,
@@ -131,7 +131,7 @@ pub struct Responder<S> {
 impl<S: AnswerStore> Responder<S> {
     /// Continues with the answers in the store. Does not need the node to be up.
     pub async fn open(
-        options: Options,
+        options: ResponderOptions,
         key: SigningKey,
         rpc: RpcClient,
         store: S,

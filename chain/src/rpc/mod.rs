@@ -32,14 +32,14 @@ use crate::metric_definitions::{RPC_DURATION_SECONDS, RPC_REQUESTS_TOTAL};
 
 /// How the client behaves.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct RpcOptions {
     /// How long one request may take, including connecting, in milliseconds.
     pub timeout_ms: u64,
     /// The largest response body that is read, in bytes.
     pub response_bytes_max: usize,
 }
 
-impl Default for Options {
+impl Default for RpcOptions {
     fn default() -> Self {
         Self {
             timeout_ms: 10_000,
@@ -53,7 +53,7 @@ impl Default for Options {
 pub struct RpcClient {
     http: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     endpoint: Endpoint,
-    options: Options,
+    options: RpcOptions,
     next_id: std::sync::Arc<AtomicU64>,
 }
 
@@ -68,7 +68,7 @@ struct Envelope<'a> {
 impl RpcClient {
     /// A client for `endpoint`. Does not connect yet: a node that is down shows at the first request. Uses Web
     /// PKI roots for `https`.
-    pub fn new(endpoint: Endpoint, options: Options) -> Self {
+    pub fn new(endpoint: Endpoint, options: RpcOptions) -> Self {
         // The provider is named explicitly, so another one in the dependency tree changes nothing.
         let connector = HttpsConnectorBuilder::new()
             .with_provider_and_webpki_roots(rustls::crypto::aws_lc_rs::default_provider())

@@ -19,7 +19,7 @@ const TIP_PERCENTILE: f64 = 50.0;
 
 /// A node's answer to a transaction.
 #[derive(Debug, PartialEq, Eq)]
-enum Answer {
+enum NodeAnswer {
     Taken,
     /// The nonce is used up: a receipt, or three strikes, will show why.
     NonceTooLow,
@@ -28,19 +28,19 @@ enum Answer {
     Refused(String),
 }
 
-fn read_answer(message: &str) -> Answer {
+fn read_answer(message: &str) -> NodeAnswer {
     let text = message.to_lowercase();
     let says = |parts: &[&str]| parts.iter().any(|part| text.contains(part));
     if says(&["already known", "already imported", "known transaction"]) {
-        Answer::Taken
+        NodeAnswer::Taken
     } else if says(&["nonce too low", "nonce is too low", "invalid nonce"]) {
-        Answer::NonceTooLow
+        NodeAnswer::NonceTooLow
     } else if says(&["underpriced", "fee too low", "less than block base fee"]) {
-        Answer::Underpriced
+        NodeAnswer::Underpriced
     } else if says(&["insufficient funds"]) {
-        Answer::InsufficientFunds
+        NodeAnswer::InsufficientFunds
     } else {
-        Answer::Refused(message.to_owned())
+        NodeAnswer::Refused(message.to_owned())
     }
 }
 
@@ -265,7 +265,7 @@ impl<S: IntentStore> Sender<S> {
                     let reason = format!("the contract would refuse it: {reason}");
                     return self.fail(index, reason).await;
                 }
-                if read_answer(&error.message) == Answer::InsufficientFunds {
+                if read_answer(&error.message) == NodeAnswer::InsufficientFunds {
                     self.hold(index, Hold::Funds);
                     return Ok(false);
                 }
@@ -359,24 +359,24 @@ impl<S: IntentStore> Sender<S> {
         signed: &SignedTransaction,
     ) -> Result<(), StepError> {
         let answer = match self.contract.rpc().send_raw_transaction(&signed.raw).await {
-            Ok(_) => Answer::Taken,
+            Ok(_) => NodeAnswer::Taken,
             Err(RpcError::Node(error)) => read_answer(&error.message),
             Err(error) => return Err(error.into()),
         };
         match answer {
-            Answer::Taken => {
+            NodeAnswer::Taken => {
                 let tracked = &mut self.open[index];
                 // A hold at the fee ceiling remains when the same offer is sent again.
                 if tracked.held != Some(Hold::FeeCeiling) {
                     tracked.held = None;
                 }
             }
-            Answer::NonceTooLow => {}
-            Answer::Underpriced => self.open[index].memory.underpriced = true,
-            Answer::InsufficientFunds => {
+            NodeAnswer::NonceTooLow => {}
+            NodeAnswer::Underpriced => self.open[index].memory.underpriced = true,
+            NodeAnswer::InsufficientFunds => {
                 self.hold(index, Hold::Funds);
             }
-            Answer::Refused(message) => {
+            NodeAnswer::Refused(message) => {
                 self.hold(index, Hold::Refused(message));
             }
         }
@@ -439,24 +439,27 @@ mod tests {
     #[test]
     fn nodes_say_the_same_in_many_words() {
         for (message, answer) in [
-            ("already known", Answer::Taken),
-            ("transaction already imported", Answer::Taken),
+            ("already known", NodeAnswer::Taken),
+            ("transaction already imported", NodeAnswer::Taken),
             (
                 "nonce too low: next nonce 5, tx nonce 4",
-                Answer::NonceTooLow,
+                NodeAnswer::NonceTooLow,
             ),
-            ("replacement transaction underpriced", Answer::Underpriced),
+            (
+                "replacement transaction underpriced",
+                NodeAnswer::Underpriced,
+            ),
             (
                 "max fee per gas less than block base fee: address 0x, maxFeePerGas: 1",
-                Answer::Underpriced,
+                NodeAnswer::Underpriced,
             ),
             (
                 "Insufficient funds for gas * price + value",
-                Answer::InsufficientFunds,
+                NodeAnswer::InsufficientFunds,
             ),
             (
                 "txpool is full",
-                Answer::Refused("txpool is full".to_owned()),
+                NodeAnswer::Refused("txpool is full".to_owned()),
             ),
         ] {
             assert_eq!(read_answer(message), answer, "{message}");

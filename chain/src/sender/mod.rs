@@ -35,7 +35,7 @@ pub use store::{IntentStore, StoreError};
 
 /// How the sender behaves.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct SenderOptions {
     /// The chain that the node must be on.
     pub chain_id: u64,
     /// The anchor contract.
@@ -56,7 +56,7 @@ pub struct Options {
     pub backoff_ms_max: u64,
 }
 
-impl Options {
+impl SenderOptions {
     /// Defaults for a public chain.
     pub fn new(chain_id: u64, contract: Address, domain_separator: Hash) -> Self {
         Self {
@@ -162,7 +162,7 @@ impl Tracked {
 
 /// The sender; see the module's documentation.
 pub struct Sender<S> {
-    options: Options,
+    options: SenderOptions,
     key: SigningKey,
     contract: AnchorContract,
     store: S,
@@ -177,7 +177,7 @@ pub struct Sender<S> {
 impl<S: IntentStore> Sender<S> {
     /// Continues with the intents in the store. Does not need the node to be up.
     pub async fn open(
-        options: Options,
+        options: SenderOptions,
         key: SigningKey,
         rpc: RpcClient,
         store: S,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use kedge_chain::contract::bond::{
     CaseState, answer_leaves_calldata, demand_leaves_calldata, deposit_calldata, leaves_case_id,
 };
-use kedge_chain::responder::{AnswerStore, Options, Responder, StoredAnswer, Turn};
+use kedge_chain::responder::{AnswerStore, Responder, ResponderOptions, StoredAnswer, Turn};
 use kedge_chain::rpc::At;
 use kedge_chain::sender::StoreError;
 use kedge_chain::transaction::{FeePolicy, Fees};
@@ -90,7 +90,7 @@ impl Asked {
     }
 
     async fn responder(&self) -> Responder<Files> {
-        let options = Options {
+        let options = ResponderOptions {
             chain_id: CHAIN_ID,
             bond: self.bonded.bond.address(),
             anchor: self.bonded.anchor.address(),

@@ -1,6 +1,6 @@
 //! The client distinguishes its errors, on a server that misbehaves on purpose.
 
-use kedge_chain::rpc::{Options, RpcClient, RpcError};
+use kedge_chain::rpc::{RpcClient, RpcError, RpcOptions};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
@@ -35,7 +35,7 @@ fn http(status: &str, body: &str) -> String {
 }
 
 async fn error_of(response: Option<String>) -> RpcError {
-    let options = Options {
+    let options = RpcOptions {
         timeout_ms: 300,
         response_bytes_max: 1_000,
     };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kedge_chain::contract::{anchor_calldata, pause_calldata};
 use kedge_chain::rpc::RpcClient;
-use kedge_chain::sender::{AnchorIntent, AnchorStatus, Options};
+use kedge_chain::sender::{AnchorIntent, AnchorStatus, SenderOptions};
 use kedge_chain::transaction::{FeePolicy, Fees, TransactionRequest};
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash};
@@ -20,7 +20,7 @@ use crate::support::{
 const GWEI: u128 = 1_000_000_000;
 
 /// Anvil with the contract, and a sender; automine is on.
-async fn rig_with(change: fn(&mut Options)) -> (Anvil, Address, Rig, TempDir) {
+async fn rig_with(change: fn(&mut SenderOptions)) -> (Anvil, Address, Rig, TempDir) {
     let anvil = Anvil::start(&[]).await;
     let contract = deploy_anchor(&anvil.rpc()).await.address;
     let directory = TempDir::new().unwrap();

@@ -12,8 +12,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use kedge_chain::contract::{DeployOptions, Deployment, deploy};
 use kedge_chain::embedded::{self, insecure_development_keys};
-use kedge_chain::rpc::{Options as RpcOptions, RpcClient, RpcError};
-use kedge_chain::sender::{AnchorIntent, IntentStore, Options, Sender, StoreError, StoredIntent};
+use kedge_chain::rpc::{RpcClient, RpcError, RpcOptions};
+use kedge_chain::sender::{
+    AnchorIntent, IntentStore, Sender, SenderOptions, StoreError, StoredIntent,
+};
 use kedge_chain::transaction::FeePolicy;
 use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::eip712::Domain;
@@ -137,8 +139,11 @@ pub(crate) async fn start_embedded(directory: &Path, clock: embedded::Clock) -> 
         .unwrap()
 }
 
-pub(crate) fn embedded_options(directory: &Path, clock: embedded::Clock) -> embedded::Options {
-    embedded::Options {
+pub(crate) fn embedded_options(
+    directory: &Path,
+    clock: embedded::Clock,
+) -> embedded::EmbeddedOptions {
+    embedded::EmbeddedOptions {
         chain_id: CHAIN_ID,
         journal_path: directory.join("chain.journal"),
         listen: "127.0.0.1:0".parse().unwrap(),
@@ -291,16 +296,16 @@ impl IntentStore for FileStore {
     }
 }
 
-pub(crate) fn sender_options(contract: Address) -> Options {
-    Options {
+pub(crate) fn sender_options(contract: Address) -> SenderOptions {
+    SenderOptions {
         confirmations: 2,
         bump_after_ms: 10_000,
-        ..Options::new(CHAIN_ID, contract, separator(contract))
+        ..SenderOptions::new(CHAIN_ID, contract, separator(contract))
     }
 }
 
 pub(crate) async fn open_sender(
-    options: Options,
+    options: SenderOptions,
     rpc: RpcClient,
     store: &FileStore,
 ) -> Sender<FileStore> {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 use kedge_chain::contract::AnchorContract;
-use kedge_chain::rpc::{Options, RpcClient};
+use kedge_chain::rpc::{RpcClient, RpcOptions};
 use kedge_client::{Client, ProofForm};
 use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::proof::ProofFile;
@@ -14,7 +14,7 @@ use kedge_protocol::{KeyOfBatch, SequencerKeys};
 use super::super::admin;
 use super::super::output::Failure;
 use super::super::trust::read_failure;
-use super::super::verify::check_on_chain;
+use super::super::verify::anchored::check_on_chain;
 use super::Args;
 use super::report::Report;
 use super::steps::Shown;
@@ -43,7 +43,7 @@ pub(super) async fn run(
     check_forgery(&proof, client, report)?;
 
     let file = save(&proof, shown, args.save.as_deref())?;
-    let rpc = RpcClient::new(args.rpc.clone(), Options::default());
+    let rpc = RpcClient::new(args.rpc.clone(), RpcOptions::default());
     let contract = client.domain().verifying_contract;
     let (file, endpoint) = (file.display(), rpc.endpoint().to_string());
     report.hint(format!(
@@ -107,7 +107,7 @@ async fn check_chain(
     let Some(anchor) = &proof.anchor else {
         return Err(Failure::refused("the proof has no anchor"));
     };
-    let rpc = RpcClient::new(args.rpc.clone(), Options::default());
+    let rpc = RpcClient::new(args.rpc.clone(), RpcOptions::default());
     let contract = AnchorContract::new(rpc, anchor.contract);
     let separator = contract.domain_separator().await.map_err(read_failure)?;
     if separator != *client.domain_separator() {

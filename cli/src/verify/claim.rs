@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 
 use super::super::output::Failure;
 use super::super::trust::{Trust, TrustArgs};
-use super::{Rows, anchored, parse, read, report};
+use super::anchored::anchored;
+use super::rows::{Rows, report};
+use crate::input::{parse, read};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {

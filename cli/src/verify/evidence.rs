@@ -10,7 +10,8 @@ use serde_json::json;
 
 use super::super::output::Failure;
 use super::super::trust::{Trust, TrustArgs, read_failure};
-use super::{Rows, read, report};
+use super::rows::{Rows, report};
+use crate::input::read;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {

@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::super::output::Failure;
 use super::super::trust::{Trust, TrustArgs, read_failure};
-use super::{Rows, report};
+use super::rows::{Rows, report};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::super::output::{Failure, print_error};
 use super::super::trust::TrustArgs;
-use super::{Rows, report};
+use super::rows::{Rows, report};
 
 /// Bytes of decompressed blocks that are cached: a check reads each block once.
 const CACHE_BYTES: u64 = 16 * 1024 * 1024;

@@ -1,29 +1,31 @@
 //! `kedge verify`: receipts, proof files and claims, checked with nothing but the protocol and the keys that the caller
 //! trusts, and whole data directories.
 
+pub(crate) mod anchored;
 mod claim;
 pub(crate) mod data;
 mod evidence;
 mod export;
 mod log;
+mod rows;
 
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Subcommand;
-use kedge_chain::contract::AnchorContract;
-use kedge_chain::rpc::At;
 use kedge_protocol::json::Object;
-use kedge_protocol::proof::{AnchorProof, ProofFile, Shown};
+use kedge_protocol::proof::{ProofFile, Shown};
 use kedge_protocol::receipt::{BatchReceipt, Receipt};
 use kedge_protocol::time::rfc3339;
 use kedge_protocol::{Hash, Id, KeyOfBatch, Prefix};
 use serde::Deserialize;
+use serde_json::json;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
-use super::output::{Failure, columns, print, print_json};
-use super::trust::{Trust, TrustArgs, read_failure};
+use self::anchored::anchored;
+use self::rows::{Rows, report};
+use super::input::{parse, read};
+use super::output::Failure;
+use super::trust::{Trust, TrustArgs};
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -106,49 +108,9 @@ pub(crate) async fn run(command: Command) -> Result<(), Failure> {
     }
 }
 
-/// The result: names and values for people and programs alike.
-type Rows = Vec<(&'static str, Value)>;
-
-fn report(rows: &Rows, as_json: bool) -> Result<(), Failure> {
-    if as_json {
-        let members: serde_json::Map<String, Value> = rows
-            .iter()
-            .map(|(name, value)| (name.replace(' ', "_"), value.clone()))
-            .collect();
-        return print_json(&members);
-    }
-    let lines: Vec<(&str, String)> = rows
-        .iter()
-        .map(|(name, value)| {
-            let text = match value {
-                Value::Bool(true) => "yes".to_owned(),
-                Value::Bool(false) => "no".to_owned(),
-                Value::String(text) => text.clone(),
-                other => other.to_string(),
-            };
-            (*name, text)
-        })
-        .collect();
-    print(&columns(&lines))
-}
-
-pub(super) fn read(file: &Path) -> Result<String, Failure> {
-    let read = if file == Path::new("-") {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).map(|_| text)
-    } else {
-        std::fs::read_to_string(file)
-    };
-    read.map_err(|error| Failure::usage(format!("{}: {error}", file.display())))
-}
-
-pub(super) fn parse<'a, T: Deserialize<'a>>(text: &'a str, what: &str) -> Result<T, Failure> {
-    serde_json::from_str(text).map_err(|error| Failure::refused(format!("not {what}: {error}")))
-}
-
 /// An answer of the server that contains a receipt; or a receipt, which has no such member.
 #[derive(Deserialize)]
-struct Answer<'a> {
+struct WithReceipt<'a> {
     #[serde(borrow)]
     receipt: Option<&'a RawValue>,
 }
@@ -161,7 +123,7 @@ struct Many<'a> {
 }
 
 async fn check_receipt(text: &str, contents: &[Hash], trust: &Trust) -> Result<Rows, Failure> {
-    let Object(answer): Object<Answer> = parse(text, "a receipt")?;
+    let Object(answer): Object<WithReceipt> = parse(text, "a receipt")?;
     let text = answer.receipt.map_or(text, RawValue::get);
     let Object(many): Object<Many> = parse(text, "a receipt")?;
     if many.actions.is_some() {
@@ -234,21 +196,6 @@ async fn check_proof(proof: &ProofFile, trust: &Trust) -> Result<Rows, Failure> 
     Ok(proof_rows(proof, shown, &anchored))
 }
 
-/// What a file's anchor shows.
-async fn anchored(anchor: Option<&AnchorProof>, trust: &Trust) -> Result<String, Failure> {
-    match (anchor, trust.contract()) {
-        (None, None) => Ok("no: the file has no anchor yet".to_owned()),
-        (None, Some(_)) => Err(Failure::refused(
-            "the file has no anchor yet, so the chain cannot confirm it",
-        )),
-        (Some(anchor), None) => Ok(format!(
-            "by the file alone, at {} batches; --rpc asks the chain",
-            anchor.checkpoint.checkpoint.batches
-        )),
-        (Some(anchor), Some(contract)) => check_on_chain(anchor, contract).await,
-    }
-}
-
 fn proof_rows(proof: &ProofFile, shown: Shown, anchored: &str) -> Rows {
     let action = &proof.action;
     vec![
@@ -266,33 +213,6 @@ fn proof_rows(proof: &ProofFile, shown: Shown, anchored: &str) -> Rows {
         ("batch", json!(proof.batch.header.number)),
         ("anchored", json!(anchored)),
     ]
-}
-
-/// Asks the chain, at its finalized block, for the checkpoint that the file claims.
-pub(crate) async fn check_on_chain(
-    anchor: &AnchorProof,
-    contract: &AnchorContract,
-) -> Result<String, Failure> {
-    let checkpoint = &anchor.checkpoint.checkpoint;
-    let address = contract.address();
-    if !contract
-        .holds(checkpoint, At::Finalized)
-        .await
-        .map_err(read_failure)?
-    {
-        return Err(Failure::refused(format!(
-            "the contract {address} does not hold the file's checkpoint of {} batches at a final block",
-            checkpoint.batches
-        )));
-    }
-    let record = contract
-        .checkpoint(checkpoint.batches, At::Finalized)
-        .await
-        .map_err(read_failure)?;
-    Ok(format!(
-        "in block {} by contract {address}, asked at the finalized block",
-        record.block_number
-    ))
 }
 
 #[cfg(test)]

@@ -52,6 +52,13 @@ pub use self::shares::{Holder, Share};
 pub use self::tier::{Limits, PerLimit, limits_of, price_of};
 pub use self::window::Period;
 
+/// Every limit by the name that refusals and metrics have for it.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let policies = Policy::ALL.iter().map(|policy| policy.name());
+    let shares = Share::ALL.iter().map(|share| share.name());
+    policies.chain(shares).chain(budget::ALL)
+}
+
 /// How often the days' counts are stored: a crash loses no more than that.
 const STORE_INTERVAL: Duration = Duration::from_secs(1);
 

@@ -28,7 +28,7 @@ pub(crate) struct LogCheck {
     pub(crate) problems: Vec<String>,
 }
 
-/// Reads the log from where it was before the run, and compares the run's claims with it.
+/// Reads the log from where it was before the run, and compares the run's places with it.
 pub(crate) async fn check(client: &Client, before: &Checkpoint, part: &Part) -> Result<LogCheck> {
     let spinner = progress::spinner("the log is read again".to_owned());
     let mut found = LogCheck::default();
@@ -115,25 +115,25 @@ fn look_up(
 /// The log must have grown by the acknowledged actions, each at its own position; it may have grown by more only as far
 /// as answers got lost.
 fn growth(grown: u64, reached: u64, part: &Part) -> Vec<String> {
-    let (claims, unknown) = (&part.claims, part.unknown);
-    let acknowledged = claims.claimed;
+    let (places, unknown) = (&part.places, part.unknown);
+    let acknowledged = places.named;
     let mut problems = Vec::new();
-    if claims.twice > 0 {
+    if places.twice > 0 {
         problems.push(format!(
             "{} sequences were acknowledged twice",
-            claims.twice
+            places.twice
         ));
     }
-    if claims.misplaced > 0 {
+    if places.misplaced > 0 {
         problems.push(format!(
             "{} acknowledged actions have an impossible sequence",
-            claims.misplaced
+            places.misplaced
         ));
     }
-    if claims.highest > reached {
+    if places.highest > reached {
         problems.push(format!(
             "sequence {} was acknowledged, but the log ends at {reached}",
-            claims.highest
+            places.highest
         ));
     }
     if grown < acknowledged {
@@ -151,16 +151,16 @@ fn growth(grown: u64, reached: u64, part: &Part) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checks::claims::Claims;
+    use crate::checks::places::Places;
 
-    fn part(claims: &[(u64, u64)], unknown: u64) -> Part {
+    fn part(places: &[(u64, u64)], unknown: u64) -> Part {
         let mut part = Part {
-            claims: Claims::new(100),
+            places: Places::new(100),
             unknown,
             ..Part::default()
         };
-        for (first, count) in claims {
-            part.claims.add(*first, *count);
+        for (first, count) in places {
+            part.places.add(*first, *count);
         }
         part
     }

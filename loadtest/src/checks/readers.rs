@@ -50,19 +50,19 @@ struct Counts {
     reconnects: AtomicU64,
 }
 
-struct Reader {
+struct StreamReader {
     counts: Arc<Counts>,
     task: JoinHandle<()>,
 }
 
-impl Drop for Reader {
+impl Drop for StreamReader {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
 /// Streams that are being read.
-pub(crate) struct Readers(Vec<Reader>);
+pub(crate) struct Readers(Vec<StreamReader>);
 
 /// Opens a stream for each of the first organizations, and waits until all are open.
 pub(crate) async fn open(
@@ -86,7 +86,7 @@ pub(crate) async fn open(
             opened: Some(sender),
         };
         let task = tokio::spawn(follower.run());
-        readers.push(Reader { counts, task });
+        readers.push(StreamReader { counts, task });
         opened.push(receiver);
     }
     let readers = Readers(readers);
@@ -105,7 +105,7 @@ impl Readers {
     pub(crate) async fn finish(self, acknowledged_each: &[u64]) -> Streams {
         let ended = Instant::now();
         let wanted = |number: usize| acknowledged_each.get(number).copied().unwrap_or(0);
-        let seen = |reader: &Reader| reader.counts.actions.load(Ordering::Relaxed);
+        let seen = |reader: &StreamReader| reader.counts.actions.load(Ordering::Relaxed);
         let (mut last, mut moved) = (0, Instant::now());
         let mut behind_s = 0.0;
         loop {

@@ -25,7 +25,7 @@ use sha2::Sha256;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use crate::checks::claims::Claims;
+use crate::checks::places::Places;
 use crate::error::{Error, Result};
 use crate::load::interval::Interval;
 
@@ -56,7 +56,7 @@ pub(crate) struct Deliveries {
 
 struct Hook {
     secret: Vec<u8>,
-    claims: Claims,
+    places: Places,
 }
 
 #[derive(Default)]
@@ -119,7 +119,7 @@ impl Receiver {
             secret.ok_or_else(|| Error::Answer("a webhook without a secret".to_owned()))?;
         lock(&self.received).hooks.push(Hook {
             secret,
-            claims: Claims::default(),
+            places: Places::default(),
         });
         Ok(())
     }
@@ -130,7 +130,7 @@ impl Receiver {
         received.refused = 0;
         received.lag = Interval::default();
         for hook in &mut received.hooks {
-            hook.claims = Claims::new(base);
+            hook.places = Places::new(base);
         }
     }
 
@@ -158,10 +158,10 @@ impl Receiver {
             ..Deliveries::default()
         };
         for (hook, acknowledged) in received.hooks.iter().zip(acknowledged_each) {
-            let claims = &hook.claims;
-            let distinct = claims.claimed - claims.twice - claims.misplaced;
-            deliveries.delivered += claims.claimed;
-            deliveries.duplicates += claims.twice;
+            let places = &hook.places;
+            let distinct = places.named - places.twice - places.misplaced;
+            deliveries.delivered += places.named;
+            deliveries.duplicates += places.twice;
             deliveries.missing += acknowledged.saturating_sub(distinct);
         }
         deliveries
@@ -240,7 +240,7 @@ fn take(
     }
     let message: Message = serde_json::from_slice(body).ok()?;
     let sent_ms = parse_rfc3339(&message.timestamp)?;
-    hook.claims.add(message.sequence, 1);
+    hook.places.add(message.sequence, 1);
     lag.record(Duration::from_millis(now_ms.saturating_sub(sent_ms)));
     Some(())
 }
@@ -255,7 +255,7 @@ mod tests {
         let mut received = Received::default();
         received.hooks.push(Hook {
             secret: secret.clone(),
-            claims: Claims::new(0),
+            places: Places::new(0),
         });
         let body = br#"{"sequence":7,"timestamp":"2026-11-21T10:00:00.000Z"}"#;
         let mut mac = Hmac::<Sha256>::new_from_slice(&secret).unwrap();
@@ -278,8 +278,8 @@ mod tests {
         assert!(take(0, &headers, body).is_none(), "another time");
         assert_eq!(
             (
-                received.hooks[0].claims.claimed,
-                received.hooks[0].claims.twice
+                received.hooks[0].places.named,
+                received.hooks[0].places.twice
             ),
             (2, 1)
         );

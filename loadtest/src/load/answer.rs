@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 /// The consecutive positions of a request's actions in the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Claim {
+pub(crate) struct NamedPlaces {
     pub(crate) first: u64,
     pub(crate) count: u64,
 }
@@ -22,11 +22,11 @@ struct Placed {
 
 /// The positions that a successful answer names; `None` if it names none, or they are not
 /// consecutive.
-pub(crate) fn claim(body: &[u8], actions: u64) -> Option<Claim> {
+pub(crate) fn named_places(body: &[u8], actions: u64) -> Option<NamedPlaces> {
     let refused = actions > 1 && memmem::find(body, br#""error":"#).is_some();
     if !refused {
         let first = first_sequence(body)?;
-        return Some(Claim {
+        return Some(NamedPlaces {
             first,
             count: actions,
         });
@@ -38,7 +38,7 @@ pub(crate) fn claim(body: &[u8], actions: u64) -> Option<Claim> {
         .collect();
     let (first, count) = (*done.first()?, done.len() as u64);
     let in_a_row = done.iter().copied().eq(first..first + count);
-    in_a_row.then_some(Claim { first, count })
+    in_a_row.then_some(NamedPlaces { first, count })
 }
 
 /// The number after the first `"sequence":`. Before it there are only ids and this program's own texts.
@@ -75,8 +75,8 @@ mod tests {
     fn places_of_all_and_of_some() {
         let all = br#"{"results":[{"sequence":41,"leaf_index":0,"object_version":2},{"sequence":42}],"receipt":{}}"#;
         assert_eq!(
-            claim(all, 2),
-            Some(Claim {
+            named_places(all, 2),
+            Some(NamedPlaces {
                 first: 41,
                 count: 2
             })
@@ -84,21 +84,21 @@ mod tests {
         let some =
             br#"{"results":[{"error":{"code":"CONFLICT"}},{"sequence":41},{"sequence":42}]}"#;
         assert_eq!(
-            claim(some, 3),
-            Some(Claim {
+            named_places(some, 3),
+            Some(NamedPlaces {
                 first: 41,
                 count: 2
             })
         );
         let gap = br#"{"results":[{"error":{}},{"sequence":41},{"sequence":43}]}"#;
-        assert_eq!(claim(gap, 3), None);
+        assert_eq!(named_places(gap, 3), None);
         let none = br#"{"results":[{"error":{}},{"error":{}}],"receipt":null}"#;
-        assert_eq!(claim(none, 2), None);
+        assert_eq!(named_places(none, 2), None);
         assert_eq!(
-            claim(br#"{"id":"act_1","sequence":7}"#, 1),
-            Some(Claim { first: 7, count: 1 })
+            named_places(br#"{"id":"act_1","sequence":7}"#, 1),
+            Some(NamedPlaces { first: 7, count: 1 })
         );
-        assert_eq!(claim(br#"{"sequence":}"#, 1), None);
+        assert_eq!(named_places(br#"{"sequence":}"#, 1), None);
     }
 
     #[test]

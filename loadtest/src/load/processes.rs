@@ -19,7 +19,7 @@ use crate::fleet::Organization;
 use crate::load::interval::Interval;
 use crate::load::run::{Part, Phase, drive, sign_beforehand};
 use crate::load::workload::{Signed, Workload};
-use crate::options::Options;
+use crate::options::RunOptions;
 use crate::progress;
 
 /// The argument that makes the program one of a run's processes.
@@ -28,7 +28,7 @@ pub(crate) const WORKER: &str = "worker";
 /// Everything that a process needs to know.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Order {
-    pub(crate) options: Options,
+    pub(crate) options: RunOptions,
     pub(crate) organizations: Vec<Organization>,
     /// The object that all connections update.
     pub(crate) hot: Option<Id>,

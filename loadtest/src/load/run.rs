@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 
-use crate::checks::claims::Claims;
+use crate::checks::places::Places;
 use crate::checks::receipts::{self, Sample, Trust};
 use crate::error::{Error, Result};
 use crate::load::interval::Interval;
@@ -55,7 +55,7 @@ pub(crate) struct Phase {
 /// The results of a process.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Part {
-    pub(crate) claims: Claims,
+    pub(crate) places: Places,
     /// Actions of requests with an unknown outcome.
     pub(crate) unknown: u64,
     /// Acknowledged actions, by organization.
@@ -91,7 +91,7 @@ impl Part {
     }
 
     fn merge_same(&mut self, other: &Self) {
-        self.claims.merge(&other.claims);
+        self.places.merge(&other.places);
         self.unknown += other.unknown;
         self.signed_on_the_fly += other.signed_on_the_fly;
         self.receipts_verified += other.receipts_verified;
@@ -220,7 +220,7 @@ pub(crate) fn drive(
     let threads = spawn(&load);
     tick(&load, &threads, report)?;
     let mut part = Part {
-        claims: Claims::new(load.phase.base),
+        places: Places::new(load.phase.base),
         acknowledged_each: vec![0; load.workload.organizations.len()],
         ..Part::default()
     };
@@ -327,7 +327,7 @@ fn work(
     let local = Rc::new(Local {
         interval,
         part: RefCell::new(Part {
-            claims: Claims::new(load.phase.base),
+            places: Places::new(load.phase.base),
             acknowledged_each: vec![0; load.workload.organizations.len()],
             ..Part::default()
         }),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use hyper::StatusCode;
 
 use crate::checks::receipts::Sample;
-use crate::connection::{Answer, Connection};
+use crate::connection::{Connection, HttpAnswer};
 use crate::error::Result;
 use crate::load::answer;
 use crate::load::pace::{Alarm, Slot};
@@ -239,22 +239,22 @@ fn acknowledge(
     local: &Local,
     organization: usize,
     number: u64,
-    answer: &Answer<'_>,
+    answer: &HttpAnswer<'_>,
     slot: Slot,
     begun: Instant,
     now: Instant,
 ) -> bool {
     let asked = load.workload.actions() as u64;
-    let claim = answer::claim(answer.body, asked);
+    let named = answer::named_places(answer.body, asked);
     let mut part = local.part.borrow_mut();
-    if let Some(claim) = claim {
-        part.claims.add(claim.first, claim.count);
-        part.acknowledged_each[organization] += claim.count;
+    if let Some(named) = named {
+        part.places.add(named.first, named.count);
+        part.acknowledged_each[organization] += named.count;
     } else {
         part.unknown += asked;
         part.problem(format!("request {number}: the answer has no sequence"));
     }
-    let done = claim.map_or(0, |claim| claim.count);
+    let done = named.map_or(0, |named| named.count);
     drop(part);
     local.count(|interval| {
         interval.succeeded += 1;
@@ -275,7 +275,12 @@ fn acknowledge(
 }
 
 /// Counts a failure, and returns what to do.
-fn refused(load: &Load, local: &Local, answer: &Answer<'_>, organization: Option<usize>) -> Sent {
+fn refused(
+    load: &Load,
+    local: &Local,
+    answer: &HttpAnswer<'_>,
+    organization: Option<usize>,
+) -> Sent {
     let status = answer.status;
     if status == StatusCode::TOO_MANY_REQUESTS && load.phase.limits == Limits::Honour {
         let wait_s = answer.retry_after_s.unwrap_or(RETRY_AFTER_S_DEFAULT);

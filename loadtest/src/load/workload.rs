@@ -11,7 +11,7 @@ use kedge_protocol::{Hash, Id};
 
 use crate::error::{Error, Result};
 use crate::fleet::Organization;
-use crate::options::{Options, Scenario};
+use crate::options::{RunOptions, Scenario};
 use crate::texts::{Body, Heads, VARIANTS, payload, push_signature, transfers};
 
 /// How much longer than its run a signature is valid.
@@ -65,7 +65,7 @@ impl Workload {
         hot: Option<Id>,
         domain_separator: Hash,
         authority: &str,
-        options: &Options,
+        options: &RunOptions,
     ) -> Self {
         let (scenario, actions) = (options.sends(), options.actions_a_request());
         let payloads = match scenario {

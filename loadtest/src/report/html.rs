@@ -59,7 +59,7 @@ pub(crate) fn page(report: &Report) -> Result<String> {
     // Writing to a String cannot fail.
     let _ = write!(
         out,
-        "<details><summary>Options</summary><pre>{}</pre></details>\n</body></html>\n",
+        "<details><summary>RunOptions</summary><pre>{}</pre></details>\n</body></html>\n",
         escape(&options)
     );
     Ok(out)

@@ -16,7 +16,7 @@ use crate::checks::receiver::Deliveries;
 use crate::figures::{Latency, Spread, short};
 use crate::load::collect::{Second, resident_slope_mib_per_min};
 use crate::machine::{CoresUsed, Machine};
-use crate::options::{Limits, Options, Scenario};
+use crate::options::{Limits, RunOptions, Scenario};
 use crate::report::targets::Outcome;
 
 /// Points of the latencies' distribution for a plot: a share of requests, and the milliseconds within which they were
@@ -78,7 +78,7 @@ pub(crate) struct Run {
 
 impl Run {
     /// True if no request failed unexpectedly, and every check held.
-    pub(crate) fn passed(&self, options: &Options) -> bool {
+    pub(crate) fn passed(&self, options: &RunOptions) -> bool {
         let busy_is_expected = options.scenario == Scenario::Overload;
         self.errors.is_empty()
             && (self.refused.is_empty() || busy_is_expected || options.limits() == Limits::Honour)
@@ -154,7 +154,7 @@ impl Run {
 pub(crate) struct Report {
     pub(crate) program: &'static str,
     pub(crate) version: &'static str,
-    pub(crate) options: Options,
+    pub(crate) options: RunOptions,
     pub(crate) limits: Limits,
     pub(crate) connections: usize,
     pub(crate) actions_a_request: usize,
@@ -169,7 +169,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    pub(crate) fn new(options: Options, runs: Vec<Run>) -> Self {
+    pub(crate) fn new(options: RunOptions, runs: Vec<Run>) -> Self {
         let each: Vec<BTreeMap<String, f64>> = runs.iter().map(Run::figures).collect();
         let names = each.iter().flat_map(BTreeMap::keys);
         let figures: BTreeMap<String, Spread> = names

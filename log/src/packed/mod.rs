@@ -16,7 +16,7 @@ use kedge_protocol::signature::Signature;
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
 pub(crate) use self::leaves::{groups, leaves_of};
-use self::packing::{Reader, push_varint};
+use self::packing::{ByteReader, push_varint};
 use crate::codec::{self, CodecError};
 
 /// Bits of an action's flags. The two lowest state how the target is written.
@@ -187,7 +187,7 @@ impl<'a> PackedRequest<'a> {
     /// # Errors
     /// [`CodecError`] if the bytes are not exactly one packed record.
     pub fn read(bytes: &'a [u8]) -> Result<Self, CodecError> {
-        let mut reader = Reader(codec::body(bytes)?);
+        let mut reader = ByteReader(codec::body(bytes)?);
         let head = RequestRecord {
             batch_number: reader.u64()?,
             first_sequence: reader.u64()?,
@@ -215,7 +215,7 @@ impl<'a> PackedRequest<'a> {
 
     fn read_rest(
         mut head: RequestRecord<'static>,
-        mut reader: Reader<'a>,
+        mut reader: ByteReader<'a>,
     ) -> Result<Self, CodecError> {
         let done_count = usize::from(reader.u16()?);
         let failed_count = usize::from(reader.u16()?);
@@ -279,7 +279,7 @@ impl<'a> PackedRequest<'a> {
             .actions
             .get(start..self.end(position))
             .ok_or_else(|| CodecError::bytes("the offsets of the actions do not increase"))?;
-        read_action(Reader(bytes))
+        read_action(ByteReader(bytes))
     }
 
     /// Reads all actions, borrowed from the packed bytes.
@@ -347,7 +347,7 @@ impl<'a> From<PackedAction<'a>> for ActionRecord<'a> {
     }
 }
 
-fn read_action(mut reader: Reader<'_>) -> Result<PackedAction<'_>, CodecError> {
+fn read_action(mut reader: ByteReader<'_>) -> Result<PackedAction<'_>, CodecError> {
     let index = reader.u16()?;
     let kind = read_kind(&mut reader)?;
     let flags = reader.u8()?;
@@ -385,7 +385,7 @@ fn read_action(mut reader: Reader<'_>) -> Result<PackedAction<'_>, CodecError> {
     })
 }
 
-fn read_kind(reader: &mut Reader<'_>) -> Result<Kind, CodecError> {
+fn read_kind(reader: &mut ByteReader<'_>) -> Result<Kind, CodecError> {
     let number = reader.u8()?;
     if number != CUSTOM_KIND {
         return Kind::of_number(number).ok_or(CodecError::Number(number, "kind of action"));
@@ -397,7 +397,7 @@ fn read_kind(reader: &mut Reader<'_>) -> Result<Kind, CodecError> {
 }
 
 fn read_target<'a>(
-    reader: &mut Reader<'a>,
+    reader: &mut ByteReader<'a>,
     form: u8,
     resource: &Id,
 ) -> Result<Target<'a>, CodecError> {
@@ -416,14 +416,14 @@ fn read_target<'a>(
     }
 }
 
-fn read_id(reader: &mut Reader<'_>) -> Result<Id, CodecError> {
+fn read_id(reader: &mut ByteReader<'_>) -> Result<Id, CodecError> {
     let number = reader.u8()?;
     let prefix =
         Prefix::of_number(number).ok_or(CodecError::Number(number, "prefix of an identifier"))?;
     Ok(id(prefix, reader.array()?))
 }
 
-fn read_text<'a>(reader: &mut Reader<'a>) -> Result<&'a str, CodecError> {
+fn read_text<'a>(reader: &mut ByteReader<'a>) -> Result<&'a str, CodecError> {
     let bytes = usize::try_from(reader.varint()?)
         .map_err(|_| CodecError::bytes("a text's length is too large"))?;
     reader.text(bytes)

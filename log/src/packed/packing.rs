@@ -13,9 +13,9 @@ pub(super) fn push_varint(out: &mut Vec<u8>, mut number: u64) {
 }
 
 /// Reads from the front of a slice.
-pub(super) struct Reader<'a>(pub(super) &'a [u8]);
+pub(super) struct ByteReader<'a>(pub(super) &'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> ByteReader<'a> {
     pub(super) fn take(&mut self, count: usize) -> Result<&'a [u8], CodecError> {
         let (taken, rest) = self
             .0

@@ -12,7 +12,7 @@ use kedge_protocol::signature::Signature;
 use kedge_protocol::{Address, Hash, Id, Prefix};
 use proptest::prelude::*;
 
-use super::packing::{Reader, push_varint};
+use super::packing::{ByteReader, push_varint};
 use super::{PackedRequest, groups, leaves_of, pack};
 use crate::codec::CodecError;
 
@@ -188,11 +188,11 @@ proptest! {
         let number = number >> shift;
         let mut bytes = Vec::new();
         push_varint(&mut bytes, number);
-        prop_assert_eq!(Reader(&bytes).varint(), Ok(number));
+        prop_assert_eq!(ByteReader(&bytes).varint(), Ok(number));
         let last = bytes.len() - 1;
         bytes[last] |= 0x80;
         bytes.push(0);
-        prop_assert!(Reader(&bytes).varint().is_err());
+        prop_assert!(ByteReader(&bytes).varint().is_err());
     }
 }
 

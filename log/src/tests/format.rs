@@ -7,7 +7,7 @@ use super::sample::{Writer, domain, keys, options};
 use crate::env::RealEnv;
 use crate::frame::FrameHeader;
 use crate::frame::header::{FIXED_BYTES, FORMAT};
-use crate::{FileLog, Log, LogReader, Options, Released};
+use crate::{FileLog, Log, LogOptions, LogReader, Released};
 
 /// The hash of the last frame in `testdata/format-1`.
 const HASH: &str = "0xfa65979d1c55effd6b8f0504277fa90a9aeb1145721316065f210bc281a37f3b";
@@ -51,7 +51,7 @@ fn format_1_is_read() {
 #[test]
 #[ignore = "writes test data, which is done once a format"]
 fn write_testdata() {
-    let options = Options {
+    let options = LogOptions {
         segment_bytes: 6 * 4096,
         ..options()
     };

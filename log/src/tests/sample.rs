@@ -17,7 +17,7 @@ use kedge_protocol::{Address, Hash, Id, Prefix};
 use crate::env::Env;
 use crate::env::simulated::SimulatedEnv;
 use crate::{
-    Compression, FileLog, Frame, Options, Position, Recovery, Released, SideEntry, SideKeys,
+    Compression, FileLog, Frame, LogOptions, Position, Recovery, Released, SideEntry, SideKeys,
 };
 
 pub(crate) const START_MS: u64 = 1_700_000_000_000;
@@ -42,8 +42,8 @@ pub(crate) fn dir() -> PathBuf {
 }
 
 /// Small segments, so that tests roll often.
-pub(crate) fn options() -> Options {
-    Options {
+pub(crate) fn options() -> LogOptions {
+    LogOptions {
         first_segment_bytes: 32 * 1024,
         segment_bytes: 32 * 1024,
         cache_bytes: 64 * 1024,
@@ -55,8 +55,8 @@ pub(crate) fn options() -> Options {
 }
 
 /// Segments that grow from two pages.
-pub(crate) fn growing() -> Options {
-    Options {
+pub(crate) fn growing() -> LogOptions {
+    LogOptions {
         first_segment_bytes: 8 * 1024,
         ..options()
     }

@@ -17,6 +17,7 @@ static BATCH_TYPEHASH: LazyLock<Hash> = LazyLock::new(|| keccak(BATCH_TYPE.as_by
 
 /// The header of a batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BatchHeader {
     /// The batch's number, from 0.
@@ -79,6 +80,7 @@ impl BatchHeader {
 
 /// A header and the sequencer's signature over its EIP-712 digest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SignedBatch {
     /// What is signed.

@@ -17,6 +17,7 @@ static CHECKPOINT_TYPEHASH: LazyLock<Hash> = LazyLock::new(|| keccak(CHECKPOINT_
 
 /// The state of the log after some number of batches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Checkpoint {
     /// How many batches the log holds.
@@ -69,6 +70,7 @@ impl Checkpoint {
 
 /// A checkpoint and the sequencer's signature over its EIP-712 digest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SignedCheckpoint {
     /// What is signed.

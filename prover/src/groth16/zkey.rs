@@ -73,7 +73,7 @@ pub fn read(file: &[u8]) -> Result<ProvingKey, ZkeyError> {
     let (beta_g2, gamma_g2) = (header.g2_of_group()?, header.g2_of_group()?);
     let (delta_g1, delta_g2) = (header.g1()?, header.g2_of_group()?);
     header.end()?;
-    let g1 = |section, count| sections.reader(section)?.points(count, Reader::g1);
+    let g1 = |section, count| sections.reader(section)?.points(count, SectionReader::g1);
     let key = ark_groth16::ProvingKey {
         vk: ark_groth16::VerifyingKey {
             alpha_g1,
@@ -86,7 +86,9 @@ pub fn read(file: &[u8]) -> Result<ProvingKey, ZkeyError> {
         delta_g1,
         a_query: g1(POINTS_A, wires)?,
         b_g1_query: g1(POINTS_B1, wires)?,
-        b_g2_query: sections.reader(POINTS_B2)?.points(wires, Reader::g2)?,
+        b_g2_query: sections
+            .reader(POINTS_B2)?
+            .points(wires, SectionReader::g2)?,
         h_query: g1(POINTS_H, domain)?,
         l_query: g1(POINTS_C, wires - inputs - 1)?,
     };
@@ -98,7 +100,7 @@ struct Sections<'a>(Vec<(u32, &'a [u8])>);
 
 impl<'a> Sections<'a> {
     fn of(file: &'a [u8]) -> Result<Self, ZkeyError> {
-        let mut rest = Reader {
+        let mut rest = SectionReader {
             section: 0,
             bytes: file,
         };
@@ -119,22 +121,22 @@ impl<'a> Sections<'a> {
         Ok(Self(sections))
     }
 
-    fn reader(&self, section: u32) -> Result<Reader<'a>, ZkeyError> {
+    fn reader(&self, section: u32) -> Result<SectionReader<'a>, ZkeyError> {
         let mut found = self.0.iter().filter(|(kind, _)| *kind == section);
         match (found.next(), found.next()) {
-            (Some((_, bytes)), None) => Ok(Reader { section, bytes }),
+            (Some((_, bytes)), None) => Ok(SectionReader { section, bytes }),
             _ => Err(ZkeyError::Section(section)),
         }
     }
 }
 
 /// The unread rest of a section.
-struct Reader<'a> {
+struct SectionReader<'a> {
     section: u32,
     bytes: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> SectionReader<'a> {
     fn take(&mut self, count: usize) -> Result<&'a [u8], ZkeyError> {
         let (taken, rest) = self
             .bytes

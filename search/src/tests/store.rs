@@ -12,7 +12,7 @@ use kedge_protocol::record::{ActionRecord, RequestRecord};
 use kedge_protocol::resource::{Object, ObjectStatus, Role, Template, Trace, Wallet};
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Address, Hash, Id, Prefix};
-use kedge_storage::{Group, LogHead, Options, Snapshot, Store};
+use kedge_storage::{Group, LogHead, Snapshot, Store, StoreOptions};
 
 /// The time of the first object.
 pub(super) const START_MS: u64 = 1_790_000_000_000;
@@ -108,9 +108,9 @@ impl TestStore {
             chain_id: 1,
             verifying_contract: Address([1; 20]),
         };
-        let store = Store::open(Options {
+        let store = Store::open(StoreOptions {
             side_keys: kedge_storage::SideKeys::one(1, [1; 32]),
-            ..Options::of_store(&directory.path().join("store"), domain, Address([2; 20]))
+            ..StoreOptions::of_store(&directory.path().join("store"), domain, Address([2; 20]))
         });
         let mut group = Group::new();
         let made = templates

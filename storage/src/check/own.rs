@@ -61,7 +61,7 @@ pub(crate) struct OwnBatch {
 }
 
 /// Reads batches and checks each on its own. Fast if they are asked for in order: it keeps the frame that it read last.
-pub(crate) struct Reader<'a> {
+pub(crate) struct BatchReader<'a> {
     snapshot: &'a Snapshot,
     terms: Terms,
     frame: Option<HeldFrame>,
@@ -104,7 +104,7 @@ impl HeldFrame {
     }
 }
 
-impl<'a> Reader<'a> {
+impl<'a> BatchReader<'a> {
     pub(crate) fn new(snapshot: &'a Snapshot, terms: Terms) -> Self {
         Self {
             snapshot,

@@ -68,7 +68,7 @@ mod tests {
     use kedge_protocol::{Address, Hash, Id, Prefix};
 
     use super::*;
-    use crate::{Options, SideWrite, Store};
+    use crate::{SideWrite, Store, StoreOptions};
 
     const ONE: Id = Id {
         prefix: Prefix::Template,
@@ -87,9 +87,9 @@ mod tests {
 
     /// A store in which one template has minted three objects.
     fn store(folder: &tempfile::TempDir) -> Store {
-        let store = Store::open(Options {
+        let store = Store::open(StoreOptions {
             side_keys: crate::SideKeys::one(1, [1; 32]),
-            ..Options::of_store(
+            ..StoreOptions::of_store(
                 &folder.path().join("store"),
                 Domain {
                     chain_id: 31_337,

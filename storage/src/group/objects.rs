@@ -7,7 +7,7 @@ use kedge_protocol::resource::{Object, Trace};
 
 use super::Group;
 use crate::codec::encode_into;
-use crate::tables::objects::{ObjectIndex, ObjectRow, milestone_key};
+use crate::tables::objects::{ObjectIndex, milestone_key, object_row};
 use crate::tables::{Table, properties};
 
 impl Group {
@@ -31,12 +31,12 @@ impl Group {
         previous_owner: Option<Id>,
     ) {
         self.put_with(Table::Objects, &object.id.bytes, |out| {
-            encode_into(out, &ObjectRow::placed(object, trace));
+            encode_into(out, &object_row(object, trace));
         });
         if trace.version.is_multiple_of(OBJECT_HISTORY_MAX) {
             let key = milestone_key(&object.id, trace.version);
             self.put_with(Table::Milestones, &key, |out| {
-                encode_into(out, &ObjectRow::placed(object, trace));
+                encode_into(out, &object_row(object, trace));
             });
         }
         let created = trace.created_sequence;

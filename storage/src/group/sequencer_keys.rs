@@ -5,14 +5,14 @@ use kedge_protocol::resource::SequencerKey;
 use super::Group;
 use crate::codec::encode_into;
 use crate::tables::Table;
-use crate::tables::sequencer_keys::SequencerKeyRow;
+use crate::tables::row::Row;
 
 impl Group {
     /// A key of the sequencer, under the first batch that it signs.
     pub fn put_sequencer_key(&mut self, named: &SequencerKey) {
         let key = named.entry.from_batch.to_be_bytes();
         self.put_with(Table::SequencerKeys, &key, |out| {
-            encode_into(out, &SequencerKeyRow::from(named));
+            encode_into(out, &Row(named));
         });
     }
 }

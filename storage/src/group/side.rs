@@ -5,12 +5,11 @@ use kedge_protocol::{Address, Hash, Id, Prefix};
 
 use super::Group;
 use crate::codec::{CodecError, encode_into};
-use crate::tables::accounts::{SessionRow, StoredSession, Usage, family_key, session_key};
-use crate::tables::anchors::{self, AnchorRow, StoredAnchor};
-use crate::tables::deliveries::{
-    DeliveryRow, OutboxRow, StoredDelivery, StoredOutbox, delivery_key, number_key, outbox_key,
-};
+use crate::tables::accounts::{SessionRow, Usage, family_key, session_key};
+use crate::tables::anchors::{self, AnchorRow};
+use crate::tables::deliveries::{DeliveryRow, OutboxRow, delivery_key, number_key, outbox_key};
 use crate::tables::records::{IdempotencyRow, SecretRow, secret_key};
+use crate::tables::row::Row;
 use crate::tables::{Table, meta};
 
 /// A write that is not part of the chain: it travels in a group and is durable with it.
@@ -164,7 +163,7 @@ impl Group {
             SideWrite::Session { token_hash, row } => {
                 self.put_with(Table::Sessions, &session_key(&token_hash), |out| {
                     out.extend_from_slice(&row.expires_at_s.to_be_bytes());
-                    encode_into(out, &StoredSession::from(&row));
+                    encode_into(out, &Row(&row));
                 });
             }
             SideWrite::RevokeFamily { family, until_s } => {
@@ -191,7 +190,7 @@ impl Group {
             }
             SideWrite::Outbox { webhook, row } => {
                 self.put_with(Table::Deliveries, &outbox_key(&webhook), |out| {
-                    encode_into(out, &StoredOutbox::from(&row));
+                    encode_into(out, &Row(&row));
                 });
             }
             SideWrite::Delivery(row) => self.put_delivery(&row),
@@ -237,7 +236,7 @@ impl Group {
     fn put_delivery(&mut self, row: &DeliveryRow) {
         let key = delivery_key(&row.webhook_id, row.number);
         self.put_with(Table::Deliveries, &key, |out| {
-            encode_into(out, &StoredDelivery::from(row));
+            encode_into(out, &Row(row));
         });
         let by_id = number_key(&row.webhook_id, &row.id);
         self.put(Table::Deliveries, &by_id, &row.number.to_be_bytes());
@@ -245,7 +244,7 @@ impl Group {
 
     fn put_anchor(&mut self, row: &AnchorRow) {
         self.put_with(Table::Anchors, &anchors::row_key(row.number), |out| {
-            encode_into(out, &StoredAnchor::from(row));
+            encode_into(out, &Row(row));
         });
         let number = row.number.to_be_bytes();
         self.put(Table::Anchors, &anchors::id_key(&row.id), &number);

@@ -21,13 +21,13 @@ use crate::recent::{Recent, batch_through, row_writes, write_batch};
 use crate::released::{MARK_FILE, MissingMark, equivocation, open_mark};
 use crate::rocks::{Access as Files, Database};
 use crate::snapshot::Snapshot;
-use crate::store::{Access, CommitError, Options, Store, Writing};
+use crate::store::{Access, CommitError, Store, StoreOptions, Writing};
 use crate::tables::meta::{Applied, LogHead};
 
 /// A store whose rows may lag its log.
 pub struct Opening {
     database: Arc<Database>,
-    options: Options,
+    options: StoreOptions,
     /// Where the log is written, if it accepts anything.
     log: Option<FileLog>,
     /// Why it accepts nothing.
@@ -42,14 +42,14 @@ impl Store {
     ///
     /// # Errors
     /// [`OpenError`]; [`OpenError::Behind`] if frames have to be applied first ([`Store::begin`]).
-    pub fn open(options: Options) -> Result<Self, OpenError> {
+    pub fn open(options: StoreOptions) -> Result<Self, OpenError> {
         Self::begin(options, MissingMark::ReadOnly)?.finish()
     }
 
     /// Opens the store for callers that walk the log and look up no action by its id: only actions whose ids are in
     /// their table are found. The store is never changed.
-    pub fn open_to_verify(options: Options) -> Result<Self, OpenError> {
-        let options = Options {
+    pub fn open_to_verify(options: StoreOptions) -> Result<Self, OpenError> {
+        let options = StoreOptions {
             access: Access::Read,
             ..options
         };
@@ -57,7 +57,7 @@ impl Store {
     }
 
     /// Makes a store of rows only, for comparing rows: it has no log, and nothing in it is durable.
-    pub fn scratch(options: Options) -> Result<Self, OpenError> {
+    pub fn scratch(options: StoreOptions) -> Result<Self, OpenError> {
         let database = Arc::new(make(&options)?);
         Ok(Self {
             recent: Recent::new(Arc::clone(&database)),
@@ -81,7 +81,7 @@ impl Store {
     ///
     /// # Errors
     /// [`OpenError`]; nothing was changed then.
-    pub fn begin(options: Options, missing: MissingMark) -> Result<Opening, OpenError> {
+    pub fn begin(options: StoreOptions, missing: MissingMark) -> Result<Opening, OpenError> {
         let path = options.path.as_path();
         if options.access != Access::Read {
             making::clear(path).map_err(of_system(path))?;
@@ -301,7 +301,7 @@ impl Opening {
     }
 }
 
-fn mark_path(options: &Options) -> std::path::PathBuf {
+fn mark_path(options: &StoreOptions) -> std::path::PathBuf {
     let default = || options.path.join(MARK_FILE);
     options.high_water_path.clone().unwrap_or_else(default)
 }
@@ -314,7 +314,7 @@ fn log_error(path: &Path) -> impl Fn(kedge_log::OpenError) -> OpenError {
 }
 
 /// Opens the store to read, with its head and up to which frame it follows the log; `None` if there is none.
-fn look(options: &Options) -> Result<Option<(Arc<Database>, LogHead, Applied)>, OpenError> {
+fn look(options: &StoreOptions) -> Result<Option<(Arc<Database>, LogHead, Applied)>, OpenError> {
     let path = options.path.as_path();
     match (is_empty(path)?, options.access) {
         (true, Access::Read) => return Err(OpenError::Absent(options.path.clone())),
@@ -330,7 +330,7 @@ fn look(options: &Options) -> Result<Option<(Arc<Database>, LogHead, Applied)>, 
 }
 
 /// Reads the log as it is; `None` if there is none.
-fn open_log(options: &Options) -> Result<Option<LogReader>, OpenError> {
+fn open_log(options: &StoreOptions) -> Result<Option<LogReader>, OpenError> {
     let path = options.log_path.as_path();
     let identity = options.domain.separator();
     let cache_bytes = options.segments.cache_bytes;
@@ -345,7 +345,10 @@ fn open_log(options: &Options) -> Result<Option<LogReader>, OpenError> {
     }
 }
 
-fn open_to_append(options: &Options, released: kedge_log::Released) -> Result<FileLog, OpenError> {
+fn open_to_append(
+    options: &StoreOptions,
+    released: kedge_log::Released,
+) -> Result<FileLog, OpenError> {
     let path = options.log_path.as_path();
     let opened = FileLog::open(
         Arc::clone(&options.env),
@@ -384,7 +387,11 @@ fn not_beyond(path: &Path, database: &Database, log: &Position) -> Result<(), Op
 }
 
 /// Checks that the log holds every frame after the last that was applied.
-fn reaches_back(options: &Options, log: Option<&LogReader>, applied: u64) -> Result<(), OpenError> {
+fn reaches_back(
+    options: &StoreOptions,
+    log: Option<&LogReader>,
+    applied: u64,
+) -> Result<(), OpenError> {
     match log.filter(|log| applied + 1 < log.first_frame()) {
         None => Ok(()),
         Some(log) => Err(OpenError::Archived {
@@ -398,7 +405,7 @@ fn reaches_back(options: &Options, log: Option<&LogReader>, applied: u64) -> Res
 
 /// Checks that the rows follow from this log.
 fn follows(
-    options: &Options,
+    options: &StoreOptions,
     log: Option<&LogReader>,
     position: &Position,
     applied: &Applied,
@@ -438,7 +445,7 @@ fn follows(
 
 /// Why the log accepts nothing, if it does not.
 fn refuses(
-    options: &Options,
+    options: &StoreOptions,
     log: Option<&LogReader>,
     position: &Position,
     mark: &Mark,

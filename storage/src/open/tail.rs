@@ -5,10 +5,10 @@ use std::sync::Arc;
 use kedge_log::Position;
 
 use super::{OpenError, unreadable};
-use crate::check::own::{Reader, Terms};
+use crate::check::own::{BatchReader, Terms};
 use crate::check::{Fault, Walk, ensure};
 use crate::snapshot::{ReadError, Snapshot};
-use crate::store::Options;
+use crate::store::StoreOptions;
 use crate::tables::meta::LogHead;
 
 /// How many of the last batches are recomputed.
@@ -18,7 +18,7 @@ const TAIL_BATCHES: u64 = 2;
 /// ends, if there is one.
 pub(super) fn check_tail(
     snapshot: &Snapshot,
-    options: &Options,
+    options: &StoreOptions,
     head: &LogHead,
     end: Option<&Position>,
 ) -> Result<(), OpenError> {
@@ -33,7 +33,7 @@ pub(super) fn check_tail(
             keys: Arc::new(snapshot.sequencer_keys()?),
             request_signatures: true,
         };
-        let mut reader = Reader::new(snapshot, terms);
+        let mut reader = BatchReader::new(snapshot, terms);
         for number in start..head.batches {
             walk.join(reader.batch(number), |_, _| Ok(()))?;
         }

@@ -6,15 +6,10 @@ use kedge_protocol::{Address, Hash, Id, Prefix};
 use super::Page;
 use crate::codec::{self, CodecError};
 use crate::snapshot::{ReadError, Snapshot};
-use crate::tables::accounts::{
-    OrganizationRow, SessionRow, StoredSession, Usage, WalletRow, family_key, session_key,
-};
+use crate::tables::accounts::{SessionRow, Usage, family_key, session_key};
 use crate::tables::records::IdempotencyRow;
+use crate::tables::row::{Resource, Row};
 use crate::tables::{Table, expiry, kind_key, lookup};
-
-fn wallet(id: [u8; 16], bytes: &[u8]) -> Result<Wallet, CodecError> {
-    codec::decode::<WalletRow<'_>>(bytes)?.into_wallet(id)
-}
 
 fn cut_off() -> CodecError {
     CodecError::bytes("the row ends too early")
@@ -23,12 +18,12 @@ fn cut_off() -> CodecError {
 impl Snapshot {
     /// A wallet.
     pub fn wallet(&self, id: Id) -> Result<Option<Wallet>, ReadError> {
-        self.by_id(Table::Wallets, Prefix::Wallet, id, wallet)
+        self.resource(id)
     }
 
     fn wallet_by(&self, kind: u8, key: &[u8]) -> Result<Option<Wallet>, ReadError> {
         match self.lookup(&kind_key(kind, key))? {
-            Some(id) => self.get(Table::Wallets, &id, |bytes| wallet(id, bytes)),
+            Some(id) => self.get(Table::Wallets, &id, |bytes| Wallet::read(id, bytes)),
             None => Ok(None),
         }
     }
@@ -45,17 +40,12 @@ impl Snapshot {
 
     /// A page of an organization's wallets; the cursor is the creation sequence.
     pub fn wallets(&self, organization: Id, page: Page) -> Result<Vec<Wallet>, ReadError> {
-        let kind = lookup::WALLETS_OF_ORGANIZATION;
-        let ids = self.list_ids(Table::Lookup, kind, &organization, page)?;
-        self.listed(Table::Wallets, &ids, wallet)
+        self.listed(lookup::WALLETS_OF_ORGANIZATION, &organization, page)
     }
 
     /// An organization.
     pub fn organization(&self, id: Id) -> Result<Option<Organization>, ReadError> {
-        let (table, prefix) = (Table::Organizations, Prefix::Organization);
-        self.by_id(table, prefix, id, |id, bytes| {
-            codec::decode::<OrganizationRow<'_>>(bytes)?.into_organization(id)
-        })
+        self.resource(id)
     }
 
     /// A wallet's password hash, in PHC form.
@@ -71,7 +61,7 @@ impl Snapshot {
     pub fn session(&self, token_hash: [u8; 32]) -> Result<Option<SessionRow>, ReadError> {
         self.get(Table::Sessions, &session_key(&token_hash), |bytes| {
             let (_, row) = expiry(bytes).ok_or_else(cut_off)?;
-            codec::decode::<StoredSession>(row).map(SessionRow::from)
+            codec::decode(row).map(|Row(session)| session)
         })
     }
 

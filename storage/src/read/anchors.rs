@@ -8,11 +8,13 @@ use crate::codec::{self, CodecError};
 use crate::snapshot::{ReadError, Snapshot};
 use crate::tables::Table;
 use crate::tables::anchors::{
-    AnchorRow, AnchorStatus, BY_BATCHES, ROWS, StoredAnchor, batches_key, id_key, row_key,
+    AnchorRow, AnchorStatus, BY_BATCHES, ROWS, batches_key, id_key, row_key,
 };
+use crate::tables::row::Row;
 
 fn anchor(number: u64, bytes: &[u8]) -> Result<AnchorRow, CodecError> {
-    codec::decode::<StoredAnchor<'_>>(bytes)?.into_anchor(number)
+    let Row(row) = codec::decode::<Row<AnchorRow>>(bytes)?;
+    Ok(AnchorRow { number, ..row })
 }
 
 impl Snapshot {

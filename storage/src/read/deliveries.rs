@@ -3,30 +3,34 @@
 use kedge_protocol::resource::Webhook;
 use kedge_protocol::{Id, Prefix};
 
-use super::{Page, records};
-use crate::codec;
+use super::Page;
+use crate::codec::{self, CodecError};
 use crate::snapshot::{ReadError, Snapshot};
 use crate::tables::Table;
 use crate::tables::deliveries::{
-    DeliveryRow, OutboxRow, StoredDelivery, StoredOutbox, deliveries_prefix, delivery_key,
-    number_key, outbox_key,
+    DeliveryRow, OutboxRow, deliveries_prefix, delivery_key, number_key, outbox_key,
 };
+use crate::tables::row::Row;
+
+fn read_delivery(webhook_id: Id, number: u64, bytes: &[u8]) -> Result<DeliveryRow, CodecError> {
+    let Row(row) = codec::decode::<Row<DeliveryRow>>(bytes)?;
+    Ok(DeliveryRow {
+        webhook_id,
+        number,
+        ..row
+    })
+}
 
 impl Snapshot {
     /// Every webhook of every organization, including ended ones.
     pub fn every_webhook(&self) -> impl Iterator<Item = Result<Webhook, ReadError>> {
-        self.raw_rows(Table::Webhooks).map(|row| {
-            let (key, value) = row?;
-            codec::array(&key)
-                .and_then(|id| records::webhook(id, &value))
-                .map_err(ReadError::row(Table::Webhooks, &key))
-        })
+        self.every()
     }
 
     /// How far a webhook has read; `None` before it was first served.
     pub fn outbox(&self, webhook: Id) -> Result<Option<OutboxRow>, ReadError> {
         self.get(Table::Deliveries, &outbox_key(&webhook), |bytes| {
-            codec::decode::<StoredOutbox>(bytes)?.into_outbox()
+            codec::decode(bytes).map(|Row(outbox)| outbox)
         })
     }
 
@@ -34,7 +38,7 @@ impl Snapshot {
     pub fn deliveries(&self, webhook: Id, page: Page) -> Result<Vec<DeliveryRow>, ReadError> {
         let prefix = deliveries_prefix(&webhook);
         self.list(Table::Deliveries, &prefix, page, |number, bytes| {
-            codec::decode::<StoredDelivery<'_>>(bytes)?.into_delivery(webhook, number)
+            read_delivery(webhook, number, bytes)
         })
     }
 
@@ -49,7 +53,7 @@ impl Snapshot {
         };
         let key = delivery_key(&webhook, number);
         self.get(Table::Deliveries, &key, |bytes| {
-            codec::decode::<StoredDelivery<'_>>(bytes)?.into_delivery(webhook, number)
+            read_delivery(webhook, number, bytes)
         })
     }
 }

@@ -1,8 +1,9 @@
 //! What events are made from: an organization's requests, what others did to its objects, and the events outside the
 //! log.
 
+use kedge_protocol::Id;
 use kedge_protocol::event::Position;
-use kedge_protocol::{Id, Prefix};
+use kedge_protocol::resource::Object;
 use rocksdb::Direction;
 
 use kedge_log::StoredRequest;
@@ -12,9 +13,10 @@ use super::{PlacedAction, place_of};
 use crate::codec::{self, CodecError};
 use crate::snapshot::{ReadError, Snapshot};
 use crate::tables::Table;
-use crate::tables::events::{EventRow, StoredEvent, event_key, position_of, read_position, scope};
+use crate::tables::events::{EventRow, event_key, position_of, read_position, scope};
 use crate::tables::meta::EVENTS_KEY;
-use crate::tables::objects::{ObjectRow, Origin};
+use crate::tables::objects::Origin;
+use crate::tables::row::Row;
 
 fn direction(descending: bool) -> Direction {
     if descending {
@@ -123,8 +125,12 @@ impl Snapshot {
             .map(move |row| {
                 let (key, value) = row?;
                 let read = || {
-                    let stored = codec::decode::<StoredEvent<'_>>(&value)?;
-                    Ok((position_of(&key)?, stored.into_row(organization)?))
+                    let (_, Row(event)) = codec::decode::<(u64, Row<EventRow>)>(&value)?;
+                    let event = EventRow {
+                        organization_id: organization,
+                        ..event
+                    };
+                    Ok((position_of(&key)?, event))
                 };
                 read().map_err(ReadError::row(Table::Events, &key))
             })
@@ -143,8 +149,8 @@ impl Snapshot {
             else {
                 return Ok(None);
             };
-            codec::decode::<StoredEvent<'_>>(&value)
-                .map(|stored| Some(stored.number))
+            codec::decode::<(u64, Row<EventRow>)>(&value)
+                .map(|(number, _)| Some(number))
                 .map_err(ReadError::row(Table::Events, &key))
         };
         let first = number(Position::start_of(0), Direction::Forward)?;
@@ -168,8 +174,10 @@ impl Snapshot {
 
     /// The origin of an object.
     pub fn origin(&self, object: Id) -> Result<Option<Origin>, ReadError> {
-        self.by_id(Table::Objects, Prefix::Object, object, |_, bytes| {
-            Ok(codec::decode::<ObjectRow<'_>>(bytes)?.origin())
-        })
+        let origin = |object: Object| Origin {
+            organization_id: object.organization_id,
+            template_id: object.template_id,
+        };
+        Ok(self.object(object)?.map(origin))
     }
 }

@@ -17,6 +17,7 @@ use rocksdb::Direction;
 use crate::codec::{self, CodecError};
 use crate::snapshot::{RawRow, ReadError, Snapshot};
 use crate::tables::Table;
+use crate::tables::row::Resource;
 
 pub use events::LoggedRequest;
 pub use lists::{Indexed, Listed, PropertyRange, Window};
@@ -124,8 +125,29 @@ impl Snapshot {
         self.get(Table::Lookup, key, codec::array)
     }
 
+    /// A resource; an id with another prefix names none.
+    fn resource<T: Resource>(&self, id: Id) -> Result<Option<T>, ReadError> {
+        self.by_id(T::TABLE, T::PREFIX, id, T::read)
+    }
+
+    /// Every resource of a kind, in the order of their ids.
+    fn every<T: Resource>(&self) -> impl Iterator<Item = Result<T, ReadError>> {
+        self.raw_rows(T::TABLE).map(|row| {
+            let (key, value) = row?;
+            codec::array(&key)
+                .and_then(|id| T::read(id, &value))
+                .map_err(ReadError::row(T::TABLE, &key))
+        })
+    }
+
+    /// A page of the resources that a list of the lookup table leads to.
+    fn listed<T: Resource>(&self, kind: u8, of: &Id, page: Page) -> Result<Vec<T>, ReadError> {
+        let ids = self.list_ids(Table::Lookup, kind, of, page)?;
+        self.rows_of(T::TABLE, &ids, T::read)
+    }
+
     /// The rows that listed ids lead to. A list names nothing that does not exist.
-    fn listed<T>(
+    fn rows_of<T>(
         &self,
         table: Table,
         ids: &[[u8; 16]],

@@ -4,90 +4,55 @@ use kedge_protocol::resource::{ApiKey, Dispute, File, Invitation, Webhook};
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
 use super::Page;
-use crate::codec::{self, CodecError};
+use crate::codec;
 use crate::snapshot::{ReadError, Snapshot};
-use crate::tables::records::{
-    ApiKeyRow, DisputeRow, FileRow, InvitationRow, SecretRow, WebhookRow, secret_key,
-};
+use crate::tables::records::{SecretRow, secret_key};
 use crate::tables::{Table, claim_key, evidence_key, id, lookup, meta};
-
-fn api_key(id: [u8; 16], bytes: &[u8]) -> Result<ApiKey, CodecError> {
-    codec::decode::<ApiKeyRow<'_>>(bytes)?.into_key(id)
-}
-
-pub(super) fn webhook(id: [u8; 16], bytes: &[u8]) -> Result<Webhook, CodecError> {
-    Ok(codec::decode::<WebhookRow<'_>>(bytes)?.into_webhook(id))
-}
-
-fn file(id: [u8; 16], bytes: &[u8]) -> Result<File, CodecError> {
-    Ok(codec::decode::<FileRow<'_>>(bytes)?.into_file(id))
-}
-
-fn dispute(id: [u8; 16], bytes: &[u8]) -> Result<Dispute, CodecError> {
-    codec::decode::<DisputeRow<'_>>(bytes)?.into_dispute(id)
-}
-
-fn invitation(id: [u8; 16], bytes: &[u8]) -> Result<Invitation, CodecError> {
-    codec::decode::<InvitationRow<'_>>(bytes)?.into_invitation(id)
-}
 
 impl Snapshot {
     /// An API key, even if it was ended.
     pub fn api_key(&self, id: Id) -> Result<Option<ApiKey>, ReadError> {
-        self.by_id(Table::ApiKeys, Prefix::Key, id, api_key)
+        self.resource(id)
     }
 
     /// A page of an organization's API keys; the cursor is the creation sequence.
     pub fn api_keys(&self, organization: Id, page: Page) -> Result<Vec<ApiKey>, ReadError> {
-        let kind = lookup::KEYS_OF_ORGANIZATION;
-        let ids = self.list_ids(Table::Lookup, kind, &organization, page)?;
-        self.listed(Table::ApiKeys, &ids, api_key)
+        self.listed(lookup::KEYS_OF_ORGANIZATION, &organization, page)
     }
 
     /// A webhook, even if it was ended.
     pub fn webhook(&self, id: Id) -> Result<Option<Webhook>, ReadError> {
-        self.by_id(Table::Webhooks, Prefix::Webhook, id, webhook)
+        self.resource(id)
     }
 
     /// A page of an organization's webhooks; the cursor is the creation sequence.
     pub fn webhooks(&self, organization: Id, page: Page) -> Result<Vec<Webhook>, ReadError> {
-        let kind = lookup::WEBHOOKS_OF_ORGANIZATION;
-        let ids = self.list_ids(Table::Lookup, kind, &organization, page)?;
-        self.listed(Table::Webhooks, &ids, webhook)
+        self.listed(lookup::WEBHOOKS_OF_ORGANIZATION, &organization, page)
     }
 
     /// A file's description.
     pub fn file(&self, id: Id) -> Result<Option<File>, ReadError> {
-        self.by_id(Table::Files, Prefix::File, id, file)
+        self.resource(id)
     }
 
     /// A page of an organization's files; the cursor is the creation sequence.
     pub fn files(&self, organization: Id, page: Page) -> Result<Vec<File>, ReadError> {
-        let kind = lookup::FILES_OF_ORGANIZATION;
-        let ids = self.list_ids(Table::Lookup, kind, &organization, page)?;
-        self.listed(Table::Files, &ids, file)
+        self.listed(lookup::FILES_OF_ORGANIZATION, &organization, page)
     }
 
     /// Every file's description, in the order of their ids.
     pub fn every_file(&self) -> impl Iterator<Item = Result<File, ReadError>> {
-        self.raw_rows(Table::Files).map(|row| {
-            let (key, value) = row?;
-            codec::array(&key)
-                .and_then(|id| file(id, &value))
-                .map_err(ReadError::row(Table::Files, &key))
-        })
+        self.every()
     }
 
     /// A dispute.
     pub fn dispute(&self, id: Id) -> Result<Option<Dispute>, ReadError> {
-        self.by_id(Table::Disputes, Prefix::Dispute, id, dispute)
+        self.resource(id)
     }
 
     /// A page of an organization's disputes; the cursor is the creation sequence.
     pub fn disputes(&self, organization: Id, page: Page) -> Result<Vec<Dispute>, ReadError> {
-        let kind = lookup::DISPUTES_OF_ORGANIZATION;
-        let ids = self.list_ids(Table::Lookup, kind, &organization, page)?;
-        self.listed(Table::Disputes, &ids, dispute)
+        self.listed(lookup::DISPUTES_OF_ORGANIZATION, &organization, page)
     }
 
     /// The newest dispute that an organization brought with this evidence.
@@ -112,14 +77,12 @@ impl Snapshot {
 
     /// An invitation, even if it was used.
     pub fn invitation(&self, id: Id) -> Result<Option<Invitation>, ReadError> {
-        self.by_id(Table::Invitations, Prefix::Action, id, invitation)
+        self.resource(id)
     }
 
     /// A page of an organization's invitations; the cursor is the creation sequence.
     pub fn invitations(&self, organization: Id, page: Page) -> Result<Vec<Invitation>, ReadError> {
-        let kind = lookup::INVITATIONS_OF_ORGANIZATION;
-        let ids = self.list_ids(Table::Lookup, kind, &organization, page)?;
-        self.listed(Table::Invitations, &ids, invitation)
+        self.listed(lookup::INVITATIONS_OF_ORGANIZATION, &organization, page)
     }
 
     /// The secret of an API key or webhook.

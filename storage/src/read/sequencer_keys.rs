@@ -7,7 +7,7 @@ use crate::codec::{self, CodecError};
 use crate::snapshot::{ReadError, Snapshot};
 use crate::tables::Table;
 use crate::tables::meta::FIRST_KEY_KEY;
-use crate::tables::sequencer_keys::SequencerKeyRow;
+use crate::tables::row::Row;
 
 impl Snapshot {
     /// The key that signs from batch 0 on; the store was made with it.
@@ -25,8 +25,9 @@ impl Snapshot {
         let rows = self.raw_rows(Table::SequencerKeys).map(|row| {
             let (key, value) = row?;
             let read = || -> Result<SequencerKey, CodecError> {
-                let from_batch = codec::number(&key)?;
-                Ok(codec::decode::<SequencerKeyRow>(&value)?.into_key(from_batch))
+                let Row(mut named) = codec::decode::<Row<SequencerKey>>(&value)?;
+                named.entry.from_batch = codec::number(&key)?;
+                Ok(named)
             };
             read().map_err(ReadError::row(Table::SequencerKeys, &key))
         });

@@ -8,21 +8,8 @@ use kedge_protocol::{Address, Id, Prefix};
 use super::Page;
 use crate::codec::{self, CodecError};
 use crate::snapshot::{ReadError, Snapshot};
-use crate::tables::objects::{ObjectIndex, ObjectRow, milestone_key};
-use crate::tables::templates::{TemplateRow, VariationRow};
+use crate::tables::objects::{ObjectIndex, milestone_key, read_object};
 use crate::tables::{Table, burned_key, lookup, name_key, spent_key};
-
-fn object(id: [u8; 16], bytes: &[u8]) -> Result<Object, CodecError> {
-    codec::decode::<ObjectRow<'_>>(bytes)?.into_object(id)
-}
-
-fn template(id: [u8; 16], bytes: &[u8]) -> Result<Template, CodecError> {
-    codec::decode::<TemplateRow<'_>>(bytes)?.into_template(id)
-}
-
-fn variation(id: [u8; 16], bytes: &[u8]) -> Result<Variation, CodecError> {
-    Ok(codec::decode::<VariationRow<'_>>(bytes)?.into_variation(id))
-}
 
 impl Snapshot {
     /// A row by id; an id with another prefix names nothing in the table.
@@ -41,7 +28,7 @@ impl Snapshot {
 
     /// An object.
     pub fn object(&self, id: Id) -> Result<Option<Object>, ReadError> {
-        self.by_id(Table::Objects, Prefix::Object, id, object)
+        self.by_id(Table::Objects, Prefix::Object, id, read_object)
     }
 
     /// An object as it was at its last milestone at or before `version`, one that its history lists; `None` before the
@@ -52,7 +39,9 @@ impl Snapshot {
             return Ok(None);
         }
         let key = milestone_key(&id, at);
-        let found = self.get(Table::Milestones, &key, |bytes| object(id.bytes, bytes))?;
+        let found = self.get(Table::Milestones, &key, |bytes| {
+            read_object(id.bytes, bytes)
+        })?;
         let found = found.filter(|found| found.trace.version == at);
         found.map(Some).ok_or_else(|| ReadError::Missing {
             table: Table::Milestones,
@@ -72,7 +61,7 @@ impl Snapshot {
         let keys: Vec<_> = ids.iter().map(|id| id.bytes).collect();
         let rows = self.get_many(Table::Objects, &keys).into_iter().zip(ids);
         rows.map(|(value, id)| match value? {
-            Some(value) if id.prefix == Prefix::Object => object(id.bytes, &value)
+            Some(value) if id.prefix == Prefix::Object => read_object(id.bytes, &value)
                 .map(Some)
                 .map_err(ReadError::row(Table::Objects, &id.bytes)),
             _ => Ok(None),
@@ -84,12 +73,12 @@ impl Snapshot {
     pub fn objects(&self, index: ObjectIndex, page: Page) -> Result<Vec<Object>, ReadError> {
         let (kind, of) = index.place();
         let ids = self.list_ids(Table::ObjectIndex, kind, of, page)?;
-        self.listed(Table::Objects, &ids, object)
+        self.rows_of(Table::Objects, &ids, read_object)
     }
 
     /// A template.
     pub fn template(&self, id: Id) -> Result<Option<Template>, ReadError> {
-        self.by_id(Table::Templates, Prefix::Template, id, template)
+        self.resource(id)
     }
 
     /// The id of the template with this name in the organization.
@@ -117,14 +106,12 @@ impl Snapshot {
 
     /// A page of an organization's templates; the cursor is the creation sequence.
     pub fn templates(&self, organization: Id, page: Page) -> Result<Vec<Template>, ReadError> {
-        let kind = lookup::TEMPLATES_OF_ORGANIZATION;
-        let ids = self.list_ids(Table::Lookup, kind, &organization, page)?;
-        self.listed(Table::Templates, &ids, template)
+        self.listed(lookup::TEMPLATES_OF_ORGANIZATION, &organization, page)
     }
 
     /// A variation.
     pub fn variation(&self, id: Id) -> Result<Option<Variation>, ReadError> {
-        self.by_id(Table::Variations, Prefix::Variation, id, variation)
+        self.resource(id)
     }
 
     /// The id of the variation with this name in the template.
@@ -136,9 +123,7 @@ impl Snapshot {
 
     /// A page of a template's variations; the cursor is the index.
     pub fn variations(&self, template: Id, page: Page) -> Result<Vec<Variation>, ReadError> {
-        let kind = lookup::VARIATIONS_OF_TEMPLATE;
-        let ids = self.list_ids(Table::Lookup, kind, &template, page)?;
-        self.listed(Table::Variations, &ids, variation)
+        self.listed(lookup::VARIATIONS_OF_TEMPLATE, &template, page)
     }
 
     /// How many objects of a template were minted.

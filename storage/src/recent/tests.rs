@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use rocksdb::Direction;
 
 use super::*;
-use crate::store::{Options, Store};
+use crate::store::{Store, StoreOptions};
 use crate::tables::events::EventRow;
 
 /// The operations on the store, in sequence.
@@ -131,7 +131,7 @@ proptest! {
         let directory = tempfile::tempdir().unwrap();
         let domain = Domain { chain_id: 1, verifying_contract: Address([1; 20]) };
         let path = directory.path().join("store");
-        let options = Options::of_store(&path, domain, Address([2; 20]));
+        let options = StoreOptions::of_store(&path, domain, Address([2; 20]));
         let store = Store::scratch(options).unwrap();
         let recent = &store.recent;
         let mut group = Group::of_rows();

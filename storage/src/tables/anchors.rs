@@ -1,12 +1,10 @@
 //! Anchors: checkpoints before, on and after their way to the chain.
 
-use bincode::{BorrowDecode, Encode};
-use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
-use kedge_protocol::signature::Signature;
-use kedge_protocol::{Address, Hash, Id, Prefix};
+use kedge_protocol::checkpoint::SignedCheckpoint;
+use kedge_protocol::{Address, Hash, Id};
 
-use super::{id, kind_key};
-use crate::codec::CodecError;
+use super::kind_key;
+use super::row::{numbered, stored};
 
 /// The progress of an anchor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,94 +59,30 @@ impl AnchorRow {
     }
 }
 
-#[derive(Encode, BorrowDecode)]
-pub(crate) struct StoredAnchor<'a> {
-    id: [u8; 16],
-    batches: u64,
-    sequence: u64,
-    head: [u8; 32],
-    history: [u8; 32],
-    state: [u8; 32],
-    issued_at_ms: u64,
-    signature: [u8; 65],
-    first_batch: u64,
-    proof: Vec<[u8; 32]>,
-    status: u8,
-    contract: [u8; 20],
-    tx_hashes: Vec<[u8; 32]>,
-    tx: &'a [u8],
-    block_number: Option<u64>,
-    block_hash: Option<[u8; 32]>,
-    attempts: u32,
-    row_issued_at_ms: u64,
-}
-
-impl<'a> From<&'a AnchorRow> for StoredAnchor<'a> {
-    fn from(row: &'a AnchorRow) -> Self {
-        let checkpoint = &row.checkpoint.checkpoint;
-        Self {
-            id: row.id.bytes,
-            batches: checkpoint.batches,
-            sequence: checkpoint.sequence,
-            head: checkpoint.head.0,
-            history: checkpoint.history.0,
-            state: checkpoint.state.0,
-            issued_at_ms: checkpoint.issued_at_ms,
-            signature: row.checkpoint.signature.0,
-            first_batch: row.first_batch,
-            proof: row.proof.iter().map(|hash| hash.0).collect(),
-            status: match row.status {
-                AnchorStatus::Pending => 1,
-                AnchorStatus::Submitted => 2,
-                AnchorStatus::Confirmed => 3,
-                AnchorStatus::Finalized => 4,
-                AnchorStatus::Failed => 5,
-            },
-            contract: row.contract.0,
-            tx_hashes: row.tx_hashes.iter().map(|hash| hash.0).collect(),
-            tx: &row.tx,
-            block_number: row.block_number,
-            block_hash: row.block_hash.map(|hash| hash.0),
-            attempts: row.attempts,
-            row_issued_at_ms: row.issued_at_ms,
-        }
+numbered! {
+    AnchorStatus, "status of an anchor" {
+        Pending = 1,
+        Submitted = 2,
+        Confirmed = 3,
+        Finalized = 4,
+        Failed = 5,
     }
 }
 
-impl StoredAnchor<'_> {
-    pub(crate) fn into_anchor(self, number: u64) -> Result<AnchorRow, CodecError> {
-        Ok(AnchorRow {
-            number,
-            id: id(Prefix::Anchor, self.id),
-            checkpoint: SignedCheckpoint {
-                checkpoint: Checkpoint {
-                    batches: self.batches,
-                    sequence: self.sequence,
-                    head: Hash(self.head),
-                    history: Hash(self.history),
-                    state: Hash(self.state),
-                    issued_at_ms: self.issued_at_ms,
-                },
-                signature: Signature(self.signature),
-            },
-            first_batch: self.first_batch,
-            proof: self.proof.into_iter().map(Hash).collect(),
-            status: match self.status {
-                1 => AnchorStatus::Pending,
-                2 => AnchorStatus::Submitted,
-                3 => AnchorStatus::Confirmed,
-                4 => AnchorStatus::Finalized,
-                5 => AnchorStatus::Failed,
-                other => return Err(CodecError::Number(other, "status of an anchor")),
-            },
-            contract: Address(self.contract),
-            tx_hashes: self.tx_hashes.into_iter().map(Hash).collect(),
-            tx: self.tx.to_vec(),
-            block_number: self.block_number,
-            block_hash: self.block_hash.map(Hash),
-            attempts: self.attempts,
-            issued_at_ms: self.row_issued_at_ms,
-        })
+stored! {
+    AnchorRow (not number = 0) {
+        id: Anchor,
+        checkpoint,
+        first_batch,
+        proof,
+        status,
+        contract,
+        tx_hashes,
+        tx,
+        block_number,
+        block_hash,
+        attempts,
+        issued_at_ms,
     }
 }
 

@@ -1,10 +1,10 @@
 //! Deliveries of webhooks: how far each webhook has read its organization's events, and which of them are being
 //! delivered, or were lately.
 
-use bincode::{BorrowDecode, Encode};
 use kedge_protocol::event::{EventType, Position};
 use kedge_protocol::{Id, Prefix};
 
+use super::row::{numbered, stored, stored_as};
 use super::{id, kind_key};
 use crate::codec::CodecError;
 
@@ -56,80 +56,25 @@ pub struct DeliveryRow {
     pub next_attempt_at_ms: Option<u64>,
 }
 
-#[derive(Encode, BorrowDecode)]
-pub(crate) struct StoredDelivery<'a> {
-    id: [u8; 16],
-    event_id: [u8; 16],
-    event_type: u8,
-    sequence: u64,
-    index: u32,
-    object_id: Option<[u8; 16]>,
-    status: u8,
-    attempts: u32,
-    tries: u32,
-    redelivery: bool,
-    response_status: Option<u16>,
-    error: Option<&'a str>,
-    created_at_ms: u64,
-    last_attempt_at_ms: Option<u64>,
-    next_attempt_at_ms: Option<u64>,
-}
+numbered! { DeliveryStatus, "status of a delivery" { Pending = 1, Delivered = 2, Failed = 3 } }
 
-impl<'a> From<&'a DeliveryRow> for StoredDelivery<'a> {
-    fn from(row: &'a DeliveryRow) -> Self {
-        Self {
-            id: row.id.bytes,
-            event_id: row.event_id.bytes,
-            event_type: row.event_type.number(),
-            sequence: row.position.sequence,
-            index: row.position.index,
-            object_id: row.object_id.map(|id| id.bytes),
-            status: match row.status {
-                DeliveryStatus::Pending => 1,
-                DeliveryStatus::Delivered => 2,
-                DeliveryStatus::Failed => 3,
-            },
-            attempts: row.attempts,
-            tries: row.tries,
-            redelivery: row.redelivery,
-            response_status: row.response_status,
-            error: row.error.as_deref(),
-            created_at_ms: row.created_at_ms,
-            last_attempt_at_ms: row.last_attempt_at_ms,
-            next_attempt_at_ms: row.next_attempt_at_ms,
-        }
-    }
-}
-
-impl StoredDelivery<'_> {
-    pub(crate) fn into_delivery(self, webhook: Id, number: u64) -> Result<DeliveryRow, CodecError> {
-        Ok(DeliveryRow {
-            webhook_id: webhook,
-            number,
-            id: id(Prefix::Delivery, self.id),
-            event_id: id(Prefix::Event, self.event_id),
-            event_type: EventType::of_number(self.event_type)
-                .ok_or(CodecError::Number(self.event_type, "type of an event"))?,
-            position: Position {
-                sequence: self.sequence,
-                index: self.index,
-            },
-            object_id: self.object_id.map(|bytes| id(Prefix::Object, bytes)),
-            status: match self.status {
-                1 => DeliveryStatus::Pending,
-                2 => DeliveryStatus::Delivered,
-                3 => DeliveryStatus::Failed,
-                other => return Err(CodecError::Number(other, "status of a delivery")),
-            },
-            attempts: self.attempts,
-            tries: self.tries,
-            redelivery: self.redelivery,
-            response_status: self.response_status,
-            error: self.error.map(str::to_owned),
-            created_at_ms: self.created_at_ms,
-            last_attempt_at_ms: self.last_attempt_at_ms,
-            next_attempt_at_ms: self.next_attempt_at_ms,
-        })
+// The key holds the webhook and the number.
+stored! {
+    DeliveryRow (not webhook_id = id(Prefix::Webhook, [0; 16]), number = 0) {
+        id: Delivery,
+        event_id: Event,
+        event_type,
+        position,
+        object_id: Object,
+        status,
+        attempts,
+        tries,
+        redelivery,
+        response_status,
+        error,
+        created_at_ms,
+        last_attempt_at_ms,
+        next_attempt_at_ms,
     }
 }
 
@@ -156,51 +101,22 @@ pub struct OutboxRow {
     pub rest: Option<Rest>,
 }
 
-#[derive(Encode, BorrowDecode)]
-pub(crate) struct StoredOutbox {
-    sequence: u64,
-    index: u32,
-    next_number: u64,
-    rest: u8,
-    version: u64,
+// A number, and the version of a webhook whose receiver is gone.
+stored_as! {
+    Option<Rest> as (u8, u64),
+    |rest| match *rest {
+        None => (0, 0),
+        Some(Rest::Off) => (1, 0),
+        Some(Rest::Gone { version }) => (2, version),
+    },
+    |form| match form {
+        (0, _) => Ok(None),
+        (1, _) => Ok(Some(Rest::Off)),
+        (2, version) => Ok(Some(Rest::Gone { version })),
+        (other, _) => Err(CodecError::Number(other, "rest of a webhook")),
+    },
 }
-
-impl From<&OutboxRow> for StoredOutbox {
-    fn from(row: &OutboxRow) -> Self {
-        let (rest, version) = match row.rest {
-            None => (0, 0),
-            Some(Rest::Off) => (1, 0),
-            Some(Rest::Gone { version }) => (2, version),
-        };
-        Self {
-            sequence: row.position.sequence,
-            index: row.position.index,
-            next_number: row.next_number,
-            rest,
-            version,
-        }
-    }
-}
-
-impl StoredOutbox {
-    pub(crate) fn into_outbox(self) -> Result<OutboxRow, CodecError> {
-        Ok(OutboxRow {
-            position: Position {
-                sequence: self.sequence,
-                index: self.index,
-            },
-            next_number: self.next_number,
-            rest: match self.rest {
-                0 => None,
-                1 => Some(Rest::Off),
-                2 => Some(Rest::Gone {
-                    version: self.version,
-                }),
-                other => return Err(CodecError::Number(other, "rest of a webhook")),
-            },
-        })
-    }
-}
+stored! { OutboxRow { position, next_number, rest } }
 
 const OUTBOX: u8 = 1;
 const DELIVERY: u8 = 2;
@@ -234,6 +150,7 @@ pub(crate) fn number_key(webhook: &Id, delivery: &Id) -> Vec<u8> {
 mod tests {
     use super::*;
     use crate::codec::{decode, encode_into};
+    use crate::tables::row::Row;
 
     fn row(status: DeliveryStatus) -> DeliveryRow {
         DeliveryRow {
@@ -268,9 +185,17 @@ mod tests {
         ];
         for status in statuses {
             let (row, mut bytes) = (row(status), Vec::new());
-            encode_into(&mut bytes, &StoredDelivery::from(&row));
-            let read = decode::<StoredDelivery<'_>>(&bytes).unwrap();
-            assert_eq!(read.into_delivery(row.webhook_id, 7), Ok(row));
+            encode_into(&mut bytes, &Row(&row));
+            let Row(read) = decode::<Row<DeliveryRow>>(&bytes).unwrap();
+            let (webhook_id, number) = (row.webhook_id, row.number);
+            assert_eq!(
+                DeliveryRow {
+                    webhook_id,
+                    number,
+                    ..read
+                },
+                row
+            );
         }
         for rest in [None, Some(Rest::Off), Some(Rest::Gone { version: 9 })] {
             let position = Position::start_of(5);
@@ -280,11 +205,9 @@ mod tests {
                 rest,
             };
             let mut bytes = Vec::new();
-            encode_into(&mut bytes, &StoredOutbox::from(&row));
-            assert_eq!(
-                decode::<StoredOutbox>(&bytes).unwrap().into_outbox(),
-                Ok(row)
-            );
+            encode_into(&mut bytes, &Row(&row));
+            let Row(read) = decode::<Row<OutboxRow>>(&bytes).unwrap();
+            assert_eq!(read, row);
         }
     }
 

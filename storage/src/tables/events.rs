@@ -1,11 +1,10 @@
 //! Events outside the log: what failed, and how anchors progressed. Events that follow from the log are not stored
 //! again.
 
-use bincode::{BorrowDecode, Encode};
+use kedge_protocol::Id;
 use kedge_protocol::event::{EventType, Position};
-use kedge_protocol::{Id, Prefix};
 
-use super::id;
+use super::row::stored;
 use crate::codec::CodecError;
 
 /// An event outside the log.
@@ -27,44 +26,15 @@ pub struct EventRow {
     pub data: String,
 }
 
-/// [`EventRow`] as stored; its key holds whose it is.
-#[derive(Encode, BorrowDecode)]
-pub(crate) struct StoredEvent<'a> {
-    /// Its number among those of the same organization, from 0.
-    pub(crate) number: u64,
-    id: [u8; 16],
-    event_type: u8,
-    timestamp_ms: u64,
-    object_id: Option<[u8; 16]>,
-    template_id: Option<[u8; 16]>,
-    data: &'a str,
-}
-
-impl<'a> StoredEvent<'a> {
-    pub(crate) fn of(row: &'a EventRow, number: u64) -> Self {
-        Self {
-            number,
-            id: row.id.bytes,
-            event_type: row.event_type.number(),
-            timestamp_ms: row.timestamp_ms,
-            object_id: row.object_id.map(|id| id.bytes),
-            template_id: row.template_id.map(|id| id.bytes),
-            data: &row.data,
-        }
-    }
-
-    pub(crate) fn into_row(self, organization_id: Option<Id>) -> Result<EventRow, CodecError> {
-        let event_type = EventType::of_number(self.event_type)
-            .ok_or(CodecError::Number(self.event_type, "type of an event"))?;
-        Ok(EventRow {
-            id: id(Prefix::Event, self.id),
-            event_type,
-            timestamp_ms: self.timestamp_ms,
-            organization_id,
-            object_id: self.object_id.map(|bytes| id(Prefix::Object, bytes)),
-            template_id: self.template_id.map(|bytes| id(Prefix::Template, bytes)),
-            data: self.data.to_owned(),
-        })
+// Its key holds whose it is. In the row, its number among those of the same organization precedes it.
+stored! {
+    EventRow (not organization_id = None) {
+        id: Event,
+        event_type,
+        timestamp_ms,
+        object_id: Object,
+        template_id: Template,
+        data,
     }
 }
 

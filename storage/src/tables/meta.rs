@@ -1,10 +1,10 @@
 //! What the store records about itself: its format, its domain, the log's head.
 
-use bincode::{BorrowDecode, Encode};
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::{Address, Hash};
 
+use super::row::stored;
 use crate::codec::{self, CodecError};
 
 /// The version of all keys and rows; a store with another version is rebuilt from the log.
@@ -117,56 +117,5 @@ impl LogHead {
     }
 }
 
-#[derive(Encode, BorrowDecode)]
-pub(crate) struct HeadRow {
-    batches: u64,
-    sequence: u64,
-    head: [u8; 32],
-    last_sealed_at_ms: u64,
-}
-
-impl From<&LogHead> for HeadRow {
-    fn from(head: &LogHead) -> Self {
-        Self {
-            batches: head.batches,
-            sequence: head.sequence,
-            head: head.head.0,
-            last_sealed_at_ms: head.last_sealed_at_ms,
-        }
-    }
-}
-
-impl From<HeadRow> for LogHead {
-    fn from(row: HeadRow) -> Self {
-        Self {
-            batches: row.batches,
-            sequence: row.sequence,
-            head: Hash(row.head),
-            last_sealed_at_ms: row.last_sealed_at_ms,
-        }
-    }
-}
-
-#[derive(Encode, BorrowDecode)]
-pub(crate) struct DomainRow {
-    chain_id: u64,
-    verifying_contract: [u8; 20],
-}
-
-impl From<&Domain> for DomainRow {
-    fn from(domain: &Domain) -> Self {
-        Self {
-            chain_id: domain.chain_id,
-            verifying_contract: domain.verifying_contract.0,
-        }
-    }
-}
-
-impl From<DomainRow> for Domain {
-    fn from(row: DomainRow) -> Self {
-        Self {
-            chain_id: row.chain_id,
-            verifying_contract: Address(row.verifying_contract),
-        }
-    }
-}
+stored! { LogHead { batches, sequence, head, last_sealed_at_ms } }
+stored! { Domain { chain_id, verifying_contract } }

@@ -11,6 +11,7 @@ pub(crate) mod objects;
 pub(crate) mod properties;
 pub(crate) mod records;
 pub(crate) mod residue;
+pub(crate) mod row;
 pub(crate) mod sequencer_keys;
 pub(crate) mod templates;
 #[cfg(test)]
@@ -110,32 +111,7 @@ tables! {
 }
 
 impl Table {
-    /// The tables that a replay of the log rebuilds, to the byte.
-    pub const STATE: &'static [Self] = &[
-        Self::Objects,
-        Self::ObjectIndex,
-        Self::PropertyIndex,
-        Self::Milestones,
-        Self::Wallets,
-        Self::Organizations,
-        Self::Templates,
-        Self::Variations,
-        Self::ApiKeys,
-        Self::Webhooks,
-        Self::Files,
-        Self::Disputes,
-        Self::Invitations,
-        Self::SequencerKeys,
-        Self::Lookup,
-        Self::Counters,
-        Self::Nonces,
-        Self::ForeignActions,
-        Self::LogBytes,
-    ];
-}
-
-impl Table {
-    /// The tables in which the log's actions and signed headers explain every row: [`Table::STATE`], and those that
+    /// The tables in which the log's actions and signed headers explain every row: [`Table::STATE`], then those that
     /// lead into the log.
     pub const DERIVED: &'static [Self] = &[
         Self::Objects,
@@ -161,6 +137,12 @@ impl Table {
         Self::BatchIds,
         Self::Tree,
     ];
+    const INTO_THE_LOG: usize = 3;
+
+    /// The tables that a replay of the log rebuilds, to the byte.
+    pub const STATE: &'static [Self] = Self::DERIVED
+        .split_at(Self::DERIVED.len() - Self::INTO_THE_LOG)
+        .0;
 
     /// The tables whose rows do not follow from actions. The log has each of their writes as a side entry.
     pub const KEPT: &'static [Self] = &[

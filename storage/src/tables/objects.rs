@@ -1,82 +1,45 @@
 //! Objects and the lists that hold them. The table `milestones` keeps an object once more at every 1,000th of its
 //! versions, the last two of them. So rebuilding it as it once stood never takes more than 1,000 actions.
 
-use bincode::{BorrowDecode, Encode};
 use kedge_protocol::limits::OBJECT_HISTORY_MAX;
 use kedge_protocol::resource::{Object, ObjectStatus, Trace};
-use kedge_protocol::{Address, Hash, Id, Prefix};
+use kedge_protocol::{Id, Prefix};
 
+use super::row::{Row, numbered, stored};
 use super::{id, list_key};
-use crate::codec::CodecError;
+use crate::codec::{self, CodecError};
 
-/// [`Trace`] as stored.
-#[derive(Encode, BorrowDecode)]
-pub(crate) struct TraceRow {
-    version: u64,
-    integrity: [u8; 32],
-    created_sequence: u64,
-    sequence: u64,
-    created_at_ms: u64,
-    updated_at_ms: u64,
-}
+numbered! { ObjectStatus, "status of an object" { Active = 1, Locked = 2, Burned = 3 } }
 
-impl From<&Trace> for TraceRow {
-    fn from(trace: &Trace) -> Self {
-        Self {
-            version: trace.version,
-            integrity: trace.integrity.0,
-            created_sequence: trace.created_sequence,
-            sequence: trace.sequence,
-            created_at_ms: trace.created_at_ms,
-            updated_at_ms: trace.updated_at_ms,
-        }
+// The trace follows in its own row: an object gets the one that it is stored with when it is placed.
+stored! {
+    Object (not id = id(Prefix::Object, [0; 16]), trace = Trace::NEW) {
+        organization_id: Organization,
+        template_id: Template,
+        variation_id: Variation,
+        owner_id: Wallet,
+        owner_address,
+        properties,
+        status,
     }
 }
 
-impl From<TraceRow> for Trace {
-    fn from(row: TraceRow) -> Self {
-        Self {
-            version: row.version,
-            integrity: Hash(row.integrity),
-            created_sequence: row.created_sequence,
-            sequence: row.sequence,
-            created_at_ms: row.created_at_ms,
-            updated_at_ms: row.updated_at_ms,
-        }
-    }
+/// An object as stored, under its id, with the trace that it has once it is placed.
+pub(crate) fn object_row<'a>(
+    object: &'a Object,
+    trace: &'a Trace,
+) -> (Row<&'a Object>, Row<&'a Trace>) {
+    (Row(object), Row(trace))
 }
 
-/// [`Object`] as stored, under its id.
-#[derive(Encode, BorrowDecode)]
-pub(crate) struct ObjectRow<'a> {
-    organization_id: [u8; 16],
-    template_id: [u8; 16],
-    variation_id: Option<[u8; 16]>,
-    owner_id: [u8; 16],
-    owner_address: [u8; 20],
-    properties: &'a str,
-    status: u8,
-    trace: TraceRow,
-}
-
-impl<'a> ObjectRow<'a> {
-    /// An object that has this trace once it is placed.
-    pub(crate) fn placed(object: &'a Object, trace: &Trace) -> Self {
-        Self {
-            organization_id: object.organization_id.bytes,
-            template_id: object.template_id.bytes,
-            variation_id: object.variation_id.map(|id| id.bytes),
-            owner_id: object.owner_id.bytes,
-            owner_address: object.owner_address.0,
-            properties: &object.properties,
-            status: match object.status {
-                ObjectStatus::Active => 1,
-                ObjectStatus::Locked => 2,
-                ObjectStatus::Burned => 3,
-            },
-            trace: TraceRow::from(trace),
-        }
-    }
+/// Reads an object's row.
+pub(crate) fn read_object(key: [u8; 16], bytes: &[u8]) -> Result<Object, CodecError> {
+    let (Row(object), Row(trace)) = codec::decode::<(Row<Object>, Row<Trace>)>(bytes)?;
+    Ok(Object {
+        id: id(Prefix::Object, key),
+        trace,
+        ..object
+    })
 }
 
 /// Id ‖ turn. An object is kept once more at each version that is a multiple of its listed
@@ -96,34 +59,6 @@ pub struct Origin {
     pub organization_id: Id,
     /// The template that it was made from.
     pub template_id: Id,
-}
-
-impl ObjectRow<'_> {
-    pub(crate) fn origin(&self) -> Origin {
-        Origin {
-            organization_id: id(Prefix::Organization, self.organization_id),
-            template_id: id(Prefix::Template, self.template_id),
-        }
-    }
-
-    pub(crate) fn into_object(self, key: [u8; 16]) -> Result<Object, CodecError> {
-        Ok(Object {
-            id: id(Prefix::Object, key),
-            organization_id: id(Prefix::Organization, self.organization_id),
-            template_id: id(Prefix::Template, self.template_id),
-            variation_id: self.variation_id.map(|bytes| id(Prefix::Variation, bytes)),
-            owner_id: id(Prefix::Wallet, self.owner_id),
-            owner_address: Address(self.owner_address),
-            properties: self.properties.to_owned(),
-            status: match self.status {
-                1 => ObjectStatus::Active,
-                2 => ObjectStatus::Locked,
-                3 => ObjectStatus::Burned,
-                other => return Err(CodecError::Number(other, "status of an object")),
-            },
-            trace: self.trace.into(),
-        })
-    }
 }
 
 /// A list of objects, in order of creation.

@@ -1,14 +1,15 @@
 //! What a repeated request's answer needs besides the log: resources as an action left them, and refusals.
 
+use std::borrow::Cow;
+
 use bincode::{BorrowDecode, Encode};
 use kedge_protocol::resource::{
     ApiKey, File, Invitation, Object, Organization, Template, Variation, Wallet, Webhook,
 };
+use kedge_protocol::{Id, Prefix};
 
-use super::accounts::{OrganizationRow, WalletRow};
-use super::objects::ObjectRow;
-use super::records::{ApiKeyRow, FileRow, InvitationRow, WebhookRow};
-use super::templates::{TemplateRow, VariationRow};
+use super::objects::{object_row, read_object};
+use super::row::{self, Row};
 use crate::codec::{self, CodecError};
 
 /// The content of [`IdempotencyRow::residue`](super::records::IdempotencyRow::residue) for a signed request.
@@ -41,37 +42,56 @@ impl<'a> Residue<'a> {
 /// A resource as its row.
 #[derive(Encode, BorrowDecode)]
 pub struct Resource<'a> {
+    /// The number of its id's prefix.
+    prefix: u8,
     id: [u8; 16],
-    row: Row<'a>,
+    row: Cow<'a, [u8]>,
 }
 
-/// The order is permanent: it numbers the variants.
-#[derive(Encode, BorrowDecode)]
-enum Row<'a> {
-    Object(ObjectRow<'a>),
-    Wallet(WalletRow<'a>),
-    Template(TemplateRow<'a>),
-    Variation(VariationRow<'a>),
-    ApiKey(ApiKeyRow<'a>),
-    Webhook(WebhookRow<'a>),
-    File(FileRow<'a>),
-    Invitation(InvitationRow<'a>),
-    Organization(OrganizationRow<'a>),
+impl Resource<'_> {
+    fn new(id: &Id, row: &impl Encode) -> Self {
+        let mut bytes = Vec::new();
+        codec::encode_into(&mut bytes, row);
+        Self {
+            prefix: id.prefix as u8,
+            id: id.bytes,
+            row: Cow::Owned(bytes),
+        }
+    }
 }
 
-macro_rules! rows {
-    ($($name:ident),*) => {
-        $(impl<'a> From<&'a $name> for Resource<'a> {
-            fn from(resource: &'a $name) -> Self {
-                Self {
-                    id: resource.id.bytes,
-                    row: Row::$name(resource.into()),
-                }
+impl From<&Object> for Resource<'_> {
+    fn from(object: &Object) -> Self {
+        Self::new(&object.id, &object_row(object, &object.trace))
+    }
+}
+
+macro_rules! resources {
+    ($($name:ident),* $(,)?) => {
+        $(impl From<&$name> for Resource<'_> {
+            fn from(resource: &$name) -> Self {
+                Self::new(&resource.id, &Row(resource))
             }
         })*
+
+        impl Resource<'_> {
+            /// The resource, in whatever holds one of each.
+            pub fn read<T>(self) -> Result<T, CodecError>
+            where
+                T: From<Object> $(+ From<$name>)*,
+            {
+                match Prefix::of_number(self.prefix) {
+                    Some(Prefix::Object) => read_object(self.id, &self.row).map(T::from),
+                    $(Some(prefix) if prefix == <$name as row::Resource>::PREFIX => {
+                        <$name as row::Resource>::read(self.id, &self.row).map(T::from)
+                    })*
+                    _ => Err(CodecError::Number(self.prefix, "kind of a resource")),
+                }
+            }
+        }
     };
 }
-rows!(
+resources!(
     Wallet,
     Template,
     Variation,
@@ -79,43 +99,5 @@ rows!(
     Webhook,
     File,
     Invitation,
-    Organization
+    Organization,
 );
-
-impl<'a> From<&'a Object> for Resource<'a> {
-    fn from(object: &'a Object) -> Self {
-        Self {
-            id: object.id.bytes,
-            row: Row::Object(ObjectRow::placed(object, &object.trace)),
-        }
-    }
-}
-
-impl Resource<'_> {
-    /// The resource, in whatever holds one of each.
-    pub fn read<T>(self) -> Result<T, CodecError>
-    where
-        T: From<Object>
-            + From<Wallet>
-            + From<Template>
-            + From<Variation>
-            + From<ApiKey>
-            + From<Webhook>
-            + From<File>
-            + From<Invitation>
-            + From<Organization>,
-    {
-        let id = self.id;
-        Ok(match self.row {
-            Row::Object(row) => row.into_object(id)?.into(),
-            Row::Wallet(row) => row.into_wallet(id)?.into(),
-            Row::Template(row) => row.into_template(id)?.into(),
-            Row::Variation(row) => row.into_variation(id).into(),
-            Row::ApiKey(row) => row.into_key(id)?.into(),
-            Row::Webhook(row) => row.into_webhook(id).into(),
-            Row::File(row) => row.into_file(id).into(),
-            Row::Invitation(row) => row.into_invitation(id)?.into(),
-            Row::Organization(row) => row.into_organization(id)?.into(),
-        })
-    }
-}

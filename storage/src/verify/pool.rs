@@ -4,7 +4,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
 use crate::check::Fault;
-use crate::check::own::{OwnBatch, Reader, Terms};
+use crate::check::own::{BatchReader, OwnBatch, Terms};
 use crate::snapshot::{ReadError, Snapshot};
 
 /// Batches that a thread checks consecutively before it skips those of the others. As many wait for their turn, so that
@@ -47,7 +47,7 @@ fn check_lane(
     (lane, lanes, batches): (u64, u64, u64),
     checked: &SyncSender<Read>,
 ) {
-    let mut reader = Reader::new(snapshot, terms.clone());
+    let mut reader = BatchReader::new(snapshot, terms.clone());
     let starts = (lane * RUN_BATCHES..batches).step_by((lanes * RUN_BATCHES) as usize);
     for start in starts {
         for number in start..batches.min(start + RUN_BATCHES) {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use kedge_env::{Env, File, RealEnv};
 use kedge_storage::verify::verify;
-use kedge_storage::{CommitError, Group, LogPosition, Mode, Options, Store};
+use kedge_storage::{CommitError, Group, LogPosition, Mode, Store, StoreOptions};
 
 use crate::support::{Log, Step, kill, open_with, options, plan};
 
@@ -198,7 +198,7 @@ impl Env for Unmeasured {
 fn flushed_again_and_again() {
     let place = std::env::var(PLACE).unwrap();
     let place = Path::new(&place);
-    let options = Options {
+    let options = StoreOptions {
         env: Arc::new(Unmeasured(RealEnv)),
         ..options(&place.join("data"))
     };
@@ -236,7 +236,7 @@ fn on_a_small_disk() {
     let place = Path::new(&place);
     let data = place.join("data");
     let mut options = options(&data);
-    let open = |options: &Options| open_with(options.clone()).unwrap();
+    let open = |options: &StoreOptions| open_with(options.clone()).unwrap();
     options.segments.segment_bytes = 2 << 20;
     let store = open(&options);
     let mut log = Log {

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use kedge_protocol::{Address, Hash, Prefix};
 use kedge_storage::{
-    Access, CommitError, Group, MissingMark, OpenError, Options, SecretRow, SessionRow, SideKeys,
-    SideWrite, Snapshot, Store, Table, Usage,
+    Access, CommitError, Group, MissingMark, OpenError, SecretRow, SessionRow, SideKeys, SideWrite,
+    Snapshot, Store, StoreOptions, Table, Usage,
 };
 
 use crate::support::{
@@ -32,8 +32,8 @@ fn assert_same(found: &Snapshot, expected: &[(Table, Vec<u8>, Vec<u8>)]) {
 }
 
 /// A mark outside the data directory, which survives its loss.
-fn with_mark(place: &Path, data: &Path) -> Options {
-    Options {
+fn with_mark(place: &Path, data: &Path) -> StoreOptions {
+    StoreOptions {
         high_water_path: Some(place.join("mark")),
         ..options(data)
     }
@@ -262,7 +262,7 @@ fn without_the_side_key_the_opening_names_it() {
     let store = open(&data).unwrap();
     filled(&store);
     kill(store, &data);
-    let with = |side_keys: SideKeys| Options {
+    let with = |side_keys: SideKeys| StoreOptions {
         side_keys,
         ..options(&data)
     };
@@ -355,7 +355,7 @@ fn a_copy_of_the_log_brings_the_rows_of_its_end() {
     assert_eq!(end, log.head);
     log.commit_many(&store, 3);
 
-    let derived = Options {
+    let derived = StoreOptions {
         access: Access::Derive,
         ..options(&copied)
     };
@@ -368,7 +368,7 @@ fn a_copy_of_the_log_brings_the_rows_of_its_end() {
     // Derived rows are on the disk at once.
     kill(store, &copied);
     assert!(crate::support::contents(&log_path(&copied)) == before);
-    let looking = Options {
+    let looking = StoreOptions {
         access: Access::Read,
         ..options(&copied)
     };

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use kedge_storage::{CommitError, HighWater, Mark, MissingMark, Mode, Options};
+use kedge_storage::{CommitError, HighWater, Mark, MissingMark, Mode, StoreOptions};
 
 use crate::opening::why;
 use crate::support::{Log, contents, copy, log_path, open, open_where, open_with, options};
@@ -11,7 +11,7 @@ use crate::support::{Log, contents, copy, log_path, open, open_where, open_with,
 #[test]
 fn a_store_from_before_the_mark_is_read_only_and_unchanged() {
     let place = tempfile::tempdir().unwrap();
-    let with_mark = |path: &Path| Options {
+    let with_mark = |path: &Path| StoreOptions {
         high_water_path: Some(place.path().join("mark")),
         ..options(path)
     };
@@ -51,7 +51,7 @@ fn a_store_from_before_the_mark_is_read_only_and_unchanged() {
 #[test]
 fn another_history_than_the_released_one_is_read_only() {
     let place = tempfile::tempdir().unwrap();
-    let with_mark = |name: &str| Options {
+    let with_mark = |name: &str| StoreOptions {
         high_water_path: Some(place.path().join("mark")),
         ..options(&place.path().join(name))
     };
@@ -92,7 +92,7 @@ fn without_meaning(whole: &[u8]) -> [(Option<Vec<u8>>, &'static str); 5] {
 fn a_store_whose_mark_says_nothing_is_read_only_and_unchanged() {
     let place = tempfile::tempdir().unwrap();
     let (data, mark) = (place.path().join("data"), place.path().join("mark"));
-    let with_mark = Options {
+    let with_mark = StoreOptions {
         high_water_path: Some(mark.clone()),
         ..options(&data)
     };
@@ -132,7 +132,7 @@ fn a_store_whose_mark_says_nothing_is_read_only_and_unchanged() {
     // A new directory with a mark that exists but is empty is no new log.
     std::fs::write(&mark, b"").unwrap();
     let fresh = place.path().join("fresh");
-    let store = open_with(Options {
+    let store = open_with(StoreOptions {
         high_water_path: Some(mark.clone()),
         ..options(&fresh)
     });

@@ -9,7 +9,7 @@ use crate::support::{
 };
 use kedge_protocol::Address;
 use kedge_protocol::signature::SigningKey;
-use kedge_storage::{Access, Fault, Mode, OpenError, Options, Store, Table};
+use kedge_storage::{Access, Fault, Mode, OpenError, Store, StoreOptions, Table};
 
 /// A store that was closed, and its log.
 pub(crate) fn made(batches: u64) -> (tempfile::TempDir, Log) {
@@ -77,7 +77,7 @@ fn a_store_that_holds_its_log_itself_is_refused_and_says_why() {
         older(directory.path(), format, unknown);
         let before = contents(directory.path());
         for access in [Access::Write, Access::Derive, Access::Read] {
-            let options = Options {
+            let options = StoreOptions {
                 access,
                 ..options(directory.path())
             };
@@ -126,7 +126,7 @@ fn two_processes_do_not_share_a_store() {
 
 #[test]
 fn a_log_keeps_the_key_that_it_began_with() {
-    let other = |path: &Path| Options {
+    let other = |path: &Path| StoreOptions {
         sequencer: SigningKey::from_bytes(&[0x52; 32]).unwrap().address(),
         ..options(path)
     };
@@ -319,7 +319,7 @@ fn damage_that_a_read_finds_makes_the_store_read_only() {
 #[test]
 fn a_store_can_be_looked_at_and_be_made_read_only() {
     let (directory, log) = made(2);
-    let looking = Options {
+    let looking = StoreOptions {
         access: Access::Read,
         ..options(directory.path())
     };
@@ -332,7 +332,7 @@ fn a_store_can_be_looked_at_and_be_made_read_only() {
     store.set_read_only("something else");
     assert_eq!(why(&store), "the chain has anchored more");
     let empty = tempfile::tempdir().unwrap();
-    let error = Store::open(Options {
+    let error = Store::open(StoreOptions {
         path: empty.path().to_owned(),
         ..looking.clone()
     })
@@ -380,7 +380,7 @@ fn a_store_that_was_never_finished_is_made_again() {
     ] {
         std::fs::write(path.join(name), "half of it").unwrap();
     }
-    let reading = Options {
+    let reading = StoreOptions {
         access: Access::Read,
         ..options(&data)
     };

@@ -9,8 +9,8 @@ use kedge_protocol::action::Kind;
 use kedge_protocol::log_tree::Frontier;
 use kedge_protocol::record::RequestRecord;
 use kedge_storage::{
-    Group, MissingMark, ObjectIndex, OpenError, Opening, Options, Page, ReadError, SideEntry,
-    Snapshot, Store, StoredFrame,
+    Group, MissingMark, ObjectIndex, OpenError, Opening, Page, ReadError, SideEntry, Snapshot,
+    Store, StoreOptions, StoredFrame,
 };
 
 use crate::support::{Log, Step, options, put_request};
@@ -20,11 +20,11 @@ pub(crate) fn open(data: &Path) -> Result<Store, OpenError> {
     open_with(options(data))
 }
 
-pub(crate) fn open_with(options: Options) -> Result<Store, OpenError> {
+pub(crate) fn open_with(options: StoreOptions) -> Result<Store, OpenError> {
     open_where(options, MissingMark::ReadOnly)
 }
 
-pub(crate) fn open_where(options: Options, missing: MissingMark) -> Result<Store, OpenError> {
+pub(crate) fn open_where(options: StoreOptions, missing: MissingMark) -> Result<Store, OpenError> {
     let opening = Store::begin(options, missing)?;
     apply_frames(&opening)?;
     opening.finish()

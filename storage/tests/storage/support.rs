@@ -15,7 +15,7 @@ use kedge_protocol::resource::{Object, ObjectStatus, Trace};
 use kedge_protocol::signature::{Signature, SigningKey};
 use kedge_protocol::{Address, Hash, Id, Prefix};
 use kedge_storage::verify::Plan;
-use kedge_storage::{Group, LogHead, LogOptions, Options, SideKeys, Store};
+use kedge_storage::{Group, LogHead, LogOptions, SideKeys, Store, StoreOptions};
 
 pub(crate) use crate::replay::{apply_frames, open, open_where, open_with};
 
@@ -52,17 +52,17 @@ pub(crate) fn log_path(data: &Path) -> PathBuf {
 }
 
 /// A store with the rows and the log in one data directory. The log's segments are small, so that there are several.
-pub(crate) fn options(data: &Path) -> Options {
+pub(crate) fn options(data: &Path) -> StoreOptions {
     let mut segments = LogOptions {
         segment_bytes: 64 << 10,
         ..LogOptions::default()
     };
     segments.compression.block_bytes = 8 << 10;
-    Options {
+    StoreOptions {
         side_keys: SideKeys::one(1, [1; 32]),
         memtable_bytes: 16 << 20,
         segments,
-        ..Options::of_store(&rows_path(data), domain(), sequencer().address())
+        ..StoreOptions::of_store(&rows_path(data), domain(), sequencer().address())
     }
 }
 

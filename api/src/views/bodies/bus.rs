@@ -129,7 +129,6 @@ impl JsonSchema for ActionBody {
 /// Actions under one signature.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "the body is read as slices; this describes it")]
 pub struct BatchBody {
     /// The actions, done in this order.
     #[schemars(length(min = 1, max = BATCH_ACTIONS_MAX))]

@@ -1,12 +1,15 @@
 //! Evidence and claim files.
 
+use kedge_protocol::batch::SignedBatch;
+use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::claim::{CLAIM_FORMAT, CLAIM_VERSION, INPUTS};
+use kedge_protocol::eip712::Domain;
 use kedge_protocol::evidence::{EVIDENCE_FORMAT, EVIDENCE_VERSION, Fault};
+use kedge_protocol::proof::BatchPath;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::json;
 
 use crate::scalars::{AddressText, HashText};
-use crate::schema::{BatchPath, Domain, SignedBatch, SignedCheckpoint};
 
 /// Members of evidence that are signed or positioned records.
 const RECORDS: [&str; 11] = [

@@ -1,6 +1,15 @@
 //! Bodies that the rules read from the signed text itself: described here, exactly as far as a schema can, and never
 //! constructed.
 
+#![expect(
+    dead_code,
+    reason = "bodies are read elsewhere; these types describe them"
+)]
+#![expect(
+    missing_docs,
+    reason = "some types have no description: a doc comment would be part of the API's document"
+)]
+
 mod bus;
 mod disputes;
 mod others;
@@ -23,11 +32,6 @@ type Properties = serde_json::Map<String, Value>;
 
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
-#[expect(
-    missing_docs,
-    reason = "a doc comment would be part of the API's document"
-)]
 pub struct ObjectBody {
     /// The template that the object is made from.
     template_id: TemplateId,
@@ -41,11 +45,6 @@ pub struct ObjectBody {
 
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
-#[expect(
-    missing_docs,
-    reason = "a doc comment would be part of the API's document"
-)]
 pub struct ObjectPatch {
     /// RFC 7396 merge patch of the properties.
     properties: Option<Properties>,
@@ -53,11 +52,6 @@ pub struct ObjectPatch {
 
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
-#[expect(
-    missing_docs,
-    reason = "a doc comment would be part of the API's document"
-)]
 pub struct TransferBody {
     /// The new owner.
     to: Recipient,
@@ -66,7 +60,6 @@ pub struct TransferBody {
 /// A wallet, by id or by address.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
-#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
 enum Recipient {
     Wallet(WalletId),
     Address(AddressInput),

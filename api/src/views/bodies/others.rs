@@ -13,7 +13,6 @@ use crate::scalars::{AddressInput, NameInput, WalletId};
 /// A signing key to add.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
 pub struct SignerBody {
     /// Its address, which no other wallet may have, now or ever.
     address: AddressInput,
@@ -22,7 +21,6 @@ pub struct SignerBody {
 /// A member's new role.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
 pub struct RoleBody {
     /// The member, as in the path: the signed body must name them.
     wallet_id: WalletId,
@@ -33,7 +31,6 @@ pub struct RoleBody {
 /// An invitation to create.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
 pub struct InviteBody {
     /// The only e-mail address that may use it; any if absent.
     #[schemars(extend("format" = "email"), length(max = EMAIL_BYTES_MAX))]
@@ -48,7 +45,6 @@ pub struct InviteBody {
 /// What an API key may do with one kind of resource.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
 struct WantedPermission {
     /// The resource.
     resource: Area,
@@ -58,11 +54,7 @@ struct WantedPermission {
 
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
-#[expect(
-    dead_code,
-    clippy::struct_excessive_bools,
-    reason = "the body is read by the rules; this describes it"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "the members of a body")]
 struct WantedCrud {
     /// Create.
     #[schemars(default)]
@@ -81,7 +73,6 @@ struct WantedCrud {
 /// An API key to create.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
 pub struct KeyBody {
     /// A name to recognise it by; not unique.
     name: NameInput,
@@ -96,7 +87,6 @@ pub struct KeyBody {
 /// The options of a new secret.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
 pub struct RotateBody {
     /// How long the previous secret stays valid, seconds: a day if absent, at most a week.
     #[schemars(range(max = ROTATION_OVERLAP_S_MAX))]
@@ -106,10 +96,6 @@ pub struct RotateBody {
 /// An upload: a multipart body.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
-#[expect(
-    dead_code,
-    reason = "the body is read by the receiver; this describes it"
-)]
 pub struct UploadBody {
     /// The bytes. The signed payload is their digest, `sha-256=:<base64>:`.
     #[schemars(extend("contentMediaType" = "application/octet-stream"))]
@@ -139,13 +125,11 @@ impl JsonSchema for Content {
 
 /// Lines of JSON: `log`, then for each batch `batch` and the caller's `request`s, then `checkpoint`.
 #[derive(JsonSchema)]
-#[expect(dead_code, reason = "describes an answer that is no single JSON value")]
 pub struct Lines(String);
 
 /// Where events are sent, and which.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
 pub struct WebhookBody {
     /// An https URL whose host is on the public internet.
     #[schemars(length(max = URL_BYTES_MAX), regex(pattern = URL_PATTERN))]
@@ -168,7 +152,6 @@ fn yes() -> bool {
 /// The changes to a webhook.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
 pub struct WebhookPatch {
     /// An https URL whose host is on the public internet.
     #[schemars(length(max = URL_BYTES_MAX), regex(pattern = URL_PATTERN))]

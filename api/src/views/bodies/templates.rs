@@ -11,7 +11,6 @@ use crate::scalars::{NameInput, WholeInput};
 /// A template with its properties and rules.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
 pub struct TemplateBody {
     /// Unique in the organization.
     name: NameInput,
@@ -36,7 +35,6 @@ pub struct TemplateBody {
 /// The changes to a template; the members are those of a new one, each replaced as a whole.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
 pub struct TemplatePatch {
     /// Unique in the organization.
     name: Option<NameInput>,
@@ -57,7 +55,6 @@ pub struct TemplatePatch {
 /// Who may do a kind of action.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
 struct RuleBody {
     /// A kind of the action bus, or one of the template's own that begins with `x.`.
     kind: BusKind,
@@ -70,10 +67,6 @@ struct RuleBody {
 /// Variations; a single variation without a list is accepted too.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
-#[expect(
-    missing_docs,
-    reason = "a doc comment would be part of the API's document"
-)]
 pub enum VariationsBody {
     Many(ManyVariations),
     One(VariationBody),
@@ -81,7 +74,6 @@ pub enum VariationsBody {
 
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
 pub struct ManyVariations {
     #[schemars(length(min = 1, max = VARIATIONS_MAX))]
     variations: Vec<VariationBody>,
@@ -89,7 +81,6 @@ pub struct ManyVariations {
 
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
 pub struct VariationBody {
     /// Its name.
     name: NameInput,

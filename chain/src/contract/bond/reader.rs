@@ -6,7 +6,8 @@ use kedge_protocol::{Address, Hash};
 use super::events::{self, BondEvent};
 use super::{BondTerms, CaseState};
 use crate::contract::artifact::BOND;
-use crate::contract::{ReadError, account, to_address, to_number, to_wei, word};
+use crate::contract::deployed::{Deployed, ReadError};
+use crate::contract::{account, to_address, to_number, to_wei, word};
 use crate::rpc::{At, RpcClient};
 
 /// A case as the contract stores it.
@@ -52,61 +53,42 @@ pub struct BondState {
 
 /// A bond at an address on a node's chain.
 #[derive(Debug, Clone)]
-pub struct BondContract {
-    rpc: RpcClient,
-    address: Address,
-}
+pub struct BondContract(Deployed);
 
 impl BondContract {
     /// The bond at `address`; nothing is checked yet.
     pub fn new(rpc: RpcClient, address: Address) -> Self {
-        Self { rpc, address }
+        Self(Deployed {
+            rpc,
+            address,
+            artifact: || &BOND,
+            what: "a bond",
+        })
     }
 
     /// Its address.
     pub fn address(&self) -> Address {
-        self.address
+        self.0.address
     }
 
     /// The node's client.
     pub fn rpc(&self) -> &RpcClient {
-        &self.rpc
-    }
-
-    async fn read<T>(
-        &self,
-        name: &'static str,
-        arguments: &[Token],
-        at: At,
-        convert: impl FnOnce(Token) -> Option<T>,
-    ) -> Result<T, ReadError> {
-        let called = BOND.call(&self.rpc, self.address, name, arguments, at);
-        called
-            .await?
-            .and_then(|mut tokens| tokens.pop())
-            .and_then(convert)
-            .ok_or(ReadError::NotABond {
-                address: self.address,
-                function: name,
-            })
+        &self.0.rpc
     }
 
     /// The anchor contract, which a proven fault freezes.
     pub async fn anchor_contract(&self) -> Result<Address, ReadError> {
-        self.read("anchorContract", &[], At::Latest, to_address)
-            .await
+        self.0.read_one("anchorContract", &[], to_address).await
     }
 
     /// The contract that judges faults.
     pub async fn judge(&self) -> Result<Address, ReadError> {
-        self.read("judge", &[], At::Latest, to_address).await
+        self.0.read_one("judge", &[], to_address).await
     }
 
     /// The terms.
     pub async fn terms(&self) -> Result<BondTerms, ReadError> {
-        let convert = |token: Token| {
-            let [withdrawal, window, response, reveal, deposit, cases] =
-                <[Token; 6]>::try_from(token.into_tuple()?).ok()?;
+        let convert = |[withdrawal, window, response, reveal, deposit, cases]: [Token; 6]| {
             Some(BondTerms {
                 withdrawal_delay_s: to_number(withdrawal)?,
                 challenge_window_s: to_number(window)?,
@@ -116,24 +98,23 @@ impl BondContract {
                 open_cases_max: u32::try_from(to_number(cases)?).ok()?,
             })
         };
-        self.read("terms", &[], At::Latest, convert).await
+        self.0.read("terms", &[], At::Latest, convert).await
     }
 
     /// The state of the bond as of the newest block.
     pub async fn state(&self) -> Result<BondState, ReadError> {
-        let withdrawal = |token: Token| {
-            let [amount, requested, ready] = <[Token; 3]>::try_from(token.into_tuple()?).ok()?;
+        let withdrawal = |[amount, requested, ready]: [Token; 3]| {
             Some(Withdrawal {
                 amount_wei: to_wei(amount)?,
                 requested_at_s: to_number(requested)?,
                 ready_at_s: to_number(ready)?,
             })
         };
-        let at = At::Latest;
+        let withdrawal = self.0.read("withdrawal", &[], At::Latest, withdrawal);
         Ok(BondState {
-            bond_wei: self.read("bond", &[], at, to_wei).await?,
-            secured_wei: self.read("secured", &[], at, to_wei).await?,
-            withdrawal: self.read("withdrawal", &[], at, withdrawal).await?,
+            bond_wei: self.0.read_one("bond", &[], to_wei).await?,
+            secured_wei: self.0.read_one("secured", &[], to_wei).await?,
+            withdrawal: withdrawal.await?,
             open_cases: self.open_cases().await?,
             case_deposit_wei: self.case_deposit_wei().await?,
         })
@@ -142,30 +123,29 @@ impl BondContract {
     /// The number of open cases.
     pub async fn open_cases(&self) -> Result<u32, ReadError> {
         let convert = |token| u32::try_from(to_number(token)?).ok();
-        self.read("openCases", &[], At::Latest, convert).await
+        self.0.read_one("openCases", &[], convert).await
     }
 
     /// The deposit of the next case, in wei.
     pub async fn case_deposit_wei(&self) -> Result<u128, ReadError> {
-        self.read("caseDeposit", &[], At::Latest, to_wei).await
+        self.0.read_one("caseDeposit", &[], to_wei).await
     }
 
     /// What is owed to an account, in wei.
     pub async fn owed_wei(&self, to: Address) -> Result<u128, ReadError> {
-        self.read("owed", &[account(to)], At::Latest, to_wei).await
+        self.0.read_one("owed", &[account(to)], to_wei).await
     }
 
     /// When a commitment was made, Unix seconds; zero if it was not made, or is used up.
     pub async fn committed_at_s(&self, commitment: Hash) -> Result<u64, ReadError> {
-        self.read("committedAt", &[word(commitment)], At::Latest, to_number)
+        self.0
+            .read_one("committedAt", &[word(commitment)], to_number)
             .await
     }
 
     /// A case as of block `at`.
     pub async fn case(&self, id: Hash, at: At) -> Result<BondCase, ReadError> {
-        let convert = |token: Token| {
-            let [opener, deadline, state, deposit, opened_at] =
-                <[Token; 5]>::try_from(token.into_tuple()?).ok()?;
+        let convert = |[opener, deadline, state, deposit, opened_at]: [Token; 5]| {
             Some(BondCase {
                 opener: to_address(opener)?,
                 deadline_s: to_number(deadline)?,
@@ -180,12 +160,14 @@ impl BondContract {
                 opened_at_s: to_number(opened_at)?,
             })
         };
-        self.read("caseOf", &[word(id)], at, convert).await
+        self.0.read("caseOf", &[word(id)], at, convert).await
     }
 
     /// The events of the blocks from `from` to `to`, in order; requested in parts.
     pub async fn events(&self, from: u64, to: u64) -> Result<Vec<BondEvent>, ReadError> {
-        let logs = self.rpc.logs_between(self.address, Vec::new(), from, to);
+        let logs = self
+            .rpc()
+            .logs_between(self.address(), Vec::new(), from, to);
         let logs = logs.await?;
         Ok(logs.iter().filter_map(events::read).collect())
     }

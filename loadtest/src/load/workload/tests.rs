@@ -18,7 +18,7 @@ fn id(prefix: Prefix, number: usize) -> Id {
 /// Organizations with this many objects each.
 pub(crate) fn workload(arguments: &str, organizations: usize, objects: usize) -> Workload {
     let arguments = std::iter::once("kedge-load").chain(arguments.split(' '));
-    let mut options = Options::try_parse_from(arguments).unwrap();
+    let mut options = RunOptions::try_parse_from(arguments).unwrap();
     (options.organizations, options.objects) = (organizations, organizations * objects);
     let organizations: Vec<Organization> = (0..organizations)
         .map(|number| {

@@ -73,7 +73,7 @@ fn key() -> SigningKey {
 /// Opens the store whose rows are in `place` and whose log is on the disk of `env`.
 pub(super) fn open(place: &Path, env: &SimulatedEnv) -> Store {
     let mut options =
-        kedge_storage::Options::of_store(&place.join("store"), DOMAIN, key().address());
+        kedge_storage::StoreOptions::of_store(&place.join("store"), DOMAIN, key().address());
     options.env = Arc::new(env.clone());
     options.side_keys = SideKeys::one(1, [1; 32]);
     options.memtable_bytes = 4 << 20;

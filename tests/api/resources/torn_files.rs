@@ -3,8 +3,8 @@
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use crate::files::{content, files, folder, form, headers, id, until_there_are, upload};
 use crate::harness::{Caller, Server};
+use crate::resources::files::{content, files, folder, form, headers, id, until_there_are, upload};
 
 /// Begins an upload over its own socket and sends part of it.
 async fn begin(server: &Server, caller: &Caller, bytes: &[u8]) -> TcpStream {

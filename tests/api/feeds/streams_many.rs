@@ -3,8 +3,8 @@
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::task::JoinSet;
 
-use crate::event_stream::{Ask, EventStream};
-use crate::events::types;
+use crate::feeds::event_stream::{Ask, EventStream};
+use crate::feeds::events::types;
 use crate::harness::{Caller, Server, Signed};
 
 /// Streams that are open when memory is first measured, so that one-time allocations have been

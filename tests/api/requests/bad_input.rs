@@ -7,6 +7,44 @@ use serde_json::json;
 
 use crate::harness::{Caller, Server, Signed, Terms, bus_members, signature};
 
+/// What each request is signed as, what is sent, and how it is refused.
+fn wrongly_signed<'a>(
+    domain: &Domain,
+    good: impl Fn() -> Terms,
+    body: &'a str,
+) -> [(Terms, &'a str, u16, &'a str); 8] {
+    let other_chain = Domain {
+        chain_id: 1,
+        ..*domain
+    };
+    let other_contract = Domain {
+        verifying_contract: Address([7; 20]),
+        ..*domain
+    };
+    let in_domain = |domain| Terms { domain, ..good() };
+    let until = |deadline_s| Terms {
+        deadline_s,
+        ..good()
+    };
+    let with_nonce = |nonce| Terms { nonce, ..good() };
+    let atomic = Terms {
+        atomic: true,
+        ..good()
+    };
+    let other_body = r#"{"properties": {"a": 2}}"#;
+    let now_s = unix_now_s();
+    [
+        (in_domain(other_chain), body, 401, "SIGNATURE_INVALID"),
+        (in_domain(other_contract), body, 401, "SIGNATURE_INVALID"),
+        (atomic, body, 401, "SIGNATURE_INVALID"),
+        (good(), other_body, 401, "SIGNATURE_INVALID"),
+        (until(now_s - 1), body, 401, "DEADLINE_EXPIRED"),
+        (until(now_s + 90_000), body, 400, "VALIDATION_ERROR"),
+        (with_nonce(1), body, 409, "NONCE_REUSED"),
+        (with_nonce(1 << 40), body, 409, "NONCE_REUSED"),
+    ]
+}
+
 #[tokio::test]
 async fn signatures_that_are_not_right() {
     let server = Server::start().await;
@@ -25,79 +63,7 @@ async fn signatures_that_are_not_right() {
         async move { server.call("PATCH", path, &headers, sent).await }
     };
     let good = || ann.terms(&server);
-    let other_chain = Domain {
-        chain_id: 1,
-        ..server.domain
-    };
-    let other_contract = Domain {
-        verifying_contract: Address([7; 20]),
-        ..server.domain
-    };
-    let now_s = unix_now_s();
-    let cases = [
-        (
-            Terms {
-                domain: other_chain,
-                ..good()
-            },
-            body,
-            401,
-            "SIGNATURE_INVALID",
-        ),
-        (
-            Terms {
-                domain: other_contract,
-                ..good()
-            },
-            body,
-            401,
-            "SIGNATURE_INVALID",
-        ),
-        (
-            Terms {
-                atomic: true,
-                ..good()
-            },
-            body,
-            401,
-            "SIGNATURE_INVALID",
-        ),
-        (
-            good(),
-            r#"{"properties": {"a": 2}}"#,
-            401,
-            "SIGNATURE_INVALID",
-        ),
-        (
-            Terms {
-                deadline_s: now_s - 1,
-                ..good()
-            },
-            body,
-            401,
-            "DEADLINE_EXPIRED",
-        ),
-        (
-            Terms {
-                deadline_s: now_s + 90_000,
-                ..good()
-            },
-            body,
-            400,
-            "VALIDATION_ERROR",
-        ),
-        (Terms { nonce: 1, ..good() }, body, 409, "NONCE_REUSED"),
-        (
-            Terms {
-                nonce: 1 << 40,
-                ..good()
-            },
-            body,
-            409,
-            "NONCE_REUSED",
-        ),
-    ];
-    for (terms, sent, status, code) in cases {
+    for (terms, sent, status, code) in wrongly_signed(&server.domain, good, body) {
         let answer = send(&ann, terms, sent).await;
         answer.refused(status, code);
         if code == "NONCE_REUSED" {

@@ -356,10 +356,37 @@ async fn nothing_of_a_file_runs_and_no_name_leads_astray() {
     }
 }
 
+/// Sends forms that are no upload, each signed rightly.
+async fn wrong_forms(server: &Server, ann: &Caller, [named, file]: [Part<'_>; 2]) {
+    let signed = || headers(server, ann, "a.txt", file.1);
+    for (parts, pointer) in [
+        (&[named][..], "/file"),
+        (&[file], "/name"),
+        (&[named, file, named], "/name"),
+        (&[named, file, file], "/file"),
+        (&[named, ("name=\"more\"", b""), file], "/more"),
+    ] {
+        let answer = post(server, &signed(), form(parts)).await;
+        answer.refused(400, "VALIDATION_ERROR");
+        assert_eq!(answer.body["body"]["errors"][0]["pointer"], pointer);
+    }
+    let cut = form(&[named, file])[..120].to_vec();
+    post(server, &signed(), cut)
+        .await
+        .refused(400, "VALIDATION_ERROR");
+    let heads = form(&[
+        named,
+        (&format!("name=\"{}\"", "x".repeat(60_000)), b""),
+        file,
+    ]);
+    post(server, &signed(), heads)
+        .await
+        .refused(400, "VALIDATION_ERROR");
+}
+
 #[tokio::test]
 async fn what_is_refused_leaves_nothing() {
-    let options = ["file_bytes_max=100000", "file_quota_bytes=150000"];
-    let server = Server::start_with(&options).await;
+    let server = Server::start().await;
     let ann = Caller::register(&server, "ann@example.com").await;
     let bob = Caller::register(&server, "bob@example.com").await;
     let before = server.sequence().await;
@@ -389,29 +416,7 @@ async fn what_is_refused_leaves_nothing() {
         .await
         .refused(400, "VALIDATION_ERROR");
 
-    for (parts, pointer) in [
-        (&[named][..], "/file"),
-        (&[file], "/name"),
-        (&[named, file, named], "/name"),
-        (&[named, file, file], "/file"),
-        (&[named, ("name=\"more\"", b""), file], "/more"),
-    ] {
-        let answer = post(&server, &signed(), form(parts)).await;
-        answer.refused(400, "VALIDATION_ERROR");
-        assert_eq!(answer.body["body"]["errors"][0]["pointer"], pointer);
-    }
-    let cut = whole()[..120].to_vec();
-    post(&server, &signed(), cut)
-        .await
-        .refused(400, "VALIDATION_ERROR");
-    let heads = form(&[
-        named,
-        (&format!("name=\"{}\"", "x".repeat(60_000)), b""),
-        file,
-    ]);
-    post(&server, &signed(), heads)
-        .await
-        .refused(400, "VALIDATION_ERROR");
+    wrong_forms(&server, &ann, [named, file]).await;
     let mut json = signed();
     json.last_mut().unwrap().1 = "application/json".to_owned();
     post(&server, &json, whole())
@@ -432,8 +437,23 @@ async fn what_is_refused_leaves_nothing() {
         .await
         .refused(403, "FORBIDDEN");
 
+    assert_eq!(server.sequence().await, before);
+    until_there_are(&server, 0).await;
+
+    let mut digested = headers(&server, &bob, name, bytes);
+    digested.push(("content-digest", digest_text(&sha256(&whole()))));
+    post(&server, &digested, whole()).await.expect(201);
+}
+
+#[tokio::test]
+async fn what_is_too_large_or_past_the_quota_is_refused() {
+    let options = ["file_bytes_max=100000", "file_quota_bytes=150000"];
+    let server = Server::start_with(&options).await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let bob = Caller::register(&server, "bob@example.com").await;
+    let before = server.sequence().await;
     let large = vec![b'x'; 100_001];
-    upload(&server, &ann, name, &large)
+    upload(&server, &ann, "too large", &large)
         .await
         .refused(413, "PAYLOAD_TOO_LARGE");
     assert_eq!(server.sequence().await, before);
@@ -455,7 +475,4 @@ async fn what_is_refused_leaves_nothing() {
         .await
         .expect(201);
     until_there_are(&server, 3).await;
-    let mut digested = headers(&server, &bob, name, bytes);
-    digested.push(("content-digest", digest_text(&sha256(&whole()))));
-    post(&server, &digested, whole()).await.expect(201);
 }

@@ -8,8 +8,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::{ask, connect_from, connect_http2, http2_request, login};
+use crate::capacity::limits::{free_port, metric};
 use crate::harness::{Caller, Server};
-use crate::limits::{free_port, metric};
 
 const MIB: u64 = 1 << 20;
 

@@ -3,10 +3,10 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Caller, PASSWORD, Server};
-use crate::members::{
+use crate::access::members::{
     change_password, change_wallet, invite, join, login, organization_of, refresh, set_role,
 };
+use crate::harness::{Answer, Caller, PASSWORD, Server};
 
 fn all_rights() -> Value {
     rights(|_| true)

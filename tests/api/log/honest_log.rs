@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use crate::files::upload;
 use crate::forgery::equivocation;
 use crate::harness::{Answer, Caller, Server};
+use crate::resources::files::upload;
 
 const LOOPBACK: &str = "webhook_allowed_networks=[\"127.0.0.0/8\"]";
 const QUICK: &str = "webhook_retry_schedule_s=[0,1,1,1]";

@@ -1,6 +1,6 @@
 //! An object's history at its bounds, and the object as it once stood.
 
-use kedge_storage::{Options, Store, Table};
+use kedge_storage::{Store, StoreOptions, Table};
 use serde_json::{Value, json};
 
 use crate::harness::{Caller, Server, Signed};
@@ -109,7 +109,7 @@ async fn a_history_lists_the_last_thousand_actions() {
     assert_eq!(server.terminate(), Some(0));
     let path = server.dir.path().join("data/store");
     kedge_upkeep::verify::store(&path, server.domain, server.sequencer, |_| ()).unwrap();
-    let options = Options::of_store(&path, server.domain, server.sequencer);
+    let options = StoreOptions::of_store(&path, server.domain, server.sequencer);
     let snapshot = Store::open_to_verify(options).unwrap().snapshot();
     for (table, rows) in [
         (Table::Objects, 1),

@@ -1,11 +1,13 @@
 //! The Rust client against the real server: accounts.
 
+use kedge_client::types::Wallet;
 use kedge_client::{
     Account, Client, Error, ListQuery, NewApiKey, NewInvitation, NewObject, NewTemplate,
     Registration, RetryPolicy, WalletChange, random,
 };
 use kedge_protocol::resource::{Area, Crud, Permission, Role};
 use kedge_protocol::signature::SigningKey;
+use kedge_protocol::{Address, Id};
 
 use crate::harness::{PASSWORD, Server};
 
@@ -46,6 +48,12 @@ async fn an_account_manages_keys_members_and_itself() {
         .await
         .unwrap();
 
+    manages_keys(&server, &ann, &signing_key, &wallet).await;
+    manages_members(&client, &ann, wallet.organization_id).await;
+    manages_itself(&ann, signing_key.address()).await;
+}
+
+async fn manages_keys(server: &Server, ann: &Account, signing_key: &SigningKey, wallet: &Wallet) {
     let all = Crud {
         create: true,
         read: true,
@@ -69,7 +77,7 @@ async fn an_account_manages_keys_members_and_itself() {
     assert!(!shown.contains(&made.key), "{shown}");
 
     // With the key alone: the nonces are found from the first refusal.
-    let robot = connect(&server, Some(&made.key)).await;
+    let robot = connect(server, Some(&made.key)).await;
     let robot: Account = robot.account(signing_key.clone());
     let template = NewTemplate {
         name: "ticket".to_owned(),
@@ -89,7 +97,7 @@ async fn an_account_manages_keys_members_and_itself() {
         code_of(robot.template(template.id).await),
         "UNAUTHENTICATED"
     );
-    let robot = connect(&server, Some(&renewed.key)).await.account(key());
+    let robot = connect(server, Some(&renewed.key)).await.account(key());
     robot.template(template.id).await.unwrap();
     assert!(ann.api_key(id).await.unwrap().last_used_at.is_some());
     let listed = ann
@@ -103,8 +111,9 @@ async fn an_account_manages_keys_members_and_itself() {
         code_of(robot.template(template.id).await),
         "UNAUTHENTICATED"
     );
+}
 
-    let organization = wallet.organization_id;
+async fn manages_members(client: &Client, ann: &Account, organization: Id) {
     let invitation = NewInvitation {
         role: Some(Role::Admin),
         ..NewInvitation::default()
@@ -140,11 +149,13 @@ async fn an_account_manages_keys_members_and_itself() {
         .await
         .unwrap();
     assert_eq!(invitations.unwrap().items[0].used_by, Some(joined.id));
+}
 
+async fn manages_itself(ann: &Account, address: Address) {
     let second = key();
     ann.add_signer(second.address()).await.unwrap();
     let left = ann.remove_signer(second.address()).await.unwrap().resource;
-    assert_eq!(left.keys, [signing_key.address()]);
+    assert_eq!(left.keys, [address]);
     let change = WalletChange {
         nickname: Some("ann".to_owned()),
         ..WalletChange::default()

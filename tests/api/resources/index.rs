@@ -3,13 +3,13 @@
 use std::net::TcpListener;
 
 use kedge_machine::index::ordered_value;
-use kedge_storage::{Group, Options, Table};
+use kedge_storage::{Group, StoreOptions, Table};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::harness::{Caller, Server, Signed};
-use crate::search::{found, is, items_id, mint_all, new_template, schema};
+use crate::resources::search::{found, is, items_id, mint_all, new_template, schema};
 
 /// The rows that the server has written so far.
 async fn rows_written(port: u16) -> u64 {
@@ -111,10 +111,10 @@ async fn the_index_is_what_a_replay_of_the_log_makes() {
     let verify = || kedge_upkeep::verify::store(&path, server.domain, server.sequencer, |_| ());
     verify().unwrap();
     let open = || {
-        let options = Options {
+        let options = StoreOptions {
             high_water_path: Some(server.dir.path().join("data.high-water")),
             side_keys: kedge_upkeep::side_keys::read(&server.dir.path().join("data/keys")).unwrap(),
-            ..Options::of_store(&path, server.domain, server.sequencer)
+            ..StoreOptions::of_store(&path, server.domain, server.sequencer)
         };
         kedge_actors::catch_up::open_store(options).unwrap()
     };

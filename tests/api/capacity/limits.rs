@@ -7,7 +7,7 @@
 mod answers;
 mod callers;
 mod counting;
-#[path = "../support/ports.rs"]
+#[path = "../../support/ports.rs"]
 mod ports;
 mod tiers;
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::harness::{Caller, Server, Signed};
-use crate::search::items_id;
+use crate::resources::search::items_id;
 
 fn ids(page: &Value) -> Vec<String> {
     let items = page["items"].as_array().unwrap();
@@ -139,22 +139,8 @@ async fn lists_are_narrowed_by_status_and_times() {
     let ann = Caller::register(&server, "ann@example.com").await;
     let template = ann.new_template(&server, "ticket").await;
     let other = ann.new_template(&server, "other").await;
-    let mut made = Vec::new();
-    for template in [&template, &template, &other, &template] {
-        let object = ann.mint(&server, &json!({ "template_id": template })).await;
-        made.push(object.expect(201).body);
-    }
-    let locked = items_id(&made[1]);
-    ann.action(&server, ("lock", &locked, "{}"))
-        .await
-        .expect(201);
-    let read = server
-        .get(&format!("/objects/{locked}"), Some(&ann.token))
-        .await;
-    let locked_at = read.expect(200).body["updated_at"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let made = mint_of(&server, &ann, [&template, &template, &other, &template]).await;
+    let locked_at = lock(&server, &ann, &items_id(&made[1])).await;
     let created = |i: usize| made[i]["created_at"].as_str().unwrap().to_owned();
     // Objects made within the same millisecond share their times.
     let from = |time: &str| {
@@ -214,7 +200,29 @@ async fn lists_are_narrowed_by_status_and_times() {
         list(format!("updated_before={locked_at}&status=locked")).await,
         0
     );
+    a_cursor_keeps_its_filters(&server, &ann).await;
+}
 
+/// Mints an object of each template.
+async fn mint_of(server: &Server, ann: &Caller, templates: [&String; 4]) -> Vec<Value> {
+    let mut made = Vec::new();
+    for template in templates {
+        let object = ann.mint(server, &json!({ "template_id": template })).await;
+        made.push(object.expect(201).body);
+    }
+    made
+}
+
+/// Locks an object; returns when that was.
+async fn lock(server: &Server, ann: &Caller, object: &str) -> String {
+    let locked = ann.action(server, ("lock", object, "{}")).await;
+    locked.expect(201);
+    let path = format!("/objects/{object}");
+    let read = server.get(&path, Some(&ann.token)).await.expect(200);
+    read.body["updated_at"].as_str().unwrap().to_owned()
+}
+
+async fn a_cursor_keeps_its_filters(server: &Server, ann: &Caller) {
     let page = server
         .get("/objects?limit=1&status=active", Some(&ann.token))
         .await

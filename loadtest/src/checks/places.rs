@@ -7,15 +7,15 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// Positions further ahead than this are invalid.
 const SPAN_MAX: u64 = 1 << 34;
 
-/// Sequences that answers have named.
+/// Places in the log that answers have named: sequences.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Claims {
+pub(crate) struct Places {
     /// The log's last sequence before the run.
     base: u64,
     #[serde(serialize_with = "write_bits", deserialize_with = "read_bits")]
     bits: Vec<u64>,
     /// Actions that were acknowledged.
-    pub(crate) claimed: u64,
+    pub(crate) named: u64,
     /// Of them, those whose position another answer has named too.
     pub(crate) twice: u64,
     /// Of them, those whose position is before the run or far after it.
@@ -24,7 +24,7 @@ pub(crate) struct Claims {
     pub(crate) highest: u64,
 }
 
-impl Claims {
+impl Places {
     pub(crate) fn new(base: u64) -> Self {
         Self {
             base,
@@ -34,7 +34,7 @@ impl Claims {
 
     /// Adds `count` positions from `first` on.
     pub(crate) fn add(&mut self, first: u64, count: u64) {
-        self.claimed += count;
+        self.named += count;
         let end = first.saturating_add(count);
         if first <= self.base || end - self.base > SPAN_MAX {
             self.misplaced += count;
@@ -53,14 +53,14 @@ impl Claims {
         }
     }
 
-    /// Adds the claims of another part of the run.
+    /// Adds the places of another part of the run.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.bits.resize(self.bits.len().max(other.bits.len()), 0);
         for (own, others) in self.bits.iter_mut().zip(&other.bits) {
             self.twice += u64::from((*own & others).count_ones());
             *own |= others;
         }
-        self.claimed += other.claimed;
+        self.named += other.named;
         self.twice += other.twice;
         self.misplaced += other.misplaced;
         self.highest = self.highest.max(other.highest);
@@ -85,28 +85,25 @@ mod tests {
 
     #[test]
     fn a_place_that_two_answers_name_is_found() {
-        let mut claims = Claims::new(100);
-        claims.add(101, 500);
-        claims.add(700, 1);
-        assert_eq!(
-            (claims.claimed, claims.twice, claims.highest),
-            (501, 0, 700)
-        );
-        claims.add(600, 2);
-        assert_eq!((claims.claimed, claims.twice), (503, 1));
-        claims.add(100, 1);
-        claims.add(u64::MAX - 1, 1);
-        assert_eq!(claims.misplaced, 2);
+        let mut places = Places::new(100);
+        places.add(101, 500);
+        places.add(700, 1);
+        assert_eq!((places.named, places.twice, places.highest), (501, 0, 700));
+        places.add(600, 2);
+        assert_eq!((places.named, places.twice), (503, 1));
+        places.add(100, 1);
+        places.add(u64::MAX - 1, 1);
+        assert_eq!(places.misplaced, 2);
     }
 
     #[test]
     fn parts_of_a_run_come_together_through_a_pipe() {
-        let mut one = Claims::new(7);
+        let mut one = Places::new(7);
         one.add(8, 64);
-        let mut other = Claims::new(7);
+        let mut other = Places::new(7);
         other.add(71, 3);
         let text = serde_json::to_string(&other).unwrap();
         one.merge(&serde_json::from_str(&text).unwrap());
-        assert_eq!((one.claimed, one.twice, one.highest), (67, 1, 73));
+        assert_eq!((one.named, one.twice, one.highest), (67, 1, 73));
     }
 }

@@ -111,6 +111,43 @@ pub(crate) async fn join(
     (caller, answer)
 }
 
+fn new_password(current: &str, password: &str) -> Value {
+    json!({
+        "current_password": current,
+        "password": password,
+        "blind": "MDEyMzQ1Njc4OWFiY2RlZg==",
+    })
+}
+
+/// Changes that are refused, and change nothing.
+async fn wrong_changes(server: &Server, ann: &Caller) {
+    let before = server.sequence().await;
+    let cases = [
+        (r#"{"email":"bob@example.com"}"#, 409, "EMAIL_TAKEN"),
+        (r#"{"email":"nobody"}"#, 400, "VALIDATION_ERROR"),
+        (r#"{"role":"owner"}"#, 400, "VALIDATION_ERROR"),
+        (
+            r#"{"password":"seven slow green turtles"}"#,
+            400,
+            "VALIDATION_ERROR",
+        ),
+    ];
+    for (body, status, code) in cases {
+        change_wallet(server, ann, body).await.refused(status, code);
+    }
+    change_password(
+        server,
+        ann,
+        &new_password("wrong horse battery", NEW_PASSWORD),
+    )
+    .await
+    .refused(401, "CREDENTIALS_INVALID");
+    change_password(server, ann, &new_password(PASSWORD, "ann.lee ann.lee!"))
+        .await
+        .refused(400, "VALIDATION_ERROR");
+    assert_eq!(server.sequence().await, before, "nothing was changed");
+}
+
 #[tokio::test]
 async fn a_wallet_changes_its_details_and_its_password() {
     let server = Server::start().await;
@@ -141,38 +178,8 @@ async fn a_wallet_changes_its_details_and_its_password() {
     let cleared = change_wallet(&server, &ann, r#"{"nickname":null}"#).await;
     assert_eq!(cleared.expect(200).body["nickname"], Value::Null);
 
-    let before = server.sequence().await;
-    let cases = [
-        (r#"{"email":"bob@example.com"}"#, 409, "EMAIL_TAKEN"),
-        (r#"{"email":"nobody"}"#, 400, "VALIDATION_ERROR"),
-        (r#"{"role":"owner"}"#, 400, "VALIDATION_ERROR"),
-        (
-            r#"{"password":"seven slow green turtles"}"#,
-            400,
-            "VALIDATION_ERROR",
-        ),
-    ];
-    for (body, status, code) in cases {
-        change_wallet(&server, &ann, body)
-            .await
-            .refused(status, code);
-    }
-    let with = |current: &str, password: &str| {
-        json!({
-            "current_password": current,
-            "password": password,
-            "blind": "MDEyMzQ1Njc4OWFiY2RlZg==",
-        })
-    };
-    change_password(&server, &ann, &with("wrong horse battery", NEW_PASSWORD))
-        .await
-        .refused(401, "CREDENTIALS_INVALID");
-    change_password(&server, &ann, &with(PASSWORD, "ann.lee ann.lee!"))
-        .await
-        .refused(400, "VALIDATION_ERROR");
-    assert_eq!(server.sequence().await, before, "nothing was changed");
-
-    let mut body = with(PASSWORD, NEW_PASSWORD);
+    wrong_changes(&server, &ann).await;
+    let mut body = new_password(PASSWORD, NEW_PASSWORD);
     body["nickname"] = json!("lee");
     let changed = change_password(&server, &ann, &body).await.expect(200);
     assert_eq!(changed.body["nickname"], "lee");

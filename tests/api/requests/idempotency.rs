@@ -277,6 +277,28 @@ async fn a_key_is_forgotten_when_its_time_is_over() {
     assert_ne!(first.body["id"], second.body["id"]);
 }
 
+/// Polls requests in turns, so that they are in flight together; returns the answers' statuses as they come.
+async fn statuses(racing: impl Iterator<Item = impl Future<Output = Answer>>) -> Vec<u16> {
+    let mut racing: Vec<_> = racing.map(Box::pin).collect();
+    let mut answers = Vec::new();
+    std::future::poll_fn(|context| {
+        racing.retain_mut(|request| match request.as_mut().poll(context) {
+            std::task::Poll::Ready(answer) => {
+                answers.push(answer.status);
+                false
+            }
+            std::task::Poll::Pending => true,
+        });
+        if racing.is_empty() {
+            std::task::Poll::Ready(())
+        } else {
+            std::task::Poll::Pending
+        }
+    })
+    .await;
+    answers
+}
+
 #[tokio::test]
 async fn a_lost_race_is_told_by_if_match() {
     let server = Server::start().await;
@@ -327,23 +349,7 @@ async fn a_lost_race_is_told_by_if_match() {
         .header("etag")
         .to_owned();
     let racing = (0..16).map(|n| change(&tag, 10 + n));
-    let mut racing: Vec<_> = racing.map(Box::pin).collect();
-    let mut answers = Vec::new();
-    std::future::poll_fn(|context| {
-        racing.retain_mut(|request| match request.as_mut().poll(context) {
-            std::task::Poll::Ready(answer) => {
-                answers.push(answer.status);
-                false
-            }
-            std::task::Poll::Pending => true,
-        });
-        if racing.is_empty() {
-            std::task::Poll::Ready(())
-        } else {
-            std::task::Poll::Pending
-        }
-    })
-    .await;
+    let mut answers = statuses(racing).await;
     answers.sort_unstable();
     assert_eq!(answers[0], 200);
     assert!(

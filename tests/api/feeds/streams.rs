@@ -13,10 +13,10 @@ use kedge_http::auth::bearer::AccessTokens;
 use kedge_protocol::{Id, Prefix};
 use serde_json::{Value, json};
 
-use crate::event_stream::{Ask, EventStream};
-use crate::events::{items, list, types};
+use crate::access::privileges::{remove, two};
+use crate::feeds::event_stream::{Ask, EventStream};
+use crate::feeds::events::{items, list, types};
 use crate::harness::{Caller, PASSWORD, Server, Signed};
-use crate::privileges::{remove, two};
 
 fn ids(events: &[Value]) -> Vec<&str> {
     let ids = events.iter().map(|event| event["id"].as_str());

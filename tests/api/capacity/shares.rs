@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
-use crate::event_stream::{Ask, EventStream};
+use crate::feeds::event_stream::{Ask, EventStream};
 use crate::harness::{Answer, Caller, Server, Signed};
 
 /// A request that the server does not answer yet, because it waits for a sequence that is never reached.

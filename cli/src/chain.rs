@@ -1,0 +1,37 @@
+//! What every command takes that sends a transaction: a node, and the key that signs and pays.
+
+use clap::Args;
+use kedge_chain::rpc::{Endpoint, RpcClient, RpcOptions};
+use kedge_protocol::signature::SigningKey;
+
+use super::key::KeyArgs;
+use super::output::Failure;
+
+/// How long a transaction may take to be mined, in milliseconds.
+pub(crate) const PATIENCE_MS: u64 = 10 * 60 * 1000;
+
+#[derive(Args)]
+pub(crate) struct ChainArgs {
+    /// JSON-RPC URL of an Ethereum node.
+    #[arg(long, value_name = "URL")]
+    rpc: Endpoint,
+    /// Print the result as JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    key: KeyArgs,
+}
+
+impl ChainArgs {
+    pub(crate) fn key(&self) -> Result<SigningKey, Failure> {
+        self.key.read()
+    }
+
+    pub(crate) fn client(&self) -> RpcClient {
+        RpcClient::new(self.rpc.clone(), RpcOptions::default())
+    }
+
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
+    }
+}

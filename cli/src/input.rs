@@ -1,0 +1,24 @@
+//! Files that a command reads.
+
+use std::io::Read;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::output::Failure;
+
+/// Reads a file, or standard input for `-`.
+pub(crate) fn read(file: &Path) -> Result<String, Failure> {
+    let read = if file == Path::new("-") {
+        let mut text = String::new();
+        std::io::stdin().read_to_string(&mut text).map(|_| text)
+    } else {
+        std::fs::read_to_string(file)
+    };
+    read.map_err(|error| Failure::usage(format!("{}: {error}", file.display())))
+}
+
+/// Reads JSON; `what` is what it should be.
+pub(crate) fn parse<'a, T: Deserialize<'a>>(text: &'a str, what: &str) -> Result<T, Failure> {
+    serde_json::from_str(text).map_err(|error| Failure::refused(format!("not {what}: {error}")))
+}

@@ -1,0 +1,6 @@
+//! Who may do what: accounts, members, API keys, and what ends with a right.
+
+mod accounts;
+mod keys;
+mod members;
+pub(crate) mod privileges;

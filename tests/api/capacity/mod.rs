@@ -1,0 +1,7 @@
+//! What is scarce: limits, quotas, shares, and callers that take too much.
+
+mod edge;
+mod limits;
+mod log_quota;
+mod overload;
+mod shares;

@@ -1,0 +1,7 @@
+//! What the server reports by itself: events, their streams, webhooks.
+
+pub(crate) mod event_stream;
+mod events;
+mod streams;
+mod streams_many;
+mod webhooks;

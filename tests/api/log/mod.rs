@@ -1,0 +1,7 @@
+//! What the log shows to others: its parts, its export, and disputes about it.
+
+mod claims;
+mod disputes;
+mod export;
+mod honest_log;
+mod public_log;

@@ -1,0 +1,12 @@
+//! Objects, templates and files: made, changed, listed and found.
+
+pub(crate) mod files;
+mod history;
+mod index;
+mod lists;
+mod objects;
+mod preview;
+mod search;
+mod supply;
+mod templates;
+mod torn_files;
