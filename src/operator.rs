@@ -81,10 +81,10 @@ impl Operator {
         let expires_at = Instant::now() + PATIENCE;
         let mut submission = app.verifier.check(asker, &headers, signed, expires_at)?;
         submission.keep = keep.map(Arc::new);
-        let outcome = app.submit(Arc::new(submission)).await?;
-        match outcome.first_refusal() {
+        let committed = app.submit(Arc::new(submission)).await?;
+        match committed.first_refusal() {
             Some((_, refusal)) => Err(ApiError::from(refusal)),
-            None => Ok(outcome),
+            None => Ok(committed),
         }
     }
 }
