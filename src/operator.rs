@@ -80,10 +80,10 @@ impl Operator {
         let expires_at = Instant::now() + PATIENCE;
         let mut submission = self.verifier.check(asker, &headers, signed, expires_at)?;
         submission.keep = keep.map(Arc::new);
-        let outcome = self.submitter.submit(Arc::new(submission)).await?;
-        match outcome.first_refusal() {
+        let committed = self.submitter.submit(Arc::new(submission)).await?;
+        match committed.first_refusal() {
             Some((_, refusal)) => Err(ApiError::from(refusal)),
-            None => Ok(outcome),
+            None => Ok(committed),
         }
     }
 }

@@ -43,8 +43,8 @@ impl Submitter {
             Asker::Operator { .. } | Asker::Registration => None,
         };
         let submitted = self.engine.submit(submission).await;
-        if let Ok(outcome) = &submitted {
-            self.follow(outcome);
+        if let Ok(committed) = &submitted {
+            self.follow(committed);
         }
         submitted.map_err(|error| {
             if error == SubmitError::Unknown {
@@ -63,8 +63,8 @@ impl Submitter {
 
     /// Puts a tier in force as soon as it is stored, and a webhook's new state. A request that changes one of them has
     /// only that one action.
-    fn follow(&self, outcome: &Committed) {
-        let Some(ActionOutcome::Done(done)) = outcome.actions.first() else {
+    fn follow(&self, committed: &Committed) {
+        let Some(ActionOutcome::Done(done)) = committed.actions.first() else {
             return;
         };
         let Made::Resources(images) = &done.made else {

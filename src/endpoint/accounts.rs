@@ -33,7 +33,7 @@ pub(super) fn rows() -> Vec<Endpoint> {
                 "/wallets/register",
                 &docs::accounts::REGISTER,
                 Signs::Registration,
-                |call, outcome| Box::pin(wallets::registered(call, outcome)),
+                |call, committed| Box::pin(wallets::registered(call, committed)),
             )
         },
         Endpoint {

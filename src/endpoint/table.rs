@@ -36,7 +36,7 @@ pub(super) use handler;
 
 macro_rules! answer {
     ($answer:path) => {
-        |call, outcome| Box::pin(std::future::ready($answer(call, outcome)))
+        |call, committed| Box::pin(std::future::ready($answer(call, committed)))
     };
 }
 pub(super) use answer;

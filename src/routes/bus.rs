@@ -19,29 +19,29 @@ use kedge_http::shown::Position;
 pub(super) const PAYLOAD: &str = "/payload";
 
 /// The answer to `POST /ebus/actions`
-pub fn single(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
-    let position = call.position(outcome);
+pub fn single(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
+    let position = call.position(committed);
     let position = position.map_err(|error| error.under(PAYLOAD))?;
     let mut view = position.view(call.submission()?);
     view.receipt = Some(position.receipt(call.app.verifier.domain()));
-    call.answered(outcome, position.done.sequence, &view)
+    call.answered(committed, position.done.sequence, &view)
 }
 
 /// The answer to `POST /ebus/actions/batch`
-pub fn batch(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
+pub fn batch(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
     let submission = call.submission()?;
     if submission.head.atomic
-        && let Some((index, refusal)) = outcome.first_refusal()
+        && let Some((index, refusal)) = committed.first_refusal()
     {
-        return Err(failed(index, refusal, outcome.nonce_highest));
+        return Err(failed(index, refusal, committed.nonce_highest));
     }
     let minimal = call.prefers_minimal();
-    let answer = results(call, submission, outcome, minimal)?;
-    let sequence = outcome.placement.as_ref().map_or_else(
+    let answer = results(call, submission, committed, minimal)?;
+    let sequence = committed.placement.as_ref().map_or_else(
         || call.published().head.sequence,
         |placement| placement.first_sequence + u64::from(placement.count) - 1,
     );
-    let reply = call.answered(outcome, sequence, &answer)?;
+    let reply = call.answered(committed, sequence, &answer)?;
     Ok(if minimal {
         reply.with(
             HeaderName::from_static("preference-applied"),
@@ -77,15 +77,15 @@ fn refused(index: usize, refusal: &Refusal) -> ApiError {
 fn results<'a>(
     call: &'a Call,
     submission: &'a Submission,
-    outcome: &'a Committed,
+    committed: &'a Committed,
     minimal: bool,
 ) -> Result<BatchAnswer<'a>, ApiError> {
-    let mut results = Vec::with_capacity(outcome.actions.len());
-    let mut receipts: Vec<ReceiptAction> = Vec::with_capacity(outcome.actions.len());
+    let mut results = Vec::with_capacity(committed.actions.len());
+    let mut receipts: Vec<ReceiptAction> = Vec::with_capacity(committed.actions.len());
     let request_id = &call.request_id;
-    let actions = submission.actions.iter().zip(&outcome.actions);
+    let actions = submission.actions.iter().zip(&committed.actions);
     for (index, (action, result)) in actions.enumerate() {
-        let (done, placement) = match (result, &outcome.placement) {
+        let (done, placement) = match (result, &committed.placement) {
             (ActionOutcome::Done(done), Some(placement)) => (done, placement),
             (ActionOutcome::Refused(refusal), _) => {
                 let error = &refused(index, refusal);
@@ -113,7 +113,7 @@ fn results<'a>(
             BatchResult::Done(Box::new(position.view(submission)))
         });
     }
-    let receipt = outcome.placement.as_ref().map(|placement| BatchReceipt {
+    let receipt = committed.placement.as_ref().map(|placement| BatchReceipt {
         version: RECEIPT_VERSION,
         domain: *call.app.verifier.domain(),
         batch: placement.batch.signed,

@@ -45,23 +45,23 @@ pub async fn submit(
     // A caller that disconnects must not stop this between the content and the log.
     let task = tokio::spawn(async move {
         let kept = app.files.keep(upload).await?;
-        let outcome = app.submit(submission).await;
-        kept.settle(match &outcome {
-            Ok(outcome) if outcome.placement.is_some() => Fate::Named,
+        let committed = app.submit(submission).await;
+        kept.settle(match &committed {
+            Ok(committed) if committed.placement.is_some() => Fate::Named,
             Ok(_) => Fate::Refused,
             Err(error) if error.code.status() < 500 => Fate::Refused,
             Err(_) => Fate::Unknown,
         });
-        outcome
+        committed
     });
     task.await.map_err(|error| ApiError::internal(&error))?
 }
 
 /// The answer to `POST /files`
-pub fn created(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
-    let file: File = call.made(outcome)?;
+pub fn created(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
+    let file: File = call.made(committed)?;
     let location = format!("/files/{}", file.id);
-    let reply = call.changed(outcome, FileView::from(file))?;
+    let reply = call.changed(committed, FileView::from(file))?;
     Ok(reply.with(hyper::header::LOCATION, &location))
 }
 

@@ -60,30 +60,30 @@ fn add_secret(call: &mut Call, submission: &mut Submission, id: Id) -> Result<()
 }
 
 /// The answer to `POST /api-keys` and `POST /api-keys/{id}/rotate`
-pub fn shown(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
+pub fn shown(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
     let Some(secret) = &call.shown_once else {
-        return deleted(call, outcome);
+        return deleted(call, committed);
     };
-    let key: ApiKey = call.made(outcome)?;
+    let key: ApiKey = call.made(committed)?;
     let overlap_ms = key.overlap_s * 1_000;
-    let previous_until = call.position(outcome)?.placement.timestamp_ms + overlap_ms;
+    let previous_until = call.position(committed)?.placement.timestamp_ms + overlap_ms;
     let shown = ShownKey {
         key: secret.clone(),
         previous_until: (overlap_ms > 0).then_some(Time(previous_until)),
         api_key: view(call, &call.published().snapshot, key)?,
     };
-    call.changed(outcome, shown)
+    call.changed(committed, shown)
 }
 
 /// The answer to `DELETE /api-keys/{id}`
-pub fn deleted(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
-    let key: ApiKey = call.made(outcome)?;
+pub fn deleted(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
+    let key: ApiKey = call.made(committed)?;
     let view = match call.earlier {
         // When the key was last used then is not known any more.
         Some(_) => ApiKeyView::of(key, None),
         None => view(call, &call.published().snapshot, key)?,
     };
-    call.changed(outcome, view)
+    call.changed(committed, view)
 }
 
 fn view(call: &Call, snapshot: &Snapshot, key: ApiKey) -> Result<ApiKeyView, ApiError> {

@@ -14,30 +14,30 @@ use crate::call::Call;
 
 impl Call {
     /// A single action with its place in the log; the error if it was refused.
-    pub fn position<'a>(&'a self, outcome: &'a Committed) -> Result<Position<'a>, ApiError> {
+    pub fn position<'a>(&'a self, committed: &'a Committed) -> Result<Position<'a>, ApiError> {
         let internal = || ApiError::internal(&"an outcome without its action or its place");
         let (action, result) = self
             .submission()?
             .actions
             .first()
-            .zip(outcome.actions.first())
+            .zip(committed.actions.first())
             .ok_or_else(internal)?;
         match result {
             ActionOutcome::Done(done) => Ok(Position {
                 action,
                 done,
-                placement: outcome.placement.as_ref().ok_or_else(internal)?,
+                placement: committed.placement.as_ref().ok_or_else(internal)?,
             }),
             ActionOutcome::Refused(refusal) => {
-                let highest = outcome.nonce_highest.to_string();
+                let highest = committed.nonce_highest.to_string();
                 Err(ApiError::from(refusal).with_header(NONCE_HIGHEST, highest))
             }
         }
     }
 
     /// What a single action made or changed, with its place in the log; the resource acted on first.
-    pub fn images(&self, outcome: &Committed) -> Result<Vec<Image>, ApiError> {
-        let position = self.position(outcome)?;
+    pub fn images(&self, committed: &Committed) -> Result<Vec<Image>, ApiError> {
+        let position = self.position(committed)?;
         let mut images = position.done.images(position.placement.timestamp_ms);
         if let Some(first) = images.first_mut() {
             settle(first, &self.published().snapshot)?;
@@ -46,8 +46,8 @@ impl Call {
     }
 
     /// The resource of this type that a single action made or changed.
-    pub fn made<T: TryFrom<Image>>(&self, outcome: &Committed) -> Result<T, ApiError> {
-        let mut images = self.images(outcome)?.into_iter();
+    pub fn made<T: TryFrom<Image>>(&self, committed: &Committed) -> Result<T, ApiError> {
+        let mut images = self.images(committed)?.into_iter();
         let made = images.find_map(|image| T::try_from(image).ok());
         made.ok_or_else(|| {
             ApiError::internal(&"an action made something else than its answer shows")
@@ -57,27 +57,27 @@ impl Call {
     /// The answer that shows a resource, with the action's id and receipt.
     pub fn changed<T: Serialize>(
         &self,
-        outcome: &Committed,
+        committed: &Committed,
         resource: T,
     ) -> Result<Reply, ApiError> {
-        let position = self.position(outcome)?;
+        let position = self.position(committed)?;
         let answer = Changed {
             resource,
             action_id: IdText(position.id()),
             receipt: position.receipt(self.app.verifier.domain()),
         };
-        self.answered(outcome, position.done.sequence, &answer)
+        self.answered(committed, position.done.sequence, &answer)
     }
 
     /// An answer with the row's status and the signer's highest nonce.
     pub fn answered<T: Serialize>(
         &self,
-        outcome: &Committed,
+        committed: &Committed,
         sequence: u64,
         answer: &T,
     ) -> Result<Reply, ApiError> {
         let reply = Reply::json(self.status(), sequence, answer)?;
-        Ok(reply.with(NONCE_HIGHEST, &outcome.nonce_highest.to_string()))
+        Ok(reply.with(NONCE_HIGHEST, &committed.nonce_highest.to_string()))
     }
 }
 

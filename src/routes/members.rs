@@ -54,27 +54,27 @@ pub async fn check_member(call: &mut Call, submission: &mut Submission) -> Resul
 }
 
 /// The answer to `PATCH` and `DELETE /organizations/me/members/{id}`
-pub fn changed(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
-    call.changed(outcome, WalletView::from(call.made::<Wallet>(outcome)?))
+pub fn changed(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
+    call.changed(committed, WalletView::from(call.made::<Wallet>(committed)?))
 }
 
 /// The answer to `POST /organizations/me/invitations`
-pub fn invited(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
-    let invitation: Invitation = call.made(outcome)?;
+pub fn invited(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
+    let invitation: Invitation = call.made(committed)?;
     if call.earlier.is_some() {
-        return call.changed(outcome, InvitationView::from(invitation));
+        return call.changed(committed, InvitationView::from(invitation));
     }
     let shown = ShownInvitation {
         code: call.app.invitations.of(invitation.id),
         invitation: InvitationView::from(invitation),
     };
-    call.changed(outcome, shown)
+    call.changed(committed, shown)
 }
 
 /// The answer to `DELETE /organizations/me/invitations/{id}`
-pub fn revoked(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
-    let invitation: Invitation = call.made(outcome)?;
-    call.changed(outcome, InvitationView::from(invitation))
+pub fn revoked(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
+    let invitation: Invitation = call.made(committed)?;
+    call.changed(committed, InvitationView::from(invitation))
 }
 
 /// `GET /organizations/me/invitations`

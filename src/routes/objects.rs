@@ -22,10 +22,10 @@ use crate::call::Call;
 use crate::listing::{Listing, Rows, Source, part_of};
 
 /// The answer to `POST /objects`, `PATCH /objects/{id}` and `POST /objects/{id}/transfer`
-pub fn changed(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
-    let object: Object = call.made(outcome)?;
+pub fn changed(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
+    let object: Object = call.made(committed)?;
     let tag = conditional::entity_tag(&object.trace);
-    let reply = call.changed(outcome, ObjectView::from(object))?;
+    let reply = call.changed(committed, ObjectView::from(object))?;
     Ok(reply.with(ETAG, &tag))
 }
 

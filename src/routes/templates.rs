@@ -18,15 +18,15 @@ use crate::listing::{Listing, Source};
 const CACHE: &str = "private, max-age=30";
 
 /// The answer to `POST /templates`
-pub fn created(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
-    call.changed(outcome, TemplateView::of(call.made(outcome)?, 0))
+pub fn created(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
+    call.changed(committed, TemplateView::of(call.made(committed)?, 0))
 }
 
 /// The answer to `PATCH /templates/{id}`
-pub fn updated(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
-    let template: Template = call.made(outcome)?;
+pub fn updated(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
+    let template: Template = call.made(committed)?;
     let minted = minted(call, template.id)?;
-    call.changed(outcome, TemplateView::of(template, minted))
+    call.changed(committed, TemplateView::of(template, minted))
 }
 
 /// How many objects were minted of a template when it was changed.
@@ -38,9 +38,9 @@ fn minted(call: &Call, template: Id) -> Result<u64, ApiError> {
 }
 
 /// The answer to `POST /templates/{id}/variations`
-pub fn varied(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
+pub fn varied(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
     let (mut found, mut items) = (None, Vec::new());
-    for image in call.images(outcome)? {
+    for image in call.images(committed)? {
         match image {
             Image::Template(template) => found = Some(template),
             Image::Variation(variation) => items.push(VariationView::from(variation)),
@@ -49,14 +49,14 @@ pub fn varied(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
     }
     let template = found.ok_or_else(|| ApiError::internal(&"an action on a template made none"))?;
     let minted = minted(call, template.id)?;
-    let position = call.position(outcome)?;
+    let position = call.position(committed)?;
     let answer = VariationsMade {
         items,
         template: TemplateView::of(template, minted),
         action_id: IdText(position.id()),
         receipt: position.receipt(call.app.verifier.domain()),
     };
-    call.answered(outcome, position.done.sequence, &answer)
+    call.answered(committed, position.done.sequence, &answer)
 }
 
 /// A template that the caller may see.

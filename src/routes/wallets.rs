@@ -62,13 +62,13 @@ pub async fn check_registration(
 }
 
 /// The answer to `POST /wallets/register`. Each has new tokens, because none are stored.
-pub async fn registered(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
-    let wallet: Wallet = call.made(outcome)?;
+pub async fn registered(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
+    let wallet: Wallet = call.made(committed)?;
     let phc = call.published().snapshot.password_hash(wallet.id)?;
     let phc = phc.ok_or_else(|| ApiError::internal(&"a registered wallet without a password"))?;
     let tokens = begin(call, &wallet, &phc).await?;
     let wallet = wallet.into();
-    call.changed(outcome, LoggedIn { wallet, tokens })
+    call.changed(committed, LoggedIn { wallet, tokens })
 }
 
 /// Checks what the rules cannot: that the invitation has not expired, and that it is for the named
@@ -238,8 +238,8 @@ async fn new_password(call: &Call, signer: Address) -> Result<NewSecret, ApiErro
 }
 
 /// The answer to `PATCH /wallets/me`, `POST /wallets/me/keys` and `DELETE /wallets/me/keys/{id}`
-pub fn changed(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
-    call.changed(outcome, WalletView::from(call.made::<Wallet>(outcome)?))
+pub fn changed(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
+    call.changed(committed, WalletView::from(call.made::<Wallet>(committed)?))
 }
 
 /// `POST /wallets/logout`

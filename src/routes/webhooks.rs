@@ -67,21 +67,21 @@ pub async fn rotate(call: &mut Call, submission: &mut Submission) -> Result<(), 
 }
 
 /// The answer to `PATCH` and `DELETE /webhooks/{id}`
-pub fn changed(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
-    let webhook: Webhook = call.made(outcome)?;
-    call.changed(outcome, WebhookView::from(webhook))
+pub fn changed(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
+    let webhook: Webhook = call.made(committed)?;
+    call.changed(committed, WebhookView::from(webhook))
 }
 
 /// The answer to `POST /webhooks` and `POST /webhooks/{id}/rotate`
-pub fn shown(call: &Call, outcome: &Committed) -> Result<Reply, ApiError> {
+pub fn shown(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
     let Some(secret) = &call.shown_once else {
-        return changed(call, outcome);
+        return changed(call, committed);
     };
     let shown = WebhookWithSecret {
-        webhook: call.made::<Webhook>(outcome)?.into(),
+        webhook: call.made::<Webhook>(committed)?.into(),
         secret: secret.clone(),
     };
-    call.changed(outcome, shown)
+    call.changed(committed, shown)
 }
 
 /// The webhook of the path, if it is the caller's organization's.

@@ -23,8 +23,8 @@ pub(super) async fn carry_out(
 ) -> Result<Reply, ApiError> {
     if let Some(key) = idempotency::key_of(&call.headers)? {
         let key = key.to_owned();
-        if let Some(outcome) = idempotency::begin(&mut call, path, &key, &mut submission)? {
-            let reply = answer(&call, &outcome).await?;
+        if let Some(committed) = idempotency::begin(&mut call, path, &key, &mut submission)? {
+            let reply = answer(&call, &committed).await?;
             return Ok(reply.with(HeaderName::from_static(REPLAYED), "true"));
         }
     }
@@ -34,8 +34,8 @@ pub(super) async fn carry_out(
     }
     let submission = Arc::new(submission);
     call.submission = Some(Arc::clone(&submission));
-    let outcome = submit(&mut call, submission).await?;
-    answer(&call, &outcome).await
+    let committed = submit(&mut call, submission).await?;
+    answer(&call, &committed).await
 }
 
 async fn submit(call: &mut Call, submission: Arc<Submission>) -> Result<Committed, ApiError> {
