@@ -35,7 +35,7 @@ use tokio::sync::Semaphore;
 use crate::batches::Batches;
 use crate::claims::Claims;
 use crate::disputes::Recorder;
-use crate::idempotency::InProgress;
+use crate::idempotency::in_flight::InProgress;
 use crate::operator::Operator;
 use crate::submit::Submitter;
 

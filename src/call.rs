@@ -22,6 +22,8 @@ use crate::endpoint::Endpoint;
 pub struct Call {
     /// The server.
     pub app: Arc<App>,
+    /// All rows of the table.
+    pub table: &'static [Endpoint],
     /// The row of the table that matched it.
     pub endpoint: &'static Endpoint,
     /// The method; HEAD matches the row of GET.

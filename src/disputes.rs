@@ -24,7 +24,7 @@ use serde_json::value::RawValue;
 use tokio::sync::Mutex;
 
 use crate::claims::Claim;
-use crate::idempotency::unsigned::{Answer, Key};
+use crate::idempotency::kept::{Answer, Key};
 use crate::operator::Operator;
 
 /// Seconds a caller should wait if this server has no key to record a verdict with.

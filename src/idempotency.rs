@@ -3,14 +3,14 @@
 //! place in the log, and what the log does not hold (the resource as it was, why actions failed). From these the outcome
 //! is rebuilt, and the row's `answer` makes the same answer from it. Secrets are never kept.
 
+pub mod in_flight;
+pub mod kept;
 pub mod unsigned;
 
-use std::collections::HashSet;
 use std::fmt::Display;
 use std::sync::Arc;
 
 use hyper::HeaderMap;
-use kedge_actors::Published;
 use kedge_actors::api::{
     ActionOutcome, Committed, Done, Keep, Made, Placement, SealedBatch, Submission,
 };
@@ -30,7 +30,7 @@ use kedge_protocol::{Hash, Id};
 use kedge_storage::{CodecError, IdempotencyRow, Residue, Resource, Snapshot};
 use parking_lot::Mutex;
 
-use crate::app::App;
+use self::in_flight::{Claimed, claim};
 use crate::call::{Call, Earlier};
 use crate::endpoint::{Endpoint, Signs};
 
@@ -40,30 +40,6 @@ pub const HEADER: &str = "idempotency-key";
 pub const REPLAYED: &str = "idempotent-replayed";
 /// The longest key, in bytes.
 const KEY_BYTES_MAX: usize = 255;
-
-/// The keys of requests in flight.
-#[derive(Clone, Default)]
-pub struct InProgress {
-    keys: Arc<Mutex<HashSet<[u8; 32]>>>,
-}
-
-/// Holds a key's place among those in flight.
-struct Held {
-    keys: InProgress,
-    key: [u8; 32],
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.keys.locked().remove(&self.key);
-    }
-}
-
-impl InProgress {
-    fn locked(&self) -> parking_lot::MutexGuard<'_, HashSet<[u8; 32]>> {
-        self.keys.lock()
-    }
-}
 
 /// The request's key, if it has one.
 pub fn key_of(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
@@ -103,7 +79,7 @@ pub fn begin(
     };
     let key = scope(caller, call.endpoint, path, key);
     let request = request_hash(submission);
-    let (held, published) = match claim(app, key, request)? {
+    let (held, published) = match claim(&app.idempotency, &app.engine, key, request)? {
         Claimed::Before { row, published } => {
             return rebuild(&published.snapshot, call, submission, &row).map(Some);
         }
@@ -119,49 +95,6 @@ pub fn begin(
         in_progress: Mutex::new(Some(Box::new(held))),
     }));
     Ok(None)
-}
-
-/// The state of a key.
-enum Claimed {
-    /// It is unused, and no other request can use it while it is held.
-    New {
-        held: Held,
-        published: Arc<Published>,
-    },
-    /// The same request was carried out with it.
-    Before {
-        row: IdempotencyRow,
-        published: Arc<Published>,
-    },
-}
-
-/// Takes a key's place among those in flight, unless its request was carried out before.
-fn claim(app: &App, key: [u8; 32], request: [u8; 32]) -> Result<Claimed, ApiError> {
-    let is_new = app.idempotency.locked().insert(key);
-    let held = is_new.then(|| Held {
-        keys: app.idempotency.clone(),
-        key,
-    });
-    // Read after the place was taken: requests that ended before that are visible now.
-    let published = app.published();
-    if let Some(row) = published.snapshot.idempotency(key)?
-        && row.until_s > now_s()
-    {
-        if row.request != request {
-            return Err(ApiError::new(
-                Code::IdempotencyMismatch,
-                "the key was used for another request; use a new key for a new request",
-            ));
-        }
-        return Ok(Claimed::Before { row, published });
-    }
-    match held {
-        Some(held) => Ok(Claimed::New { held, published }),
-        None => Err(ApiError::new(
-            Code::IdempotencyInProgress,
-            "a request with this key is in flight; try again shortly to get its answer",
-        )),
-    }
 }
 
 /// Keys of different callers, methods and paths are different keys.

@@ -12,15 +12,10 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use kedge_api::Code;
 use kedge_http::{limits, v2};
-use metrics::{
-    Gauge, Histogram, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge,
-    histogram,
-};
+use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
-
-use crate::endpoint::TABLE;
 
 /// Requests, by route, method and status.
 pub const REQUESTS: &str = "kedge_http_requests_total";
@@ -188,87 +183,4 @@ fn page(
     let plain = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, plain);
     response
-}
-
-/// Counts requests.
-pub struct HttpMetrics {
-    in_flight: Gauge,
-    /// By index in the table; requests without a route come last.
-    seconds: Vec<Histogram>,
-}
-
-/// A request in flight.
-pub struct UnderWay<'a>(&'a Gauge);
-
-impl Drop for UnderWay<'_> {
-    fn drop(&mut self) {
-        self.0.decrement(1);
-    }
-}
-
-/// The labels of a route. Unknown paths share one, because callers could otherwise create endless
-/// labels.
-fn labels(index: Option<usize>) -> (&'static str, &'static str) {
-    index
-        .and_then(|index| TABLE.get(index))
-        .map_or(("none", "none"), |endpoint| {
-            (endpoint.path, method_label(endpoint.method.as_str()))
-        })
-}
-
-fn method_label(method: &str) -> &'static str {
-    match method {
-        "GET" => "GET",
-        "POST" => "POST",
-        "PATCH" => "PATCH",
-        "DELETE" => "DELETE",
-        _ => "other",
-    }
-}
-
-impl HttpMetrics {
-    /// Registers the metrics.
-    pub fn new() -> Self {
-        let indices = (0..TABLE.len()).map(Some).chain([None]);
-        Self {
-            in_flight: gauge!(REQUESTS_IN_FLIGHT),
-            seconds: indices
-                .map(|index| {
-                    let (route, method) = labels(index);
-                    histogram!(REQUEST_SECONDS, "route" => route, "method" => method)
-                })
-                .collect(),
-        }
-    }
-
-    /// Counts a request as in flight until the guard is dropped.
-    pub fn begin(&self) -> UnderWay<'_> {
-        self.in_flight.increment(1);
-        UnderWay(&self.in_flight)
-    }
-
-    /// Counts an answered request.
-    pub fn end(
-        &self,
-        index: Option<usize>,
-        status: StatusCode,
-        code: Option<Code>,
-        took: Duration,
-    ) {
-        let (route, method) = labels(index);
-        if let Some(seconds) = self.seconds.get(index.unwrap_or(TABLE.len())) {
-            seconds.record(took.as_secs_f64());
-        }
-        let status = status.as_u16().to_string();
-        counter!(REQUESTS, "route" => route, "method" => method, "status" => status).increment(1);
-        if let Some(code) = code {
-            counter!(ERRORS, "code" => code.text()).increment(1);
-        }
-    }
-}
-
-impl Default for HttpMetrics {
-    fn default() -> Self {
-        Self::new()
-    }
 }

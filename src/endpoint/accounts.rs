@@ -10,7 +10,7 @@ use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Area;
 
 use super::Auth::Public;
-use super::table::{answer, get, handler, prepare, signed, unsigned};
+use super::row::{answer, get, handler, prepare, signed, unsigned};
 use super::{Endpoint, PathMember, Signs, Target, docs, schema};
 use crate::routes::wallets;
 

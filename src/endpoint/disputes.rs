@@ -7,7 +7,7 @@ use kedge_api::dispute::DisputeView;
 use kedge_http::auth::rights::{Access, Right};
 use kedge_protocol::resource::Area;
 
-use super::table::{get, handler, unsigned};
+use super::row::{get, handler, unsigned};
 use super::{Endpoint, docs, schema};
 use crate::listing::LIST;
 use crate::routes::disputes;

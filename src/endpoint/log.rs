@@ -7,7 +7,7 @@ use kedge_api::sequencer_keys::SequencerKeyView;
 
 use super::Auth::Public;
 use super::LimitClass::Lists;
-use super::table::{get, handler};
+use super::row::{get, handler};
 use super::{Endpoint, docs, schema};
 use crate::listing::LIST;
 use crate::routes::{anchors, batches, sequencer_keys};

@@ -11,13 +11,15 @@ mod docs;
 mod log;
 mod objects;
 mod organization;
+mod router;
+mod row;
 mod service;
 mod table;
 mod templates;
 mod transfers;
 mod webhooks;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
 
@@ -39,7 +41,9 @@ pub use codes::documented;
 pub use docs::{Doc, Link};
 pub use kedge_http::query::Parameter;
 pub use kedge_http::signing::{PathMember, Signs, Target};
-pub use table::{ANY, EVENT_STREAM, MIN_SEQUENCE, TABLE};
+pub use router::{Found, Router};
+pub use row::{ANY, EVENT_STREAM, MIN_SEQUENCE};
+pub use table::TABLE;
 
 /// Who may call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -238,99 +242,9 @@ impl Endpoint {
     }
 }
 
-/// Finds the endpoint of a request.
-pub struct Router {
-    paths: matchit::Router<BTreeMap<&'static str, usize>>,
-}
-
-/// A matched route.
-#[derive(Debug)]
-pub struct Found {
-    /// Its index in [`TABLE`].
-    pub index: usize,
-    /// `{id}` of the path.
-    pub id: String,
-    /// The second parameter, if the path has two.
-    pub sub_id: String,
-}
-
-impl Default for Router {
-    fn default() -> Self {
-        let mut methods: BTreeMap<&str, BTreeMap<&'static str, usize>> = BTreeMap::new();
-        for (index, endpoint) in TABLE.iter().enumerate() {
-            let of_path = methods.entry(endpoint.path).or_default();
-            of_path.insert(endpoint.method.as_str(), index);
-        }
-        let mut paths = matchit::Router::new();
-        for (path, methods) in methods {
-            paths
-                .insert(path, methods)
-                .expect("the table's paths do not overlap; a test builds the router");
-        }
-        Self { paths }
-    }
-}
-
-impl Router {
-    /// The endpoint for a method and a path; HEAD matches what GET matches.
-    pub fn find(&self, method: &Method, path: &str) -> Result<Found, ApiError> {
-        let matched = self
-            .paths
-            .at(path)
-            .map_err(|_| ApiError::not_found("path", path))?;
-        let wanted = if *method == Method::HEAD {
-            "GET"
-        } else {
-            method.as_str()
-        };
-        if let Some(&index) = matched.value.get(wanted) {
-            let mut parameters = matched.params.iter();
-            let mut next = || parameters.next().map_or("", |(_, value)| value).to_owned();
-            return Ok(Found {
-                index,
-                id: next(),
-                sub_id: next(),
-            });
-        }
-        let mut allowed: Vec<&str> = matched.value.keys().copied().collect();
-        if allowed.contains(&"GET") {
-            allowed.push("HEAD");
-        }
-        let allowed = allowed.join(", ");
-        let message = format!("{method} is not for {path}; allowed: {allowed}");
-        Err(ApiError::new(Code::MethodNotAllowed, message)
-            .with_header(hyper::header::ALLOW, allowed))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn routes_are_found_and_methods_told() {
-        let router = Router::default();
-        let found = router.find(&Method::PATCH, "/objects/obj_1").unwrap();
-        assert_eq!(TABLE[found.index].path, "/objects/{id}");
-        assert_eq!(found.id, "obj_1");
-        let path = "/webhooks/whk_1/deliveries/dlv_2/redeliver";
-        let found = router.find(&Method::POST, path).unwrap();
-        assert_eq!(
-            (found.id.as_str(), found.sub_id.as_str()),
-            ("whk_1", "dlv_2")
-        );
-        let head = router.find(&Method::HEAD, "/objects/obj_1").unwrap();
-        assert_eq!(TABLE[head.index].method, Method::GET);
-        let error = router.find(&Method::DELETE, "/objects/obj_1").unwrap_err();
-        assert_eq!(error.code, Code::MethodNotAllowed);
-        assert_eq!(error.headers[0].1, "GET, PATCH, HEAD");
-        for path in ["/nothing", "/objects/", "/objects/a/b", ""] {
-            assert_eq!(
-                router.find(&Method::GET, path).unwrap_err().code,
-                Code::ResourceNotFound
-            );
-        }
-    }
 
     #[test]
     fn what_changes_something_is_signed() {

@@ -9,7 +9,7 @@ use kedge_http::auth::rights::{Access, Right};
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Area;
 
-use super::table::{answer, get, handler, prepare, signed};
+use super::row::{answer, get, handler, prepare, signed};
 use super::{Endpoint, PathMember, Signs, Target, docs, schema};
 use crate::listing::LIST;
 use crate::routes::{keys, members, organizations};

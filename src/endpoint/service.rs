@@ -2,7 +2,7 @@
 
 use super::Auth::Public;
 use super::LimitClass::Free;
-use super::table::{get, handler};
+use super::row::{get, handler};
 use super::{Endpoint, docs, schema};
 use crate::routes::{reference, service};
 

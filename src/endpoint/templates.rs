@@ -7,7 +7,7 @@ use kedge_api::resources::{Changed, TemplateView, VariationView, VariationsMade}
 use kedge_protocol::action::Kind;
 
 use super::LimitClass::{Lists, TemplateWrites};
-use super::table::{answer, get, handler, signed};
+use super::row::{answer, get, handler, signed};
 use super::{Endpoint, Signs, Target, docs, schema};
 use crate::listing::LIST;
 use crate::routes::templates;

@@ -7,7 +7,7 @@ use kedge_api::resources::{Changed, FileView};
 
 use super::Auth::Public;
 use super::LimitClass::FileUploads;
-use super::table::{ANY, answer, get, handler, signed};
+use super::row::{ANY, answer, get, handler, signed};
 use super::{Endpoint, Signs, docs, schema};
 use crate::listing::LIST;
 use crate::routes::{export, files};

@@ -4,29 +4,17 @@
 
 use std::sync::Arc;
 
-use hyper::StatusCode;
-use hyper::header::{HeaderName, HeaderValue, LOCATION};
-use kedge_actors::api::Keep;
+use hyper::header::HeaderName;
 use kedge_http::clock::now_s;
 use kedge_http::error::ApiError;
 use kedge_http::reply::Reply;
 use kedge_protocol::hash::keccak;
-use kedge_storage::{IdempotencyRow, SideWrite, Snapshot};
-use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use kedge_storage::Snapshot;
 
-use super::{Claimed, Held, REPLAYED, claim, key_of, scope};
+use super::in_flight::{Claimed, claim};
+use super::kept::{Answer, Key};
+use super::{REPLAYED, key_of, scope};
 use crate::call::Call;
-
-/// A key that this request uses first; the key is held until this is dropped.
-pub struct Key {
-    key: [u8; 32],
-    request: [u8; 32],
-    request_id: Arc<str>,
-    until_s: u64,
-    held: Held,
-}
 
 /// How a request with a key begins.
 pub enum Begun {
@@ -34,45 +22,6 @@ pub enum Begun {
     New(Option<Key>),
     /// It was carried out before.
     Before(Reply),
-}
-
-/// An answer in its stored form.
-#[derive(Serialize, Deserialize)]
-pub struct Answer {
-    status: u16,
-    location: Option<String>,
-    body: Box<RawValue>,
-}
-
-impl Answer {
-    /// An answer with a JSON body.
-    pub fn new<T: Serialize>(
-        status: StatusCode,
-        location: Option<String>,
-        body: &T,
-    ) -> serde_json::Result<Self> {
-        Ok(Self {
-            status: status.as_u16(),
-            location,
-            body: serde_json::value::to_raw_value(body)?,
-        })
-    }
-
-    /// The answer to a caller that sees the log up to `sequence`.
-    pub fn reply(&self, sequence: u64) -> Result<Reply, ApiError> {
-        let status =
-            StatusCode::from_u16(self.status).map_err(|error| ApiError::internal(&error))?;
-        let json = HeaderValue::from_static("application/json");
-        let reply = Reply::bytes(status, sequence, json, self.body.get().as_bytes().to_vec());
-        Ok(match &self.location {
-            Some(location) => reply.with(LOCATION, location),
-            None => reply,
-        })
-    }
-
-    fn bytes(&self) -> Vec<u8> {
-        serde_json::to_vec(self).expect("numbers, texts and JSON that was written before")
-    }
 }
 
 /// Begins a request whose right was checked before: the caller may see the stored answer.
@@ -95,7 +44,7 @@ pub fn begin_logged(
     let named = format!("{} {} {}", call.endpoint.path, call.id, call.sub_id);
     let key = scope(&organization.bytes, call.endpoint, &named, text);
     let request = keccak(call.body.text.as_bytes()).0;
-    match claim(&call.app, key, request)? {
+    match claim(&call.app.idempotency, &call.app.engine, key, request)? {
         Claimed::New { held, .. } => Ok(Begun::New(Some(Key {
             key,
             request,
@@ -113,32 +62,6 @@ pub fn begin_logged(
             Ok(Begun::Before(
                 reply.with(HeaderName::from_static(REPLAYED), "true"),
             ))
-        }
-    }
-}
-
-impl Key {
-    /// The write that stores the answer. The key stays held.
-    pub fn write(&self, answer: &Answer) -> SideWrite {
-        let row = IdempotencyRow {
-            until_s: self.until_s,
-            request: self.request,
-            first_sequence: 0,
-            residue: answer.bytes(),
-        };
-        SideWrite::Idempotency { key: self.key, row }
-    }
-
-    /// For an engine request that carries out this one. Its answer is made from the log.
-    pub fn into_keep(self) -> Keep {
-        Keep {
-            key: self.key,
-            request: self.request,
-            until_s: self.until_s,
-            request_id: self.request_id,
-            minted: 0,
-            shows_resources: false,
-            in_progress: Mutex::new(Some(Box::new(self.held))),
         }
     }
 }

@@ -10,7 +10,7 @@ mod responses;
 mod webhooks;
 mod words;
 
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use kedge_api::schema;
 use kedge_http::auth::api_key::API_KEY;
@@ -18,15 +18,13 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::endpoint::TABLE;
+use crate::endpoint::Endpoint;
 use responses::Responses;
 
-static DOCUMENT: LazyLock<Vec<u8>> =
-    LazyLock::new(|| serde_json::to_vec(&document()).unwrap_or_default());
-
-/// The document, generated once.
-pub fn document_json() -> &'static [u8] {
-    &DOCUMENT
+/// The document of these rows, which are the same at each call: it is generated once.
+pub fn document_json(rows: &[Endpoint]) -> &'static [u8] {
+    static DOCUMENT: OnceLock<Vec<u8>> = OnceLock::new();
+    DOCUMENT.get_or_init(|| serde_json::to_vec(&document(rows)).unwrap_or_default())
 }
 
 /// Generates the schemas and collects them.
@@ -63,11 +61,11 @@ impl Schemas {
 }
 
 /// Builds the document.
-pub fn document() -> Value {
+fn document(rows: &[Endpoint]) -> Value {
     let mut schemas = Schemas::new();
     let mut responses = Responses::default();
     let mut paths: Map<String, Value> = Map::new();
-    for (place, endpoint) in TABLE.iter().enumerate() {
+    for (place, endpoint) in rows.iter().enumerate() {
         let mut operation = operation::of(endpoint, &mut schemas, &mut responses);
         // A JSON object has no order of its own; readers want the table's.
         operation["x-order"] = json!(place);

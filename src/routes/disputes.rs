@@ -18,7 +18,8 @@ use serde::de::DeserializeOwned;
 use super::PRIVATE;
 use crate::call::Call;
 use crate::disputes::{Recorded, answer_at, check, of_claim};
-use crate::idempotency::unsigned::{self, Begun, Key};
+use crate::idempotency::kept::Key;
+use crate::idempotency::unsigned::{self, Begun};
 use crate::listing::{Listing, Source};
 
 /// Bytes of the longest file that can be submitted.

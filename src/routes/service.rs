@@ -254,7 +254,7 @@ pub async fn version(call: Call) -> Result<Reply, ApiError> {
 /// `GET /openapi.json`
 pub async fn document(call: Call) -> Result<Reply, ApiError> {
     let json = HeaderValue::from_static("application/json");
-    let body = openapi::document_json();
+    let body = openapi::document_json(call.table);
     let reply = Reply::bytes(StatusCode::OK, sequence(&call), json, body);
     Ok(reply.etagged(&call.headers, PUBLIC))
 }

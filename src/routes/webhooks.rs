@@ -20,7 +20,8 @@ use serde::Deserialize;
 
 use super::PRIVATE;
 use crate::call::Call;
-use crate::idempotency::unsigned::{self, Answer, Begun};
+use crate::idempotency::kept::Answer;
+use crate::idempotency::unsigned::{self, Begun};
 use crate::listing::{Listing, Source};
 use kedge_http::shown;
 

@@ -41,12 +41,12 @@ use kedge_protocol::Address;
 use tracing::Instrument as _;
 
 use super::finish::undocumented;
+use super::measured::HttpMetrics;
 use super::submitting::carry_out;
 use crate::app::App;
 use crate::call::Call;
 use crate::endpoint::{Answer, Auth, Endpoint, Replying, Router, Signs, TABLE, documented};
 use crate::idempotency;
-use crate::metrics::HttpMetrics;
 
 /// How long a read waits for `min_sequence`.
 const MIN_SEQUENCE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -286,6 +286,7 @@ impl Dispatch {
         };
         self.wait_for_sequence(&query).await?;
         let call = Call {
+            table: &TABLE,
             app: Arc::clone(app),
             endpoint,
             method: parts.method.clone(),

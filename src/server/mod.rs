@@ -2,6 +2,7 @@
 
 mod dispatch;
 mod finish;
+mod measured;
 mod submitting;
 
 use std::sync::Arc;

@@ -7,8 +7,6 @@ use super::{is_test_file, sources, without_tests};
 
 /// Most files of an import circle: each of them imports from the next one, directly or through others.
 const CIRCLE_FILES_MAX: usize = 4;
-/// Crates with a larger circle today, and how many files it has. If it shrinks, the number must follow.
-const LARGE_CIRCLES: &[(&str, usize)] = &[("src", 46)];
 
 /// How many re-exports of re-exports are followed; two that name each other would have no end.
 const REEXPORTS_MAX: usize = 8;
@@ -250,27 +248,14 @@ fn modules_form_no_large_circles() {
         .filter_map(|path| path.rsplit_once('/'))
         .map(|(folder, _)| folder)
         .collect();
-    for (known, _) in LARGE_CIRCLES {
-        assert!(
-            folders.contains(known),
-            "{known} is gone: remove it from LARGE_CIRCLES"
-        );
-    }
     for folder in folders {
         let circles = Modules::below(&format!("{folder}/"), &files).circles();
         let largest = circles.into_iter().max_by_key(Vec::len).unwrap_or_default();
         let size = largest.len();
-        let known = LARGE_CIRCLES.iter().find(|(known, _)| *known == folder);
-        let allowed = known.map_or(CIRCLE_FILES_MAX, |(_, size)| *size);
         assert!(
-            size <= allowed,
+            size <= CIRCLE_FILES_MAX,
             "{folder}: {size} modules import from each other in a circle: {largest:?}. \
              Move what they share to a module that imports none of them"
-        );
-        assert!(
-            known.is_none() || size == allowed,
-            "{folder}: the largest circle has {size} modules now: lower the number in LARGE_CIRCLES, \
-             or remove it"
         );
     }
 }
