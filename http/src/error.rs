@@ -212,7 +212,7 @@ impl From<json::ReadError> for ApiError {
             json::ReadError::Member(field) => field,
         };
         match field.code.as_ref() {
-            "unknown" => field.message = "is not known here; remove it".to_owned(),
+            "unknown" => "is not known here; remove it".clone_into(&mut field.message),
             "type" => field.message = format!("is wrong: {}", field.message),
             _ => {}
         }

@@ -48,6 +48,10 @@ pub(super) fn members(text: &str) -> Option<Members<'_>> {
 }
 
 /// Whether a byte of a string's text is more than itself: its end, an escape, or a control character.
+#[expect(
+    clippy::needless_bitwise_bool,
+    reason = "without branches the compiler looks at many bytes at once"
+)]
 fn ends_plain(byte: u8) -> bool {
     (byte == b'"') | (byte == b'\\') | (byte < 0x20)
 }
