@@ -97,7 +97,13 @@ fn settle(image: &mut Image, snapshot: &Snapshot) -> Result<(), ApiError> {
         Image::Template(_) => snapshot.template(id)?.map(|stored| stored.trace),
         Image::ApiKey(_) => snapshot.api_key(id)?.map(|stored| stored.trace),
         Image::Webhook(_) => snapshot.webhook(id)?.map(|stored| stored.trace),
-        _ => return Ok(()),
+        Image::Organization(_) => snapshot.organization(id)?.map(|stored| stored.trace),
+        // No later action changes them, or their answer shows no trace.
+        Image::Variation(_)
+        | Image::File(_)
+        | Image::Invitation(_)
+        | Image::Dispute(_)
+        | Image::SequencerKey(_) => return Ok(()),
     };
     let stored = stored.ok_or_else(|| ApiError::internal(&"a committed resource is missing"))?;
     if let Some(trace) = image.trace_mut() {

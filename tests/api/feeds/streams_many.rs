@@ -49,10 +49,12 @@ async fn open(server: &Server, caller: &Caller, streams: &mut Vec<EventStream>, 
 async fn five_thousand_streams_are_cheap_and_get_everything() {
     let all = room();
     assert!(all >= 2 * FIRST, "room for {all} streams tells nothing");
-    // All of them come from one address, and belong to one organization.
+    // All of them come from one address, and belong to one organization. Sending to all of them makes the workers late,
+    // on a slow machine by more than signed requests are accepted at: that is not what is tested here.
     let server = Server::start_with(&[
         "connections_per_address=16384",
         "organization_share_percent=100",
+        "wait_target_ms=10000",
     ])
     .await;
     let ann = Caller::register(&server, "ann@example.com").await;
