@@ -212,7 +212,7 @@ impl Listing {
         })
     }
 
-    /// Reads a page of a table; `view` makes of each record what the caller sees.
+    /// Reads a page of a table; `view` turns each record into what the caller sees.
     pub fn page<T, U, F, P, K>(
         &self,
         call: &Call,

@@ -17,8 +17,8 @@ use crate::failure::FailureSink;
 const INTERVAL: Duration = Duration::from_millis(50);
 /// The keeper's nice value. If the processor is busy all the time, closed segments stay raw for longer.
 const NICE: i32 = 10;
-/// How long the keeper works before it pauses. Its low priority alone does not make room: a thread of a request that
-/// wakes up waits until the keeper's slice of 3 ms is over, and one request needs five of them.
+/// How long the keeper works before it pauses. Its low priority alone does not make room: it was measured at half a core
+/// to a whole one for a second, while threads of requests waited for the processor.
 const WORK: Duration = Duration::from_micros(500);
 /// How long it pauses.
 const PAUSE: Duration = Duration::from_millis(2);

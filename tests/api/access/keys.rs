@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Answer, Caller, PASSWORD, Server, bus_members};
 
-const AREAS: [&str; 9] = [
+pub(super) const AREAS: [&str; 9] = [
     "wallets",
     "api_keys",
     "objects",

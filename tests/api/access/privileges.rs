@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use crate::access::keys::AREAS;
 use crate::access::members::{
     change_password, change_wallet, invite, join, login, organization_of, refresh, set_role,
 };
@@ -14,18 +15,7 @@ fn all_rights() -> Value {
 
 /// A key's body with the right to read these areas.
 fn rights(reads: impl Fn(&str) -> bool) -> Value {
-    let areas = [
-        "wallets",
-        "api_keys",
-        "objects",
-        "templates",
-        "actions",
-        "events",
-        "files",
-        "webhooks",
-        "batches",
-    ];
-    let permissions: Vec<Value> = areas
+    let permissions: Vec<Value> = AREAS
         .into_iter()
         .filter(|area| reads(area))
         .map(|area| json!({ "resource": area, "crud": { "read": true } }))
