@@ -8,7 +8,7 @@ from kedge.retry import Backoff
 
 from driven import Maker, registered
 from server import Server
-from way import CUT, LOSE, Way, envelope
+from way import CUT, LOSE, Fault, Way, envelope
 
 UNKNOWN = envelope(503, "UNAVAILABLE", outcome="unknown")
 NOTHING_DONE = envelope(503, "UNAVAILABLE", outcome="nothing_done")
@@ -28,10 +28,10 @@ def signatures(way: Way) -> set[str]:
     [[LOSE], [LOSE, LOSE], [CUT], [(503, {"passed-on": "yes", "retry-after": "0"}, UNKNOWN)], [(502, {"passed-on": "yes"}, {})]],
     ids=["lost", "lost twice", "cut", "unknown", "a proxy's answer"],
 )
-def test_a_request_without_an_answer_is_done_once(make: Maker, way: Way, faults: list[object]) -> None:
+def test_a_request_without_an_answer_is_done_once(make: Maker, way: Way, faults: list[Fault]) -> None:
     ann = registered(make, way.url)
     way.seen.clear()
-    way.faults = list(faults)  # type: ignore[arg-type]
+    way.faults = list(faults)
     made = ann.create_template({"name": "once"})
     assert len(way.seen) == len(faults) + 1
     assert len(signatures(way)) == 1, "it is signed once"
@@ -144,7 +144,7 @@ def test_a_server_that_is_not_there(make: Maker) -> None:
 def test_expired_tokens_are_exchanged_once(make: Maker, server: Server, way: Way) -> None:
     ann = registered(make, way.url)
     before = ann.session.tokens
-    expired = (401, {}, envelope(401, "TOKEN_EXPIRED"))
+    expired: Fault = (401, {}, envelope(401, "TOKEN_EXPIRED"))
     way.faults = [expired]
     ann.create_template({"name": "after"})
     assert ann.session.tokens is not None and before is not None and ann.session.tokens.refresh != before.refresh

@@ -41,7 +41,7 @@ def test_several_clients_sign_with_one_key(make: Maker, server: Server) -> None:
     assert {one["id"] for one in ann.iter_templates()} == set(made)
 
 
-def test_who_cannot_sign_is_told_so(make: Maker, server: Server) -> None:
+def test_who_cannot_sign_gets_an_error(make: Maker, server: Server) -> None:
     ann = registered(make, server.url)
     with pytest.raises(KedgeError, match="cannot sign"):
         make(server.url, tokens=ann.session.tokens).create_template({"name": "unsigned"})

@@ -140,7 +140,7 @@ def check_claim(claim: Any, trust: Trust, key: VerificationKey) -> ClaimShown:
     refuse_unless(stated == inputs, "the public inputs are not those of the claim")
     check_placed(read, trust)
     numbers = {name: [int.from_bytes(number, "big") for number in read["proof"][name]] for name in "abc"}
-    check_groth16((numbers["a"], numbers["b"], numbers["c"]), inputs, [list(point) for point in key.points])
+    check_groth16((numbers["a"], numbers["b"], numbers["c"]), inputs, key.points)
     signer = read["disclosed"].get("signer")
     return ClaimShown(
         kind=texts.get("kind", {}).get("text"),

@@ -1,6 +1,7 @@
 """Groth16 proofs over BN254, with py_ecc's pairing: `pip install 'kedge[claims]'`."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from ..errors import Refused
@@ -42,7 +43,17 @@ def _g2(numbers: Sequence[int], what: str) -> Any:
     return point
 
 
-def check_groth16(proof: tuple[list[int], list[int], list[int]], inputs: Sequence[int], key: Sequence[list[int]]) -> None:
+@lru_cache(4)
+def _key_points(key: tuple[tuple[int, ...], ...]) -> tuple[Any, list[Any], list[Any]]:
+    """What is the same for every proof: the pairing of alpha and beta; gamma and delta; the points of the inputs."""
+    beta, *others = (_g2(numbers, "the key") for numbers in key[1:4])
+    constant = _curve().pairing(beta, _g1(key[0], "the key"), final_exponentiate=False)
+    return constant, others, [_g1(numbers, "the key") for numbers in key[4:]]
+
+
+def check_groth16(
+    proof: tuple[list[int], list[int], list[int]], inputs: Sequence[int], key: tuple[tuple[int, ...], ...]
+) -> None:
     """Checks a proof for its public inputs.
 
     Args:
@@ -56,14 +67,11 @@ def check_groth16(proof: tuple[list[int], list[int], list[int]], inputs: Sequenc
     """
     curve = _curve()
     a, b, c = _g1(proof[0], "a"), _g2(proof[1], "b"), _g1(proof[2], "c")
-    alpha, beta, gamma, delta = _g1(key[0], "alpha"), *(_g2(numbers, "the key") for numbers in key[1:4])
-    total, *points = (_g1(numbers, "the key") for numbers in key[4:])
+    product, (gamma, delta), (total, *points) = _key_points(key)
     if len(points) != len(inputs):
         raise Refused("the key has another number of inputs")
     for number, point in zip(inputs, points):
         total = curve.add(total, curve.multiply(point, number % curve.curve_order))
-    pairs = [(beta, alpha), (gamma, total), (delta, c), (b, curve.neg(a))]
-    product = curve.FQ12.one()
-    for second, first in pairs:
-        product *= curve.pairing(second, first, final_exponentiate=False)
+    for second, first in [(gamma, total), (delta, c), (b, curve.neg(a))]:
+        product = product * curve.pairing(second, first, final_exponentiate=False)
     refuse_unless(curve.final_exponentiate(product) == curve.FQ12.one(), "the proof does not hold for this claim")

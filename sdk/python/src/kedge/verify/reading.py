@@ -49,7 +49,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=once, parse_float=_no_fraction, pa
 
 
 def _check_form(value: Any, depth: int) -> None:
-    refuse_unless(depth <= _DEPTH_MAX, "JSON that is too deep")
+    refuse_unless(depth < _DEPTH_MAX or not isinstance(value, dict | list), "JSON that is too deep")
     if isinstance(value, str):
         refuse_unless(not any("\ud800" <= character <= "\udfff" for character in value), "a text with half a character")
     elif isinstance(value, dict):
