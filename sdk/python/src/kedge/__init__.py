@@ -27,6 +27,7 @@ from .retry import RetryPolicy
 from .session import Tokens
 from .signing import KeySigner, Signer, Unsigned
 from .verify.trust import SequencerKey, Trust
+from .version import VERSION as __version__
 from .webhooks import verify_webhook
 
 __all__ = [
@@ -52,6 +53,7 @@ __all__ = [
     "Trust",
     "Unsigned",
     "WrongSigner",
+    "__version__",
     "made_id",
     "models",
     "operations",

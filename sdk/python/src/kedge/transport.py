@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from importlib.metadata import version
 from typing import Any, Final
 
 import httpx
@@ -10,6 +9,7 @@ import httpx
 from .answers import Reply
 from .errors import ConnectionFailed
 from .exchange import Send
+from .version import VERSION
 
 TIMEOUT: Final = httpx.Timeout(60.0, connect=10.0, pool=None)
 """How long a connection, a read or a write may take, in seconds. The server sends a heartbeat every 15 seconds to who
@@ -19,7 +19,7 @@ LIMITS: Final = httpx.Limits(max_connections=100, max_keepalive_connections=100)
 
 def user_agent() -> str:
     """How the client introduces itself."""
-    return f"kedge-python/{version('kedge')}"
+    return f"kedge-python/{VERSION}"
 
 
 def options(base_url: str) -> dict[str, Any]:
