@@ -20,7 +20,7 @@ from .paging import next_page
 from .retry import RetryPolicy
 from .session import Session, Tokens
 from .setup import Key, leaving, registration, session_of, stream_events
-from .transport import failure_of, options, reading_async, reply_of
+from .transport import AsyncTransport, failure_of, options, reading_async, reply_of
 from .verify.trust import Trust
 
 T = TypeVar("T")
@@ -36,13 +36,15 @@ class AsyncKedge(AsyncOperations):
         base_url: the server's origin, for example `https://kedge.example`.
         key: who signs: a private key, an account of eth-account, or any `Signer`. Only reads work without.
         api_key: an API key, used alone or next to a login.
-        tokens: a login from earlier. `login` and `register` get one.
+        tokens: a login from earlier. `login` and `register` get one. Only one client may use it: a refresh token is good for
+            one exchange.
         trust: the log's domain and sequencer keys, pinned. Without it the client trusts what the server states at first,
             and later only those keys that the log names.
         retry: when requests are sent again.
         deadline_s: how long a signature stays good, in seconds, at most 24 hours.
         check_receipts: whether the receipt of every answer is checked.
-        http: an HTTP client to use instead of an own one, with its `base_url` set. It is not closed.
+        http: an HTTP client to use instead of an own one, with its `base_url` set: for a proxy, or certificates of your
+            own. It is not closed.
     """
 
     def __init__(
@@ -59,7 +61,7 @@ class AsyncKedge(AsyncOperations):
         http: httpx.AsyncClient | None = None,
     ) -> None:
         self.session: Session = session_of(key, api_key, tokens, trust, retry, deadline_s, check_receipts)
-        self._http = http or httpx.AsyncClient(**options(base_url))
+        self._http = http or httpx.AsyncClient(transport=AsyncTransport(), **options(base_url))
         self._owns_http = http is None
         self._alone = asyncio.Lock()
 
