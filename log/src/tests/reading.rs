@@ -100,6 +100,16 @@ fn check(reader: &LogReader, made: &[Made]) {
             for sequence in *first..first + *actions as u64 {
                 let found = reader.request_at(sequence).unwrap().unwrap();
                 assert_eq!((found.first_sequence, &found.bytes), (*first, bytes));
+                // The second look at a long request reads only a part of it.
+                for _ in 0..2 {
+                    let alone = reader.action_at(sequence).unwrap().unwrap();
+                    let packed = found.packed().unwrap();
+                    let position = (sequence - first) as usize;
+                    assert_eq!((alone.position, alone.count), (position, *actions));
+                    assert_eq!(&alone.request, packed.head());
+                    let record = packed.action(position).unwrap();
+                    assert_eq!(alone.record().unwrap(), record);
+                }
             }
         }
         for (batch, leaves) in &made.batches {
@@ -113,6 +123,9 @@ fn check(reader: &LogReader, made: &[Made]) {
     assert_eq!(reader.request_at(end.next_sequence).unwrap(), None);
     assert_eq!(reader.request_at(0).unwrap(), None);
     assert_eq!(reader.request_at(u64::MAX).unwrap(), None);
+    for outside in [end.next_sequence, 0, u64::MAX] {
+        assert!(reader.action_at(outside).unwrap().is_none());
+    }
     assert_eq!(reader.batch(end.next_batch).unwrap(), None);
     assert!(reader.frame(end.frame + 1).unwrap().is_none());
 }
