@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from Crypto.Hash import keccak as pycryptodome
-from eth_keys.main import KeyAPI
 from eth_keys.backends.native.main import NativeECCBackend
+from eth_keys.datatypes import PrivateKey
 from kedge import AsyncKedge, Batch, Call, Kedge, KeySigner, models, operations
 from kedge.protocol.hashing import keccak
 from kedge.protocol.signatures import recover_signer
@@ -40,8 +40,8 @@ def repeated(count: int, work: Callable[[], object]) -> Callable[[], object]:
 def cryptography() -> dict[str, float]:
     """The parts, each for itself."""
     digest, secret = os.urandom(32), os.urandom(32)
-    native, signer = KeyAPI(NativeECCBackend()), KeySigner(secret)
-    slow, kept = native.PrivateKey(secret), signer.sign_digest(digest)
+    slow, signer = PrivateKey(secret, backend=NativeECCBackend()), KeySigner(secret)
+    kept = signer.sign_digest(digest)
     slow_signature = slow.sign_msg_hash(digest)
     recover = recover_signer.__wrapped__
     return {

@@ -8,6 +8,7 @@ import pytest
 from kedge import Batch, Kedge, KeySigner, Refused, Trust
 from kedge.verify import check_export
 
+import forged
 from driven import Maker, Recorded, registered
 from server import Server
 
@@ -103,3 +104,35 @@ def test_every_spoiled_export_is_refused(server: Server) -> None:
     with pytest.raises(Refused):
         check_export(lines, stranger)
     ann.close()
+
+
+def test_what_a_dishonest_sequencer_signs_is_refused() -> None:
+    """Every signature is right here; only the rules of the log tell."""
+    word = bytes(31) + b"\1"
+    assert check_export(forged.export(), forged.TRUST).actions == 3
+    forgeries: dict[str, dict[str, Any]] = {
+        "another history": {"headers": {1: {"history": word}}},
+        "another root": {"headers": {1: {"root": word}}},
+        "another head": {"headers": {2: {"head": word}}},
+        "another previous head": {"headers": {1: {"previous_head": word}}},
+        "a batch before the first": {"headers": {0: {"number": 1}}},
+        "a gap in the numbers": {"headers": {2: {"number": 3}}},
+        "a gap in the sequence": {"headers": {1: {"first_sequence": 3}}},
+        "a count of nothing": {"headers": {1: {"count": 0}}},
+        "a count of more": {"headers": {1: {"count": 2}}},
+        "a state": {"headers": {1: {"state": word}}},
+        "a falling time": {"headers": {0: {"sealed_at_ms": 9000}}},
+        "an action after its seal": {"headers": {0: {"sealed_at_ms": 4999}}},
+        "an action after its deadline": {"deadline": 4},
+    }
+    for what, forgery in forgeries.items():
+        with pytest.raises(Refused):
+            check_export(forged.export(**forgery), forged.TRUST)
+            pytest.fail(f"accepted: {what}")
+
+
+def test_a_leaf_that_nobody_opens_is_checked_too() -> None:
+    lines = [line for line in forged.export() if '"type": "request"' not in line]
+    assert check_export(lines, forged.TRUST).actions == 0
+    with pytest.raises(Refused, match="another root"):
+        check_export([changed(line, lambda whole: whole.update(leaves=["0x" + "11" * 32])) if number == 2 else line for number, line in enumerate(lines)], forged.TRUST)

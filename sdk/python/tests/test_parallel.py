@@ -39,6 +39,18 @@ def test_several_clients_sign_with_one_key(make: Maker, server: Server) -> None:
     others = [make(server.url, key=ann.session.signer, tokens=ann.session.tokens) for _ in range(3)]
     made = [client.create_template({"name": f"{turn} {n}"})["id"] for turn in range(4) for n, client in enumerate([ann, *others])]
     assert {one["id"] for one in ann.iter_templates()} == set(made)
+    # What one client has spent, the others learn from the answers to their own requests.
+    ann.session.nonces.learn(500)
+    ann.create_template({"name": "far ahead"})
+    others[0].create_template({"name": "within the window"})
+    assert others[0].session.nonces.take() > 501
+
+
+def test_a_counter_that_is_too_far_ahead_goes_back(make: Maker, server: Server) -> None:
+    ann = registered(make, server.url)
+    ann.session.nonces.learn(3 * JUMP_MAX)
+    assert ann.create_template({"name": "back"})["name"] == "back"
+    assert ann.session.nonces.take() < JUMP_MAX
 
 
 def test_who_cannot_sign_gets_an_error(make: Maker, server: Server) -> None:
