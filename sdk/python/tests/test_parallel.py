@@ -4,11 +4,12 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from kedge import AsyncKedge, KedgeError, KeySigner
+from kedge import AsyncKedge, Kedge, KedgeError, KeySigner
 from kedge.nonces import JUMP_MAX, NonceCounter
 
 from driven import PASSWORD, Maker, Recorded, email, registered
 from server import Server
+from way import Fault, Way, envelope
 
 
 def test_threads_share_a_client(server: Server) -> None:
@@ -34,6 +35,33 @@ def test_tasks_share_a_client_beyond_the_window(server: Server) -> None:
     asyncio.run(run())
 
 
+def expire(way: Way, client: Kedge) -> None:
+    """From now on the client's present token has expired."""
+    assert client.session.tokens is not None
+    old = f"Bearer {client.session.tokens.access}"
+    expired: Fault = (401, {}, envelope(401, "TOKEN_EXPIRED"))
+    way.hits = lambda _, headers: headers.get("authorization") == old
+    way.faults = [expired] * 1000
+
+
+def test_tokens_that_expire_for_many_are_exchanged_once(server: Server, way: Way) -> None:
+    """A refresh token is good for once: using it twice would end the login."""
+    ann = registered(Recorded, way.url)
+    expire(way, ann)
+    with ThreadPoolExecutor(16) as pool:
+        assert all(pool.map(lambda _: ann.get_own_wallet()["id"], range(16)))
+    assert way.paths.count("/wallets/token/refresh") == 1
+
+    async def run() -> None:
+        async with AsyncKedge(way.url, key=ann.session.signer, tokens=ann.session.tokens) as other:
+            expire(way, ann)
+            assert len(await asyncio.gather(*(other.get_own_wallet() for _ in range(16)))) == 16
+
+    asyncio.run(run())
+    assert way.paths.count("/wallets/token/refresh") == 2
+    ann.close()
+
+
 def test_several_clients_sign_with_one_key(make: Maker, server: Server) -> None:
     ann = registered(make, server.url)
     others = [make(server.url, key=ann.session.signer, tokens=ann.session.tokens) for _ in range(3)]
@@ -42,6 +70,7 @@ def test_several_clients_sign_with_one_key(make: Maker, server: Server) -> None:
     # What one client has spent, the others learn from the answers to their own requests.
     ann.session.nonces.learn(500)
     ann.create_template({"name": "far ahead"})
+    others[0].session.nonces.learn(100)
     others[0].create_template({"name": "within the window"})
     assert others[0].session.nonces.take() > 501
 

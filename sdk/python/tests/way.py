@@ -16,8 +16,8 @@ CUT = "cut"
 
 
 class Way(ThreadingHTTPServer):
-    """Passes requests on. `faults` are used up one after the other by requests that `hits` selects: LOSE, CUT, or an answer
-    (status, headers, body) given in the server's place; (…) after LOSE's manner if its headers hold `passed-on`."""
+    """Passes requests on. The requests that `hits` selects meet `faults`, one after the other: LOSE, CUT, or an answer
+    (status, headers, body) in place of the server's. With a header `passed-on`, the request reaches the server all the same."""
 
     daemon_threads = True
 
@@ -26,6 +26,7 @@ class Way(ThreadingHTTPServer):
         self.target = urlsplit(target).netloc
         self.faults: list[Fault] = []
         self.hits: Callable[[str, dict[str, str]], bool] = lambda path, headers: "x-signature" in headers
+        self.paths: list[str] = []
         self.seen: list[tuple[str, dict[str, str], bytes]] = []
         threading.Thread(target=self.serve_forever, daemon=True).start()
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
@@ -38,6 +39,7 @@ class _Handler(BaseHTTPRequestHandler):
     def pass_on(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         headers = {name.lower(): value for name, value in self.headers.items()}
+        self.server.paths.append(self.path)
         fault: Fault | None = None
         if self.server.hits(self.path, headers):
             self.server.seen.append((self.path, headers, body))
