@@ -1,4 +1,4 @@
-"""Both clients behind one face, so that every test holds both to the same."""
+"""Both clients, called in the same way, so that every test holds both to the same."""
 
 import asyncio
 import itertools
