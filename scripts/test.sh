@@ -14,6 +14,7 @@ tools() {
   install_python_packages
   install_document_packages
   install_python_client_packages
+  install_python_sdk_packages
 }
 
 rust_tests() {
@@ -33,6 +34,10 @@ document_tests() {
 
 python_tests() {
   (cd tests/python && KEDGE_BIN="$target_dir/release/kedge" PYTHONDONTWRITEBYTECODE=1 .venv/bin/python -m unittest)
+}
+
+python_sdk_tests() {
+  KEDGE_BIN="$target_dir/release/kedge" scripts/python-sdk.sh test
 }
 
 # Each alert fires where it should and not just below.
@@ -56,4 +61,5 @@ if [[ -f tests/js/package.json ]]; then
 fi
 step "OpenAPI document" document_tests
 step "Python client" python_tests
+step "Python SDK" python_sdk_tests
 summary "make test"

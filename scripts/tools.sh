@@ -155,6 +155,11 @@ install_python_client_packages() {
   install_python_environment "$root/tests/python/.venv" "$root/tests/python/requirements.txt"
 }
 
+# The pinned packages of the Python SDK: its own, and those that test it.
+install_python_sdk_packages() {
+  install_python_environment "$root/sdk/python/.venv" "$root/sdk/python/requirements.txt"
+}
+
 # Debian's Prometheus, its two programs alone: installing the package would start a service. They go to the cache
 # outside the clone, where a machine has none of its own.
 install_prometheus() {

@@ -1,0 +1,1 @@
+"""Makes `kedge.generated` from the service's document."""

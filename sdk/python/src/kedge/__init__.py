@@ -1,0 +1,62 @@
+"""A client of Kedge, the server for digital objects that proves what it did.
+
+`Kedge` and `AsyncKedge` sign what they send, send it until its outcome is known, and check the receipt of every answer.
+`kedge.verify` checks receipts, proof files, exports, claims and evidence offline. `kedge.operations` makes requests as data,
+`kedge.models` has the types of bodies and answers. Both are generated from the service's document.
+"""
+
+from . import verify
+from .answers import Answer, RateLimit
+from .async_client import AsyncKedge
+from .batch import Batch
+from .calls import Call, RawJson
+from .client import Kedge
+from .errors import (
+    AlreadyDone,
+    ApiError,
+    ConnectionFailed,
+    KedgeError,
+    NotModified,
+    OutcomeUnknown,
+    Refused,
+    WrongSigner,
+)
+from .generated import models, operations
+from .protocol.ids import made_id
+from .retry import RetryPolicy
+from .session import Tokens
+from .signing import KeySigner, Signer, Unsigned
+from .verify.trust import SequencerKey, Trust
+from .version import VERSION as __version__
+from .webhooks import verify_webhook
+
+__all__ = [
+    "AlreadyDone",
+    "Answer",
+    "ApiError",
+    "AsyncKedge",
+    "Batch",
+    "Call",
+    "ConnectionFailed",
+    "Kedge",
+    "KedgeError",
+    "KeySigner",
+    "NotModified",
+    "OutcomeUnknown",
+    "RateLimit",
+    "RawJson",
+    "Refused",
+    "RetryPolicy",
+    "SequencerKey",
+    "Signer",
+    "Tokens",
+    "Trust",
+    "Unsigned",
+    "WrongSigner",
+    "__version__",
+    "made_id",
+    "models",
+    "operations",
+    "verify",
+    "verify_webhook",
+]

@@ -1,0 +1,179 @@
+"""EIP-712: the domain, and the hashes of requests, headers and checkpoints."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from .hashing import from_hex, keccak, sha256, text_hash, u32, word
+
+NAME: Final = "Digital Object Service"
+VERSION: Final = "3"
+
+_ACTION = "Action(string kind,string target,string payload,bytes32 salt)"
+_DOMAIN_TYPE = text_hash("EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)")
+_ACTION_TYPE = text_hash(_ACTION)
+_REQUEST_TYPE = text_hash(f"ActionRequest(address signer,uint64 nonce,uint64 deadline,bool atomic,Action[] actions){_ACTION}")
+_BATCH_TYPE = text_hash(
+    "Batch(uint64 number,uint64 firstSequence,uint32 count,bytes32 previousHead,bytes32 head,bytes32 root,"
+    "bytes32 history,bytes32 state,uint64 sealedAt)"
+)
+_CHECKPOINT_TYPE = text_hash(
+    "Checkpoint(uint64 batches,uint64 sequence,bytes32 head,bytes32 history,bytes32 state,uint64 issuedAt)"
+)
+
+TYPES: Final[dict[str, list[dict[str, str]]]] = {
+    "EIP712Domain": [
+        {"name": "name", "type": "string"},
+        {"name": "version", "type": "string"},
+        {"name": "chainId", "type": "uint256"},
+        {"name": "verifyingContract", "type": "address"},
+    ],
+    "ActionRequest": [
+        {"name": "signer", "type": "address"},
+        {"name": "nonce", "type": "uint64"},
+        {"name": "deadline", "type": "uint64"},
+        {"name": "atomic", "type": "bool"},
+        {"name": "actions", "type": "Action[]"},
+    ],
+    "Action": [
+        {"name": "kind", "type": "string"},
+        {"name": "target", "type": "string"},
+        {"name": "payload", "type": "string"},
+        {"name": "salt", "type": "bytes32"},
+    ],
+}
+"""The types of a request as wallets expect them in typed data."""
+
+
+@dataclass(frozen=True)
+class Domain:
+    """What a log's signatures are made for; it stays the same for the log's whole life.
+
+    Attributes:
+        chain_id: the chain's number.
+        verifying_contract: the 20 bytes of the log's first anchor contract.
+    """
+
+    chain_id: int
+    verifying_contract: bytes
+
+    @classmethod
+    def of(cls, chain_id: int, verifying_contract: str) -> "Domain":
+        """A domain from the contract's address as a text."""
+        return cls(chain_id, from_hex(verifying_contract))
+
+    @cached_property
+    def separator(self) -> bytes:
+        """The domain separator, which is also head 0 of the log."""
+        contract = self.verifying_contract.rjust(32, b"\0")
+        return keccak(_DOMAIN_TYPE + text_hash(NAME) + text_hash(VERSION) + word(self.chain_id) + contract)
+
+    def digest(self, struct_hash: bytes) -> bytes:
+        """What is signed for a struct's hash."""
+        return keccak(b"\x19\x01" + self.separator + struct_hash)
+
+
+@dataclass(frozen=True)
+class Header:
+    """A batch's header; times are Unix milliseconds, hashes 32 bytes."""
+
+    number: int
+    first_sequence: int
+    count: int
+    previous_head: bytes
+    head: bytes
+    root: bytes
+    history: bytes
+    state: bytes
+    sealed_at_ms: int
+
+    @cached_property
+    def hash(self) -> bytes:
+        """The batch hash: `hashStruct(Batch)`."""
+        numbers = word(self.number) + word(self.first_sequence) + word(self.count)
+        hashes = self.previous_head + self.head + self.root + self.history + self.state
+        return keccak(_BATCH_TYPE + numbers + hashes + word(self.sealed_at_ms))
+
+    @property
+    def log_leaf(self) -> bytes:
+        """The batch's leaf in the log tree."""
+        return log_leaf(self.hash)
+
+    @property
+    def end(self) -> int:
+        """The sequence after the batch's last."""
+        return self.first_sequence + self.count
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The log at one size: what is anchored. Times are Unix milliseconds, hashes 32 bytes."""
+
+    batches: int
+    sequence: int
+    head: bytes
+    history: bytes
+    state: bytes
+    issued_at_ms: int
+
+    @cached_property
+    def hash(self) -> bytes:
+        """`hashStruct(Checkpoint)`."""
+        numbers = word(self.batches) + word(self.sequence)
+        return keccak(_CHECKPOINT_TYPE + numbers + self.head + self.history + self.state + word(self.issued_at_ms))
+
+
+def log_leaf(batch_hash: bytes) -> bytes:
+    """The leaf of a batch in the log tree."""
+    return keccak(b"\0" + batch_hash)
+
+
+def salt_of(seed: bytes, index: int) -> bytes:
+    """The salt of a request's action at an index."""
+    return keccak(seed + index.to_bytes(2, "big"))
+
+
+def action_hash(kind: str, target: str, payload: str, salt: bytes) -> bytes:
+    """`hashStruct(Action)`."""
+    return keccak(_ACTION_TYPE + text_hash(kind) + text_hash(target) + text_hash(payload) + salt)
+
+
+def hashed_action(kind: bytes, target: bytes, payload: bytes, salt: bytes) -> bytes:
+    """`hashStruct(Action)` from the hashes of its texts."""
+    return keccak(_ACTION_TYPE + kind + target + payload + salt)
+
+
+def request_hash(signer: bytes, nonce: int, deadline: int, atomic: bool, hashes: list[bytes]) -> bytes:
+    """`hashStruct(ActionRequest)` from the hashes of its actions; the deadline is in Unix seconds."""
+    head = signer.rjust(32, b"\0") + word(nonce) + word(deadline) + word(int(atomic))
+    return keccak(_REQUEST_TYPE + head + keccak(b"".join(hashes)))
+
+
+def content_of(kind: bytes, target: bytes, payload: bytes, signer: bytes, authority: bytes) -> bytes:
+    """An action's content from the hashes of its texts, its signer's 20 bytes and its authority."""
+    return sha256(kind + target + payload + signer.rjust(32, b"\0") + authority)
+
+
+def authority_of(signature_hash: bytes, salt: bytes) -> bytes:
+    """An action's authority from the hash of the request's kept signature."""
+    return keccak(signature_hash + salt)
+
+
+def next_integrity(previous: bytes, content: bytes) -> bytes:
+    """A resource's integrity after one more action."""
+    return keccak(previous + content)
+
+
+def first_integrity(content: bytes, index: int) -> bytes:
+    """What the index-th resource that one action makes starts with."""
+    return keccak(bytes(32) + (content if index == 0 else keccak(content + u32(index))))
+
+
+def leaf_of(sequence: int, timestamp_ms: int, content: bytes, integrity: bytes) -> bytes:
+    """An action's leaf; the time is in Unix milliseconds."""
+    return keccak(b"\0" + sequence.to_bytes(8, "big") + timestamp_ms.to_bytes(8, "big") + content + integrity)
+
+
+def next_head(previous: bytes, leaf: bytes) -> bytes:
+    """The chain's head after one more leaf."""
+    return keccak(previous + leaf)

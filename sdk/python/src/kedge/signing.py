@@ -1,0 +1,202 @@
+"""Signing requests: who signs, and what is signed."""
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, Final, Protocol
+
+from coincurve import PrivateKey, PublicKey
+from eth_account.signers.local import LocalAccount
+
+from .protocol.hashing import from_hex, hex_text, keccak, text_hash
+from .protocol.ids import id_of
+from .protocol.signatures import checksum_address, kept_signature
+from .protocol.typed import NAME, TYPES, VERSION, Domain, authority_of, content_of, hashed_action, request_hash, salt_of
+
+SEED_BYTES: Final = 32
+
+
+@lru_cache(4096)
+def _known_hash(text: str) -> bytes:
+    """The hash of a kind or a target, which come again and again."""
+    return text_hash(text)
+
+
+@dataclass(frozen=True)
+class Action:
+    """What a request does: a kind, what it is done to, and the payload's exact text."""
+
+    kind: str
+    target: str
+    payload: str
+
+
+class Unsigned:
+    """A request before it is signed.
+
+    Attributes:
+        signer: the 20 bytes of the address that signs.
+        nonce: a number that the signer has not spent.
+        deadline: until when the server may carry it out, in Unix seconds.
+        atomic: whether all of its actions are done, or none.
+        seed: 32 random bytes, the source of the actions' salts.
+    """
+
+    def __init__(
+        self, domain: Domain, signer: bytes, nonce: int, deadline: int, actions: Sequence[Action], atomic: bool, seed: bytes
+    ) -> None:
+        self.domain = domain
+        self.signer = signer
+        self.nonce = nonce
+        self.deadline = deadline
+        self.actions = actions
+        self.atomic = atomic
+        self.seed = seed
+        self.salts = [salt_of(seed, index) for index in range(len(actions))]
+        self._hashes = [(_known_hash(one.kind), _known_hash(one.target), text_hash(one.payload)) for one in actions]
+
+    @cached_property
+    def digest(self) -> bytes:
+        """The 32 bytes to sign."""
+        hashes = [hashed_action(*texts, salt) for texts, salt in zip(self._hashes, self.salts)]
+        return self.domain.digest(request_hash(self.signer, self.nonce, self.deadline, self.atomic, hashes))
+
+    def typed_data(self) -> dict[str, Any]:
+        """The request as EIP-712 typed data, for wallets that show what they sign."""
+        actions = [
+            {"kind": one.kind, "target": one.target, "payload": one.payload, "salt": hex_text(salt)}
+            for one, salt in zip(self.actions, self.salts)
+        ]
+        return {
+            "types": TYPES,
+            "primaryType": "ActionRequest",
+            "domain": {
+                "name": NAME,
+                "version": VERSION,
+                "chainId": self.domain.chain_id,
+                "verifyingContract": checksum_address(self.domain.verifying_contract),
+            },
+            "message": {
+                "signer": checksum_address(self.signer),
+                "nonce": self.nonce,
+                "deadline": self.deadline,
+                "atomic": self.atomic,
+                "actions": actions,
+            },
+        }
+
+    def contents(self, signature: bytes) -> tuple[bytes, ...]:
+        """The content of each action, from the request's signature."""
+        kept = keccak(kept_signature(signature))
+        pairs = zip(self._hashes, self.salts)
+        return tuple(content_of(*texts, self.signer, authority_of(kept, salt)) for texts, salt in pairs)
+
+
+class Signer(Protocol):
+    """Whoever signs requests: a key, a wallet, a hardware device, a remote service."""
+
+    @property
+    def address(self) -> str:
+        """The address that signs."""
+
+    def sign(self, request: Unsigned) -> bytes:
+        """The 65 bytes r, s, v over `request.digest`, or over `request.typed_data()`, which is the same."""
+
+
+class KeySigner:
+    """Signs with a private key in this process.
+
+    Args:
+        key: a private key (32 bytes, or a text of hexadecimal digits), or an account of eth-account, which also reads
+            keystores and mnemonics.
+    """
+
+    def __init__(self, key: bytes | str | LocalAccount) -> None:
+        if isinstance(key, LocalAccount):
+            secret = bytes(key.key)
+        else:
+            secret = key if isinstance(key, bytes) else from_hex(key)
+        self._key = PrivateKey(secret)
+        public: PublicKey = self._key.public_key
+        self._address = checksum_address(keccak(public.format(compressed=False)[1:])[12:])
+
+    @classmethod
+    def random(cls) -> "KeySigner":
+        """A signer with a new key. Keep `secret`, or nobody can sign for its wallet again."""
+        return cls(PrivateKey().secret)
+
+    @property
+    def address(self) -> str:
+        """The address that signs."""
+        return self._address
+
+    @property
+    def secret(self) -> bytes:
+        """The private key."""
+        return self._key.secret
+
+    def sign(self, request: Unsigned) -> bytes:
+        """The 65 bytes r, s, v of a request."""
+        return self.sign_digest(request.digest)
+
+    def sign_digest(self, digest: bytes) -> bytes:
+        """The 65 bytes r, s, v over a digest; deterministic (RFC 6979), s in the lower half."""
+        made = self._key.sign_recoverable(digest, hasher=None)
+        return made[:64] + bytes([made[64] + 27])
+
+    def __repr__(self) -> str:
+        return f"KeySigner({self._address})"
+
+
+@dataclass(frozen=True)
+class Signed:
+    """A signed request: its headers, and what its sender can compute of the answer.
+
+    Attributes:
+        headers: the five headers to send next to the credentials.
+        contents: the content of each action, in order.
+        nonce: the nonce that it spends.
+        deadline: until when the server may carry it out, in Unix seconds.
+    """
+
+    headers: dict[str, str]
+    contents: tuple[bytes, ...]
+    nonce: int
+    deadline: int
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The ids that its actions have once they are done."""
+        return tuple(id_of("act", content) for content in self.contents)
+
+
+def sign(signer: Signer, domain: Domain, actions: Sequence[Action], *, nonce: int, deadline: int, atomic: bool = False) -> Signed:
+    """Signs a request.
+
+    Args:
+        signer: whose signature it carries.
+        domain: the log that it is for.
+        actions: its actions, 1 to 500.
+        nonce: a number that the signer has not spent.
+        deadline: until when the server may carry it out, in Unix seconds.
+        atomic: whether all actions are done, or none.
+    """
+    seed = os.urandom(SEED_BYTES)
+    address = signer.address
+    request = Unsigned(domain, from_hex(address), nonce, deadline, actions, atomic, seed)
+    signature = signer.sign(request)
+    headers = {
+        "x-signature": hex_text(signature),
+        "x-signature-address": address,
+        "x-signature-nonce": str(nonce),
+        "x-signature-deadline": str(deadline),
+        "x-signature-salt": hex_text(seed),
+    }
+    return Signed(headers, request.contents(signature), nonce, deadline)
+
+
+def deadline_in(seconds: int) -> int:
+    """The Unix time so many seconds ahead."""
+    return int(time.time()) + seconds
