@@ -1,5 +1,6 @@
 /** Signatures over secp256k1: their one kept form, signing a digest, and recovering who signed. */
 
+import { invert } from '@noble/curves/abstract/modular';
 import { secp256k1 } from '@noble/curves/secp256k1';
 import { Refused, refuseUnless } from '../refused.js';
 import { type Hex, fromHex, toHex } from './bytes.js';
@@ -11,6 +12,30 @@ export interface Curve {
   sign(digest: Uint8Array, key: Uint8Array): { rs: Uint8Array; recovery: number };
   /** The public key (65 bytes) that made a signature, or null if there is none. */
   recover(digest: Uint8Array, rs: Uint8Array, recovery: number): Uint8Array | null;
+  /**
+   * Whether {@link Curve.recover} gives this public key: for implementations in which that is cheaper to answer for a key
+   * that signs often.
+   */
+  recovers?(publicKey: Uint8Array, digest: Uint8Array, rs: Uint8Array, recovery: number): boolean;
+}
+
+const { ProjectivePoint: Point, CURVE } = secp256k1;
+const scalar = (bytes: Uint8Array): bigint => BigInt(toHex(bytes));
+
+/** Public keys with the tables that make their multiples cheap, by their bytes in hexadecimal. */
+const tables = new Map<Hex, InstanceType<typeof Point>>();
+const TABLES_MAX = 16;
+
+function tableOf(publicKey: Uint8Array): InstanceType<typeof Point> {
+  const name = toHex(publicKey);
+  let point = tables.get(name);
+  if (point === undefined) {
+    if (tables.size >= TABLES_MAX) tables.clear();
+    point = Point.fromHex(publicKey);
+    point._setWindowSize(8);
+    tables.set(name, point);
+  }
+  return point;
 }
 
 /** secp256k1 in JavaScript: slower than compiled code, and needs nothing. */
@@ -25,6 +50,18 @@ export const javascriptCurve: Curve = {
     } catch {
       return null;
     }
+  },
+  recovers(publicKey, digest, rs, recovery) {
+    const [r, s] = [scalar(rs.subarray(0, 32)), scalar(rs.subarray(32))];
+    if (r <= 0n || r >= CURVE.n || s <= 0n || s >= CURVE.n) return false;
+    const inverse = invert(s, CURVE.n);
+    const multiple = (factor: bigint): bigint => (factor * inverse) % CURVE.n;
+    const z = scalar(digest) % CURVE.n;
+    const signed = tableOf(publicKey).multiply(multiple(r));
+    const point = z === 0n ? signed : Point.BASE.multiply(multiple(z)).add(signed);
+    if (point.equals(Point.ZERO)) return false;
+    const { x, y } = point.toAffine();
+    return x === r && Number(y & 1n) === recovery;
   },
 };
 
@@ -59,6 +96,33 @@ export function recoverAddress(digest: Hex, signature: unknown): Hex {
   const publicKey = curve.recover(fromHex(digest), bytes.subarray(0, 64), (bytes[64] as number) - 27);
   if (publicKey === null) throw new Refused('the signature recovers to no key');
   return addressOf(publicKey);
+}
+
+/** How often an address must have signed before a table for its key pays. */
+const TABLE_AFTER = 8;
+const SIGNERS_MAX = 256;
+
+/** Public keys that were recovered before, by their addresses. */
+const signers = new Map<string, { readonly publicKey: Uint8Array; times: number }>();
+
+/** Whether the key of an address signed a digest. Returns the address that did otherwise, or null. */
+export function signerUnless(expected: string, digest: Hex, signature: unknown): Hex | null {
+  const address = expected.toLowerCase();
+  const bytes = fromHex(keptSignature(signature));
+  const [rs, recovery, hash] = [bytes.subarray(0, 64), (bytes[64] as number) - 27, fromHex(digest)];
+  const known = signers.get(address);
+  if (known !== undefined && known.times >= TABLE_AFTER && curve.recovers?.(known.publicKey, hash, rs, recovery)) return null;
+  const publicKey = curve.recover(hash, rs, recovery);
+  if (publicKey === null) throw new Refused('the signature recovers to no key');
+  const found = addressOf(publicKey);
+  if (found !== address) return found;
+  if (known !== undefined) {
+    known.times += 1;
+    return null;
+  }
+  if (signers.size >= SIGNERS_MAX) signers.clear();
+  signers.set(address, { publicKey, times: 1 });
+  return null;
 }
 
 /** Signs a digest: 65 bytes r ‖ s ‖ v, with v 27 or 28. */

@@ -3,7 +3,7 @@
 import { Refused, refuseUnless } from '../refused.js';
 import type { Hex } from '../protocol/bytes.js';
 import { type Leaf, leafOf, nextIntegrity } from '../protocol/chain.js';
-import { recoverAddress, sameAddress } from '../protocol/curve.js';
+import { sameAddress, signerUnless } from '../protocol/curve.js';
 import { type Header, batchHash, checkpointHash, digestOf } from '../protocol/domain.js';
 import { checkInclusion, logLeaf } from '../protocol/merkle.js';
 import type { SignedBatch, anchor, domain, inclusion } from './forms.js';
@@ -30,8 +30,8 @@ export function checkLog(file: { version: bigint; domain: ReturnType<typeof doma
 
 /** Refuses a signature that another key made. */
 export function checkSigner(digest: Hex, signature: unknown, expected: string, what: string): void {
-  const found = recoverAddress(digest, signature);
-  refuseUnless(sameAddress(found, expected), `${what} was signed by ${found}, not by ${expected}`);
+  const other = signerUnless(expected, digest, signature);
+  refuseUnless(other === null, `${what} was signed by ${other}, not by ${expected}`);
 }
 
 /** Checks a header's count and signature. Returns its hash. */
