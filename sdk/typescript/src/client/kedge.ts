@@ -84,11 +84,22 @@ export class KedgeClient extends Core {
     this.setOwn(answer.wallet);
   }
 
-  /** Gets the next pair of tokens; the client does so by itself when a token expires. */
-  async refreshToken(): Promise<Session> {
-    const { session } = this.sender.credentials;
+  /** Sends these tokens from now on, or none. */
+  setSession(session: Session | null): void {
+    this.setOwn(null);
+    this.sender.credentials.set(session);
+  }
+
+  /**
+   * Gets the next pair of tokens, with the login's own refresh token or another one. The client does so by itself when a
+   * token expires.
+   */
+  async refreshToken(refreshToken?: string): Promise<Session> {
+    const { credentials } = this.sender;
+    if (refreshToken !== undefined) credentials.session = { access_token: credentials.session?.access_token ?? '', refresh_token: refreshToken };
+    const { session } = credentials;
     if (session === null || !(await this.sender.renew(session.access_token))) throw new TypeError('there is no refresh token');
-    return this.sender.credentials.session as Session;
+    return credentials.session as Session;
   }
 
   /** Ends the login: its refresh tokens give no new tokens any more. */
