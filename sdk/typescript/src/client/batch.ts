@@ -27,7 +27,7 @@ export interface BatchSender {
 
 /** What a request of many actions may be given. */
 export interface BatchOptions extends ChangeOptions {
-  /** Leaves out of the answer what the sender can compute: less to transfer and to read. */
+  /** Leaves out of the answer what the sender can compute: less to transfer and to read. Not with an `idempotencyKey`. */
   minimal?: boolean;
 }
 

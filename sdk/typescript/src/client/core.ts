@@ -1,7 +1,7 @@
 /** The part of the client that all operations share: from a call to its checked answer. */
 
-import { digestForm, sha256 } from '../protocol/hash.js';
-import { utf8 } from '../protocol/bytes.js';
+import { type Hex, utf8 } from '../protocol/bytes.js';
+import { ZERO, digestForm, sha256 } from '../protocol/hash.js';
 import { OPERATIONS, Operations } from '../generated/operations.js';
 import { writeJson } from '../reading/json.js';
 import type { Trust } from '../verify/trust.js';
@@ -46,6 +46,8 @@ export function headersOf(operation: Operation, { requestId, ifNoneMatch, ifMatc
 export interface Prepared {
   readonly plain: Plain;
   readonly changes: Changes;
+  /** Whether the caller chose the `Idempotency-Key`: then the answer may be that of an earlier request. */
+  readonly keyGiven: boolean;
 }
 
 /** What operations are made of. */
@@ -155,24 +157,28 @@ export abstract class Core extends Operations {
     const body = operation.body === null ? undefined : writeJson(call.body);
     const payload = payloadOf(signs, call, body);
     const actions = [{ kind: signs.kind, target: await this.#targetOf(signs, call), payload }];
-    return { plain: this.plain(operation, call, body), changes: { actions, atomic: false } };
+    return { plain: this.plain(operation, call, body), changes: { actions, atomic: false }, keyGiven: call.options?.idempotencyKey !== undefined };
   }
 
   /** Signs, sends and checks a change of one action. */
   protected async change<T>(operation: Operation, prepared: Prepared): Promise<T> {
-    const { value, signed } = await this.submit<T & { receipt?: object | null }>(operation, prepared);
-    if (this.#verify) await this.keeper.receipt(value.receipt as object, signed.contents[0] as `0x${string}`);
+    const { value, signed, isEarlier } = await this.submit<T & { receipt: Schemas['Receipt'] }>(operation, prepared);
+    const { receipt } = value;
+    if (this.#verify) await this.keeper.receipt(receipt, (isEarlier ? receipt.leaf.content : signed.contents[0]) as Hex);
     return value;
   }
 
-  /** Signs, sends and checks a request of many actions. */
-  protected async changeMany<T extends { receipt: object | null }>(operation: Operation, prepared: Prepared): Promise<{ value: T; signed: SignedRequest }> {
-    const { value, signed } = await this.submit<T>(operation, prepared);
-    if (this.#verify && value.receipt !== null) await this.keeper.batchReceipt(value.receipt, signed.contents);
-    return { value, signed };
+  /** Signs, sends and checks a request of many actions. Returns the contents of those that were sent. */
+  protected async changeMany(operation: Operation, prepared: Prepared): Promise<{ value: AnswerOf<'submitBatch'>; contents: readonly Hex[] }> {
+    const { value, signed, isEarlier } = await this.submit<AnswerOf<'submitBatch'>>(operation, prepared);
+    const stated = (i: number): Hex => (value.results[i] as { content?: Hex }).content ?? ZERO;
+    const contents = isEarlier ? signed.contents.map((_, i) => stated(i)) : signed.contents;
+    if (this.#verify && value.receipt !== null) await this.keeper.batchReceipt(value.receipt, contents);
+    return { value, contents };
   }
 
-  private async submit<T>(operation: Operation, { plain, changes }: Prepared): Promise<{ value: T; signed: SignedRequest }> {
+  /** `isEarlier` where the answer may be that of an earlier request with the caller's own key, signed otherwise. */
+  private async submit<T>(operation: Operation, { plain, changes, keyGiven }: Prepared): Promise<{ value: T; signed: SignedRequest; isEarlier: boolean }> {
     const { domain } = await this.keeper.trust();
     const context: SigningContext = {
       signer: this.signer(),
@@ -182,7 +188,8 @@ export abstract class Core extends Operations {
       highest: () => (plain.authorized ? this.#highestNonce() : Promise.resolve(0n)),
     };
     const { answer, signed } = await this.sender.signed(plain, changes, context);
-    return { value: valueOf<T>(answer, operation.answer), signed };
+    const isEarlier = keyGiven && answer.headers.get('idempotent-replayed') === 'true';
+    return { value: valueOf<T>(answer, operation.answer), signed, isEarlier };
   }
 
   /** The highest spent nonce of the signer. With an API key alone it is unknown here: the first refusal states it. */

@@ -2,6 +2,7 @@
 
 import { OPERATIONS } from '../generated/operations.js';
 import { randomBytes, toBase64 } from '../protocol/bytes.js';
+import { actionId } from '../protocol/chain.js';
 import { digestForm, sha256Stream } from '../protocol/hash.js';
 import { Batch, type BatchOptions, type BatchReply } from './batch.js';
 import { type ActionInput, busAction } from './bus.js';
@@ -120,7 +121,7 @@ export class KedgeClient extends Core {
   submitAction(input: ActionInput, options: ChangeOptions = {}): Promise<AnswerOf<'submitAction'>> {
     const { action, slice } = busAction(input);
     const plain = this.plain(OPERATIONS.submitAction, { options }, slice);
-    return this.change(OPERATIONS.submitAction, { plain, changes: { actions: [action], atomic: false } });
+    return this.change(OPERATIONS.submitAction, { plain, changes: { actions: [action], atomic: false }, keyGiven: options.idempotencyKey !== undefined });
   }
 
   /**
@@ -129,13 +130,15 @@ export class KedgeClient extends Core {
    */
   async submitBatch(body: { actions: ActionInput[]; atomic?: boolean }, options: BatchOptions = {}): Promise<BatchReply> {
     const atomic = body.atomic ?? false;
+    const keyGiven = options.idempotencyKey !== undefined;
+    if (keyGiven && options.minimal === true) throw new TypeError('a minimal answer does not show what an earlier request with the key did: leave one of them out');
     const all = body.actions.map(busAction);
     const text = `{"actions":[${all.map(({ slice }) => slice).join(',')}],"atomic":${atomic}}`;
     const plain = this.plain(OPERATIONS.submitBatch, { options }, text);
     if (options.minimal === true) plain.headers['prefer'] = 'return=minimal';
     const changes = { actions: all.map(({ action }) => action), atomic };
-    const { value, signed } = await this.changeMany<AnswerOf<'submitBatch'>>(OPERATIONS.submitBatch, { plain, changes });
-    return Object.assign(value, { actionIds: signed.actionIds, contents: signed.contents });
+    const { value, contents } = await this.changeMany(OPERATIONS.submitBatch, { plain, changes, keyGiven });
+    return Object.assign(value, { actionIds: contents.map(actionId), contents });
   }
 
   /** A batch to collect actions in. */
@@ -154,7 +157,8 @@ export class KedgeClient extends Core {
     form.set('file', blob, name);
     const operation = OPERATIONS.uploadFile;
     const action = { kind: operation.signs.kind, target: name, payload: digestForm(digest.digest()) };
-    return this.change(operation, { plain: this.plain(operation, { options }, form), changes: { actions: [action], atomic: false } });
+    const plain = this.plain(operation, { options }, form);
+    return this.change(operation, { plain, changes: { actions: [action], atomic: false }, keyGiven: options.idempotencyKey !== undefined });
   }
 
   /** Opens a file's content, or a part of it: a `Response` whose body is read as it comes. */

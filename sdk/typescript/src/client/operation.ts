@@ -63,7 +63,8 @@ export interface ChangeOptions extends CallOptions {
   /** The ETag that the resource must have; otherwise nothing is done: `PRECONDITION_FAILED`. */
   ifMatch?: string;
   /**
-   * A name under which the request is done at most once for at least 24 hours, also by another process. Random if absent,
+   * A name under which the request is done at most once for at least 24 hours, also by another process: later requests
+   * get the first one's answer. Its receipt is then checked for itself: it was signed with another nonce. Random if absent,
    * which makes the client's own retries safe.
    */
   idempotencyKey?: string;
