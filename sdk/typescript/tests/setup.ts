@@ -42,13 +42,13 @@ export async function registered(baseUrl: string, options: Partial<ClientOptions
 }
 
 /** Calls until the result is truthy; fails with the last error, or with `what`, when patience ends. */
-export async function eventually<T>(what: string, call: () => Promise<T> | T): Promise<NonNullable<T>> {
+export async function eventually<T>(what: string, call: () => Promise<T | false | null | undefined> | T | false | null | undefined): Promise<T> {
   const end = Date.now() + PATIENCE_MS;
   let last: unknown = new Error(`${what}: not within ${PATIENCE_MS} ms`);
   while (Date.now() < end) {
     try {
       const result = await call();
-      if (result) return result;
+      if (result !== false && result !== null && result !== undefined) return result;
     } catch (error) {
       last = error;
     }
