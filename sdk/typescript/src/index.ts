@@ -14,7 +14,7 @@ export { Listing, type Page } from './client/pages.js';
 export { AlreadyDone, Contradiction, type ErrorBody, NotModified, ServerError, TransportError } from './client/errors.js';
 export { type AnswerInfo, answerInfo } from './client/answers.js';
 export { type RetryPolicy } from './client/retry.js';
-export { type AccountLike, type Signer, type SignerInput, type SigningInput, type WalletClientLike, signerOf } from './client/signers.js';
+export { type AccountLike, type Signer, type SignerInput, type SigningInput, type WalletClientLike, generateKey, signerOf } from './client/signers.js';
 export { type SignedRequest, type SigningTerms, type UnsaltedAction, signRequest } from './client/signing.js';
 export { type TypedRequest } from './protocol/domain.js';
 export { type Fetch } from './client/transport.js';

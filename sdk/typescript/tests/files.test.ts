@@ -1,34 +1,15 @@
 // The table of files that all checkers share: receipts, proof files and claims. The SDK comes to the same verdicts.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { Refused, domainOf, verificationKeyHash, verifyBatchReceipt, verifyClaim, verifyProofFile, verifyReceipt } from '@kedge/sdk/verify';
+import { Refused, verificationKeyHash, verifyBatchReceipt, verifyClaim, verifyProofFile, verifyReceipt } from '@kedge/sdk/verify';
 import { accelerate } from '@kedge/sdk/node';
 import { javascriptCurve, replaceCurve } from '#dist/protocol/curve.js';
-import { repository } from './setup.js';
+import { type Case, cases, read, trust } from './cases.js';
 
 type Hex = `0x${string}`;
-interface Case {
-  name: string;
-  kind: string;
-  valid: boolean;
-  contents: Hex[];
-  text: string;
-}
 
-const read = (path: string): string => readFileSync(new URL(path, repository), 'utf8');
-const [first = '', , ...lines] = read('protocol/vectors/files.json').split('\n');
-const state = JSON.parse(`${first.replace(/,$/, '')}}`);
-const trust = { domain: domainOf(BigInt(state.domain.chain_id), state.domain.verifying_contract), sequencer: state.sequencer };
 const key = JSON.parse(read('prover/keys/dev-insecure.json'));
-
-// A case a line, and the file last: it is read as it is spelled.
-const cases: Case[] = lines.slice(0, -2).map((line) => {
-  const whole = line.replace(/,$/, '');
-  const entry = JSON.parse(whole);
-  return { ...entry, text: entry.text ?? whole.slice(whole.indexOf('"file":') + 7, -1) };
-});
 
 const CHECKS: Record<string, (text: string, contents: Hex[]) => unknown> = {
   receipt: (text, [content]) => verifyReceipt(text, trust, content as Hex),

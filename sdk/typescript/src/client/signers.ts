@@ -1,6 +1,6 @@
 /** Who signs: a raw key, an account or a wallet client of viem, or anything that can sign EIP-712 typed data. */
 
-import { type Hex, fromHex } from '../protocol/bytes.js';
+import { type Hex, fromHex, randomBytes, toHex } from '../protocol/bytes.js';
 import { addressOfKey, signDigest } from '../protocol/curve.js';
 import type { TypedRequest } from '../protocol/domain.js';
 
@@ -48,6 +48,9 @@ function accountSigner(account: AccountLike): Signer {
   if (signTypedData === undefined) throw new TypeError('the account can sign no typed data: give the wallet client instead');
   return { address, signRequest: ({ typed }) => signTypedData(typed()) };
 }
+
+/** A new private key, from the platform's random generator. Keep it: what it signed cannot be signed by another. */
+export const generateKey = (): Hex => toHex(randomBytes(32));
 
 /** The signer behind what a caller gave. Throws a TypeError for what cannot sign. */
 export function signerOf(input: SignerInput): Signer {
