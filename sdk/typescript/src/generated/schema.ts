@@ -10,7 +10,7 @@ export interface paths {
         };
         /**
          * Read the domain of every signature
-         * @description The EIP-712 domain under which everything is signed, with the types, in the shape of EIP-5267, and the address of the sequencer. A careful client compares it with the contract's.
+         * The EIP-712 domain under which everything is signed, with the types, in the shape of EIP-5267, and the address of the sequencer. A careful client compares it with the contract's.
          */
         get: operations["getDomain"];
         put?: never;
@@ -30,7 +30,7 @@ export interface paths {
         };
         /**
          * Read the public keys of access tokens
-         * @description The public keys that access tokens are signed with, as a JWK set (RFC 7517).
+         * The public keys that access tokens are signed with, as a JWK set (RFC 7517).
          */
         get: operations["getTokenKeys"];
         put?: never;
@@ -50,7 +50,7 @@ export interface paths {
         };
         /**
          * List anchors
-         * @description The checkpoints that were sent to the chain, in order.
+         * The checkpoints that were sent to the chain, in order.
          */
         get: operations["listAnchors"];
         put?: never;
@@ -70,7 +70,7 @@ export interface paths {
         };
         /**
          * Read an anchor, by id or number
-         * @description An anchor: what it commits to, its transaction, and the state of that transaction.
+         * An anchor: what it commits to, its transaction, and the state of that transaction.
          */
         get: operations["getAnchor"];
         put?: never;
@@ -90,13 +90,13 @@ export interface paths {
         };
         /**
          * List the organization's API keys
-         * @description The API keys of the caller's organization that were not deleted, without their secrets.
+         * The API keys of the caller's organization that were not deleted, without their secrets.
          */
         get: operations["listApiKeys"];
         put?: never;
         /**
          * Make an API key
-         * @description Makes an API key of the caller's organization, for its owners and admins. `key` is shown in this answer and never again: send it as `x-api-key`, alone or together with an access token of the same organization; then the narrower right applies. What `permissions` does not grant is refused. A key signs nothing: changes still need a signature of one of the organization's wallets.
+         * Makes an API key of the caller's organization, for its owners and admins. `key` is shown in this answer and never again: send it as `x-api-key`, alone or together with an access token of the same organization; then the narrower right applies. What `permissions` does not grant is refused. A key signs nothing: changes still need a signature of one of the organization's wallets.
          */
         post: operations["createApiKey"];
         delete?: never;
@@ -114,14 +114,14 @@ export interface paths {
         };
         /**
          * Read an API key
-         * @description An API key without its secret: what it may do, when it expires, and when it was last used.
+         * An API key without its secret: what it may do, when it expires, and when it was last used.
          */
         get: operations["getApiKey"];
         put?: never;
         post?: never;
         /**
          * Delete an API key
-         * @description Deletes an API key: from now on it is refused. It stays in the log and leaves the list.
+         * Deletes an API key: from now on it is refused. It stays in the log and leaves the list.
          */
         delete: operations["deleteApiKey"];
         options?: never;
@@ -140,7 +140,7 @@ export interface paths {
         put?: never;
         /**
          * Replace an API key's secret
-         * @description Gives an API key a new secret, which is shown in this answer and never again. The old secret stays valid for `overlap_s` seconds, a day if that is absent, so that it can be replaced everywhere first.
+         * Gives an API key a new secret, which is shown in this answer and never again. The old secret stays valid for `overlap_s` seconds, a day if that is absent, so that it can be replaced everywhere first.
          */
         post: operations["rotateApiKey"];
         delete?: never;
@@ -158,7 +158,7 @@ export interface paths {
         };
         /**
          * List batches
-         * @description The batches of the whole log, of all organizations: headers and signatures are public.
+         * The batches of the whole log, of all organizations: headers and signatures are public.
          */
         get: operations["listBatches"];
         put?: never;
@@ -178,7 +178,7 @@ export interface paths {
         };
         /**
          * Read a batch, by id or number
-         * @description A batch: its signed header, and the state of its anchor on the chain.
+         * A batch: its signed header, and the state of its anchor on the chain.
          */
         get: operations["getBatch"];
         put?: never;
@@ -198,7 +198,7 @@ export interface paths {
         };
         /**
          * List a batch's actions
-         * @description The actions of a batch. Those of the caller's organization in full, others only as sequence and leaf. An API key without the right actions.read sees only sequence and leaf of all.
+         * The actions of a batch. Those of the caller's organization in full, others only as sequence and leaf. An API key without the right actions.read sees only sequence and leaf of all.
          */
         get: operations["listBatchActions"];
         put?: never;
@@ -218,7 +218,7 @@ export interface paths {
         };
         /**
          * Read a batch's leaves
-         * @description The leaf hashes of a batch, in order. They show nothing about the actions, and give the root and the head that the header signs.
+         * The leaf hashes of a batch, in order. They show nothing about the actions, and give the root and the head that the header signs.
          */
         get: operations["getBatchLeaves"];
         put?: never;
@@ -238,7 +238,7 @@ export interface paths {
         };
         /**
          * Read the newest signed head
-         * @description The newest head of the log, signed now. Keep it: with the consistency proof, the next one shows that nothing before was rewritten.
+         * The newest head of the log, signed now. Keep it: with the consistency proof, the next one shows that nothing before was rewritten.
          */
         get: operations["getCheckpoint"];
         put?: never;
@@ -258,7 +258,7 @@ export interface paths {
         };
         /**
          * Prove that the log only grew
-         * @description Proves that the log of one size is a prefix of the log of another (RFC 9162, 2.1.4). Sizes are numbers of batches.
+         * Proves that the log of one size is a prefix of the log of another (RFC 9162, 2.1.4). Sizes are numbers of batches.
          */
         get: operations["getConsistencyProof"];
         put?: never;
@@ -278,13 +278,13 @@ export interface paths {
         };
         /**
          * List the organization's disputes
-         * @description The disputes that the caller's organization submitted, in the order of their verdicts, without the evidence and the claim files.
+         * The disputes that the caller's organization submitted, in the order of their verdicts, without the evidence and the claim files.
          */
         get: operations["listDisputes"];
         put?: never;
         /**
          * Submit evidence of a fault, or a claim
-         * @description Accepts an evidence file: records that the sequencer signed or anchored, and that contradict each other or the protocol. Evidence that shows its fault is recorded in the log with the verdict, an action `system.verdict` that the operator signs; the same evidence again gives the same dispute, so this request needs no signature and no `Idempotency-Key`. Evidence that shows no fault is 422 with the reason, and leaves no trace. `kedge verify evidence` comes to the same verdict without this server, and the contract's judge accepts the same evidence.
+         * Accepts an evidence file: records that the sequencer signed or anchored, and that contradict each other or the protocol. Evidence that shows its fault is recorded in the log with the verdict, an action `system.verdict` that the operator signs; the same evidence again gives the same dispute, so this request needs no signature and no `Idempotency-Key`. Evidence that shows no fault is 422 with the reason, and leaves no trace. `kedge verify evidence` comes to the same verdict without this server, and the contract's judge accepts the same evidence.
          *
          *     Also accepts a claim file: a proof in zero knowledge of chosen words of one action. Only its claimant may submit it, with a token of the wallet that has the claimant's key, else 403. A claim that holds is also recorded, once for each context: the same file again gives the same dispute, another claim with the context is 409. A claim that does not hold is 400 and names the member that is wrong; a batch or an anchor that this log does not have is 422. `kedge verify claim` comes to the same verdict, and so does the contract `KedgeClaims`. A server without a key for claims answers 503.
          */
@@ -304,7 +304,7 @@ export interface paths {
         };
         /**
          * Read a dispute
-         * @description A dispute with its evidence or claim, which anyone can check again.
+         * A dispute with its evidence or claim, which anyone can check again.
          */
         get: operations["getDispute"];
         put?: never;
@@ -324,7 +324,7 @@ export interface paths {
         };
         /**
          * Read the reference
-         * @description The reference for people: a page that shows this document and loads nothing from elsewhere.
+         * The reference for people: a page that shows this document and loads nothing from elsewhere.
          */
         get: operations["getReference"];
         put?: never;
@@ -344,7 +344,7 @@ export interface paths {
         };
         /**
          * Read the reference's style sheet
-         * @description The style sheet of the reference.
+         * The style sheet of the reference.
          */
         get: operations["getReferenceStyle"];
         put?: never;
@@ -364,7 +364,7 @@ export interface paths {
         };
         /**
          * Read the reference's script
-         * @description The script of the reference.
+         * The script of the reference.
          */
         get: operations["getReferenceScript"];
         put?: never;
@@ -384,13 +384,13 @@ export interface paths {
         };
         /**
          * List the organization's actions
-         * @description The actions of the caller's organization, in the log's order.
+         * The actions of the caller's organization, in the log's order.
          */
         get: operations["listActions"];
         put?: never;
         /**
          * Submit one action
-         * @description Does one action. The signed payload is the exact text of the member `payload`, from its first to its last byte, or `{}` if it is absent. The answer means that the action is durable, and its receipt can be checked at once and offline.
+         * Does one action. The signed payload is the exact text of the member `payload`, from its first to its last byte, or `{}` if it is absent. The answer means that the action is durable, and its receipt can be checked at once and offline.
          */
         post: operations["submitAction"];
         delete?: never;
@@ -408,7 +408,7 @@ export interface paths {
         };
         /**
          * Read an action, by id or sequence
-         * @description An action with its receipt, by id or sequence: the organization's own, or one on an object visible to the caller.
+         * An action with its receipt, by id or sequence: the organization's own, or one on an object visible to the caller.
          */
         get: operations["getAction"];
         put?: never;
@@ -428,7 +428,7 @@ export interface paths {
         };
         /**
          * Get an action's proof file
-         * @description One self-contained file that proves the action without this server: the opened leaf, the path to the signed batch header, and, once the chain has finalized an anchor that covers it, the path to the anchored history with contract and transaction. `form=authorship` adds the signature and the signed text, for the organization that signed.
+         * One self-contained file that proves the action without this server: the opened leaf, the path to the signed batch header, and, once the chain has finalized an anchor that covers it, the path to the anchored history with contract and transaction. `form=authorship` adds the signature and the signed text, for the organization that signed.
          */
         get: operations["getActionProof"];
         put?: never;
@@ -450,7 +450,7 @@ export interface paths {
         put?: never;
         /**
          * Submit up to 500 actions under one signature
-         * @description Does up to 500 actions under one signature; the limits count one request. By default they are independent, and the answer has one result for each in order: the action, or why it was refused. With `atomic`, which is part of the signed text, all are done or none, and the error names the first that was refused. One receipt proves all that were done. `Prefer: return=minimal` leaves out what the sender can compute.
+         * Does up to 500 actions under one signature; the limits count one request. By default they are independent, and the answer has one result for each in order: the action, or why it was refused. With `atomic`, which is part of the signed text, all are done or none, and the error names the first that was refused. One receipt proves all that were done. `Prefer: return=minimal` leaves out what the sender can compute.
          */
         post: operations["submitBatch"];
         delete?: never;
@@ -470,7 +470,7 @@ export interface paths {
         put?: never;
         /**
          * Preview what actions would do
-         * @description Shows what one action or a batch would do if it arrived now, and gives the typed data to sign with the headers to send, so that a wallet can show and sign it. Nothing is stored, no nonce is used, and nothing is promised: other requests may be placed first.
+         * Shows what one action or a batch would do if it arrived now, and gives the typed data to sign with the headers to send, so that a wallet can show and sign it. Nothing is stored, no nonce is used, and nothing is promised: other requests may be placed first.
          */
         post: operations["previewActions"];
         delete?: never;
@@ -488,7 +488,7 @@ export interface paths {
         };
         /**
          * List events
-         * @description What happened in the caller's organization, and the batches and anchors of the whole log, in the order of `position`. Instead of polling, follow the stream, or have events sent by a webhook.
+         * What happened in the caller's organization, and the batches and anchors of the whole log, in the order of `position`. Instead of polling, follow the stream, or have events sent by a webhook.
          */
         get: operations["listEvents"];
         put?: never;
@@ -508,7 +508,7 @@ export interface paths {
         };
         /**
          * Follow events as they happen
-         * @description The same events as the list, one by one as they happen, as server-sent events. Each has its `position` as `id`: a reader that reconnects with it misses nothing and sees nothing twice. A comment every 15 s shows that the stream is alive. It ends when the access token expires, or if the reader is too slow: reconnect then.
+         * The same events as the list, one by one as they happen, as server-sent events. Each has its `position` as `id`: a reader that reconnects with it misses nothing and sees nothing twice. A comment every 15 s shows that the stream is alive. It ends when the access token expires, or if the reader is too slow: reconnect then.
          */
         get: operations["streamEvents"];
         put?: never;
@@ -528,7 +528,7 @@ export interface paths {
         };
         /**
          * Export the log
-         * @description The log as lines of JSON that anyone can replay: `log` first, then each batch with its leaves, and `checkpoint` at the end. With credentials, each batch is followed by the organization's own requests in it, with their signatures.
+         * The log as lines of JSON that anyone can replay: `log` first, then each batch with its leaves, and `checkpoint` at the end. With credentials, each batch is followed by the organization's own requests in it, with their signatures.
          */
         get: operations["exportLog"];
         put?: never;
@@ -548,13 +548,13 @@ export interface paths {
         };
         /**
          * List the organization's files
-         * @description The files of the caller's organization, in the order of upload.
+         * The files of the caller's organization, in the order of upload.
          */
         get: operations["listFiles"];
         put?: never;
         /**
          * Upload a file
-         * @description Accepts a file as `multipart/form-data`, hashes it as it arrives, and puts its digest into the log. The signature covers that digest, `sha-256=:…:`, as the payload, and the name as the target: the part `name`, or else the filename of the part `file`. The media type is detected from the bytes, whatever was sent.
+         * Accepts a file as `multipart/form-data`, hashes it as it arrives, and puts its digest into the log. The signature covers that digest, `sha-256=:…:`, as the payload, and the name as the target: the part `name`, or else the filename of the part `file`. The media type is detected from the bytes, whatever was sent.
          */
         post: operations["uploadFile"];
         delete?: never;
@@ -572,7 +572,7 @@ export interface paths {
         };
         /**
          * Read a file's description
-         * @description A file's name, size, media type and digest.
+         * A file's name, size, media type and digest.
          */
         get: operations["getFile"];
         put?: never;
@@ -592,7 +592,7 @@ export interface paths {
         };
         /**
          * Download a file
-         * @description The file's bytes with their detected media type, always as an attachment.
+         * The file's bytes with their detected media type, always as an attachment.
          */
         get: operations["getFileContent"];
         put?: never;
@@ -612,7 +612,7 @@ export interface paths {
         };
         /**
          * Check that the process answers
-         * @description Answers as long as the process runs.
+         * Answers as long as the process runs.
          */
         get: operations["getHealth"];
         put?: never;
@@ -632,13 +632,13 @@ export interface paths {
         };
         /**
          * List objects
-         * @description The objects of the caller's organization; with `template_id` those of a template, with `owner_id` those that a wallet owns, both of any organization as far as the caller may see them. All given filters must hold; `POST /objects/search` accepts trees of them.
+         * The objects of the caller's organization; with `template_id` those of a template, with `owner_id` those that a wallet owns, both of any organization as far as the caller may see them. All given filters must hold; `POST /objects/search` accepts trees of them.
          */
         get: operations["listObjects"];
         put?: never;
         /**
          * Mint an object
-         * @description Makes an object of a template, for callers that the template lets mint. The variation's properties override the template's, and the body's override both. The object belongs to the caller, or to the wallet that `to` names by id or address.
+         * Makes an object of a template, for callers that the template lets mint. The variation's properties override the template's, and the body's override both. The object belongs to the caller, or to the wallet that `to` names by id or address.
          */
         post: operations["mintObject"];
         delete?: never;
@@ -656,7 +656,7 @@ export interface paths {
         };
         /**
          * Read an object
-         * @description An object of the caller's organization, of the caller, or of a public template; with `at_sequence` as it was then, as far back as its listed history reaches.
+         * An object of the caller's organization, of the caller, or of a public template; with `at_sequence` as it was then, as far back as its listed history reaches.
          */
         get: operations["getObject"];
         put?: never;
@@ -666,7 +666,7 @@ export interface paths {
         head?: never;
         /**
          * Merge a patch into an object's properties
-         * @description Merges a patch into an object's properties (RFC 7396): members that are null are removed, objects are merged, anything else is replaced. Numbers that the patch does not touch keep their spelling. The properties may have 1,048,576 bytes of compact JSON in all. `If-Match` makes it a change of one known state.
+         * Merges a patch into an object's properties (RFC 7396): members that are null are removed, objects are merged, anything else is replaced. Numbers that the patch does not touch keep their spelling. The properties may have 1,048,576 bytes of compact JSON in all. `If-Match` makes it a change of one known state.
          */
         patch: operations["updateObject"];
         trace?: never;
@@ -680,7 +680,7 @@ export interface paths {
         };
         /**
          * List an object's last actions
-         * @description The last 1,000 actions on an object, newest first whatever `order` is. Older ones leave this list and stay in the log; `pruned_before` gives the version from which on the list is complete.
+         * The last 1,000 actions on an object, newest first whatever `order` is. Older ones leave this list and stay in the log; `pruned_before` gives the version from which on the list is complete.
          */
         get: operations["listObjectHistory"];
         put?: never;
@@ -702,7 +702,7 @@ export interface paths {
         put?: never;
         /**
          * Transfer an object to another wallet
-         * @description Transfers an object to another wallet, named by its id or its address.
+         * Transfers an object to another wallet, named by its id or its address.
          */
         post: operations["transferObject"];
         delete?: never;
@@ -722,7 +722,7 @@ export interface paths {
         put?: never;
         /**
          * Count the objects that a filter finds
-         * @description The exact number of objects visible to the caller that the filter finds. The bound on the rows read is that of the search.
+         * The exact number of objects visible to the caller that the filter finds. The bound on the rows read is that of the search.
          */
         post: operations["countObjects"];
         delete?: never;
@@ -742,7 +742,7 @@ export interface paths {
         put?: never;
         /**
          * Find objects by a filter
-         * @description The objects visible to the caller that the filter finds: a tree of `and`, `or` and `not` over conditions on members and properties. It uses indexes and reads a bounded number of rows: past that it is refused, and a narrower filter helps.
+         * The objects visible to the caller that the filter finds: a tree of `and`, `or` and `not` over conditions on members and properties. It uses indexes and reads a bounded number of rows: past that it is refused, and a narrower filter helps.
          */
         post: operations["searchObjects"];
         delete?: never;
@@ -760,7 +760,7 @@ export interface paths {
         };
         /**
          * Read this document
-         * @description This document, generated from the table that routes requests.
+         * This document, generated from the table that routes requests.
          */
         get: operations["getDocument"];
         put?: never;
@@ -780,7 +780,7 @@ export interface paths {
         };
         /**
          * Read the caller's organization and its limits
-         * @description The organization with its tier and price, how many requests each limit allows, how many were sent in the current window, and when each limit would run out at that pace. Only the operator sets the tier.
+         * The organization with its tier and price, how many requests each limit allows, how many were sent in the current window, and when each limit would run out at that pace. Only the operator sets the tier.
          */
         get: operations["getOwnOrganization"];
         put?: never;
@@ -800,13 +800,13 @@ export interface paths {
         };
         /**
          * List the organization's invitations
-         * @description The invitations of the caller's organization, including used, revoked and expired ones, without their codes.
+         * The invitations of the caller's organization, including used, revoked and expired ones, without their codes.
          */
         get: operations["listInvitations"];
         put?: never;
         /**
          * Invite someone
-         * @description Makes an invitation to the caller's organization. Its code is shown in this answer and never again; `POST /wallets/register` accepts it as `invitation`. It is valid for one wallet, only for its e-mail address if it names one, until it expires or is revoked, and only while the wallet that made it may still invite to that role.
+         * Makes an invitation to the caller's organization. Its code is shown in this answer and never again; `POST /wallets/register` accepts it as `invitation`. It is valid for one wallet, only for its e-mail address if it names one, until it expires or is revoked, and only while the wallet that made it may still invite to that role.
          */
         post: operations["inviteMember"];
         delete?: never;
@@ -827,7 +827,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke an invitation
-         * @description Revokes an unused invitation: nobody can register with its code any more. Owners and admins of the organization may revoke any invitation.
+         * Revokes an unused invitation: nobody can register with its code any more. Owners and admins of the organization may revoke any invitation.
          */
         delete: operations["revokeInvitation"];
         options?: never;
@@ -844,7 +844,7 @@ export interface paths {
         };
         /**
          * List the organization's wallets
-         * @description The wallets of the caller's organization, in the order of registration.
+         * The wallets of the caller's organization, in the order of registration.
          */
         get: operations["listMembers"];
         put?: never;
@@ -867,14 +867,14 @@ export interface paths {
         post?: never;
         /**
          * Remove a member
-         * @description Ends a wallet's membership. From then on none of its keys can sign; its logins, its access tokens and the API keys that it made are refused; its e-mail address is free again. It keeps what it owns. Owners and admins remove members; an owner cannot be removed, and nobody removes their own wallet.
+         * Ends a wallet's membership. From then on none of its keys can sign; its logins, its access tokens and the API keys that it made are refused; its e-mail address is free again. It keeps what it owns. Owners and admins remove members; an owner cannot be removed, and nobody removes their own wallet.
          */
         delete: operations["removeMember"];
         options?: never;
         head?: never;
         /**
          * Set a member's role
-         * @description Sets what a member may do: `owner`, `admin` or `member`. Owners and admins set roles; only an owner makes or changes owners, and nobody changes their own role. `wallet_id` repeats the path's, because the body is signed. `If-Match` accepts the ETag of `GET /organizations/me`: every change of a role or a membership changes the organization.
+         * Sets what a member may do: `owner`, `admin` or `member`. Owners and admins set roles; only an owner makes or changes owners, and nobody changes their own role. `wallet_id` repeats the path's, because the body is signed. `If-Match` accepts the ETag of `GET /organizations/me`: every change of a role or a membership changes the organization.
          */
         patch: operations["setMemberRole"];
         trace?: never;
@@ -888,7 +888,7 @@ export interface paths {
         };
         /**
          * Check whether the server accepts changes
-         * @description Whether the server accepts changes, with the log's head. 503 and the reason if it is read-only; reads continue then.
+         * Whether the server accepts changes, with the log's head. 503 and the reason if it is read-only; reads continue then.
          */
         get: operations["getReadiness"];
         put?: never;
@@ -908,7 +908,7 @@ export interface paths {
         };
         /**
          * List the sequencer's keys
-         * @description The keys that sign batches, each with the number of the first batch that it signs, in order. A header names no key: check it with the key of its number, and a checkpoint with the key of its last batch. The log names every key but its first by an action in an earlier batch; the action's proof file shows that to anyone who trusts the earlier keys. The contract keeps the same list.
+         * The keys that sign batches, each with the number of the first batch that it signs, in order. A header names no key: check it with the key of its number, and a checkpoint with the key of its last batch. The log names every key but its first by an action in an earlier batch; the action's proof file shows that to anyone who trusts the earlier keys. The contract keeps the same list.
          */
         get: operations["listSequencerKeys"];
         put?: never;
@@ -928,13 +928,13 @@ export interface paths {
         };
         /**
          * List the organization's templates
-         * @description The templates of the caller's organization, in the order of creation.
+         * The templates of the caller's organization, in the order of creation.
          */
         get: operations["listTemplates"];
         put?: never;
         /**
          * Make a template
-         * @description Makes a template in the caller's organization, for its owners and admins. Objects begin with the template's properties. `actions` sets who may do what with them, if the default does not fit: owners act, issuers mint. Custom kinds begin with `x.`. `max_supply` bounds how many are ever minted. The name is unique in the organization.
+         * Makes a template in the caller's organization, for its owners and admins. Objects begin with the template's properties. `actions` sets who may do what with them, if the default does not fit: owners act, issuers mint. Custom kinds begin with `x.`. `max_supply` bounds how many are ever minted. The name is unique in the organization.
          */
         post: operations["createTemplate"];
         delete?: never;
@@ -952,7 +952,7 @@ export interface paths {
         };
         /**
          * Read a template
-         * @description A template of the caller's organization, or a public one. Templates rarely change: keep the answer with its ETag and ask with `If-None-Match`.
+         * A template of the caller's organization, or a public one. Templates rarely change: keep the answer with its ETag and ask with `If-None-Match`.
          */
         get: operations["getTemplate"];
         put?: never;
@@ -962,7 +962,7 @@ export interface paths {
         head?: never;
         /**
          * Change a template
-         * @description Replaces the named members, each as a whole, for owners and admins of the template's organization. A template with live objects cannot change: make a variation. When all of them are burned it can be changed again, except for the places that its schema marks with `x-index`. Its supply stays as it was created, and counts burned objects.
+         * Replaces the named members, each as a whole, for owners and admins of the template's organization. A template with live objects cannot change: make a variation. When all of them are burned it can be changed again, except for the places that its schema marks with `x-index`. Its supply stays as it was created, and counts burned objects.
          */
         patch: operations["updateTemplate"];
         trace?: never;
@@ -976,13 +976,13 @@ export interface paths {
         };
         /**
          * List a template's variations
-         * @description A template's variations, in the order of creation.
+         * A template's variations, in the order of creation.
          */
         get: operations["listVariations"];
         put?: never;
         /**
          * Make variations, all or none
-         * @description Makes up to 500 variations of a template, all or none: a name, and properties that are merged over the template's. One bare variation is accepted too.
+         * Makes up to 500 variations of a template, all or none: a name, and properties that are merged over the template's. One bare variation is accepted too.
          */
         post: operations["createVariations"];
         delete?: never;
@@ -1000,7 +1000,7 @@ export interface paths {
         };
         /**
          * Read name and version
-         * @description The name and version of the running server.
+         * The name and version of the running server.
          */
         get: operations["getVersion"];
         put?: never;
@@ -1022,7 +1022,7 @@ export interface paths {
         put?: never;
         /**
          * Log in
-         * @description Exchanges e-mail address and password for an access token and a refresh token. An unknown address takes as long as a wrong password and gets the same answer.
+         * Exchanges e-mail address and password for an access token and a refresh token. An unknown address takes as long as a wrong password and gets the same answer.
          */
         post: operations["login"];
         delete?: never;
@@ -1042,7 +1042,7 @@ export interface paths {
         put?: never;
         /**
          * End a login
-         * @description Ends the login that a refresh token comes from, with every token exchanged from it. Access tokens expire by themselves. An unknown token ends nothing and gets the same answer.
+         * Ends the login that a refresh token comes from, with every token exchanged from it. Access tokens expire by themselves. An unknown token ends nothing and gets the same answer.
          */
         post: operations["logout"];
         delete?: never;
@@ -1060,7 +1060,7 @@ export interface paths {
         };
         /**
          * Read the caller's wallet
-         * @description The wallet that the access token belongs to, with the highest nonce that each of its keys has spent: continue from there.
+         * The wallet that the access token belongs to, with the highest nonce that each of its keys has spent: continue from there.
          */
         get: operations["getOwnWallet"];
         put?: never;
@@ -1070,7 +1070,7 @@ export interface paths {
         head?: never;
         /**
          * Change e-mail address, nickname or password
-         * @description Changes the caller's wallet. A nickname of `null` removes it. A new password needs the current one and `blind`; then the body's digest is signed instead of the body, as when a wallet is registered. A wrong current password counts as a failed login. Only with an access token: an API key belongs to no wallet.
+         * Changes the caller's wallet. A nickname of `null` removes it. A new password needs the current one and `blind`; then the body's digest is signed instead of the body, as when a wallet is registered. A wrong current password counts as a failed login. Only with an access token: an API key belongs to no wallet.
          */
         patch: operations["updateOwnWallet"];
         trace?: never;
@@ -1086,7 +1086,7 @@ export interface paths {
         put?: never;
         /**
          * Add a key that signs for the wallet
-         * @description Adds a key that may sign for the caller's wallet, by its address. The address must never have belonged to another wallet. The request is signed by a key that the wallet already has.
+         * Adds a key that may sign for the caller's wallet, by its address. The address must never have belonged to another wallet. The request is signed by a key that the wallet already has.
          */
         post: operations["addWalletKey"];
         delete?: never;
@@ -1107,7 +1107,7 @@ export interface paths {
         post?: never;
         /**
          * Remove a signing key from the wallet
-         * @description Removes a key's right to sign for the caller's wallet. What it signed stays valid. The last key cannot be removed.
+         * Removes a key's right to sign for the caller's wallet. What it signed stays valid. The last key cannot be removed.
          */
         delete: operations["removeWalletKey"];
         options?: never;
@@ -1126,7 +1126,7 @@ export interface paths {
         put?: never;
         /**
          * Register a wallet, and its organization
-         * @description Makes a wallet and the organization that it owns, and logs it in. The key of `address` signs the request; that address is the wallet's for ever. The body holds a password, so its digest is signed (`sha-256=:…:`), and it needs `blind`, random bytes that protect the digest against guessing; neither is kept. With the code of an `invitation` the wallet joins the organization that invited it instead of making one.
+         * Makes a wallet and the organization that it owns, and logs it in. The key of `address` signs the request; that address is the wallet's for ever. The body holds a password, so its digest is signed (`sha-256=:…:`), and it needs `blind`, random bytes that protect the digest against guessing; neither is kept. With the code of an `invitation` the wallet joins the organization that invited it instead of making one.
          */
         post: operations["registerWallet"];
         delete?: never;
@@ -1146,7 +1146,7 @@ export interface paths {
         put?: never;
         /**
          * Exchange a refresh token for new tokens
-         * @description Exchanges a refresh token for a new pair. Each is valid for one exchange: using one a second time revokes all tokens of that login.
+         * Exchanges a refresh token for a new pair. Each is valid for one exchange: using one a second time revokes all tokens of that login.
          */
         post: operations["refreshToken"];
         delete?: never;
@@ -1164,13 +1164,13 @@ export interface paths {
         };
         /**
          * List the organization's webhooks
-         * @description The webhooks of the caller's organization that were not deleted, without their secrets.
+         * The webhooks of the caller's organization that were not deleted, without their secrets.
          */
         get: operations["listWebhooks"];
         put?: never;
         /**
          * Make a webhook
-         * @description Makes a webhook of the caller's organization, for its owners and admins: events of the named types are sent to the URL, at least once each and in order for each object, signed as Standard Webhooks 1.0 specifies. `secret` is shown in this answer and never again. The host must be on the public internet. Failed deliveries are retried for three days; 410 switches the webhook off.
+         * Makes a webhook of the caller's organization, for its owners and admins: events of the named types are sent to the URL, at least once each and in order for each object, signed as Standard Webhooks 1.0 specifies. `secret` is shown in this answer and never again. The host must be on the public internet. Failed deliveries are retried for three days; 410 switches the webhook off.
          */
         post: operations["createWebhook"];
         delete?: never;
@@ -1188,21 +1188,21 @@ export interface paths {
         };
         /**
          * Read a webhook
-         * @description A webhook without its secret.
+         * A webhook without its secret.
          */
         get: operations["getWebhook"];
         put?: never;
         post?: never;
         /**
          * Delete a webhook
-         * @description Deletes a webhook: nothing more is sent. The signed payload is empty. The webhook stays in the log and leaves the list.
+         * Deletes a webhook: nothing more is sent. The signed payload is empty. The webhook stays in the log and leaves the list.
          */
         delete: operations["deleteWebhook"];
         options?: never;
         head?: never;
         /**
          * Change a webhook
-         * @description Changes the named members; absent ones stay. `active` switches it on again after a receiver's 410.
+         * Changes the named members; absent ones stay. `active` switches it on again after a receiver's 410.
          */
         patch: operations["updateWebhook"];
         trace?: never;
@@ -1216,7 +1216,7 @@ export interface paths {
         };
         /**
          * List a webhook's deliveries
-         * @description What was sent, with what result, and when the next attempt is due.
+         * What was sent, with what result, and when the next attempt is due.
          */
         get: operations["listWebhookDeliveries"];
         put?: never;
@@ -1238,7 +1238,7 @@ export interface paths {
         put?: never;
         /**
          * Redeliver a message
-         * @description Queues a delivery again, whatever its result was, with the same message and id. It is made in its turn among the object's other deliveries.
+         * Queues a delivery again, whatever its result was, with the same message and id. It is made in its turn among the object's other deliveries.
          */
         post: operations["redeliver"];
         delete?: never;
@@ -1258,7 +1258,7 @@ export interface paths {
         put?: never;
         /**
          * Give a webhook a new secret
-         * @description Gives a webhook a new secret, which is shown in this answer and never again. For `overlap_s` seconds, a day if that is absent, messages carry signatures of both secrets.
+         * Gives a webhook a new secret, which is shown in this answer and never again. For `overlap_s` seconds, a day if that is absent, messages carry signatures of both secrets.
          */
         post: operations["rotateWebhookSecret"];
         delete?: never;
@@ -1278,7 +1278,7 @@ export interface paths {
         put?: never;
         /**
          * Send a test event
-         * @description Sends an event of the type `webhook.test`, waits for the receiver's answer and returns it; it is not kept among the deliveries. It changes nothing and is not signed; only owners and admins may request it.
+         * Sends an event of the type `webhook.test`, waits for the receiver's answer and returns it; it is not kept among the deliveries. It changes nothing and is not signed; only owners and admins may request it.
          */
         post: operations["testWebhook"];
         delete?: never;
@@ -1300,7 +1300,7 @@ export interface webhooks {
         put?: never;
         /**
          * An event, as it is sent to a webhook
-         * @description What a webhook's URL receives, at least once for every event of its types, signed as Standard Webhooks 1.0 specifies: the base64 HMAC-SHA-256 of `webhook-id`, `webhook-timestamp` and the body, joined by dots, under the secret after `whsec_`. The same event has the same `webhook-id` at every attempt.
+         * What a webhook's URL receives, at least once for every event of its types, signed as Standard Webhooks 1.0 specifies: the base64 HMAC-SHA-256 of `webhook-id`, `webhook-timestamp` and the body, joined by dots, under the secret after `whsec_`. The same event has the same `webhook-id` at every attempt.
          */
         post: operations["receiveEvent"];
         delete?: never;
@@ -1315,7 +1315,6 @@ export interface components {
         ActionBody: {
             [key: string]: unknown;
         } & ({
-            /** @constant */
             action_type: "mint";
             payload?: {
                 properties?: {
@@ -1326,7 +1325,6 @@ export interface components {
             };
             template_id: components["schemas"]["TemplateId"];
         } | {
-            /** @constant */
             action_type: "update";
             object_id: components["schemas"]["ObjectId"];
             payload?: {
@@ -1335,7 +1333,6 @@ export interface components {
                 } | null;
             };
         } | {
-            /** @constant */
             action_type: "transfer";
             object_id: components["schemas"]["ObjectId"];
             payload: {
@@ -1347,7 +1344,6 @@ export interface components {
             object_id: components["schemas"]["ObjectId"];
             payload?: Record<string, never>;
         } | {
-            /** @constant */
             action_type: "set_attributes";
             object_id: components["schemas"]["ObjectId"];
             payload: {
@@ -1356,7 +1352,6 @@ export interface components {
                 };
             };
         } | {
-            /** @constant */
             action_type: "delete_attributes";
             object_id: components["schemas"]["ObjectId"];
             payload: {
@@ -1365,913 +1360,913 @@ export interface components {
         } | {
             action_type: string;
             object_id: components["schemas"]["ObjectId"];
-            /** @description Any JSON value, kept as it is. */
+            /** Any JSON value, kept as it is. */
             payload?: unknown;
         });
-        /** @description Details of every event of an action in the log. */
+        /** Details of every event of an action in the log. */
         ActionData: {
-            /** @description The action's kind. */
+            /** The action's kind. */
             action_type: string;
             /**
              * Format: uint64
-             * @description The batch that holds it.
+             * The batch that holds it.
              */
             batch_number: number;
-            /** @description The digest of a file's bytes: `sha-256=:…:`. */
+            /** The digest of a file's bytes: `sha-256=:…:`. */
             digest?: string | null;
-            /** @description The name of a template, variation or file that was made. */
+            /** The name of a template, variation or file that was made. */
             name?: string | null;
-            /** @description The object's owner after it: for minted and transferred objects. */
+            /** The object's owner after it: for minted and transferred objects. */
             owner_id?: string | null;
-            /** @description The payload as signed, for actions on objects and for new templates, up to 4,096 bytes. */
+            /** The payload as signed, for actions on objects and for new templates, up to 4,096 bytes. */
             payload?: unknown;
             /**
              * Format: uint64
-             * @description The payload's size if it is larger; the action itself contains it.
+             * The payload's size if it is larger; the action itself contains it.
              */
             payload_bytes?: number | null;
-            /** @description The resource that it acted on, or made first. */
+            /** The resource that it acted on, or made first. */
             resource_id: string;
-            /** @description The signing address. */
+            /** The signing address. */
             signer: string;
-            /** @description The template of the object, or the template that was made or changed. */
+            /** The template of the object, or the template that was made or changed. */
             template_id?: string | null;
-            /** @description The variation that was made, or that an object was minted from. */
+            /** The variation that was made, or that an object was minted from. */
             variation_id?: string | null;
             /**
              * Format: uint64
-             * @description That resource's version after it.
+             * That resource's version after it.
              */
             version: number;
-            /** @description The wallet that made the request. */
+            /** The wallet that made the request. */
             wallet_id: string;
         };
-        /** @description What was shown of an action. */
+        /** What was shown of an action. */
         ActionShownText: "inclusion";
-        /** @description An action. */
+        /** An action. */
         ActionView: {
-            /** @description Its kind. */
+            /** Its kind. */
             action_type: string;
-            /** @description Its batch. */
+            /** Its batch. */
             batch_id: components["schemas"]["Id"];
             /**
              * Format: uint64
-             * @description That batch's number.
+             * That batch's number.
              */
             batch_number: number;
-            /** @description Its content. */
+            /** Its content. */
             content: components["schemas"]["Hash"];
-            /** @description The log's head after it. */
+            /** The log's head after it. */
             head: components["schemas"]["Hash"];
-            /** @description Its id. */
+            /** Its id. */
             id: components["schemas"]["Id"];
-            /** @description Its leaf. */
+            /** Its leaf. */
             leaf: components["schemas"]["Hash"];
             /**
              * Format: uint32
-             * @description Its index among the batch's leaves.
+             * Its index among the batch's leaves.
              */
             leaf_index: number;
-            /** @description The request's nonce. */
+            /** The request's nonce. */
             nonce: components["schemas"]["Decimal"];
-            /** @description The object that it acted on or made. */
+            /** The object that it acted on or made. */
             object_id: components["schemas"]["Id"] | null;
             /**
              * Format: uint64
-             * @description The resource's version after it.
+             * The resource's version after it.
              */
             object_version: number;
-            /** @description The payload, as signed. */
+            /** The payload, as signed. */
             payload: components["schemas"]["Payload"];
-            /** @description The resource's integrity before it. */
+            /** The resource's integrity before it. */
             previous_integrity: components["schemas"]["Hash"];
-            /** @description Proof that the log holds it; not in lists and answers to batches. */
+            /** Proof that the log holds it; not in lists and answers to batches. */
             receipt?: components["schemas"]["Receipt"] | null;
-            /** @description The resource that it acted on, or made first. */
+            /** The resource that it acted on, or made first. */
             resource_id: components["schemas"]["Id"];
             /**
              * Format: uint64
-             * @description Its position in the log.
+             * Its position in the log.
              */
             sequence: number;
-            /** @description The signing address. */
+            /** The signing address. */
             signer: components["schemas"]["Address"];
-            /** @description Always `committed`: the log contains nothing else. */
+            /** Always `committed`: the log contains nothing else. */
             status: string;
-            /** @description The target, as signed. */
+            /** The target, as signed. */
             target: string;
-            /** @description When it was placed. */
+            /** When it was placed. */
             timestamp: components["schemas"]["Time"];
         };
         Address: string;
         /**
          * Format: eip55-address
-         * @description One case throughout, or mixed as EIP-55's checksum requires.
+         * One case throughout, or mixed as EIP-55's checksum requires.
          */
         AddressInput: string;
-        /** @description Details of an anchor. */
+        /** Details of an anchor. */
         AnchorData: {
-            /** @description The anchor. */
+            /** The anchor. */
             anchor_id: string;
             /**
              * Format: uint64
-             * @description The block that holds it.
+             * The block that holds it.
              */
             block_number: number | null;
-            /** @description The contract. */
+            /** The contract. */
             contract: string;
             /**
              * Format: uint64
-             * @description The first batch that no earlier anchor covers.
+             * The first batch that no earlier anchor covers.
              */
             first_batch: number;
-            /** @description The log's head at that point. */
+            /** The log's head at that point. */
             head: string;
             /**
              * Format: uint64
-             * @description The last batch that it covers.
+             * The last batch that it covers.
              */
             last_batch: number | null;
             /**
              * Format: uint64
-             * @description The last action that it covers.
+             * The last action that it covers.
              */
             last_sequence: number;
             /**
              * Format: uint64
-             * @description Its number.
+             * Its number.
              */
             number: number;
-            /** @description The root of the log tree at that point. */
+            /** The root of the log tree at that point. */
             root: string;
-            /** @description The state of the batches: `anchored` or `finalized`. */
+            /** The state of the batches: `anchored` or `finalized`. */
             status: string;
-            /** @description The transaction. */
+            /** The transaction. */
             tx_hash: string | null;
         };
-        /** @description How far the chain lags behind the log. A lag does not make the server unready. */
+        /** How far the chain lags behind the log. A lag does not make the server unready. */
         AnchoringView: {
             /**
              * Format: uint64
-             * @description Batches that a finalized anchor covers.
+             * Batches that a finalized anchor covers.
              */
             finalized_batches: number;
             /**
              * Format: uint64
-             * @description Batches that none covers yet.
+             * Batches that none covers yet.
              */
             lag_batches: number;
             /**
              * Format: uint64
-             * @description The age of the oldest of them, seconds; 0 if there is none.
+             * The age of the oldest of them, seconds; 0 if there is none.
              */
             lag_s: number;
         };
-        /** @description The anchor that covers the batch. Absent from a file until the chain has finalized it. */
+        /** The anchor that covers the batch. Absent from a file until the chain has finalized it. */
         AnchorProof: {
             /**
              * Format: uint64
-             * @description The block of that transaction.
+             * The block of that transaction.
              */
             block_number: number | null;
-            /** @description The signed checkpoint. */
+            /** The signed checkpoint. */
             checkpoint: components["schemas"]["SignedCheckpoint"];
-            /** @description The contract that holds the checkpoint. */
+            /** The contract that holds the checkpoint. */
             contract: components["schemas"]["Address"];
-            /** @description From the batch's leaf of the log tree to the checkpoint's history, bottom up. */
+            /** From the batch's leaf of the log tree to the checkpoint's history, bottom up. */
             path: components["schemas"]["Hash"][];
-            /** @description The transaction that anchored it; null if the chain held it already. */
+            /** The transaction that anchored it; null if the chain held it already. */
             transaction_hash: components["schemas"]["Hash"] | null;
         };
-        /** @description The status of an anchor. */
+        /** The status of an anchor. */
         AnchorState: "pending" | "submitted" | "confirmed" | "finalized" | "failed";
-        /** @description An anchor. */
+        /** An anchor. */
         AnchorView: {
             /**
              * Format: uint32
-             * @description How often it was sent.
+             * How often it was sent.
              */
             attempts: number;
             /**
              * Format: uint64
-             * @description How many batches the log held.
+             * How many batches the log held.
              */
             batches: number;
             /**
              * Format: uint64
-             * @description The block that holds it.
+             * The block that holds it.
              */
             block_number: number | null;
-            /** @description The contract. */
+            /** The contract. */
             contract: components["schemas"]["Address"];
             /**
              * Format: uint64
-             * @description The first batch that no earlier anchor covers.
+             * The first batch that no earlier anchor covers.
              */
             first_batch: number;
-            /** @description The log's head. */
+            /** The log's head. */
             head: components["schemas"]["Hash"];
-            /** @description Its id. */
+            /** Its id. */
             id: components["schemas"]["Id"];
-            /** @description When the checkpoint was issued. */
+            /** When the checkpoint was issued. */
             issued_at: components["schemas"]["Time"];
             /**
              * Format: uint64
-             * @description The same in milliseconds, as signed.
+             * The same in milliseconds, as signed.
              */
             issued_at_ms: number;
             /**
              * Format: uint64
-             * @description The last batch that it covers.
+             * The last batch that it covers.
              */
             last_batch: number | null;
             /**
              * Format: uint64
-             * @description Its number, from 0.
+             * Its number, from 0.
              */
             number: number;
-            /** @description The consistency proof from the last anchored history. */
+            /** The consistency proof from the last anchored history. */
             proof: components["schemas"]["Hash"][];
-            /** @description The root of the log tree that it anchors. */
+            /** The root of the log tree that it anchors. */
             root: components["schemas"]["Hash"];
             /**
              * Format: uint64
-             * @description The last action's sequence.
+             * The last action's sequence.
              */
             sequence: number;
-            /** @description The sequencer's signature over the checkpoint. */
+            /** The sequencer's signature over the checkpoint. */
             signature: components["schemas"]["Signature"];
-            /** @description Zero for now. */
+            /** Zero for now. */
             state: components["schemas"]["Hash"];
-            /** @description Its status. */
+            /** Its status. */
             status: components["schemas"]["AnchorState"];
-            /** @description The newest transaction. */
+            /** The newest transaction. */
             tx_hash: components["schemas"]["Hash"] | null;
         };
-        /** @description An API key; never its secret. */
+        /** An API key; never its secret. */
         ApiKeyView: {
-            /** @description When it was created. */
+            /** When it was created. */
             created_at: components["schemas"]["Time"];
-            /** @description When it expires. */
+            /** When it expires. */
             expires_at: components["schemas"]["Time"] | null;
-            /** @description Its id. */
+            /** Its id. */
             id: components["schemas"]["Id"];
-            /** @description The hash over those actions. */
+            /** The hash over those actions. */
             integrity_hash: components["schemas"]["Hash"];
-            /** @description When it was last used, to the minute. */
+            /** When it was last used, to the minute. */
             last_used_at: components["schemas"]["Time"] | null;
-            /** @description Its name. */
+            /** Its name. */
             name: string;
-            /** @description The organization that it acts for. */
+            /** The organization that it acts for. */
             organization_id: components["schemas"]["Id"];
-            /** @description What it may do. */
+            /** What it may do. */
             permissions: components["schemas"]["Permission"][];
             /**
              * Format: uint64
-             * @description How often its secret has been replaced.
+             * How often its secret has been replaced.
              */
             rotations: number;
             /**
              * Format: uint64
-             * @description The last one's sequence.
+             * The last one's sequence.
              */
             sequence: number;
-            /** @description When it was last changed. */
+            /** When it was last changed. */
             updated_at: components["schemas"]["Time"];
             /**
              * Format: uint64
-             * @description How many actions have created and changed it.
+             * How many actions have created and changed it.
              */
             version: number;
-            /** @description The wallet that created it. */
+            /** The wallet that created it. */
             wallet_id: components["schemas"]["Id"];
         };
-        /** @description What an API key may be used for. */
+        /** What an API key may be used for. */
         Area: "wallets" | "api_keys" | "objects" | "templates" | "actions" | "events" | "files" | "webhooks" | "batches";
         /**
-         * @description Proves that the signer signed. Not part of the default form, because a signature and the neighbours' hashes
+         * Proves that the signer signed. Not part of the default form, because a signature and the neighbours' hashes
          *     are for those who hold the request.
          */
         Authorship: {
-            /** @description The action hashes of all the request's actions, in order. */
+            /** The action hashes of all the request's actions, in order. */
             action_hashes: components["schemas"]["Hash"][];
-            /** @description Whether the request was all or none. */
+            /** Whether the request was all or none. */
             atomic: boolean;
             /**
              * Format: uint64
-             * @description The request's deadline, Unix seconds.
+             * The request's deadline, Unix seconds.
              */
             deadline: number;
             /**
              * Format: uint32
-             * @description The action's index in the request.
+             * The action's index in the request.
              */
             index: number;
-            /** @description The request's nonce, a decimal string. */
+            /** The request's nonce, a decimal string. */
             nonce: components["schemas"]["Decimal"];
-            /** @description The action's salt. */
+            /** The action's salt. */
             salt: components["schemas"]["Hash"];
-            /** @description The request's signature. */
+            /** The request's signature. */
             signature: components["schemas"]["Signature"];
         };
-        /** @description An action of a batch. */
+        /** An action of a batch. */
         BatchAction: components["schemas"]["ActionView"] | components["schemas"]["ForeignAction"];
-        /** @description The answer to a batch. */
+        /** The answer to a batch. */
         BatchAnswer: {
-            /** @description Proof for all actions that were done; null if none was. */
+            /** Proof for all actions that were done; null if none was. */
             receipt: components["schemas"]["BatchReceipt"] | null;
-            /** @description One result for each action, in request order. */
+            /** One result for each action, in request order. */
             results: components["schemas"]["BatchResult"][];
         };
-        /** @description Actions under one signature. */
+        /** Actions under one signature. */
         BatchBody: {
-            /** @description The actions, done in this order. */
+            /** The actions, done in this order. */
             actions: components["schemas"]["ActionBody"][];
             /**
-             * @description All or none; part of what is signed.
+             * All or none; part of what is signed.
              * @default false
              */
             atomic?: boolean;
         };
-        /** @description Details of a sealed batch. */
+        /** Details of a sealed batch. */
         BatchData: {
             /**
              * Format: uint32
-             * @description How many actions it holds, of all organizations.
+             * How many actions it holds, of all organizations.
              */
             action_count: number;
-            /** @description The batch. */
+            /** The batch. */
             batch_id: string;
             /**
              * Format: uint64
-             * @description The sequence of its first action.
+             * The sequence of its first action.
              */
             first_sequence: number;
-            /** @description The log's head after it. */
+            /** The log's head after it. */
             head: string;
             /**
              * Format: uint64
-             * @description The sequence of its last action.
+             * The sequence of its last action.
              */
             last_sequence: number;
-            /** @description The root of the tree over its leaves. */
+            /** The root of the tree over its leaves. */
             merkle_root: string;
             /**
              * Format: uint64
-             * @description Its number.
+             * Its number.
              */
             number: number;
         };
-        /** @description The header of a batch. */
+        /** The header of a batch. */
         BatchHeader: {
             /**
              * Format: uint32
-             * @description How many actions it holds: 1 to 500.
+             * How many actions it holds: 1 to 500.
              */
             count: number;
             /**
              * Format: uint64
-             * @description The sequence of its first action.
+             * The sequence of its first action.
              */
             first_sequence: number;
-            /** @description The log's head after its last action. */
+            /** The log's head after its last action. */
             head: components["schemas"]["Hash"];
-            /** @description The root of the log tree over all batches before it. */
+            /** The root of the log tree over all batches before it. */
             history: components["schemas"]["Hash"];
             /**
              * Format: uint64
-             * @description The batch's number, from 0.
+             * The batch's number, from 0.
              */
             number: number;
-            /** @description The log's head before its first action. */
+            /** The log's head before its first action. */
             previous_head: components["schemas"]["Hash"];
-            /** @description The root of the tree over its leaves. */
+            /** The root of the tree over its leaves. */
             root: components["schemas"]["Hash"];
             /**
              * Format: uint64
-             * @description When it was sealed, milliseconds; never decreases, and no leaf's time is later.
+             * When it was sealed, milliseconds; never decreases, and no leaf's time is later.
              */
             sealed_at_ms: number;
-            /** @description Zero: reserved for a commitment to all resources' states. */
+            /** Zero: reserved for a commitment to all resources' states. */
             state: components["schemas"]["Hash"];
         };
-        /** @description The leaf's position in its batch. */
+        /** The leaf's position in its batch. */
         BatchPath: {
             /**
              * Format: uint32
-             * @description The leaf's index among the batch's leaves.
+             * The leaf's index among the batch's leaves.
              */
             leaf_index: number;
-            /** @description From the leaf to the batch root, bottom up. */
+            /** From the leaf to the batch root, bottom up. */
             path: components["schemas"]["Hash"][];
         };
-        /** @description The receipt for all the actions of a request that were done. */
+        /** The receipt for all the actions of a request that were done. */
         BatchReceipt: {
-            /** @description The actions, in request order. */
+            /** The actions, in request order. */
             actions: components["schemas"]["ReceiptAction"][];
-            /** @description The signed header. */
+            /** The signed header. */
             batch: components["schemas"]["SignedBatch"];
-            /** @description The log's domain. */
+            /** The log's domain. */
             domain: components["schemas"]["Domain"];
             /**
-             * @description The hashes that lead from their leaves to the batch root: bottom layer first, left to right within a
+             * The hashes that lead from their leaves to the batch root: bottom layer first, left to right within a
              *     layer; empty if the actions are the whole batch.
              */
             proof: components["schemas"]["Hash"][];
             /**
              * Format: uint32
-             * @description The format's version.
+             * The format's version.
              */
             version: number;
         };
-        /** @description The outcome of one action of a batch. */
+        /** The outcome of one action of a batch. */
         BatchResult: components["schemas"]["ActionView"] | components["schemas"]["MinimalAction"] | components["schemas"]["RefusedAction"];
-        /** @description The status of a batch. */
+        /** The status of a batch. */
         BatchStatus: "sealed" | "anchoring" | "anchored" | "finalized";
-        /** @description A batch. */
+        /** A batch. */
         BatchView: {
             /**
              * Format: uint32
-             * @description How many actions it holds.
+             * How many actions it holds.
              */
             action_count: number;
-            /** @description The anchor that covers it. */
+            /** The anchor that covers it. */
             anchor_id: components["schemas"]["Id"] | null;
             /**
              * Format: uint64
-             * @description The sequence of its first action.
+             * The sequence of its first action.
              */
             first_sequence: number;
-            /** @description The log's head after it. */
+            /** The log's head after it. */
             head: components["schemas"]["Hash"];
-            /** @description The root of the log tree over all batches before it. */
+            /** The root of the log tree over all batches before it. */
             history: components["schemas"]["Hash"];
-            /** @description Its id. */
+            /** Its id. */
             id: components["schemas"]["Id"];
             /**
              * Format: uint64
-             * @description The sequence of its last action.
+             * The sequence of its last action.
              */
             last_sequence: number;
-            /** @description The root of the tree over its leaves. */
+            /** The root of the tree over its leaves. */
             merkle_root: components["schemas"]["Hash"];
             /**
              * Format: uint64
-             * @description Its number, from 0.
+             * Its number, from 0.
              */
             number: number;
-            /** @description The log's head before it. */
+            /** The log's head before it. */
             previous_head: components["schemas"]["Hash"];
-            /** @description When it was sealed. */
+            /** When it was sealed. */
             sealed_at: components["schemas"]["Time"];
             /**
              * Format: uint64
-             * @description The same in milliseconds, as signed.
+             * The same in milliseconds, as signed.
              */
             sealed_at_ms: number;
-            /** @description The sequencer's signature over the header. */
+            /** The sequencer's signature over the header. */
             signature: components["schemas"]["Signature"];
-            /** @description Zero for now. */
+            /** Zero for now. */
             state: components["schemas"]["Hash"];
-            /** @description Its status. */
+            /** Its status. */
             status: components["schemas"]["BatchStatus"];
         };
         BusKind: string;
-        /** @description A resource that a request made or changed, with its proof. */
+        /** A resource that a request made or changed, with its proof. */
         ChangedApiKeyView: {
-            /** @description The action that did so. */
+            /** The action that did so. */
             action_id: components["schemas"]["Id"];
-            /** @description When it was created. */
+            /** When it was created. */
             created_at: components["schemas"]["Time"];
-            /** @description When it expires. */
+            /** When it expires. */
             expires_at: components["schemas"]["Time"] | null;
-            /** @description Its id. */
+            /** Its id. */
             id: components["schemas"]["Id"];
-            /** @description The hash over those actions. */
+            /** The hash over those actions. */
             integrity_hash: components["schemas"]["Hash"];
-            /** @description When it was last used, to the minute. */
+            /** When it was last used, to the minute. */
             last_used_at: components["schemas"]["Time"] | null;
-            /** @description Its name. */
+            /** Its name. */
             name: string;
-            /** @description The organization that it acts for. */
+            /** The organization that it acts for. */
             organization_id: components["schemas"]["Id"];
-            /** @description What it may do. */
+            /** What it may do. */
             permissions: components["schemas"]["Permission"][];
-            /** @description Proof that the log holds the action; it can be checked offline at once. */
+            /** Proof that the log holds the action; it can be checked offline at once. */
             receipt: components["schemas"]["Receipt"];
             /**
              * Format: uint64
-             * @description How often its secret has been replaced.
+             * How often its secret has been replaced.
              */
             rotations: number;
             /**
              * Format: uint64
-             * @description The last one's sequence.
+             * The last one's sequence.
              */
             sequence: number;
-            /** @description When it was last changed. */
+            /** When it was last changed. */
             updated_at: components["schemas"]["Time"];
             /**
              * Format: uint64
-             * @description How many actions have created and changed it.
+             * How many actions have created and changed it.
              */
             version: number;
-            /** @description The wallet that created it. */
+            /** The wallet that created it. */
             wallet_id: components["schemas"]["Id"];
         };
-        /** @description A resource that a request made or changed, with its proof. */
+        /** A resource that a request made or changed, with its proof. */
         ChangedFileView: {
-            /** @description The action that did so. */
+            /** The action that did so. */
             action_id: components["schemas"]["Id"];
-            /** @description The path of the bytes on this service. */
+            /** The path of the bytes on this service. */
             content_path: string;
-            /** @description When it was uploaded. */
+            /** When it was uploaded. */
             created_at: components["schemas"]["Time"];
-            /** @description Its id. */
+            /** Its id. */
             id: components["schemas"]["Id"];
-            /** @description The hash over those actions. */
+            /** The hash over those actions. */
             integrity_hash: components["schemas"]["Hash"];
-            /** @description The media type detected from the bytes. */
+            /** The media type detected from the bytes. */
             media_type: string;
-            /** @description Its name. */
+            /** Its name. */
             name: string;
-            /** @description Its organization. */
+            /** Its organization. */
             organization_id: components["schemas"]["Id"];
-            /** @description Proof that the log holds the action; it can be checked offline at once. */
+            /** Proof that the log holds the action; it can be checked offline at once. */
             receipt: components["schemas"]["Receipt"];
             /**
              * Format: uint64
-             * @description The last one's sequence.
+             * The last one's sequence.
              */
             sequence: number;
-            /** @description SHA-256 of its bytes. */
+            /** SHA-256 of its bytes. */
             sha256: components["schemas"]["Hash"];
             /**
              * Format: uint64
-             * @description Its size in bytes.
+             * Its size in bytes.
              */
             size_bytes: number;
             /**
              * Format: uint64
-             * @description How many actions have created and changed it.
+             * How many actions have created and changed it.
              */
             version: number;
-            /** @description The wallet that uploaded it. */
+            /** The wallet that uploaded it. */
             wallet_id: components["schemas"]["Id"];
         };
-        /** @description A resource that a request made or changed, with its proof. */
+        /** A resource that a request made or changed, with its proof. */
         ChangedInvitationView: {
-            /** @description The action that did so. */
+            /** The action that did so. */
             action_id: components["schemas"]["Id"];
-            /** @description When it was created. */
+            /** When it was created. */
             created_at: components["schemas"]["Time"];
-            /** @description The only e-mail address that may use it; `null` for any. */
+            /** The only e-mail address that may use it; `null` for any. */
             email: string | null;
-            /** @description When it expires. */
+            /** When it expires. */
             expires_at: components["schemas"]["Time"];
-            /** @description Its id. */
+            /** Its id. */
             id: components["schemas"]["Id"];
-            /** @description The wallet that invites: the invitation is valid only while that wallet may invite. */
+            /** The wallet that invites: the invitation is valid only while that wallet may invite. */
             invited_by: components["schemas"]["Id"];
-            /** @description The organization. */
+            /** The organization. */
             organization_id: components["schemas"]["Id"];
-            /** @description Proof that the log holds the action; it can be checked offline at once. */
+            /** Proof that the log holds the action; it can be checked offline at once. */
             receipt: components["schemas"]["Receipt"];
-            /** @description It was revoked. */
+            /** It was revoked. */
             revoked: boolean;
-            /** @description The role of the wallet that joins. */
+            /** The role of the wallet that joins. */
             role: components["schemas"]["Role"];
-            /** @description The wallet that used it. */
+            /** The wallet that used it. */
             used_by: components["schemas"]["Id"] | null;
         };
-        /** @description A resource that a request made or changed, with its proof. */
+        /** A resource that a request made or changed, with its proof. */
         ChangedLoggedIn: {
-            /** @description Shown with each request: `Authorization: Bearer <access_token>`. */
+            /** Shown with each request: `Authorization: Bearer <access_token>`. */
             access_token: string;
-            /** @description The action that did so. */
+            /** The action that did so. */
             action_id: components["schemas"]["Id"];
             /**
              * Format: uint64
-             * @description Seconds that the access token is good for.
+             * Seconds that the access token is good for.
              */
             expires_in: number;
-            /** @description Proof that the log holds the action; it can be checked offline at once. */
+            /** Proof that the log holds the action; it can be checked offline at once. */
             receipt: components["schemas"]["Receipt"];
-            /** @description Exchanged for new tokens, once. */
+            /** Exchanged for new tokens, once. */
             refresh_token: string;
-            /** @description Always `Bearer`. */
+            /** Always `Bearer`. */
             token_type: string;
-            /** @description The wallet. */
+            /** The wallet. */
             wallet: components["schemas"]["WalletView"];
         };
-        /** @description A resource that a request made or changed, with its proof. */
+        /** A resource that a request made or changed, with its proof. */
         ChangedObjectView: {
-            /** @description The action that did so. */
+            /** The action that did so. */
             action_id: components["schemas"]["Id"];
-            /** @description When it was minted. */
+            /** When it was minted. */
             created_at: components["schemas"]["Time"];
-            /** @description Its id. */
+            /** Its id. */
             id: components["schemas"]["Id"];
-            /** @description The hash over those actions. */
+            /** The hash over those actions. */
             integrity_hash: components["schemas"]["Hash"];
-            /** @description The organization that issued it. */
+            /** The organization that issued it. */
             organization_id: components["schemas"]["Id"];
-            /** @description That wallet's address. */
+            /** That wallet's address. */
             owner_address: components["schemas"]["Address"];
-            /** @description The wallet that owns it. */
+            /** The wallet that owns it. */
             owner_id: components["schemas"]["Id"];
-            /** @description Its properties. */
+            /** Its properties. */
             properties: components["schemas"]["Properties"];
-            /** @description Proof that the log holds the action; it can be checked offline at once. */
+            /** Proof that the log holds the action; it can be checked offline at once. */
             receipt: components["schemas"]["Receipt"];
             /**
              * Format: uint64
-             * @description The last one's sequence.
+             * The last one's sequence.
              */
             sequence: number;
-            /** @description Which actions it allows. */
+            /** Which actions it allows. */
             status: components["schemas"]["ObjectStatus"];
-            /** @description The template that it was made from. */
+            /** The template that it was made from. */
             template_id: components["schemas"]["Id"];
-            /** @description When it was last changed. */
+            /** When it was last changed. */
             updated_at: components["schemas"]["Time"];
-            /** @description The variation, if one was named. */
+            /** The variation, if one was named. */
             variation_id: components["schemas"]["Id"] | null;
             /**
              * Format: uint64
-             * @description How many actions have created and changed it.
+             * How many actions have created and changed it.
              */
             version: number;
         };
-        /** @description A resource that a request made or changed, with its proof. */
+        /** A resource that a request made or changed, with its proof. */
         ChangedShownInvitation: {
-            /** @description The action that did so. */
+            /** The action that did so. */
             action_id: components["schemas"]["Id"];
-            /** @description The code for registering: shown only this once. */
+            /** The code for registering: shown only this once. */
             code: string;
-            /** @description When it was created. */
+            /** When it was created. */
             created_at: components["schemas"]["Time"];
-            /** @description The only e-mail address that may use it; `null` for any. */
+            /** The only e-mail address that may use it; `null` for any. */
             email: string | null;
-            /** @description When it expires. */
+            /** When it expires. */
             expires_at: components["schemas"]["Time"];
-            /** @description Its id. */
+            /** Its id. */
             id: components["schemas"]["Id"];
-            /** @description The wallet that invites: the invitation is valid only while that wallet may invite. */
+            /** The wallet that invites: the invitation is valid only while that wallet may invite. */
             invited_by: components["schemas"]["Id"];
-            /** @description The organization. */
+            /** The organization. */
             organization_id: components["schemas"]["Id"];
-            /** @description Proof that the log holds the action; it can be checked offline at once. */
+            /** Proof that the log holds the action; it can be checked offline at once. */
             receipt: components["schemas"]["Receipt"];
-            /** @description It was revoked. */
+            /** It was revoked. */
             revoked: boolean;
-            /** @description The role of the wallet that joins. */
+            /** The role of the wallet that joins. */
             role: components["schemas"]["Role"];
-            /** @description The wallet that used it. */
+            /** The wallet that used it. */
             used_by: components["schemas"]["Id"] | null;
         };
-        /** @description A resource that a request made or changed, with its proof. */
+        /** A resource that a request made or changed, with its proof. */
         ChangedShownKey: {
-            /** @description The action that did so. */
+            /** The action that did so. */
             action_id: components["schemas"]["Id"];
-            /** @description When it was created. */
+            /** When it was created. */
             created_at: components["schemas"]["Time"];
-            /** @description When it expires. */
+            /** When it expires. */
             expires_at: components["schemas"]["Time"] | null;
-            /** @description Its id. */
+            /** Its id. */
             id: components["schemas"]["Id"];
-            /** @description The hash over those actions. */
+            /** The hash over those actions. */
             integrity_hash: components["schemas"]["Hash"];
-            /** @description The key for the header `x-api-key`: shown only this once, and not stored anywhere. */
+            /** The key for the header `x-api-key`: shown only this once, and not stored anywhere. */
             key: string;
-            /** @description When it was last used, to the minute. */
+            /** When it was last used, to the minute. */
             last_used_at: components["schemas"]["Time"] | null;
-            /** @description Its name. */
+            /** Its name. */
             name: string;
-            /** @description The organization that it acts for. */
+            /** The organization that it acts for. */
             organization_id: components["schemas"]["Id"];
-            /** @description What it may do. */
+            /** What it may do. */
             permissions: components["schemas"]["Permission"][];
-            /** @description Until when the previous secret is still valid; absent if it is not. */
+            /** Until when the previous secret is still valid; absent if it is not. */
             previous_until?: components["schemas"]["Time"] | null;
-            /** @description Proof that the log holds the action; it can be checked offline at once. */
+            /** Proof that the log holds the action; it can be checked offline at once. */
             receipt: components["schemas"]["Receipt"];
             /**
              * Format: uint64
-             * @description How often its secret has been replaced.
+             * How often its secret has been replaced.
              */
             rotations: number;
             /**
              * Format: uint64
-             * @description The last one's sequence.
+             * The last one's sequence.
              */
             sequence: number;
-            /** @description When it was last changed. */
+            /** When it was last changed. */
             updated_at: components["schemas"]["Time"];
             /**
              * Format: uint64
-             * @description How many actions have created and changed it.
+             * How many actions have created and changed it.
              */
             version: number;
-            /** @description The wallet that created it. */
+            /** The wallet that created it. */
             wallet_id: components["schemas"]["Id"];
         };
-        /** @description A resource that a request made or changed, with its proof. */
+        /** A resource that a request made or changed, with its proof. */
         ChangedTemplateView: {
-            /** @description The action that did so. */
+            /** The action that did so. */
             action_id: components["schemas"]["Id"];
-            /** @description Who may do what, if the default does not fit. */
+            /** Who may do what, if the default does not fit. */
             actions: components["schemas"]["RuleView"][];
-            /** @description When it was created. */
+            /** When it was created. */
             created_at: components["schemas"]["Time"];
-            /** @description What it is for. */
+            /** What it is for. */
             description: string;
-            /** @description Its id. */
+            /** Its id. */
             id: components["schemas"]["Id"];
-            /** @description The hash over those actions. */
+            /** The hash over those actions. */
             integrity_hash: components["schemas"]["Hash"];
-            /** @description How many objects may ever be minted. */
+            /** How many objects may ever be minted. */
             max_supply: components["schemas"]["Decimal"] | null;
             /**
              * Format: uint64
-             * @description How many have been minted.
+             * How many have been minted.
              */
             minted_count: number;
-            /** @description Its name, unique in the organization. */
+            /** Its name, unique in the organization. */
             name: string;
-            /** @description The organization that issues its objects. */
+            /** The organization that issues its objects. */
             organization_id: components["schemas"]["Id"];
-            /** @description The initial properties of its objects. */
+            /** The initial properties of its objects. */
             properties: components["schemas"]["Properties"];
-            /** @description Every organization can read it and its objects. */
+            /** Every organization can read it and its objects. */
             public_access: boolean;
-            /** @description Proof that the log holds the action; it can be checked offline at once. */
+            /** Proof that the log holds the action; it can be checked offline at once. */
             receipt: components["schemas"]["Receipt"];
-            /** @description JSON Schema that its objects' properties must satisfy. */
+            /** JSON Schema that its objects' properties must satisfy. */
             schema: components["schemas"]["Properties"] | null;
             /**
              * Format: uint64
-             * @description The last one's sequence.
+             * The last one's sequence.
              */
             sequence: number;
-            /** @description When it was last changed. */
+            /** When it was last changed. */
             updated_at: components["schemas"]["Time"];
             /**
              * Format: uint64
-             * @description How many variations it has.
+             * How many variations it has.
              */
             variation_count: number;
             /**
              * Format: uint64
-             * @description How many actions have created and changed it.
+             * How many actions have created and changed it.
              */
             version: number;
         };
-        /** @description A resource that a request made or changed, with its proof. */
+        /** A resource that a request made or changed, with its proof. */
         ChangedWalletView: {
-            /** @description The action that did so. */
+            /** The action that did so. */
             action_id: components["schemas"]["Id"];
-            /** @description The address that registered it. */
+            /** The address that registered it. */
             address: components["schemas"]["Address"];
-            /** @description When it was registered. */
+            /** When it was registered. */
             created_at: components["schemas"]["Time"];
-            /** @description The e-mail address for logging in. */
+            /** The e-mail address for logging in. */
             email: string;
-            /** @description Its id. */
+            /** Its id. */
             id: components["schemas"]["Id"];
-            /** @description The hash over those actions. */
+            /** The hash over those actions. */
             integrity_hash: components["schemas"]["Hash"];
-            /** @description The current signing keys. */
+            /** The current signing keys. */
             keys: components["schemas"]["Address"][];
-            /** @description A name to show. */
+            /** A name to show. */
             nickname: string | null;
-            /** @description Its organization. */
+            /** Its organization. */
             organization_id: components["schemas"]["Id"];
-            /** @description Proof that the log holds the action; it can be checked offline at once. */
+            /** Proof that the log holds the action; it can be checked offline at once. */
             receipt: components["schemas"]["Receipt"];
-            /** @description Its role there. */
+            /** Its role there. */
             role: components["schemas"]["Role"];
             /**
              * Format: uint64
-             * @description The last one's sequence.
+             * The last one's sequence.
              */
             sequence: number;
-            /** @description When it was last changed. */
+            /** When it was last changed. */
             updated_at: components["schemas"]["Time"];
             /**
              * Format: uint64
-             * @description How many actions have created and changed it.
+             * How many actions have created and changed it.
              */
             version: number;
         };
-        /** @description A resource that a request made or changed, with its proof. */
+        /** A resource that a request made or changed, with its proof. */
         ChangedWebhookView: {
-            /** @description The action that did so. */
+            /** The action that did so. */
             action_id: components["schemas"]["Id"];
-            /** @description While false, nothing is sent. */
+            /** While false, nothing is sent. */
             active: boolean;
-            /** @description When it was created. */
+            /** When it was created. */
             created_at: components["schemas"]["Time"];
-            /** @description What it is for. */
+            /** What it is for. */
             description: string;
-            /** @description Types of events; `*` is every type. */
+            /** Types of events; `*` is every type. */
             events: string[];
-            /** @description Its id. */
+            /** Its id. */
             id: components["schemas"]["Id"];
-            /** @description The hash over those actions. */
+            /** The hash over those actions. */
             integrity_hash: components["schemas"]["Hash"];
-            /** @description The organization whose events are sent. */
+            /** The organization whose events are sent. */
             organization_id: components["schemas"]["Id"];
-            /** @description Proof that the log holds the action; it can be checked offline at once. */
+            /** Proof that the log holds the action; it can be checked offline at once. */
             receipt: components["schemas"]["Receipt"];
             /**
              * Format: uint64
-             * @description The last one's sequence.
+             * The last one's sequence.
              */
             sequence: number;
-            /** @description When it was last changed. */
+            /** When it was last changed. */
             updated_at: components["schemas"]["Time"];
-            /** @description The URL that receives the messages. */
+            /** The URL that receives the messages. */
             url: string;
             /**
              * Format: uint64
-             * @description How many actions have created and changed it.
+             * How many actions have created and changed it.
              */
             version: number;
         };
-        /** @description A resource that a request made or changed, with its proof. */
+        /** A resource that a request made or changed, with its proof. */
         ChangedWebhookWithSecret: {
-            /** @description The action that did so. */
+            /** The action that did so. */
             action_id: components["schemas"]["Id"];
-            /** @description While false, nothing is sent. */
+            /** While false, nothing is sent. */
             active: boolean;
-            /** @description When it was created. */
+            /** When it was created. */
             created_at: components["schemas"]["Time"];
-            /** @description What it is for. */
+            /** What it is for. */
             description: string;
-            /** @description Types of events; `*` is every type. */
+            /** Types of events; `*` is every type. */
             events: string[];
-            /** @description Its id. */
+            /** Its id. */
             id: components["schemas"]["Id"];
-            /** @description The hash over those actions. */
+            /** The hash over those actions. */
             integrity_hash: components["schemas"]["Hash"];
-            /** @description The organization whose events are sent. */
+            /** The organization whose events are sent. */
             organization_id: components["schemas"]["Id"];
-            /** @description Proof that the log holds the action; it can be checked offline at once. */
+            /** Proof that the log holds the action; it can be checked offline at once. */
             receipt: components["schemas"]["Receipt"];
-            /** @description The secret that signs from now on, `whsec_…` (Standard Webhooks). Shown only this once. */
+            /** The secret that signs from now on, `whsec_…` (Standard Webhooks). Shown only this once. */
             secret: string;
             /**
              * Format: uint64
-             * @description The last one's sequence.
+             * The last one's sequence.
              */
             sequence: number;
-            /** @description When it was last changed. */
+            /** When it was last changed. */
             updated_at: components["schemas"]["Time"];
-            /** @description The URL that receives the messages. */
+            /** The URL that receives the messages. */
             url: string;
             /**
              * Format: uint64
-             * @description How many actions have created and changed it.
+             * How many actions have created and changed it.
              */
             version: number;
         };
-        /** @description The state of the log after some number of batches. */
+        /** The state of the log after some number of batches. */
         Checkpoint: {
             /**
              * Format: uint64
-             * @description How many batches the log holds.
+             * How many batches the log holds.
              */
             batches: number;
-            /** @description The hash chain's head. */
+            /** The hash chain's head. */
             head: components["schemas"]["Hash"];
-            /** @description The root of the log tree over all the batches. */
+            /** The root of the log tree over all the batches. */
             history: components["schemas"]["Hash"];
             /**
              * Format: uint64
-             * @description When it was issued, milliseconds.
+             * When it was issued, milliseconds.
              */
             issued_at_ms: number;
             /**
              * Format: uint64
-             * @description The sequence of the last action.
+             * The sequence of the last action.
              */
             sequence: number;
-            /** @description Zero: reserved for a commitment to all resources' states. */
+            /** Zero: reserved for a commitment to all resources' states. */
             state: components["schemas"]["Hash"];
         };
-        /** @description The newest signed head. */
+        /** The newest signed head. */
         CheckpointView: {
-            /** @description The signed data. */
+            /** The signed data. */
             checkpoint: components["schemas"]["Checkpoint"];
-            /** @description The log's domain. */
+            /** The log's domain. */
             domain: components["schemas"]["Domain"];
-            /** @description The key that signed it: the key of its last batch. */
+            /** The key that signed it: the key of its last batch. */
             sequencer: components["schemas"]["Address"];
-            /** @description The sequencer's signature. */
+            /** The sequencer's signature. */
             signature: components["schemas"]["Signature"];
         };
-        /** @description A claim file. */
+        /** A claim file. */
         ClaimBody: {
             anchor: {
                 block_number: number | null;
@@ -2302,7 +2297,6 @@ export interface components {
                 };
             };
             domain: components["schemas"]["Domain"];
-            /** @constant */
             format: "kedge.claim";
             inclusion: components["schemas"]["BatchPath"];
             key_hash: components["schemas"]["Hash"];
@@ -2319,298 +2313,297 @@ export interface components {
             };
             public_inputs: components["schemas"]["Hash"][];
             sequencer: components["schemas"]["Address"];
-            /** @constant */
             version: 1;
         };
-        /** @description What a valid claim shows. */
+        /** What a valid claim shows. */
         ClaimShownView: {
-            /** @description Whether it leads to a checkpoint that the chain had finalized when it was submitted. */
+            /** Whether it leads to a checkpoint that the chain had finalized when it was submitted. */
             anchored: boolean;
-            /** @description The claimant. */
+            /** The claimant. */
             claimant: components["schemas"]["Address"];
-            /** @description The hash of these three and the log's domain; the log accepts each only once. */
+            /** The hash of these three and the log's domain; the log accepts each only once. */
             context: components["schemas"]["Hash"];
-            /** @description What it discloses. */
+            /** What it discloses. */
             disclosed: components["schemas"]["DisclosedView"];
-            /** @description What the claim is for. */
+            /** What the claim is for. */
             purpose: components["schemas"]["Hash"];
-            /** @description The contract that it is for. */
+            /** The contract that it is for. */
             resolver: components["schemas"]["Address"];
             /**
              * Format: uint64
-             * @description The sequence of the action.
+             * The sequence of the action.
              */
             sequence: number;
-            /** @description What it shows of the action. */
+            /** What it shows of the action. */
             shown: components["schemas"]["ActionShownText"];
-            /** @description When the action was placed. */
+            /** When the action was placed. */
             timestamp: components["schemas"]["Time"];
         };
-        /** @description Proof that one size of the log extends another (RFC 9162, 2.1.4). */
+        /** Proof that one size of the log extends another (RFC 9162, 2.1.4). */
         ConsistencyView: {
-            /** @description The root at the smaller size. */
+            /** The root at the smaller size. */
             first_root: components["schemas"]["Hash"];
             /**
              * Format: uint64
-             * @description The smaller size, in batches.
+             * The smaller size, in batches.
              */
             from: number;
-            /** @description The proof. */
+            /** The proof. */
             proof: components["schemas"]["Hash"][];
-            /** @description The root at the larger size. */
+            /** The root at the larger size. */
             second_root: components["schemas"]["Hash"];
             /**
              * Format: uint64
-             * @description The larger size.
+             * The larger size.
              */
             to: number;
         };
-        /** @description The bytes, with the media type detected from them. */
+        /** The bytes, with the media type detected from them. */
         Content: unknown;
-        /** @description The request of a count of objects. */
+        /** The request of a count of objects. */
         CountBody: {
-            /** @description The condition for matches. */
+            /** The condition for matches. */
             filter: components["schemas"]["Filter"];
         };
-        /** @description How many objects match. */
+        /** How many objects match. */
         CountView: {
             /**
              * Format: uint64
-             * @description The exact number of matches that the caller sees.
+             * The exact number of matches that the caller sees.
              */
             count: number;
         };
-        /** @description Which of the four operations are allowed. */
+        /** Which of the four operations are allowed. */
         Crud: {
             /**
-             * @description Create.
+             * Create.
              * @default false
              */
             create: boolean;
             /**
-             * @description Delete.
+             * Delete.
              * @default false
              */
             delete: boolean;
             /**
-             * @description Read.
+             * Read.
              * @default false
              */
             read: boolean;
             /**
-             * @description Change.
+             * Change.
              * @default false
              */
             update: boolean;
         };
-        /** @description Requests counted on this UTC day. */
+        /** Requests counted on this UTC day. */
         DayUsage: {
             /**
              * Format: uint64
-             * @description All requests that count.
+             * All requests that count.
              */
             requests: number;
         };
         Decimal: string;
-        /** @description The delivery of an event to a webhook. */
+        /** The delivery of an event to a webhook. */
         DeliveryView: {
             /**
              * Format: uint32
-             * @description How many attempts were made.
+             * How many attempts were made.
              */
             attempts: number;
-            /** @description When it was queued. */
+            /** When it was queued. */
             created_at: components["schemas"]["Time"];
-            /** @description Why the last attempt failed. */
+            /** Why the last attempt failed. */
             error: string | null;
-            /** @description The event. */
+            /** The event. */
             event_id: components["schemas"]["Id"];
-            /** @description The type of the event. */
+            /** The type of the event. */
             event_type: string;
-            /** @description Its id: `webhook-id` of the message, the same for every attempt. */
+            /** Its id: `webhook-id` of the message, the same for every attempt. */
             id: components["schemas"]["Id"];
-            /** @description When the last attempt began. */
+            /** When the last attempt began. */
             last_attempt_at: components["schemas"]["Time"] | null;
-            /** @description When the next one is due. */
+            /** When the next one is due. */
             next_attempt_at: components["schemas"]["Time"] | null;
-            /** @description The object of the event. */
+            /** The object of the event. */
             object_id: components["schemas"]["Id"] | null;
             /**
              * Format: uint16
-             * @description The HTTP status of the last answer.
+             * The HTTP status of the last answer.
              */
             response_status: number | null;
-            /** @description `pending`: another attempt will be made; `delivered`; `failed`: given up. */
+            /** `pending`: another attempt will be made; `delivered`; `failed`: given up. */
             status: string;
-            /** @description The webhook. */
+            /** The webhook. */
             webhook_id: components["schemas"]["Id"];
         };
-        /** @description A disclosed text. */
+        /** A disclosed text. */
         DisclosedTextView: {
-            /** @description keccak256 of the text, as shown by the proof. */
+            /** keccak256 of the text, as shown by the proof. */
             hash: components["schemas"]["Hash"];
-            /** @description The text, if the claimant discloses it. */
+            /** The text, if the claimant discloses it. */
             text?: string | null;
         };
-        /** @description What a claim discloses of an action; the rest stays hidden. */
+        /** What a claim discloses of an action; the rest stays hidden. */
         DisclosedView: {
-            /** @description The kind of action. */
+            /** The kind of action. */
             kind?: components["schemas"]["DisclosedTextView"] | null;
-            /** @description Its payload. */
+            /** Its payload. */
             payload?: components["schemas"]["DisclosedTextView"] | null;
-            /** @description Its signer. */
+            /** Its signer. */
             signer?: components["schemas"]["Address"] | null;
-            /** @description Its target. */
+            /** Its target. */
             target?: components["schemas"]["DisclosedTextView"] | null;
         };
         DisputeBody: components["schemas"]["EvidenceBody"] | components["schemas"]["ClaimBody"];
-        /** @description The kind of dispute. */
+        /** The kind of dispute. */
         DisputeKindText: "fault" | "claim";
-        /** @description A decided dispute. */
+        /** A decided dispute. */
         DisputeView: {
-            /** @description What the claim shows; only for claims. */
+            /** What the claim shows; only for claims. */
             action?: components["schemas"]["ClaimShownView"] | null;
             /**
              * Format: uint64
-             * @description The number of that batch, of the checkpoint's last one, or of the batch that holds the action.
+             * The number of that batch, of the checkpoint's last one, or of the batch that holds the action.
              */
             batch: number;
-            /** @description The claim file, in its normal form; only for claims, and not in lists. */
+            /** The claim file, in its normal form; only for claims, and not in lists. */
             claim?: components["schemas"]["Properties"] | null;
-            /** @description SHA-256 of the claim file in its normal form; only for claims. */
+            /** SHA-256 of the claim file in its normal form; only for claims. */
             claim_digest?: components["schemas"]["Hash"] | null;
-            /** @description When the verdict was recorded. */
+            /** When the verdict was recorded. */
             created_at: components["schemas"]["Time"];
-            /** @description The evidence file, in its normal form; only for faults, and not in lists. */
+            /** The evidence file, in its normal form; only for faults, and not in lists. */
             evidence?: components["schemas"]["Properties"] | null;
-            /** @description SHA-256 of the evidence in its normal form; only for faults. */
+            /** SHA-256 of the evidence in its normal form; only for faults. */
             evidence_digest?: components["schemas"]["Hash"] | null;
-            /** @description The proven fault; only for faults. */
+            /** The proven fault; only for faults. */
             fault?: components["schemas"]["Fault"] | null;
-            /** @description Its id. */
+            /** Its id. */
             id: components["schemas"]["Id"];
-            /** @description The hash over those actions. */
+            /** The hash over those actions. */
             integrity_hash: components["schemas"]["Hash"];
-            /** @description The kind of dispute. */
+            /** The kind of dispute. */
             kind: components["schemas"]["DisputeKindText"];
-            /** @description The organization that submitted it. */
+            /** The organization that submitted it. */
             organization_id: components["schemas"]["Id"];
             /**
              * Format: uint64
-             * @description The sequence of the verdict's action.
+             * The sequence of the verdict's action.
              */
             sequence: number;
             /**
-             * @description Its subject. For a fault a batch, by its header, or an anchor, by its checkpoint. The log may not hold it,
+             * Its subject. For a fault a batch, by its header, or an anchor, by its checkpoint. The log may not hold it,
              *     because that may be the fault. For a claim the action.
              */
             subject_id: components["schemas"]["Id"];
             /**
              * Format: uint64
-             * @description How many actions have created and changed it.
+             * How many actions have created and changed it.
              */
             version: number;
         };
-        /** @description What a log is bound to for its whole life: a chain and the log's first anchor contract there. */
+        /** What a log is bound to for its whole life: a chain and the log's first anchor contract there. */
         Domain: {
             /**
              * Format: uint64
-             * @description EIP-155 chain id.
+             * EIP-155 chain id.
              */
             chain_id: number;
-            /** @description The log's first anchor contract. */
+            /** The log's first anchor contract. */
             verifying_contract: components["schemas"]["Address"];
         };
-        /** @description The domain of every signature, in the shape of EIP-5267's `eip712Domain()`. */
+        /** The domain of every signature, in the shape of EIP-5267's `eip712Domain()`. */
         DomainView: {
             /** Format: uint64 */
             chainId: number;
             extensions: unknown[];
-            /** @description The members of the domain that are used: name, version, chainId, verifyingContract. */
+            /** The members of the domain that are used: name, version, chainId, verifyingContract. */
             fields: string;
             name: string;
             primaryType: string;
             salt: components["schemas"]["Hash"];
-            /** @description The address that signs the next batch. `GET /sequencer-keys` lists the keys of all batches. */
+            /** The address that signs the next batch. `GET /sequencer-keys` lists the keys of all batches. */
             sequencer: components["schemas"]["Address"];
             types: components["schemas"]["Types"];
             verifyingContract: components["schemas"]["Address"];
             version: string;
         };
         Error: {
-            /** @description The context; members that do not apply are absent. */
+            /** The context; members that do not apply are absent. */
             body: {
-                /** @description That action's error, in the service's envelope. */
+                /** That action's error, in the service's envelope. */
                 error?: components["schemas"]["Error"];
-                /** @description With VALIDATION_ERROR: what is wrong, and where. */
+                /** With VALIDATION_ERROR: what is wrong, and where. */
                 errors?: components["schemas"]["Field"][];
-                /** @description The identifier that was not found. */
+                /** The identifier that was not found. */
                 id?: string;
-                /** @description The first refused action of an atomic batch. */
+                /** The first refused action of an atomic batch. */
                 index?: number;
-                /** @description What went wrong and what to do. */
+                /** What went wrong and what to do. */
                 message: string;
-                /** @description Its nonce, which is spent at most once. */
+                /** Its nonce, which is spent at most once. */
                 nonce?: string;
                 /**
-                 * @description With UNAVAILABLE: `nothing_done` means that nothing was done and nothing will be; `unknown` that the request may be done, now or later: send exactly the same signed request again, never a new one.
+                 * With UNAVAILABLE: `nothing_done` means that nothing was done and nothing will be; `unknown` that the request may be done, now or later: send exactly the same signed request again, never a new one.
                  * @enum {string}
                  */
                 outcome?: "nothing_done" | "unknown";
-                /** @description With RATE_LIMITED: the limit that is used up. */
+                /** With RATE_LIMITED: the limit that is used up. */
                 policy?: string;
                 /**
-                 * @description With NONCE_REUSED: `done` if something of the request that spent the nonce was done, `refused` if nothing was and a new request is needed. Absent while this is unknown.
+                 * With NONCE_REUSED: `done` if something of the request that spent the nonce was done, `refused` if nothing was and a new request is needed. Absent while this is unknown.
                  * @enum {string}
                  */
                 reason?: "done" | "refused";
-                /** @description With SIGNATURE_INVALID: the address whose key made the signature. */
+                /** With SIGNATURE_INVALID: the address whose key made the signature. */
                 recovered?: string;
-                /** @description The request's id, as in `X-Request-Id`. */
+                /** The request's id, as in `X-Request-Id`. */
                 request_id: string;
-                /** @description The kind of resource that was not found. */
+                /** The kind of resource that was not found. */
                 resource?: string;
-                /** @description With NONCE_REUSED and `done`: the first sequence of the request that spent the nonce, shown only to the signer's own organization. */
+                /** With NONCE_REUSED and `done`: the first sequence of the request that spent the nonce, shown only to the signer's own organization. */
                 sequence?: number;
-                /** @description Of a signed request with an unknown outcome: its signer. */
+                /** Of a signed request with an unknown outcome: its signer. */
                 signer?: string;
             };
             /**
-             * @description What went wrong, for programs.
+             * What went wrong, for programs.
              * @enum {string}
              */
             code: "VALIDATION_ERROR" | "MALFORMED_JSON" | "CURSOR_INVALID" | "UNAUTHENTICATED" | "TOKEN_EXPIRED" | "CREDENTIALS_INVALID" | "SIGNATURE_REQUIRED" | "SIGNATURE_INVALID" | "DEADLINE_EXPIRED" | "NONCE_REUSED" | "FORBIDDEN" | "RESOURCE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "CONFLICT" | "EMAIL_TAKEN" | "IDEMPOTENCY_IN_PROGRESS" | "SEQUENCE_NOT_REACHED" | "GONE" | "PRECONDITION_FAILED" | "HEADERS_TOO_LARGE" | "PAYLOAD_TOO_LARGE" | "OBJECT_TOO_LARGE" | "BATCH_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "QUOTA_EXCEEDED" | "RATE_LIMITED" | "STATE_VIOLATION" | "IDEMPOTENCY_MISMATCH" | "INTERNAL" | "UNAVAILABLE";
-            /** @description The HTTP status. */
+            /** The HTTP status. */
             status: number;
         };
-        /** @description Details of an event. */
+        /** Details of an event. */
         EventData: components["schemas"]["FailedData"] | components["schemas"]["ActionData"] | components["schemas"]["BatchData"] | components["schemas"]["AnchorData"];
-        /** @description Server-sent events. In each, `id` is its position, `event` its type, `data` an Event. Lines that begin with a colon are heartbeats. */
+        /** Server-sent events. In each, `id` is its position, `event` its type, `data` an Event. Lines that begin with a colon are heartbeats. */
         EventStream: string;
-        /** @description An event. */
+        /** An event. */
         EventView: {
-            /** @description The action in the log; null if there is none. */
+            /** The action in the log; null if there is none. */
             action_id: string | null;
-            /** @description Details, by type. */
+            /** Details, by type. */
             data: components["schemas"]["EventData"];
-            /** @description Its id: the same at every reading, so that duplicates can be recognised. */
+            /** Its id: the same at every reading, so that duplicates can be recognised. */
             id: string;
-            /** @description The object that it acted on or made. */
+            /** The object that it acted on or made. */
             object_id: string | null;
-            /** @description The organization that acted; null for batches and anchors. */
+            /** The organization that acted; null for batches and anchors. */
             organization_id: string | null;
-            /** @description Its position among all events; pass it to the stream as `last_event_id`. */
+            /** Its position among all events; pass it to the stream as `last_event_id`. */
             position: string;
             /**
              * Format: uint64
-             * @description The log's sequence: the action's own; for a batch its last; for an event outside the log,
+             * The log's sequence: the action's own; for a batch its last; for an event outside the log,
              *     the log's last sequence at that time.
              */
             sequence: number;
-            /** @description When it happened. */
+            /** When it happened. */
             timestamp: string;
             /**
-             * @description What happened: `object.created`, `object.updated`, `object.transferred`, `object.locked`,
+             * What happened: `object.created`, `object.updated`, `object.transferred`, `object.locked`,
              *     `object.unlocked`, `object.burned`, `template.created`, `variation.created`,
              *     `wallet.registered`, `file.created`, `action.executed` (any other action), `action.failed`
              *     (refused, not in the log), `batch.sealed`, `batch.anchored` (a block holds the anchor),
@@ -2618,10 +2611,10 @@ export interface components {
              */
             type: string;
         };
-        /** @description An evidence file. */
+        /** An evidence file. */
         EvidenceBody: {
             domain: components["schemas"]["Domain"];
-            /** @description The fault, and the records that show it; the members differ for each fault. */
+            /** The fault, and the records that show it; the members differ for each fault. */
             evidence: {
                 action?: {
                     [key: string]: unknown;
@@ -2665,86 +2658,84 @@ export interface components {
                     [key: string]: unknown;
                 };
             };
-            /** @constant */
             format: "kedge.evidence";
-            /** @constant */
             version: 1;
         };
-        /** @description Details of a refused action. */
+        /** Details of a refused action. */
         FailedData: {
-            /** @description hashStruct of the action, which the signature covers. */
+            /** hashStruct of the action, which the signature covers. */
             action_hash: string;
-            /** @description The action's kind. */
+            /** The action's kind. */
             action_type: string;
-            /** @description True if the whole request was refused because of it. */
+            /** True if the whole request was refused because of it. */
             atomic: boolean;
-            /** @description The error's code, as in the answer. */
+            /** The error's code, as in the answer. */
             code: string;
             /**
              * Format: uint32
-             * @description Its index in the request.
+             * Its index in the request.
              */
             index: number;
-            /** @description The error's message, shortened to 300 characters. */
+            /** The error's message, shortened to 300 characters. */
             message: string;
-            /** @description The first invalid place of the payload. */
+            /** The first invalid place of the payload. */
             pointer?: string | null;
             /**
              * Format: uint64
-             * @description How many actions the request held.
+             * How many actions the request held.
              */
             request_actions: number;
-            /** @description The target, as signed. */
+            /** The target, as signed. */
             target: string;
         };
-        /** @description A fault by the name of its evidence. */
+        /** A fault by the name of its evidence. */
         Fault: "conflicting_batches" | "conflicting_checkpoints" | "omitted_batch" | "false_checkpoint" | "false_history" | "false_checkpoint_history" | "broken_link" | "broken_header" | "broken_leaf" | "falling_time" | "broken_chain" | "replayed_content" | "forked_integrity";
-        /** @description What is wrong at one place of the body. */
+        /** What is wrong at one place of the body. */
         Field: {
-            /** @description What is wrong, for programs. */
+            /** What is wrong, for programs. */
             code: string;
-            /** @description What to do about it. */
+            /** What to do about it. */
             message: string;
-            /** @description RFC 6901 pointer into the body; empty for the whole. */
+            /** RFC 6901 pointer into the body; empty for the whole. */
             pointer: string;
         };
-        /** @description A file's description. */
+        /** A file's description. */
         FileView: {
-            /** @description The path of the bytes on this service. */
+            /** The path of the bytes on this service. */
             content_path: string;
-            /** @description When it was uploaded. */
+            /** When it was uploaded. */
             created_at: components["schemas"]["Time"];
-            /** @description Its id. */
+            /** Its id. */
             id: components["schemas"]["Id"];
-            /** @description The hash over those actions. */
+            /** The hash over those actions. */
             integrity_hash: components["schemas"]["Hash"];
-            /** @description The media type detected from the bytes. */
+            /** The media type detected from the bytes. */
             media_type: string;
-            /** @description Its name. */
+            /** Its name. */
             name: string;
-            /** @description Its organization. */
+            /** Its organization. */
             organization_id: components["schemas"]["Id"];
             /**
              * Format: uint64
-             * @description The last one's sequence.
+             * The last one's sequence.
              */
             sequence: number;
-            /** @description SHA-256 of its bytes. */
+            /** SHA-256 of its bytes. */
             sha256: components["schemas"]["Hash"];
             /**
              * Format: uint64
-             * @description Its size in bytes.
+             * Its size in bytes.
              */
             size_bytes: number;
             /**
              * Format: uint64
-             * @description How many actions have created and changed it.
+             * How many actions have created and changed it.
              */
             version: number;
-            /** @description The wallet that uploaded it. */
+            /** The wallet that uploaded it. */
             wallet_id: components["schemas"]["Id"];
         };
-        /** @description A tree of `and`, `or` and `not` over conditions. Values of different JSON types are never equal and have no order; numbers are compared exactly, texts by code point. A condition on a missing value is false; `ne` is the negation of `eq`. */
+        /** A tree of `and`, `or` and `not` over conditions. Values of different JSON types are never equal and have no order; numbers are compared exactly, texts by code point. A condition on a missing value is false; `ne` is the negation of `eq`. */
         Filter: {
             and: components["schemas"]["Filter"][];
         } | {
@@ -2752,242 +2743,242 @@ export interface components {
         } | {
             not: components["schemas"]["Filter"];
         } | {
-            /** @description id, template_id, variation_id, owner_id, owner_address, status, version, sequence, created_at, updated_at, or properties. and the keys that lead to a value, separated by dots; a dot or a backslash in a key has a backslash before it. */
+            /** id, template_id, variation_id, owner_id, owner_address, status, version, sequence, created_at, updated_at, or properties. and the keys that lead to a value, separated by dots; a dot or a backslash in a key has a backslash before it. */
             field: string;
             /** @enum {string} */
             op: "eq" | "ne" | "gt" | "gte" | "lt" | "lte" | "in" | "exists" | "prefix" | "contains";
-            /** @description For `in` an array of values, for `exists` true or false, otherwise a text, a number, true, false or null. `contains` finds part of a text, or an element of an array. */
+            /** For `in` an array of values, for `exists` true or false, otherwise a text, a number, true, false or null. `contains` finds part of a text, or an element of an array. */
             value: unknown;
         };
-        /** @description The forecast of a limit. */
+        /** The forecast of a limit. */
         Forecast: {
             /**
-             * @description When nothing will be left, if requests continue at the rate since the window began; null if
+             * When nothing will be left, if requests continue at the rate since the window began; null if
              *     the window ends first.
              */
             exhausted_at: components["schemas"]["Time"] | null;
-            /** @description The limit's name, as in `policy` of a refusal. */
+            /** The limit's name, as in `policy` of a refusal. */
             policy: string;
             /**
              * Format: uint64
-             * @description Requests left in this window.
+             * Requests left in this window.
              */
             remaining: number;
-            /** @description When the next window begins. */
+            /** When the next window begins. */
             resets_at: components["schemas"]["Time"];
         };
-        /** @description When each limit will be used up. */
+        /** When each limit will be used up. */
         ForecastView: {
-            /** @description POST /ebus/actions/batch, per minute; a batch is one request (`action-batches`). */
+            /** POST /ebus/actions/batch, per minute; a batch is one request (`action-batches`). */
             action_batches_per_minute: components["schemas"]["Forecast"] | null;
-            /** @description POST /files, per minute (`file-uploads`). */
+            /** POST /files, per minute (`file-uploads`). */
             file_uploads_per_minute: components["schemas"]["Forecast"] | null;
-            /** @description GET /objects, GET /templates and GET /batches together, per minute (`list-reads`). */
+            /** GET /objects, GET /templates and GET /batches together, per minute (`list-reads`). */
             list_reads_per_minute: components["schemas"]["Forecast"] | null;
-            /** @description The bytes in the log. */
+            /** The bytes in the log. */
             log_bytes: components["schemas"]["LogForecast"] | null;
-            /** @description POST /objects and PATCH /objects/{id} together, per minute (`object-writes`). */
+            /** POST /objects and PATCH /objects/{id} together, per minute (`object-writes`). */
             object_writes_per_minute: components["schemas"]["Forecast"] | null;
-            /** @description All requests, per UTC day (`tier-day`). */
+            /** All requests, per UTC day (`tier-day`). */
             requests_per_day: components["schemas"]["Forecast"] | null;
-            /** @description All requests, per minute (`tier-minute`). */
+            /** All requests, per minute (`tier-minute`). */
             requests_per_minute: components["schemas"]["Forecast"] | null;
-            /** @description POST /templates, per minute (`template-writes`). */
+            /** POST /templates, per minute (`template-writes`). */
             template_writes_per_minute: components["schemas"]["Forecast"] | null;
         };
-        /** @description An action of a batch, for a caller that may not see it in full. */
+        /** An action of a batch, for a caller that may not see it in full. */
         ForeignAction: {
-            /** @description Its leaf. */
+            /** Its leaf. */
             leaf: components["schemas"]["Hash"];
             /**
              * Format: uint32
-             * @description Its index among the batch's leaves.
+             * Its index among the batch's leaves.
              */
             leaf_index: number;
             /**
              * Format: uint64
-             * @description Its position in the log.
+             * Its position in the log.
              */
             sequence: number;
         };
         Hash: string;
-        /** @description The process answers. */
+        /** The process answers. */
         HealthView: {
-            /** @description Always `ok`. */
+            /** Always `ok`. */
             status: string;
         };
-        /** @description The actions of an object. */
+        /** The actions of an object. */
         HistoryPage: {
-            /** @description Pass it to get the next page; null on the last one. */
+            /** Pass it to get the next page; null on the last one. */
             cursor: string | null;
-            /** @description True when more records follow. */
+            /** True when more records follow. */
             has_more: boolean;
-            /** @description The actions, newest first. */
+            /** The actions, newest first. */
             items: components["schemas"]["ActionView"][];
             /**
              * Format: uint64
-             * @description Actions with a lower version are no longer in this list; the log keeps them. Null if there
+             * Actions with a lower version are no longer in this list; the log keeps them. Null if there
              *     are none.
              */
             pruned_before: number | null;
         };
         Id: string;
-        /** @description An invitation; never its code. */
+        /** An invitation; never its code. */
         InvitationView: {
-            /** @description When it was created. */
+            /** When it was created. */
             created_at: components["schemas"]["Time"];
-            /** @description The only e-mail address that may use it; `null` for any. */
+            /** The only e-mail address that may use it; `null` for any. */
             email: string | null;
-            /** @description When it expires. */
+            /** When it expires. */
             expires_at: components["schemas"]["Time"];
-            /** @description Its id. */
+            /** Its id. */
             id: components["schemas"]["Id"];
-            /** @description The wallet that invites: the invitation is valid only while that wallet may invite. */
+            /** The wallet that invites: the invitation is valid only while that wallet may invite. */
             invited_by: components["schemas"]["Id"];
-            /** @description The organization. */
+            /** The organization. */
             organization_id: components["schemas"]["Id"];
-            /** @description It was revoked. */
+            /** It was revoked. */
             revoked: boolean;
-            /** @description The role of the wallet that joins. */
+            /** The role of the wallet that joins. */
             role: components["schemas"]["Role"];
-            /** @description The wallet that used it. */
+            /** The wallet that used it. */
             used_by: components["schemas"]["Id"] | null;
         };
-        /** @description An invitation to create. */
+        /** An invitation to create. */
         InviteBody: {
             /**
              * Format: email
-             * @description The only e-mail address that may use it; any if absent.
+             * The only e-mail address that may use it; any if absent.
              */
             email?: string | null;
             /**
              * Format: uint64
-             * @description How long the invitation is valid, seconds; a week if absent.
+             * How long the invitation is valid, seconds; a week if absent.
              */
             expires_in_s?: number | null;
-            /** @description The role of the wallet that joins; member if absent. */
+            /** The role of the wallet that joins; member if absent. */
             role?: components["schemas"]["Role"] | null;
         };
-        /** @description Any JSON value, as it was sent. */
+        /** Any JSON value, as it was sent. */
         Json: unknown;
-        /** @description An API key to create. */
+        /** An API key to create. */
         KeyBody: {
             /**
              * Format: date-time
-             * @description When the key expires, RFC 3339; it must be in the future.
+             * When the key expires, RFC 3339; it must be in the future.
              */
             expires_at?: string | null;
-            /** @description A name to recognise it by; not unique. */
+            /** A name to recognise it by; not unique. */
             name: components["schemas"]["NameInput"];
-            /** @description Each resource at most once; anything not granted is refused. */
+            /** Each resource at most once; anything not granted is refused. */
             permissions: components["schemas"]["WantedPermission"][];
         };
-        /** @description The public keys of access tokens (RFC 7517). */
+        /** The public keys of access tokens (RFC 7517). */
         KeysView: {
             keys: {
                 [key: string]: unknown;
             }[];
         };
-        /** @description The leaves of a batch. */
+        /** The leaves of a batch. */
         LeavesView: {
-            /** @description The batch. */
+            /** The batch. */
             batch_id: components["schemas"]["Id"];
             /**
              * Format: uint64
-             * @description The sequence of the first leaf.
+             * The sequence of the first leaf.
              */
             first_sequence: number;
-            /** @description The leaves, in order. */
+            /** The leaves, in order. */
             leaves: components["schemas"]["Hash"][];
             /**
              * Format: uint64
-             * @description Its number.
+             * Its number.
              */
             number: number;
         };
-        /** @description The limits of an organization. */
+        /** The limits of an organization. */
         LimitsView: {
             /**
              * Format: uint64
-             * @description POST /ebus/actions/batch, per minute; a batch is one request (`action-batches`).
+             * POST /ebus/actions/batch, per minute; a batch is one request (`action-batches`).
              */
             action_batches_per_minute: number | null;
             /**
              * Format: uint64
-             * @description POST /files, per minute (`file-uploads`).
+             * POST /files, per minute (`file-uploads`).
              */
             file_uploads_per_minute: number | null;
             /**
              * Format: uint64
-             * @description GET /objects, GET /templates and GET /batches together, per minute (`list-reads`).
+             * GET /objects, GET /templates and GET /batches together, per minute (`list-reads`).
              */
             list_reads_per_minute: number | null;
             /**
              * Format: uint64
-             * @description Bytes that its requests may add to the log, with the objects and variations that they make
+             * Bytes that its requests may add to the log, with the objects and variations that they make
              *     (`log-bytes`). Beyond that, writes are refused with 403.
              */
             log_bytes: number | null;
             /**
              * Format: uint64
-             * @description POST /objects and PATCH /objects/{id} together, per minute (`object-writes`).
+             * POST /objects and PATCH /objects/{id} together, per minute (`object-writes`).
              */
             object_writes_per_minute: number | null;
             /**
              * Format: uint64
-             * @description All requests, per UTC day (`tier-day`).
+             * All requests, per UTC day (`tier-day`).
              */
             requests_per_day: number | null;
             /**
              * Format: uint64
-             * @description All requests, per minute (`tier-minute`).
+             * All requests, per minute (`tier-minute`).
              */
             requests_per_minute: number | null;
             /**
              * Format: uint64
-             * @description POST /templates, per minute (`template-writes`).
+             * POST /templates, per minute (`template-writes`).
              */
             template_writes_per_minute: number | null;
         };
-        /** @description Lines of JSON: `log`, then for each batch `batch` and the caller's `request`s, then `checkpoint`. */
+        /** Lines of JSON: `log`, then for each batch `batch` and the caller's `request`s, then `checkpoint`. */
         Lines: string;
-        /** @description When the log's quota is used up. */
+        /** When the log's quota is used up. */
         LogForecast: {
             /**
-             * @description When nothing will be left, if bytes continue to be added at the average rate since the
+             * When nothing will be left, if bytes continue to be added at the average rate since the
              *     organization was created; null if that is too far away to tell.
              */
             exhausted_at: components["schemas"]["Time"] | null;
-            /** @description The quota's name, as in `policy` of a refusal. */
+            /** The quota's name, as in `policy` of a refusal. */
             policy: string;
             /**
              * Format: uint64
-             * @description Bytes left.
+             * Bytes left.
              */
             remaining: number;
         };
-        /** @description A wallet and the tokens to act for it. */
+        /** A wallet and the tokens to act for it. */
         LoggedIn: {
-            /** @description Shown with each request: `Authorization: Bearer <access_token>`. */
+            /** Shown with each request: `Authorization: Bearer <access_token>`. */
             access_token: string;
             /**
              * Format: uint64
-             * @description Seconds that the access token is good for.
+             * Seconds that the access token is good for.
              */
             expires_in: number;
-            /** @description Exchanged for new tokens, once. */
+            /** Exchanged for new tokens, once. */
             refresh_token: string;
-            /** @description Always `Bearer`. */
+            /** Always `Bearer`. */
             token_type: string;
-            /** @description The wallet. */
+            /** The wallet. */
             wallet: components["schemas"]["WalletView"];
         };
-        /** @description The login has ended. */
+        /** The login has ended. */
         LoggedOut: {
-            /** @description Always true: its refresh tokens no longer give new tokens. */
+            /** Always true: its refresh tokens no longer give new tokens. */
             ended: boolean;
         };
-        /** @description The body of a login. */
+        /** The body of a login. */
         LoginBody: {
             email: string;
             password: string;
@@ -2995,390 +2986,389 @@ export interface components {
         ManyVariations: {
             variations: components["schemas"]["VariationBody"][];
         };
-        /** @description What `Prefer: return=minimal` keeps of a done action: what its sender cannot compute. */
+        /** What `Prefer: return=minimal` keeps of a done action: what its sender cannot compute. */
         MinimalAction: {
             /**
              * Format: uint32
-             * @description Its index among the batch's leaves.
+             * Its index among the batch's leaves.
              */
             leaf_index: number;
             /**
              * Format: uint64
-             * @description The resource's version after it.
+             * The resource's version after it.
              */
             object_version: number;
             /**
              * Format: uint64
-             * @description Its position in the log.
+             * Its position in the log.
              */
             sequence: number;
         };
-        /** @description Requests counted in this minute. */
+        /** Requests counted in this minute. */
         MinuteUsage: {
             /**
              * Format: uint64
-             * @description POST /ebus/actions/batch.
+             * POST /ebus/actions/batch.
              */
             action_batches: number;
             /**
              * Format: uint64
-             * @description POST /files.
+             * POST /files.
              */
             file_uploads: number;
             /**
              * Format: uint64
-             * @description GET /objects, GET /templates and GET /batches.
+             * GET /objects, GET /templates and GET /batches.
              */
             list_reads: number;
             /**
              * Format: uint64
-             * @description POST /objects and PATCH /objects/{id}.
+             * POST /objects and PATCH /objects/{id}.
              */
             object_writes: number;
             /**
              * Format: uint64
-             * @description All requests that count.
+             * All requests that count.
              */
             requests: number;
             /**
              * Format: uint64
-             * @description POST /templates.
+             * POST /templates.
              */
             template_writes: number;
         };
         NameInput: string;
-        /** @description Whether the chain's node answers. The server stays ready if it does not. */
+        /** Whether the chain's node answers. The server stays ready if it does not. */
         NodeView: {
-            /** @description Whether it answers. */
+            /** Whether it answers. */
             reachable: boolean;
             /**
              * Format: uint64
-             * @description For how long it has not answered, seconds.
+             * For how long it has not answered, seconds.
              */
             unreachable_s?: number | null;
         };
-        /** @description The nonces of one of a wallet's keys. */
+        /** The nonces of one of a wallet's keys. */
         NonceView: {
-            /** @description The key's address. */
+            /** The key's address. */
             address: components["schemas"]["Address"];
-            /** @description Its highest spent nonce; "0" before the first. */
+            /** Its highest spent nonce; "0" before the first. */
             highest: components["schemas"]["Decimal"];
         };
         ObjectBody: {
-            /** @description Merged over the properties of template and variation. */
+            /** Merged over the properties of template and variation. */
             properties?: {
                 [key: string]: unknown;
             } | null;
-            /** @description The template that the object is made from. */
+            /** The template that the object is made from. */
             template_id: components["schemas"]["TemplateId"];
-            /** @description The new object's owner; the caller if absent. */
+            /** The new object's owner; the caller if absent. */
             to?: components["schemas"]["Recipient"] | null;
-            /** @description One of the template's variations. */
+            /** One of the template's variations. */
             variation_id?: components["schemas"]["VariationId"] | null;
         };
         ObjectId: string;
         ObjectPatch: {
-            /** @description RFC 7396 merge patch of the properties. */
+            /** RFC 7396 merge patch of the properties. */
             properties?: {
                 [key: string]: unknown;
             } | null;
         };
-        /** @description What may be done with an object now. */
+        /** What may be done with an object now. */
         ObjectStatus: "active" | "locked" | "burned";
-        /** @description An object. */
+        /** An object. */
         ObjectView: {
-            /** @description When it was minted. */
+            /** When it was minted. */
             created_at: components["schemas"]["Time"];
-            /** @description Its id. */
+            /** Its id. */
             id: components["schemas"]["Id"];
-            /** @description The hash over those actions. */
+            /** The hash over those actions. */
             integrity_hash: components["schemas"]["Hash"];
-            /** @description The organization that issued it. */
+            /** The organization that issued it. */
             organization_id: components["schemas"]["Id"];
-            /** @description That wallet's address. */
+            /** That wallet's address. */
             owner_address: components["schemas"]["Address"];
-            /** @description The wallet that owns it. */
+            /** The wallet that owns it. */
             owner_id: components["schemas"]["Id"];
-            /** @description Its properties. */
+            /** Its properties. */
             properties: components["schemas"]["Properties"];
             /**
              * Format: uint64
-             * @description The last one's sequence.
+             * The last one's sequence.
              */
             sequence: number;
-            /** @description Which actions it allows. */
+            /** Which actions it allows. */
             status: components["schemas"]["ObjectStatus"];
-            /** @description The template that it was made from. */
+            /** The template that it was made from. */
             template_id: components["schemas"]["Id"];
-            /** @description When it was last changed. */
+            /** When it was last changed. */
             updated_at: components["schemas"]["Time"];
-            /** @description The variation, if one was named. */
+            /** The variation, if one was named. */
             variation_id: components["schemas"]["Id"] | null;
             /**
              * Format: uint64
-             * @description How many actions have created and changed it.
+             * How many actions have created and changed it.
              */
             version: number;
         };
-        /** @description The opened action: the five words that its content is made of. */
+        /** The opened action: the five words that its content is made of. */
         OpenedAction: {
-            /** @description keccak(keccak(signature) ‖ salt). */
+            /** keccak(keccak(signature) ‖ salt). */
             authority: components["schemas"]["Hash"];
-            /** @description The kind's text. */
+            /** The kind's text. */
             kind: string;
-            /** @description The payload's exact text. */
+            /** The payload's exact text. */
             payload: string;
-            /** @description The address that signed. */
+            /** The address that signed. */
             signer: components["schemas"]["Address"];
-            /** @description The target's text; may be empty. */
+            /** The target's text; may be empty. */
             target: string;
         };
         OrganizationId: string;
-        /** @description An organization, as its members see it. */
+        /** An organization, as its members see it. */
         OwnOrganization: {
-            /** @description When each limit will be reached; null if there is no limit. */
+            /** When each limit will be reached; null if there is no limit. */
             forecast: components["schemas"]["ForecastView"];
             id: components["schemas"]["Id"];
-            /** @description How many requests it may send, and how many bytes it may have in the log; null is no limit. */
+            /** How many requests it may send, and how many bytes it may have in the log; null is no limit. */
             limits: components["schemas"]["LimitsView"];
             name: string;
-            /** @description The price of the tier. */
+            /** The price of the tier. */
             price: string;
-            /** @description `free`, `developer`, `enterprise`, or `custom` for what was agreed with the operator. */
+            /** `free`, `developer`, `enterprise`, or `custom` for what was agreed with the operator. */
             tier: string;
-            /** @description How many requests it has sent, including this one. */
+            /** How many requests it has sent, including this one. */
             usage: components["schemas"]["UsageView"];
         };
-        /** @description The caller's own wallet. */
+        /** The caller's own wallet. */
         OwnWallet: {
-            /** @description The address that registered it. */
+            /** The address that registered it. */
             address: components["schemas"]["Address"];
-            /** @description When it was registered. */
+            /** When it was registered. */
             created_at: components["schemas"]["Time"];
-            /** @description The e-mail address for logging in. */
+            /** The e-mail address for logging in. */
             email: string;
-            /** @description Its id. */
+            /** Its id. */
             id: components["schemas"]["Id"];
-            /** @description The hash over those actions. */
+            /** The hash over those actions. */
             integrity_hash: components["schemas"]["Hash"];
-            /** @description The current signing keys. */
+            /** The current signing keys. */
             keys: components["schemas"]["Address"][];
-            /** @description A name to show. */
+            /** A name to show. */
             nickname: string | null;
-            /** @description The nonces of each key. */
+            /** The nonces of each key. */
             nonces: components["schemas"]["NonceView"][];
-            /** @description Its organization. */
+            /** Its organization. */
             organization_id: components["schemas"]["Id"];
-            /** @description Its role there. */
+            /** Its role there. */
             role: components["schemas"]["Role"];
             /**
              * Format: uint64
-             * @description The last one's sequence.
+             * The last one's sequence.
              */
             sequence: number;
-            /** @description When it was last changed. */
+            /** When it was last changed. */
             updated_at: components["schemas"]["Time"];
             /**
              * Format: uint64
-             * @description How many actions have created and changed it.
+             * How many actions have created and changed it.
              */
             version: number;
         };
-        /** @description One page of a list. */
+        /** One page of a list. */
         PageOfActionView: {
-            /** @description Pass it to get the next page; null on the last one. */
+            /** Pass it to get the next page; null on the last one. */
             cursor: string | null;
-            /** @description True when more records follow. */
+            /** True when more records follow. */
             has_more: boolean;
-            /** @description The records. */
+            /** The records. */
             items: components["schemas"]["ActionView"][];
         };
-        /** @description One page of a list. */
+        /** One page of a list. */
         PageOfAnchorView: {
-            /** @description Pass it to get the next page; null on the last one. */
+            /** Pass it to get the next page; null on the last one. */
             cursor: string | null;
-            /** @description True when more records follow. */
+            /** True when more records follow. */
             has_more: boolean;
-            /** @description The records. */
+            /** The records. */
             items: components["schemas"]["AnchorView"][];
         };
-        /** @description One page of a list. */
+        /** One page of a list. */
         PageOfApiKeyView: {
-            /** @description Pass it to get the next page; null on the last one. */
+            /** Pass it to get the next page; null on the last one. */
             cursor: string | null;
-            /** @description True when more records follow. */
+            /** True when more records follow. */
             has_more: boolean;
-            /** @description The records. */
+            /** The records. */
             items: components["schemas"]["ApiKeyView"][];
         };
-        /** @description One page of a list. */
+        /** One page of a list. */
         PageOfBatchAction: {
-            /** @description Pass it to get the next page; null on the last one. */
+            /** Pass it to get the next page; null on the last one. */
             cursor: string | null;
-            /** @description True when more records follow. */
+            /** True when more records follow. */
             has_more: boolean;
-            /** @description The records. */
+            /** The records. */
             items: components["schemas"]["BatchAction"][];
         };
-        /** @description One page of a list. */
+        /** One page of a list. */
         PageOfBatchView: {
-            /** @description Pass it to get the next page; null on the last one. */
+            /** Pass it to get the next page; null on the last one. */
             cursor: string | null;
-            /** @description True when more records follow. */
+            /** True when more records follow. */
             has_more: boolean;
-            /** @description The records. */
+            /** The records. */
             items: components["schemas"]["BatchView"][];
         };
-        /** @description One page of a list. */
+        /** One page of a list. */
         PageOfDeliveryView: {
-            /** @description Pass it to get the next page; null on the last one. */
+            /** Pass it to get the next page; null on the last one. */
             cursor: string | null;
-            /** @description True when more records follow. */
+            /** True when more records follow. */
             has_more: boolean;
-            /** @description The records. */
+            /** The records. */
             items: components["schemas"]["DeliveryView"][];
         };
-        /** @description One page of a list. */
+        /** One page of a list. */
         PageOfDisputeView: {
-            /** @description Pass it to get the next page; null on the last one. */
+            /** Pass it to get the next page; null on the last one. */
             cursor: string | null;
-            /** @description True when more records follow. */
+            /** True when more records follow. */
             has_more: boolean;
-            /** @description The records. */
+            /** The records. */
             items: components["schemas"]["DisputeView"][];
         };
-        /** @description One page of a list. */
+        /** One page of a list. */
         PageOfEventView: {
-            /** @description Pass it to get the next page; null on the last one. */
+            /** Pass it to get the next page; null on the last one. */
             cursor: string | null;
-            /** @description True when more records follow. */
+            /** True when more records follow. */
             has_more: boolean;
-            /** @description The records. */
+            /** The records. */
             items: components["schemas"]["EventView"][];
         };
-        /** @description One page of a list. */
+        /** One page of a list. */
         PageOfFileView: {
-            /** @description Pass it to get the next page; null on the last one. */
+            /** Pass it to get the next page; null on the last one. */
             cursor: string | null;
-            /** @description True when more records follow. */
+            /** True when more records follow. */
             has_more: boolean;
-            /** @description The records. */
+            /** The records. */
             items: components["schemas"]["FileView"][];
         };
-        /** @description One page of a list. */
+        /** One page of a list. */
         PageOfInvitationView: {
-            /** @description Pass it to get the next page; null on the last one. */
+            /** Pass it to get the next page; null on the last one. */
             cursor: string | null;
-            /** @description True when more records follow. */
+            /** True when more records follow. */
             has_more: boolean;
-            /** @description The records. */
+            /** The records. */
             items: components["schemas"]["InvitationView"][];
         };
-        /** @description One page of a list. */
+        /** One page of a list. */
         PageOfObjectView: {
-            /** @description Pass it to get the next page; null on the last one. */
+            /** Pass it to get the next page; null on the last one. */
             cursor: string | null;
-            /** @description True when more records follow. */
+            /** True when more records follow. */
             has_more: boolean;
-            /** @description The records. */
+            /** The records. */
             items: components["schemas"]["ObjectView"][];
         };
-        /** @description One page of a list. */
+        /** One page of a list. */
         PageOfSequencerKeyView: {
-            /** @description Pass it to get the next page; null on the last one. */
+            /** Pass it to get the next page; null on the last one. */
             cursor: string | null;
-            /** @description True when more records follow. */
+            /** True when more records follow. */
             has_more: boolean;
-            /** @description The records. */
+            /** The records. */
             items: components["schemas"]["SequencerKeyView"][];
         };
-        /** @description One page of a list. */
+        /** One page of a list. */
         PageOfTemplateView: {
-            /** @description Pass it to get the next page; null on the last one. */
+            /** Pass it to get the next page; null on the last one. */
             cursor: string | null;
-            /** @description True when more records follow. */
+            /** True when more records follow. */
             has_more: boolean;
-            /** @description The records. */
+            /** The records. */
             items: components["schemas"]["TemplateView"][];
         };
-        /** @description One page of a list. */
+        /** One page of a list. */
         PageOfVariationView: {
-            /** @description Pass it to get the next page; null on the last one. */
+            /** Pass it to get the next page; null on the last one. */
             cursor: string | null;
-            /** @description True when more records follow. */
+            /** True when more records follow. */
             has_more: boolean;
-            /** @description The records. */
+            /** The records. */
             items: components["schemas"]["VariationView"][];
         };
-        /** @description One page of a list. */
+        /** One page of a list. */
         PageOfWalletView: {
-            /** @description Pass it to get the next page; null on the last one. */
+            /** Pass it to get the next page; null on the last one. */
             cursor: string | null;
-            /** @description True when more records follow. */
+            /** True when more records follow. */
             has_more: boolean;
-            /** @description The records. */
+            /** The records. */
             items: components["schemas"]["WalletView"][];
         };
-        /** @description One page of a list. */
+        /** One page of a list. */
         PageOfWebhookView: {
-            /** @description Pass it to get the next page; null on the last one. */
+            /** Pass it to get the next page; null on the last one. */
             cursor: string | null;
-            /** @description True when more records follow. */
+            /** True when more records follow. */
             has_more: boolean;
-            /** @description The records. */
+            /** The records. */
             items: components["schemas"]["WebhookView"][];
         };
-        /** @description A payload: JSON as it was sent, or the text of a digest. */
+        /** A payload: JSON as it was sent, or the text of a digest. */
         Payload: components["schemas"]["Json"] | string;
-        /** @description A right of an API key. */
+        /** A right of an API key. */
         Permission: {
-            /** @description Which operations. */
+            /** Which operations. */
             crud: components["schemas"]["Crud"];
-            /** @description On what. */
+            /** On what. */
             resource: components["schemas"]["Area"];
         };
-        /** @description What a request would do, and what to sign for it. */
+        /** What a request would do, and what to sign for it. */
         PreviewAnswer: {
-            /** @description The headers to send with the signature. */
+            /** The headers to send with the signature. */
             headers: components["schemas"]["SignedHeaders"];
-            /** @description One result for each action, in request order. */
+            /** One result for each action, in request order. */
             results: components["schemas"]["PreviewResult"][];
-            /** @description The data to sign. */
+            /** The data to sign. */
             typed_data: components["schemas"]["TypedData"];
-            /** @description True when at least one action would be done; for an atomic request, when all would. */
+            /** True when at least one action would be done; for an atomic request, when all would. */
             would_commit: boolean;
         };
         /**
-         * @description An object as it would be. Some members are not known before the signature: the id of a new
+         * An object as it would be. Some members are not known before the signature: the id of a new
          *     object, times, sequence and integrity.
          */
         PreviewObject: {
-            /** @description Its id; null for a new one. */
+            /** Its id; null for a new one. */
             id: components["schemas"]["Id"] | null;
-            /** @description The organization that issued it. */
+            /** The organization that issued it. */
             organization_id: components["schemas"]["Id"];
-            /** @description That wallet's address. */
+            /** That wallet's address. */
             owner_address: components["schemas"]["Address"];
-            /** @description The wallet that would own it. */
+            /** The wallet that would own it. */
             owner_id: components["schemas"]["Id"];
-            /** @description Its properties. */
+            /** Its properties. */
             properties: components["schemas"]["Properties"];
-            /** @description Which actions it allows. */
+            /** Which actions it allows. */
             status: components["schemas"]["ObjectStatus"];
-            /** @description The template that it was made from. */
+            /** The template that it was made from. */
             template_id: components["schemas"]["Id"];
-            /** @description The variation, if one was named. */
+            /** The variation, if one was named. */
             variation_id: components["schemas"]["Id"] | null;
             /**
              * Format: uint64
-             * @description How many actions would have created and changed it.
+             * How many actions would have created and changed it.
              */
             version: number;
         };
         PreviewRequest: {
             [key: string]: unknown;
         } & ({
-            /** @constant */
             action_type: "mint";
             payload?: {
                 properties?: {
@@ -3387,13 +3377,12 @@ export interface components {
                 to?: components["schemas"]["Recipient"] | null;
                 variation_id?: components["schemas"]["VariationId"] | null;
             };
-            /** @description The seed of the salts, 32 random bytes; a fresh one if absent. */
+            /** The seed of the salts, 32 random bytes; a fresh one if absent. */
             salt?: string;
-            /** @description The key that will sign; the wallet's own address if absent. Required with an API key alone. */
+            /** The key that will sign; the wallet's own address if absent. Required with an API key alone. */
             signer?: components["schemas"]["AddressInput"];
             template_id: components["schemas"]["TemplateId"];
         } | {
-            /** @constant */
             action_type: "update";
             object_id: components["schemas"]["ObjectId"];
             payload?: {
@@ -3401,32 +3390,30 @@ export interface components {
                     [key: string]: unknown;
                 } | null;
             };
-            /** @description The seed of the salts, 32 random bytes; a fresh one if absent. */
+            /** The seed of the salts, 32 random bytes; a fresh one if absent. */
             salt?: string;
-            /** @description The key that will sign; the wallet's own address if absent. Required with an API key alone. */
+            /** The key that will sign; the wallet's own address if absent. Required with an API key alone. */
             signer?: components["schemas"]["AddressInput"];
         } | {
-            /** @constant */
             action_type: "transfer";
             object_id: components["schemas"]["ObjectId"];
             payload: {
                 to: components["schemas"]["Recipient"];
             };
-            /** @description The seed of the salts, 32 random bytes; a fresh one if absent. */
+            /** The seed of the salts, 32 random bytes; a fresh one if absent. */
             salt?: string;
-            /** @description The key that will sign; the wallet's own address if absent. Required with an API key alone. */
+            /** The key that will sign; the wallet's own address if absent. Required with an API key alone. */
             signer?: components["schemas"]["AddressInput"];
         } | {
             /** @enum {unknown} */
             action_type: "lock" | "unlock" | "burn";
             object_id: components["schemas"]["ObjectId"];
             payload?: Record<string, never>;
-            /** @description The seed of the salts, 32 random bytes; a fresh one if absent. */
+            /** The seed of the salts, 32 random bytes; a fresh one if absent. */
             salt?: string;
-            /** @description The key that will sign; the wallet's own address if absent. Required with an API key alone. */
+            /** The key that will sign; the wallet's own address if absent. Required with an API key alone. */
             signer?: components["schemas"]["AddressInput"];
         } | {
-            /** @constant */
             action_type: "set_attributes";
             object_id: components["schemas"]["ObjectId"];
             payload: {
@@ -3434,393 +3421,392 @@ export interface components {
                     [key: string]: unknown;
                 };
             };
-            /** @description The seed of the salts, 32 random bytes; a fresh one if absent. */
+            /** The seed of the salts, 32 random bytes; a fresh one if absent. */
             salt?: string;
-            /** @description The key that will sign; the wallet's own address if absent. Required with an API key alone. */
+            /** The key that will sign; the wallet's own address if absent. Required with an API key alone. */
             signer?: components["schemas"]["AddressInput"];
         } | {
-            /** @constant */
             action_type: "delete_attributes";
             object_id: components["schemas"]["ObjectId"];
             payload: {
                 attributes: string[];
             };
-            /** @description The seed of the salts, 32 random bytes; a fresh one if absent. */
+            /** The seed of the salts, 32 random bytes; a fresh one if absent. */
             salt?: string;
-            /** @description The key that will sign; the wallet's own address if absent. Required with an API key alone. */
+            /** The key that will sign; the wallet's own address if absent. Required with an API key alone. */
             signer?: components["schemas"]["AddressInput"];
         } | {
             action_type: string;
             object_id: components["schemas"]["ObjectId"];
-            /** @description Any JSON value, kept as it is. */
+            /** Any JSON value, kept as it is. */
             payload?: unknown;
-            /** @description The seed of the salts, 32 random bytes; a fresh one if absent. */
+            /** The seed of the salts, 32 random bytes; a fresh one if absent. */
             salt?: string;
-            /** @description The key that will sign; the wallet's own address if absent. Required with an API key alone. */
+            /** The key that will sign; the wallet's own address if absent. Required with an API key alone. */
             signer?: components["schemas"]["AddressInput"];
         } | {
             actions: components["schemas"]["ActionBody"][];
-            /** @description All or none. */
+            /** All or none. */
             atomic?: boolean;
-            /** @description The seed of the salts, 32 random bytes; a fresh one if absent. */
+            /** The seed of the salts, 32 random bytes; a fresh one if absent. */
             salt?: string;
-            /** @description The key that will sign; the wallet's own address if absent. Required with an API key alone. */
+            /** The key that will sign; the wallet's own address if absent. Required with an API key alone. */
             signer?: components["schemas"]["AddressInput"];
         });
-        /** @description The expected outcome of one action. */
+        /** The expected outcome of one action. */
         PreviewResult: components["schemas"]["WouldBeDone"] | components["schemas"]["RefusedAction"];
         Problem: {
             /**
-             * @description What went wrong, for programs.
+             * What went wrong, for programs.
              * @enum {string}
              */
             code: "VALIDATION_ERROR" | "MALFORMED_JSON" | "CURSOR_INVALID" | "UNAUTHENTICATED" | "TOKEN_EXPIRED" | "CREDENTIALS_INVALID" | "SIGNATURE_REQUIRED" | "SIGNATURE_INVALID" | "DEADLINE_EXPIRED" | "NONCE_REUSED" | "FORBIDDEN" | "RESOURCE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "CONFLICT" | "EMAIL_TAKEN" | "IDEMPOTENCY_IN_PROGRESS" | "SEQUENCE_NOT_REACHED" | "GONE" | "PRECONDITION_FAILED" | "HEADERS_TOO_LARGE" | "PAYLOAD_TOO_LARGE" | "OBJECT_TOO_LARGE" | "BATCH_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "QUOTA_EXCEEDED" | "RATE_LIMITED" | "STATE_VIOLATION" | "IDEMPOTENCY_MISMATCH" | "INTERNAL" | "UNAVAILABLE";
-            /** @description What went wrong and what to do. */
+            /** What went wrong and what to do. */
             detail: string;
-            /** @description That action's error, in the service's envelope. */
+            /** That action's error, in the service's envelope. */
             error?: components["schemas"]["Error"];
-            /** @description With VALIDATION_ERROR: what is wrong, and where. */
+            /** With VALIDATION_ERROR: what is wrong, and where. */
             errors?: components["schemas"]["Field"][];
-            /** @description The identifier that was not found. */
+            /** The identifier that was not found. */
             id?: string;
-            /** @description The first refused action of an atomic batch. */
+            /** The first refused action of an atomic batch. */
             index?: number;
-            /** @description Its nonce, which is spent at most once. */
+            /** Its nonce, which is spent at most once. */
             nonce?: string;
             /**
-             * @description With UNAVAILABLE: `nothing_done` means that nothing was done and nothing will be; `unknown` that the request may be done, now or later: send exactly the same signed request again, never a new one.
+             * With UNAVAILABLE: `nothing_done` means that nothing was done and nothing will be; `unknown` that the request may be done, now or later: send exactly the same signed request again, never a new one.
              * @enum {string}
              */
             outcome?: "nothing_done" | "unknown";
-            /** @description With RATE_LIMITED: the limit that is used up. */
+            /** With RATE_LIMITED: the limit that is used up. */
             policy?: string;
             /**
-             * @description With NONCE_REUSED: `done` if something of the request that spent the nonce was done, `refused` if nothing was and a new request is needed. Absent while this is unknown.
+             * With NONCE_REUSED: `done` if something of the request that spent the nonce was done, `refused` if nothing was and a new request is needed. Absent while this is unknown.
              * @enum {string}
              */
             reason?: "done" | "refused";
-            /** @description With SIGNATURE_INVALID: the address whose key made the signature. */
+            /** With SIGNATURE_INVALID: the address whose key made the signature. */
             recovered?: string;
-            /** @description The request's id, as in `X-Request-Id`. */
+            /** The request's id, as in `X-Request-Id`. */
             request_id: string;
-            /** @description The kind of resource that was not found. */
+            /** The kind of resource that was not found. */
             resource?: string;
-            /** @description With NONCE_REUSED and `done`: the first sequence of the request that spent the nonce, shown only to the signer's own organization. */
+            /** With NONCE_REUSED and `done`: the first sequence of the request that spent the nonce, shown only to the signer's own organization. */
             sequence?: number;
-            /** @description Of a signed request with an unknown outcome: its signer. */
+            /** Of a signed request with an unknown outcome: its signer. */
             signer?: string;
-            /** @description The HTTP status. */
+            /** The HTTP status. */
             status: number;
-            /** @description The status' name. */
+            /** The status' name. */
             title: string;
-            /** @description `about:blank`: the code identifies the error. */
+            /** `about:blank`: the code identifies the error. */
             type: string;
         };
-        /** @description A proof file: docs/PROTOCOL.md explains how to check it. */
+        /** A proof file: docs/PROTOCOL.md explains how to check it. */
         ProofFile: {
-            /** @description The opened action. */
+            /** The opened action. */
             action: components["schemas"]["OpenedAction"];
-            /** @description The anchor; null until the chain has finalized one that covers the batch. */
+            /** The anchor; null until the chain has finalized one that covers the batch. */
             anchor: components["schemas"]["AnchorProof"] | null;
-            /** @description Present only in the authorship form. */
+            /** Present only in the authorship form. */
             authorship?: components["schemas"]["Authorship"] | null;
-            /** @description The signed header. */
+            /** The signed header. */
             batch: components["schemas"]["SignedBatch"];
-            /** @description The log's domain. */
+            /** The log's domain. */
             domain: components["schemas"]["Domain"];
-            /** @description The leaf's position in the batch. */
+            /** The leaf's position in the batch. */
             inclusion: components["schemas"]["BatchPath"];
-            /** @description The leaf. */
+            /** The leaf. */
             leaf: components["schemas"]["ReceiptLeaf"];
-            /** @description The key that signed the batch, by its address. */
+            /** The key that signed the batch, by its address. */
             sequencer: components["schemas"]["Address"];
             /**
              * Format: uint32
-             * @description The format's version.
+             * The format's version.
              */
             version: number;
         };
         Properties: {
             [key: string]: unknown;
         };
-        /** @description Whether the server accepts changes. */
+        /** Whether the server accepts changes. */
         ReadyView: {
-            /** @description How far the chain lags behind the log. */
+            /** How far the chain lags behind the log. */
             anchoring: components["schemas"]["AnchoringView"];
             /**
              * Format: uint64
-             * @description How many batches there are.
+             * How many batches there are.
              */
             batches: number;
-            /** @description The log's head. */
+            /** The log's head. */
             head: components["schemas"]["Hash"];
-            /** @description `read_write`, or `read_only` with the reason. */
+            /** `read_write`, or `read_only` with the reason. */
             mode: string;
-            /** @description The chain's node; absent until it was asked. */
+            /** The chain's node; absent until it was asked. */
             node?: components["schemas"]["NodeView"] | null;
-            /** @description Why it accepts no changes. */
+            /** Why it accepts no changes. */
             reason?: string | null;
             /**
              * Format: uint
-             * @description The limit of such requests.
+             * The limit of such requests.
              */
             requests_max: number;
             /**
              * Format: uint
-             * @description Requests in flight that change something.
+             * Requests in flight that change something.
              */
             requests_under_way: number;
             /**
              * Format: uint64
-             * @description The last action's sequence.
+             * The last action's sequence.
              */
             sequence: number;
-            /** @description `ready` or `not_ready`. */
+            /** `ready` or `not_ready`. */
             status: string;
         };
-        /** @description The receipt of one action. */
+        /** The receipt of one action. */
         Receipt: {
-            /** @description The signed header. */
+            /** The signed header. */
             batch: components["schemas"]["SignedBatch"];
-            /** @description The log's domain. */
+            /** The log's domain. */
             domain: components["schemas"]["Domain"];
-            /** @description The opened leaf. */
+            /** The opened leaf. */
             leaf: components["schemas"]["ReceiptLeaf"];
             /**
              * Format: uint32
-             * @description Its index among the batch's leaves.
+             * Its index among the batch's leaves.
              */
             leaf_index: number;
-            /** @description The path from the leaf to the batch root, bottom up. */
+            /** The path from the leaf to the batch root, bottom up. */
             path: components["schemas"]["Hash"][];
             /**
              * Format: uint32
-             * @description The format's version.
+             * The format's version.
              */
             version: number;
         };
-        /** @description What the sender of a request of many actions cannot know about one of them. */
+        /** What the sender of a request of many actions cannot know about one of them. */
         ReceiptAction: {
             /**
              * Format: uint32
-             * @description The action's index in the request; failed actions count too.
+             * The action's index in the request; failed actions count too.
              */
             index: number;
             /**
              * Format: uint32
-             * @description Its index among the batch's leaves.
+             * Its index among the batch's leaves.
              */
             leaf_index: number;
-            /** @description The resource's integrity before it. */
+            /** The resource's integrity before it. */
             previous_integrity: components["schemas"]["Hash"];
             /**
              * Format: uint64
-             * @description Its place in the log.
+             * Its place in the log.
              */
             sequence: number;
             /**
              * Format: uint64
-             * @description When it was placed, milliseconds.
+             * When it was placed, milliseconds.
              */
             timestamp_ms: number;
         };
-        /** @description What a leaf is made of, and the integrity before it. */
+        /** What a leaf is made of, and the integrity before it. */
         ReceiptLeaf: {
-            /** @description The action's content. */
+            /** The action's content. */
             content: components["schemas"]["Hash"];
-            /** @description The resource's integrity after it. */
+            /** The resource's integrity after it. */
             integrity: components["schemas"]["Hash"];
-            /** @description The resource's integrity before it. */
+            /** The resource's integrity before it. */
             previous_integrity: components["schemas"]["Hash"];
             /**
              * Format: uint64
-             * @description The action's place in the log.
+             * The action's place in the log.
              */
             sequence: number;
             /**
              * Format: uint64
-             * @description When it was placed, milliseconds.
+             * When it was placed, milliseconds.
              */
             timestamp_ms: number;
         };
-        /** @description A wallet, by id or by address. */
+        /** A wallet, by id or by address. */
         Recipient: components["schemas"]["WalletId"] | components["schemas"]["AddressInput"];
-        /** @description The body of a refresh. */
+        /** The body of a refresh. */
         RefreshBody: {
             refresh_token: string;
         };
-        /** @description A refused action of a batch. */
+        /** A refused action of a batch. */
         RefusedAction: {
-            /** @description The reason. */
+            /** The reason. */
             error: components["schemas"]["Error"];
         };
-        /** @description The body of a registration. */
+        /** The body of a registration. */
         RegisterBody: {
-            /** @description The address that signs this request, and signs for the wallet from now on. */
+            /** The address that signs this request, and signs for the wallet from now on. */
             address: components["schemas"]["AddressInput"];
-            /** @description Base64 of at least 16 random bytes: keeps the signed digest from revealing the password. */
+            /** Base64 of at least 16 random bytes: keeps the signed digest from revealing the password. */
             blind: string;
             /**
              * Format: email
-             * @description The e-mail address for logging in.
+             * The e-mail address for logging in.
              */
             email: string;
-            /** @description The code of an invitation, as shown to an admin of the organization. */
+            /** The code of an invitation, as shown to an admin of the organization. */
             invitation?: string | null;
-            /** @description A name to show. */
+            /** A name to show. */
             nickname?: components["schemas"]["NameInput"] | null;
-            /** @description The organization to join; this needs the code of an invitation. */
+            /** The organization to join; this needs the code of an invitation. */
             organization_id?: components["schemas"]["OrganizationId"] | null;
-            /** @description The name of the organization that is created. */
+            /** The name of the organization that is created. */
             organization_name?: components["schemas"]["NameInput"] | null;
-            /** @description At least 15 characters, at most 1,024 bytes. */
+            /** At least 15 characters, at most 1,024 bytes. */
             password: string;
         };
-        /** @description What a wallet may do in its organization. */
+        /** What a wallet may do in its organization. */
         Role: "owner" | "admin" | "member";
-        /** @description A member's new role. */
+        /** A member's new role. */
         RoleBody: {
-            /** @description The new role. */
+            /** The new role. */
             role: components["schemas"]["Role"];
-            /** @description The member, as in the path: the signed body must name them. */
+            /** The member, as in the path: the signed body must name them. */
             wallet_id: components["schemas"]["WalletId"];
         };
-        /** @description The options of a new secret. */
+        /** The options of a new secret. */
         RotateBody: {
             /**
              * Format: uint64
-             * @description How long the previous secret stays valid, seconds: a day if absent, at most a week.
+             * How long the previous secret stays valid, seconds: a day if absent, at most a week.
              */
             overlap_s?: number | null;
         };
-        /** @description Who may do a kind of action. */
+        /** Who may do a kind of action. */
         RuleBody: {
-            /** @description A kind of the action bus, or one of the template's own that begins with `x.`. */
+            /** A kind of the action bus, or one of the template's own that begins with `x.`. */
             kind: components["schemas"]["BusKind"];
-            /** @description JSON Schema of its payload; only for custom kinds. */
+            /** JSON Schema of its payload; only for custom kinds. */
             schema?: {
                 [key: string]: unknown;
             } | null;
-            /** @description Who may do it. */
+            /** Who may do it. */
             who: components["schemas"]["Who"];
         };
-        /** @description A rule of a template. */
+        /** A rule of a template. */
         RuleView: {
-            /** @description The kind of action. */
+            /** The kind of action. */
             kind: string;
-            /** @description JSON Schema of its payload; only custom kinds have one. */
+            /** JSON Schema of its payload; only custom kinds have one. */
             schema?: components["schemas"]["Properties"] | null;
-            /** @description Who may do it. */
+            /** Who may do it. */
             who: components["schemas"]["Who"];
         };
-        /** @description The request of a search for objects. */
+        /** The request of a search for objects. */
         SearchBody: {
             /**
-             * @description The cursor from the previous page.
+             * The cursor from the previous page.
              * @default null
              */
             cursor?: string | null;
-            /** @description The condition for matches. */
+            /** The condition for matches. */
             filter: components["schemas"]["Filter"];
             /**
              * Format: uint64
-             * @description Records per page: 1 to 1,000, 100 if absent.
+             * Records per page: 1 to 1,000, 100 if absent.
              * @default null
              */
             limit?: number | null;
             /**
-             * @description The order: by creation if absent.
+             * The order: by creation if absent.
              * @default null
              */
             sort?: {
-                /** @description created_at, updated_at, or a property that the template's schema marks with `x-index`; then the filter must fix the template_id with eq. */
+                /** created_at, updated_at, or a property that the template's schema marks with `x-index`; then the filter must fix the template_id with eq. */
                 field: string;
                 /** @enum {string} */
                 order?: "asc" | "desc";
             }[] | null;
         };
-        /** @description A key of the sequencer, and the places that name it. */
+        /** A key of the sequencer, and the places that name it. */
         SequencerKeyView: {
-            /** @description That action. */
+            /** That action. */
             action_id: components["schemas"]["Id"] | null;
-            /** @description The contract, if it names the key too; null if it does not, or was not read yet. */
+            /** The contract, if it names the key too; null if it does not, or was not read yet. */
             contract: components["schemas"]["Address"] | null;
             /**
              * Format: uint64
-             * @description The number of the first batch that it signs; the next key's first batch ends it.
+             * The number of the first batch that it signs; the next key's first batch ends it.
              */
             from_batch: number;
-            /** @description The key's address. */
+            /** The key's address. */
             key: components["schemas"]["Address"];
-            /** @description When it was placed. */
+            /** When it was placed. */
             named_at: components["schemas"]["Time"] | null;
             /**
-             * @description The proof file of that action, without an anchor: with trust in the earlier keys, this alone is enough to trust
+             * The proof file of that action, without an anchor: with trust in the earlier keys, this alone is enough to trust
              *     this one.
              */
             proof: components["schemas"]["ProofFile"] | null;
             /**
              * Format: uint64
-             * @description The sequence of the action that names it. Null for the log's first key, which no action names, and for a key
+             * The sequence of the action that names it. Null for the log's first key, which no action names, and for a key
              *     that only the contract names.
              */
             sequence: number | null;
         };
         Signature: string;
-        /** @description A header and the sequencer's signature over its EIP-712 digest. */
+        /** A header and the sequencer's signature over its EIP-712 digest. */
         SignedBatch: {
-            /** @description What is signed. */
+            /** What is signed. */
             header: components["schemas"]["BatchHeader"];
-            /** @description The sequencer's signature. */
+            /** The sequencer's signature. */
             signature: components["schemas"]["Signature"];
         };
-        /** @description A checkpoint and the sequencer's signature over its EIP-712 digest. */
+        /** A checkpoint and the sequencer's signature over its EIP-712 digest. */
         SignedCheckpoint: {
-            /** @description What is signed. */
+            /** What is signed. */
             checkpoint: components["schemas"]["Checkpoint"];
-            /** @description The sequencer's signature. */
+            /** The sequencer's signature. */
             signature: components["schemas"]["Signature"];
         };
-        /** @description The headers to send together with the signature in `X-Signature`. */
+        /** The headers to send together with the signature in `X-Signature`. */
         SignedHeaders: {
-            /** @description The signer. */
+            /** The signer. */
             "X-Signature-Address": components["schemas"]["Address"];
-            /** @description Unix seconds. */
+            /** Unix seconds. */
             "X-Signature-Deadline": components["schemas"]["Decimal"];
-            /** @description One more than the signer's highest. */
+            /** One more than the signer's highest. */
             "X-Signature-Nonce": components["schemas"]["Decimal"];
-            /** @description The seed of the salts. */
+            /** The seed of the salts. */
             "X-Signature-Salt": components["schemas"]["Hash"];
         };
-        /** @description A signing key to add. */
+        /** A signing key to add. */
         SignerBody: {
-            /** @description Its address, which no other wallet may have, now or ever. */
+            /** Its address, which no other wallet may have, now or ever. */
             address: components["schemas"]["AddressInput"];
         };
-        /** @description A template with its properties and rules. */
+        /** A template with its properties and rules. */
         TemplateBody: {
-            /** @description Who may do what, if the default does not fit; each kind at most once. */
+            /** Who may do what, if the default does not fit; each kind at most once. */
             actions?: components["schemas"]["RuleBody"][];
             /**
-             * @description What it is for.
+             * What it is for.
              * @default
              */
             description?: string;
-            /** @description How many objects may ever be minted; no limit if absent. A number, or a decimal text as in answers. */
+            /** How many objects may ever be minted; no limit if absent. A number, or a decimal text as in answers. */
             max_supply?: components["schemas"]["WholeInput"] | null;
-            /** @description Unique in the organization. */
+            /** Unique in the organization. */
             name: components["schemas"]["NameInput"];
-            /** @description The initial properties of its objects. */
+            /** The initial properties of its objects. */
             properties?: {
                 [key: string]: unknown;
             } | null;
             /**
-             * @description Every organization can read it and its objects.
+             * Every organization can read it and its objects.
              * @default false
              */
             public_access?: boolean;
             /**
-             * @description JSON Schema 2020-12 that its objects' properties must satisfy: at most 64 KiB, `$ref` only within itself and
+             * JSON Schema 2020-12 that its objects' properties must satisfy: at most 64 KiB, `$ref` only within itself and
              *     without cycles, patterns without look-around. `format` is an annotation and checks nothing.
              */
             schema?: {
@@ -3828,121 +3814,121 @@ export interface components {
             } | null;
         };
         TemplateId: string;
-        /** @description The changes to a template; the members are those of a new one, each replaced as a whole. */
+        /** The changes to a template; the members are those of a new one, each replaced as a whole. */
         TemplatePatch: {
-            /** @description Who may do what; each kind at most once. */
+            /** Who may do what; each kind at most once. */
             actions?: components["schemas"]["RuleBody"][] | null;
-            /** @description What it is for. */
+            /** What it is for. */
             description?: string | null;
-            /** @description Unique in the organization. */
+            /** Unique in the organization. */
             name?: components["schemas"]["NameInput"] | null;
-            /** @description The initial properties of its objects. */
+            /** The initial properties of its objects. */
             properties?: {
                 [key: string]: unknown;
             } | null;
-            /** @description Every organization can read it and its objects. */
+            /** Every organization can read it and its objects. */
             public_access?: boolean | null;
-            /** @description JSON Schema 2020-12 that its objects' properties must satisfy. */
+            /** JSON Schema 2020-12 that its objects' properties must satisfy. */
             schema?: {
                 [key: string]: unknown;
             } | null;
         };
-        /** @description A template. */
+        /** A template. */
         TemplateView: {
-            /** @description Who may do what, if the default does not fit. */
+            /** Who may do what, if the default does not fit. */
             actions: components["schemas"]["RuleView"][];
-            /** @description When it was created. */
+            /** When it was created. */
             created_at: components["schemas"]["Time"];
-            /** @description What it is for. */
+            /** What it is for. */
             description: string;
-            /** @description Its id. */
+            /** Its id. */
             id: components["schemas"]["Id"];
-            /** @description The hash over those actions. */
+            /** The hash over those actions. */
             integrity_hash: components["schemas"]["Hash"];
-            /** @description How many objects may ever be minted. */
+            /** How many objects may ever be minted. */
             max_supply: components["schemas"]["Decimal"] | null;
             /**
              * Format: uint64
-             * @description How many have been minted.
+             * How many have been minted.
              */
             minted_count: number;
-            /** @description Its name, unique in the organization. */
+            /** Its name, unique in the organization. */
             name: string;
-            /** @description The organization that issues its objects. */
+            /** The organization that issues its objects. */
             organization_id: components["schemas"]["Id"];
-            /** @description The initial properties of its objects. */
+            /** The initial properties of its objects. */
             properties: components["schemas"]["Properties"];
-            /** @description Every organization can read it and its objects. */
+            /** Every organization can read it and its objects. */
             public_access: boolean;
-            /** @description JSON Schema that its objects' properties must satisfy. */
+            /** JSON Schema that its objects' properties must satisfy. */
             schema: components["schemas"]["Properties"] | null;
             /**
              * Format: uint64
-             * @description The last one's sequence.
+             * The last one's sequence.
              */
             sequence: number;
-            /** @description When it was last changed. */
+            /** When it was last changed. */
             updated_at: components["schemas"]["Time"];
             /**
              * Format: uint64
-             * @description How many variations it has.
+             * How many variations it has.
              */
             variation_count: number;
             /**
              * Format: uint64
-             * @description How many actions have created and changed it.
+             * How many actions have created and changed it.
              */
             version: number;
         };
         TestData: {
-            /** @description The tested webhook. */
+            /** The tested webhook. */
             webhook_id: components["schemas"]["Id"];
         };
-        /** @description A test message to a webhook. */
+        /** A test message to a webhook. */
         TestMessage: {
-            /** @description Always null. */
+            /** Always null. */
             action_id: components["schemas"]["Id"] | null;
             data: components["schemas"]["TestData"];
             id: components["schemas"]["Id"];
-            /** @description Always null. */
+            /** Always null. */
             object_id: components["schemas"]["Id"] | null;
             organization_id: components["schemas"]["Id"];
             position: string;
-            /** @description Always null. */
+            /** Always null. */
             receipt: components["schemas"]["Receipt"] | null;
             /**
              * Format: uint64
-             * @description The log's last sequence.
+             * The log's last sequence.
              */
             sequence: number;
             timestamp: components["schemas"]["Time"];
-            /** @description `webhook.test`. */
+            /** `webhook.test`. */
             type: string;
         };
         /** Format: date-time */
         Time: string;
         TransferBody: {
-            /** @description The new owner. */
+            /** The new owner. */
             to: components["schemas"]["Recipient"];
         };
-        /** @description One action in its signed form. */
+        /** One action in its signed form. */
         TypedAction: {
             kind: string;
             payload: string;
             salt: components["schemas"]["Hash"];
             target: string;
         };
-        /** @description EIP-712 typed data for `eth_signTypedData_v4`. */
+        /** EIP-712 typed data for `eth_signTypedData_v4`. */
         TypedData: {
             domain: components["schemas"]["TypedDomain"];
             message: components["schemas"]["TypedRequest"];
             primaryType: string;
-            /** @description The members of each type. */
+            /** The members of each type. */
             types: {
                 [key: string]: unknown;
             };
         };
-        /** @description The domain of the signature. */
+        /** The domain of the signature. */
         TypedDomain: {
             /** Format: uint64 */
             chainId: number;
@@ -3950,7 +3936,7 @@ export interface components {
             verifyingContract: components["schemas"]["Address"];
             version: string;
         };
-        /** @description The message to sign. */
+        /** The message to sign. */
         TypedRequest: {
             actions: components["schemas"]["TypedAction"][];
             atomic: boolean;
@@ -3958,206 +3944,206 @@ export interface components {
             nonce: components["schemas"]["Decimal"];
             signer: components["schemas"]["Address"];
         };
-        /** @description A member of an EIP-712 type. */
+        /** A member of an EIP-712 type. */
         TypeMember: {
             name: string;
             type: string;
         };
-        /** @description The types of the signed data. */
+        /** The types of the signed data. */
         Types: {
             Action: components["schemas"]["TypeMember"][];
             ActionRequest: components["schemas"]["TypeMember"][];
         };
-        /** @description An upload: a multipart body. */
+        /** An upload: a multipart body. */
         UploadBody: {
-            /** @description The bytes. The signed payload is their digest, `sha-256=:<base64>:`. */
+            /** The bytes. The signed payload is their digest, `sha-256=:<base64>:`. */
             file: string;
-            /** @description The file's name, which is the signed target; the filename of the part `file` if absent. */
+            /** The file's name, which is the signed target; the filename of the part `file` if absent. */
             name: string;
         };
-        /** @description Requests counted in the current windows. */
+        /** Requests counted in the current windows. */
         UsageView: {
-            /** @description On this UTC day. */
+            /** On this UTC day. */
             day: components["schemas"]["DayUsage"];
             /**
              * Format: uint64
-             * @description Bytes that its requests have added to the log, with the objects and variations that they made.
+             * Bytes that its requests have added to the log, with the objects and variations that they made.
              */
             log_bytes: number;
-            /** @description In this minute. */
+            /** In this minute. */
             minute: components["schemas"]["MinuteUsage"];
         };
         VariationBody: {
-            /** @description Its name. */
+            /** Its name. */
             name: components["schemas"]["NameInput"];
-            /** @description Merged over the template's properties. */
+            /** Merged over the template's properties. */
             properties?: {
                 [key: string]: unknown;
             } | null;
         };
         VariationId: string;
-        /** @description Variations; a single variation without a list is accepted too. */
+        /** Variations; a single variation without a list is accepted too. */
         VariationsBody: components["schemas"]["ManyVariations"] | components["schemas"]["VariationBody"];
-        /** @description Newly made variations, and their template after that. */
+        /** Newly made variations, and their template after that. */
         VariationsMade: {
-            /** @description The action that did so. */
+            /** The action that did so. */
             action_id: components["schemas"]["Id"];
-            /** @description The new variations, in request order. */
+            /** The new variations, in request order. */
             items: components["schemas"]["VariationView"][];
-            /** @description Proof that the log holds the action. */
+            /** Proof that the log holds the action. */
             receipt: components["schemas"]["Receipt"];
-            /** @description The template afterwards. */
+            /** The template afterwards. */
             template: components["schemas"]["TemplateView"];
         };
-        /** @description A variation of a template. */
+        /** A variation of a template. */
         VariationView: {
-            /** @description When it was created. */
+            /** When it was created. */
             created_at: components["schemas"]["Time"];
-            /** @description Its id. */
+            /** Its id. */
             id: components["schemas"]["Id"];
             /**
              * Format: uint64
-             * @description Its number among the template's variations, from 0.
+             * Its number among the template's variations, from 0.
              */
             index: number;
-            /** @description Its name. */
+            /** Its name. */
             name: string;
-            /** @description The template's organization. */
+            /** The template's organization. */
             organization_id: components["schemas"]["Id"];
-            /** @description Merged over the template's properties. */
+            /** Merged over the template's properties. */
             properties: components["schemas"]["Properties"];
-            /** @description Its template. */
+            /** Its template. */
             template_id: components["schemas"]["Id"];
         };
-        /** @description The running version. */
+        /** The running version. */
         VersionView: {
             name: string;
             version: string;
         };
-        /** @description The body of `PATCH /wallets/me`. */
+        /** The body of `PATCH /wallets/me`. */
         WalletBody: {
-            /** @description Base64 of at least 16 random bytes; with `password`. */
+            /** Base64 of at least 16 random bytes; with `password`. */
             blind?: string | null;
-            /** @description The current password; with `password`. */
+            /** The current password; with `password`. */
             current_password?: string | null;
             /**
              * Format: email
-             * @description The new e-mail address for logging in.
+             * The new e-mail address for logging in.
              */
             email?: string | null;
-            /** @description The new name to show; `null` removes it. */
+            /** The new name to show; `null` removes it. */
             nickname?: components["schemas"]["NameInput"] | null;
-            /** @description A new password: at least 15 characters, at most 1,024 bytes. */
+            /** A new password: at least 15 characters, at most 1,024 bytes. */
             password?: string | null;
         };
         WalletId: string;
-        /** @description A wallet. */
+        /** A wallet. */
         WalletView: {
-            /** @description The address that registered it. */
+            /** The address that registered it. */
             address: components["schemas"]["Address"];
-            /** @description When it was registered. */
+            /** When it was registered. */
             created_at: components["schemas"]["Time"];
-            /** @description The e-mail address for logging in. */
+            /** The e-mail address for logging in. */
             email: string;
-            /** @description Its id. */
+            /** Its id. */
             id: components["schemas"]["Id"];
-            /** @description The hash over those actions. */
+            /** The hash over those actions. */
             integrity_hash: components["schemas"]["Hash"];
-            /** @description The current signing keys. */
+            /** The current signing keys. */
             keys: components["schemas"]["Address"][];
-            /** @description A name to show. */
+            /** A name to show. */
             nickname: string | null;
-            /** @description Its organization. */
+            /** Its organization. */
             organization_id: components["schemas"]["Id"];
-            /** @description Its role there. */
+            /** Its role there. */
             role: components["schemas"]["Role"];
             /**
              * Format: uint64
-             * @description The last one's sequence.
+             * The last one's sequence.
              */
             sequence: number;
-            /** @description When it was last changed. */
+            /** When it was last changed. */
             updated_at: components["schemas"]["Time"];
             /**
              * Format: uint64
-             * @description How many actions have created and changed it.
+             * How many actions have created and changed it.
              */
             version: number;
         };
         WantedCrud: {
             /**
-             * @description Create.
+             * Create.
              * @default false
              */
             create?: boolean;
             /**
-             * @description Delete.
+             * Delete.
              * @default false
              */
             delete?: boolean;
             /**
-             * @description Read.
+             * Read.
              * @default false
              */
             read?: boolean;
             /**
-             * @description Update.
+             * Update.
              * @default false
              */
             update?: boolean;
         };
         /** @enum {string} */
         WantedEvent: "object.created" | "object.updated" | "object.transferred" | "object.locked" | "object.unlocked" | "object.burned" | "template.created" | "variation.created" | "wallet.registered" | "file.created" | "action.executed" | "action.failed" | "batch.sealed" | "batch.anchored" | "anchor.confirmed" | "*";
-        /** @description What an API key may do with one kind of resource. */
+        /** What an API key may do with one kind of resource. */
         WantedPermission: {
-            /** @description The kinds of access; each is false if absent. */
+            /** The kinds of access; each is false if absent. */
             crud: components["schemas"]["WantedCrud"];
-            /** @description The resource. */
+            /** The resource. */
             resource: components["schemas"]["Area"];
         };
-        /** @description Where events are sent, and which. */
+        /** Where events are sent, and which. */
         WebhookBody: {
             /**
-             * @description Whether anything is sent.
+             * Whether anything is sent.
              * @default true
              */
             active?: boolean;
             /**
-             * @description What it is for.
+             * What it is for.
              * @default
              */
             description?: string;
-            /** @description Types of events, each once; `*` is every type. */
+            /** Types of events, each once; `*` is every type. */
             events: components["schemas"]["WantedEvent"][];
-            /** @description An https URL whose host is on the public internet. */
+            /** An https URL whose host is on the public internet. */
             url: string;
         };
-        /** @description A message to a webhook: the event, with the receipt of its action. */
+        /** A message to a webhook: the event, with the receipt of its action. */
         WebhookMessage: {
-            /** @description The action in the log; null if there is none. */
+            /** The action in the log; null if there is none. */
             action_id: string | null;
-            /** @description Details, by type. */
+            /** Details, by type. */
             data: components["schemas"]["EventData"];
-            /** @description Its id: the same at every reading, so that duplicates can be recognised. */
+            /** Its id: the same at every reading, so that duplicates can be recognised. */
             id: string;
-            /** @description The object that it acted on or made. */
+            /** The object that it acted on or made. */
             object_id: string | null;
-            /** @description The organization that acted; null for batches and anchors. */
+            /** The organization that acted; null for batches and anchors. */
             organization_id: string | null;
-            /** @description Its position among all events; pass it to the stream as `last_event_id`. */
+            /** Its position among all events; pass it to the stream as `last_event_id`. */
             position: string;
-            /** @description Proof that the log holds the action; null if there is none. */
+            /** Proof that the log holds the action; null if there is none. */
             receipt: components["schemas"]["Receipt"] | null;
             /**
              * Format: uint64
-             * @description The log's sequence: the action's own; for a batch its last; for an event outside the log,
+             * The log's sequence: the action's own; for a batch its last; for an event outside the log,
              *     the log's last sequence at that time.
              */
             sequence: number;
-            /** @description When it happened. */
+            /** When it happened. */
             timestamp: string;
             /**
-             * @description What happened: `object.created`, `object.updated`, `object.transferred`, `object.locked`,
+             * What happened: `object.created`, `object.updated`, `object.transferred`, `object.locked`,
              *     `object.unlocked`, `object.burned`, `template.created`, `variation.created`,
              *     `wallet.registered`, `file.created`, `action.executed` (any other action), `action.failed`
              *     (refused, not in the log), `batch.sealed`, `batch.anchored` (a block holds the anchor),
@@ -4165,54 +4151,54 @@ export interface components {
              */
             type: string;
         };
-        /** @description The changes to a webhook. */
+        /** The changes to a webhook. */
         WebhookPatch: {
-            /** @description Whether anything is sent. */
+            /** Whether anything is sent. */
             active?: boolean | null;
-            /** @description What it is for. */
+            /** What it is for. */
             description?: string | null;
-            /** @description Types of events, each once; `*` is every type. */
+            /** Types of events, each once; `*` is every type. */
             events?: components["schemas"]["WantedEvent"][] | null;
-            /** @description An https URL whose host is on the public internet. */
+            /** An https URL whose host is on the public internet. */
             url?: string | null;
         };
-        /** @description A webhook. */
+        /** A webhook. */
         WebhookView: {
-            /** @description While false, nothing is sent. */
+            /** While false, nothing is sent. */
             active: boolean;
-            /** @description When it was created. */
+            /** When it was created. */
             created_at: components["schemas"]["Time"];
-            /** @description What it is for. */
+            /** What it is for. */
             description: string;
-            /** @description Types of events; `*` is every type. */
+            /** Types of events; `*` is every type. */
             events: string[];
-            /** @description Its id. */
+            /** Its id. */
             id: components["schemas"]["Id"];
-            /** @description The hash over those actions. */
+            /** The hash over those actions. */
             integrity_hash: components["schemas"]["Hash"];
-            /** @description The organization whose events are sent. */
+            /** The organization whose events are sent. */
             organization_id: components["schemas"]["Id"];
             /**
              * Format: uint64
-             * @description The last one's sequence.
+             * The last one's sequence.
              */
             sequence: number;
-            /** @description When it was last changed. */
+            /** When it was last changed. */
             updated_at: components["schemas"]["Time"];
-            /** @description The URL that receives the messages. */
+            /** The URL that receives the messages. */
             url: string;
             /**
              * Format: uint64
-             * @description How many actions have created and changed it.
+             * How many actions have created and changed it.
              */
             version: number;
         };
-        /** @description Who may do something with a template's objects. */
+        /** Who may do something with a template's objects. */
         Who: "owner" | "issuer" | "anyone";
         WholeInput: number | string;
-        /** @description An action that would be done. */
+        /** An action that would be done. */
         WouldBeDone: {
-            /** @description The object after it. */
+            /** The object after it. */
             object: components["schemas"]["PreviewObject"];
         };
     };
@@ -4233,7 +4219,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4253,7 +4239,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4267,21 +4253,21 @@ export interface operations {
     listAnchors: {
         parameters: {
             query?: {
-                /** @description The cursor of the previous page. */
+                /** The cursor of the previous page. */
                 cursor?: string;
                 /**
-                 * @description Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow.
+                 * Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow.
                  * @example 1
                  */
                 limit?: number;
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
                 /**
                  * @deprecated
-                 * @description Deprecated, at most 10,000: use cursor.
+                 * Deprecated, at most 10,000: use cursor.
                  */
                 offset?: number;
-                /** @description asc (the default) or desc, by creation. */
+                /** asc (the default) or desc, by creation. */
                 order?: "asc" | "desc";
             };
             header?: never;
@@ -4290,7 +4276,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4304,13 +4290,13 @@ export interface operations {
     getAnchor: {
         parameters: {
             query?: {
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
             };
             header?: never;
             path: {
                 /**
-                 * @description An identifier that begins with `anc_`, or the number.
+                 * An identifier that begins with `anc_`, or the number.
                  * @example 0
                  */
                 id: string;
@@ -4319,7 +4305,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4333,18 +4319,18 @@ export interface operations {
     listApiKeys: {
         parameters: {
             query?: {
-                /** @description The cursor of the previous page. */
+                /** The cursor of the previous page. */
                 cursor?: string;
-                /** @description Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow. */
+                /** Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow. */
                 limit?: number;
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
                 /**
                  * @deprecated
-                 * @description Deprecated, at most 10,000: use cursor.
+                 * Deprecated, at most 10,000: use cursor.
                  */
                 offset?: number;
-                /** @description asc (the default) or desc, by creation. */
+                /** asc (the default) or desc, by creation. */
                 order?: "asc" | "desc";
             };
             header?: never;
@@ -4353,7 +4339,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4377,7 +4363,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** Done. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -4391,13 +4377,13 @@ export interface operations {
     getApiKey: {
         parameters: {
             query?: {
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
             };
             header?: never;
             path: {
                 /**
-                 * @description An identifier that begins with `key_`.
+                 * An identifier that begins with `key_`.
                  * @example key_6ehwdbgek2600n52ettj7pqgsb
                  */
                 id: string;
@@ -4406,7 +4392,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4423,7 +4409,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description An identifier that begins with `key_`.
+                 * An identifier that begins with `key_`.
                  * @example key_6ehwdbgek2600n52ettj7pqgsb
                  */
                 id: string;
@@ -4432,7 +4418,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4449,7 +4435,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description An identifier that begins with `key_`.
+                 * An identifier that begins with `key_`.
                  * @example key_6ehwdbgek2600n52ettj7pqgsb
                  */
                 id: string;
@@ -4462,7 +4448,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4476,21 +4462,21 @@ export interface operations {
     listBatches: {
         parameters: {
             query?: {
-                /** @description The cursor of the previous page. */
+                /** The cursor of the previous page. */
                 cursor?: string;
                 /**
-                 * @description Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow.
+                 * Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow.
                  * @example 2
                  */
                 limit?: number;
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
                 /**
                  * @deprecated
-                 * @description Deprecated, at most 10,000: use cursor.
+                 * Deprecated, at most 10,000: use cursor.
                  */
                 offset?: number;
-                /** @description asc (the default) or desc, by creation. */
+                /** asc (the default) or desc, by creation. */
                 order?: "asc" | "desc";
             };
             header?: never;
@@ -4499,7 +4485,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4513,13 +4499,13 @@ export interface operations {
     getBatch: {
         parameters: {
             query?: {
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
             };
             header?: never;
             path: {
                 /**
-                 * @description An identifier that begins with `bat_`, or the number.
+                 * An identifier that begins with `bat_`, or the number.
                  * @example 15
                  */
                 id: string;
@@ -4528,7 +4514,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4542,24 +4528,24 @@ export interface operations {
     listBatchActions: {
         parameters: {
             query?: {
-                /** @description The cursor of the previous page. */
+                /** The cursor of the previous page. */
                 cursor?: string;
-                /** @description Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow. */
+                /** Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow. */
                 limit?: number;
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
                 /**
                  * @deprecated
-                 * @description Deprecated, at most 10,000: use cursor.
+                 * Deprecated, at most 10,000: use cursor.
                  */
                 offset?: number;
-                /** @description asc (the default) or desc, by creation. */
+                /** asc (the default) or desc, by creation. */
                 order?: "asc" | "desc";
             };
             header?: never;
             path: {
                 /**
-                 * @description An identifier that begins with `bat_`, or the number.
+                 * An identifier that begins with `bat_`, or the number.
                  * @example bat_54mzct28trcm2zjf2n80d419t5
                  */
                 id: string;
@@ -4568,7 +4554,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4582,13 +4568,13 @@ export interface operations {
     getBatchLeaves: {
         parameters: {
             query?: {
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
             };
             header?: never;
             path: {
                 /**
-                 * @description An identifier that begins with `bat_`, or the number.
+                 * An identifier that begins with `bat_`, or the number.
                  * @example bat_54mzct28trcm2zjf2n80d419t5
                  */
                 id: string;
@@ -4597,7 +4583,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4611,7 +4597,7 @@ export interface operations {
     getCheckpoint: {
         parameters: {
             query?: {
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
             };
             header?: never;
@@ -4620,7 +4606,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4635,14 +4621,14 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description The smaller size of the log, in batches; at least 1.
+                 * The smaller size of the log, in batches; at least 1.
                  * @example 3
                  */
                 from: number;
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
                 /**
-                 * @description The larger size; at most the log's size.
+                 * The larger size; at most the log's size.
                  * @example 8
                  */
                 to: number;
@@ -4653,7 +4639,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4667,18 +4653,18 @@ export interface operations {
     listDisputes: {
         parameters: {
             query?: {
-                /** @description The cursor of the previous page. */
+                /** The cursor of the previous page. */
                 cursor?: string;
-                /** @description Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow. */
+                /** Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow. */
                 limit?: number;
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
                 /**
                  * @deprecated
-                 * @description Deprecated, at most 10,000: use cursor.
+                 * Deprecated, at most 10,000: use cursor.
                  */
                 offset?: number;
-                /** @description asc (the default) or desc, by creation. */
+                /** asc (the default) or desc, by creation. */
                 order?: "asc" | "desc";
             };
             header?: never;
@@ -4687,7 +4673,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4711,7 +4697,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The evidence or claim was submitted before: the dispute that it led to. */
+            /** The evidence or claim was submitted before: the dispute that it led to. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4720,7 +4706,7 @@ export interface operations {
                     "application/json": components["schemas"]["DisputeView"];
                 };
             };
-            /** @description Done. */
+            /** Done. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -4734,13 +4720,13 @@ export interface operations {
     getDispute: {
         parameters: {
             query?: {
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
             };
             header?: never;
             path: {
                 /**
-                 * @description An identifier that begins with `dsp_`.
+                 * An identifier that begins with `dsp_`.
                  * @example dsp_75p0c2mg2sdz7jenxr3wd2mqmh
                  */
                 id: string;
@@ -4749,7 +4735,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4769,7 +4755,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4789,7 +4775,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4809,7 +4795,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4823,22 +4809,22 @@ export interface operations {
     listActions: {
         parameters: {
             query?: {
-                /** @description The cursor of the previous page. */
+                /** The cursor of the previous page. */
                 cursor?: string;
                 /**
-                 * @description Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow.
+                 * Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow.
                  * @example 1
                  */
                 limit?: number;
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
                 /**
                  * @deprecated
-                 * @description Deprecated, at most 10,000: use cursor.
+                 * Deprecated, at most 10,000: use cursor.
                  */
                 offset?: number;
                 /**
-                 * @description asc (the default) or desc, by creation.
+                 * asc (the default) or desc, by creation.
                  * @example desc
                  */
                 order?: "asc" | "desc";
@@ -4849,7 +4835,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4873,7 +4859,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** Done. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -4887,13 +4873,13 @@ export interface operations {
     getAction: {
         parameters: {
             query?: {
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
             };
             header?: never;
             path: {
                 /**
-                 * @description An identifier that begins with `act_`, or the sequence.
+                 * An identifier that begins with `act_`, or the sequence.
                  * @example act_6n3ww31rpk5v6b8w04wmeq1bpr
                  */
                 id: string;
@@ -4902,7 +4888,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4917,17 +4903,17 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description inclusion (the default), or authorship: with the signature, for the caller's organization's actions.
+                 * inclusion (the default), or authorship: with the signature, for the caller's organization's actions.
                  * @example authorship
                  */
                 form?: "inclusion" | "authorship";
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
             };
             header?: never;
             path: {
                 /**
-                 * @description An identifier that begins with `act_`, or the sequence.
+                 * An identifier that begins with `act_`, or the sequence.
                  * @example act_6n3ww31rpk5v6b8w04wmeq1bpr
                  */
                 id: string;
@@ -4936,7 +4922,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4960,7 +4946,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4984,7 +4970,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4998,35 +4984,35 @@ export interface operations {
     listEvents: {
         parameters: {
             query?: {
-                /** @description Only events after this sequence. */
+                /** Only events after this sequence. */
                 after_sequence?: number;
-                /** @description Only events before this sequence. */
+                /** Only events before this sequence. */
                 before_sequence?: number;
-                /** @description The cursor of the previous page. */
+                /** The cursor of the previous page. */
                 cursor?: string;
                 /**
-                 * @description Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow.
+                 * Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow.
                  * @example 2
                  */
                 limit?: number;
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
-                /** @description Only events of this object. */
+                /** Only events of this object. */
                 object_id?: string;
                 /**
                  * @deprecated
-                 * @description Deprecated, at most 10,000: use cursor.
+                 * Deprecated, at most 10,000: use cursor.
                  */
                 offset?: number;
                 /**
-                 * @description asc (the default) or desc, by creation.
+                 * asc (the default) or desc, by creation.
                  * @example desc
                  */
                 order?: "asc" | "desc";
-                /** @description Only events of this template and its objects. */
+                /** Only events of this template and its objects. */
                 template_id?: string;
                 /**
-                 * @description Only events of these types: one or several, separated by commas; `object.*` means all that begin so.
+                 * Only events of these types: one or several, separated by commas; `object.*` means all that begin so.
                  * @example object.*
                  */
                 type?: string;
@@ -5037,7 +5023,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5052,20 +5038,20 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Only events after this sequence.
+                 * Only events after this sequence.
                  * @example 0
                  */
                 after_sequence?: number;
-                /** @description The `position` of the last event that was seen: the stream begins after it. The header Last-Event-ID means the same and overrides it; it overrides after_sequence. With none of them the stream begins with new events. */
+                /** The `position` of the last event that was seen: the stream begins after it. The header Last-Event-ID means the same and overrides it; it overrides after_sequence. With none of them the stream begins with new events. */
                 last_event_id?: string;
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
-                /** @description Only events of this object. */
+                /** Only events of this object. */
                 object_id?: string;
-                /** @description Only events of this template and its objects. */
+                /** Only events of this template and its objects. */
                 template_id?: string;
                 /**
-                 * @description Only events of these types: one or several, separated by commas; `object.*` means all that begin so.
+                 * Only events of these types: one or several, separated by commas; `object.*` means all that begin so.
                  * @example object.created
                  */
                 type?: string;
@@ -5076,7 +5062,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5091,11 +5077,11 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description The number of the first batch; 0 if absent.
+                 * The number of the first batch; 0 if absent.
                  * @example 5
                  */
                 from?: number;
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
             };
             header?: never;
@@ -5104,7 +5090,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5118,18 +5104,18 @@ export interface operations {
     listFiles: {
         parameters: {
             query?: {
-                /** @description The cursor of the previous page. */
+                /** The cursor of the previous page. */
                 cursor?: string;
-                /** @description Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow. */
+                /** Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow. */
                 limit?: number;
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
                 /**
                  * @deprecated
-                 * @description Deprecated, at most 10,000: use cursor.
+                 * Deprecated, at most 10,000: use cursor.
                  */
                 offset?: number;
-                /** @description asc (the default) or desc, by creation. */
+                /** asc (the default) or desc, by creation. */
                 order?: "asc" | "desc";
             };
             header?: never;
@@ -5138,7 +5124,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5162,7 +5148,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** Done. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -5176,13 +5162,13 @@ export interface operations {
     getFile: {
         parameters: {
             query?: {
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
             };
             header?: never;
             path: {
                 /**
-                 * @description An identifier that begins with `fil_`.
+                 * An identifier that begins with `fil_`.
                  * @example fil_5mht2fy6xcnhq0eqmbz307ca7m
                  */
                 id: string;
@@ -5191,7 +5177,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5205,13 +5191,13 @@ export interface operations {
     getFileContent: {
         parameters: {
             query?: {
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
             };
             header?: never;
             path: {
                 /**
-                 * @description An identifier that begins with `fil_`.
+                 * An identifier that begins with `fil_`.
                  * @example fil_5mht2fy6xcnhq0eqmbz307ca7m
                  */
                 id: string;
@@ -5220,7 +5206,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5229,7 +5215,7 @@ export interface operations {
                     "*/*": components["schemas"]["Content"];
                 };
             };
-            /** @description The part that `Range` requested. */
+            /** The part that `Range` requested. */
             206: {
                 headers: {
                     [name: string]: unknown;
@@ -5249,7 +5235,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5264,52 +5250,52 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Made at or after this RFC 3339 time.
+                 * Made at or after this RFC 3339 time.
                  * @example 2001-01-01T00:00:00Z
                  */
                 created_after?: string;
-                /** @description Made before this RFC 3339 time. */
+                /** Made before this RFC 3339 time. */
                 created_before?: string;
                 /**
-                 * @description The cursor of the previous page.
+                 * The cursor of the previous page.
                  * @example AAAAAAAAAAAAAAAAAAAAB1eSDo669kG4hac1HhzTcbs
                  */
                 cursor?: string;
                 /**
-                 * @description Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow.
+                 * Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow.
                  * @example 1
                  */
                 limit?: number;
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
                 /**
                  * @deprecated
-                 * @description Deprecated, at most 10,000: use cursor.
+                 * Deprecated, at most 10,000: use cursor.
                  */
                 offset?: number;
                 /**
-                 * @description asc (the default) or desc, by creation.
+                 * asc (the default) or desc, by creation.
                  * @example desc
                  */
                 order?: "asc" | "desc";
                 /**
-                 * @description Only objects that this wallet owns.
+                 * Only objects that this wallet owns.
                  * @example wal_6dr47keg74271g4qbg6nz3q5cq
                  */
                 owner_id?: string;
                 /**
-                 * @description active, locked or burned.
+                 * active, locked or burned.
                  * @example active
                  */
                 status?: "active" | "locked" | "burned";
                 /**
-                 * @description Only objects of this template.
+                 * Only objects of this template.
                  * @example tpl_5crtdv9kv37ethw52vmeb0tg89
                  */
                 template_id?: string;
-                /** @description Last changed at or after this RFC 3339 time. */
+                /** Last changed at or after this RFC 3339 time. */
                 updated_after?: string;
-                /** @description Last changed before this RFC 3339 time. */
+                /** Last changed before this RFC 3339 time. */
                 updated_before?: string;
             };
             header?: never;
@@ -5318,7 +5304,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5342,7 +5328,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** Done. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -5357,17 +5343,17 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description The object as it was at this sequence of the log, as far back as its listed history reaches.
+                 * The object as it was at this sequence of the log, as far back as its listed history reaches.
                  * @example 6
                  */
                 at_sequence?: number;
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
             };
             header?: never;
             path: {
                 /**
-                 * @description An identifier that begins with `obj_`.
+                 * An identifier that begins with `obj_`.
                  * @example obj_7aesm9jq3fg95dv16vagwt7t5g
                  */
                 id: string;
@@ -5376,7 +5362,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5393,7 +5379,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description An identifier that begins with `obj_`.
+                 * An identifier that begins with `obj_`.
                  * @example obj_7aesm9jq3fg95dv16vagwt7t5g
                  */
                 id: string;
@@ -5406,7 +5392,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5420,27 +5406,27 @@ export interface operations {
     listObjectHistory: {
         parameters: {
             query?: {
-                /** @description The cursor of the previous page. */
+                /** The cursor of the previous page. */
                 cursor?: string;
                 /**
-                 * @description Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow.
+                 * Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow.
                  * @example 2
                  */
                 limit?: number;
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
                 /**
                  * @deprecated
-                 * @description Deprecated, at most 10,000: use cursor.
+                 * Deprecated, at most 10,000: use cursor.
                  */
                 offset?: number;
-                /** @description asc or desc (the default), by creation. */
+                /** asc or desc (the default), by creation. */
                 order?: "asc" | "desc";
             };
             header?: never;
             path: {
                 /**
-                 * @description An identifier that begins with `obj_`.
+                 * An identifier that begins with `obj_`.
                  * @example obj_7aesm9jq3fg95dv16vagwt7t5g
                  */
                 id: string;
@@ -5449,7 +5435,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5466,7 +5452,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description An identifier that begins with `obj_`.
+                 * An identifier that begins with `obj_`.
                  * @example obj_7aesm9jq3fg95dv16vagwt7t5g
                  */
                 id: string;
@@ -5479,7 +5465,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5493,7 +5479,7 @@ export interface operations {
     countObjects: {
         parameters: {
             query?: {
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
             };
             header?: never;
@@ -5506,7 +5492,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5520,7 +5506,7 @@ export interface operations {
     searchObjects: {
         parameters: {
             query?: {
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
             };
             header?: never;
@@ -5533,7 +5519,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5553,7 +5539,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5569,7 +5555,7 @@ export interface operations {
     getOwnOrganization: {
         parameters: {
             query?: {
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
             };
             header?: never;
@@ -5578,7 +5564,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5592,18 +5578,18 @@ export interface operations {
     listInvitations: {
         parameters: {
             query?: {
-                /** @description The cursor of the previous page. */
+                /** The cursor of the previous page. */
                 cursor?: string;
-                /** @description Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow. */
+                /** Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow. */
                 limit?: number;
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
                 /**
                  * @deprecated
-                 * @description Deprecated, at most 10,000: use cursor.
+                 * Deprecated, at most 10,000: use cursor.
                  */
                 offset?: number;
-                /** @description asc (the default) or desc, by creation. */
+                /** asc (the default) or desc, by creation. */
                 order?: "asc" | "desc";
             };
             header?: never;
@@ -5612,7 +5598,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5636,7 +5622,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** Done. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -5653,7 +5639,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description An identifier that begins with `act_`.
+                 * An identifier that begins with `act_`.
                  * @example act_6636dp7y785x6eztccvnewn12t
                  */
                 id: string;
@@ -5662,7 +5648,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5676,18 +5662,18 @@ export interface operations {
     listMembers: {
         parameters: {
             query?: {
-                /** @description The cursor of the previous page. */
+                /** The cursor of the previous page. */
                 cursor?: string;
-                /** @description Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow. */
+                /** Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow. */
                 limit?: number;
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
                 /**
                  * @deprecated
-                 * @description Deprecated, at most 10,000: use cursor.
+                 * Deprecated, at most 10,000: use cursor.
                  */
                 offset?: number;
-                /** @description asc (the default) or desc, by creation. */
+                /** asc (the default) or desc, by creation. */
                 order?: "asc" | "desc";
             };
             header?: never;
@@ -5696,7 +5682,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5713,7 +5699,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description An identifier that begins with `wal_`.
+                 * An identifier that begins with `wal_`.
                  * @example wal_4y1140qdc9v01cj8qcrdzc3xcw
                  */
                 id: string;
@@ -5722,7 +5708,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5739,7 +5725,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description An identifier that begins with `wal_`.
+                 * An identifier that begins with `wal_`.
                  * @example wal_4y1140qdc9v01cj8qcrdzc3xcw
                  */
                 id: string;
@@ -5752,7 +5738,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5772,7 +5758,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5786,18 +5772,18 @@ export interface operations {
     listSequencerKeys: {
         parameters: {
             query?: {
-                /** @description The cursor of the previous page. */
+                /** The cursor of the previous page. */
                 cursor?: string;
-                /** @description Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow. */
+                /** Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow. */
                 limit?: number;
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
                 /**
                  * @deprecated
-                 * @description Deprecated, at most 10,000: use cursor.
+                 * Deprecated, at most 10,000: use cursor.
                  */
                 offset?: number;
-                /** @description asc (the default) or desc, by creation. */
+                /** asc (the default) or desc, by creation. */
                 order?: "asc" | "desc";
             };
             header?: never;
@@ -5806,7 +5792,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5820,18 +5806,18 @@ export interface operations {
     listTemplates: {
         parameters: {
             query?: {
-                /** @description The cursor of the previous page. */
+                /** The cursor of the previous page. */
                 cursor?: string;
-                /** @description Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow. */
+                /** Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow. */
                 limit?: number;
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
                 /**
                  * @deprecated
-                 * @description Deprecated, at most 10,000: use cursor.
+                 * Deprecated, at most 10,000: use cursor.
                  */
                 offset?: number;
-                /** @description asc (the default) or desc, by creation. */
+                /** asc (the default) or desc, by creation. */
                 order?: "asc" | "desc";
             };
             header?: never;
@@ -5840,7 +5826,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5864,7 +5850,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** Done. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -5878,13 +5864,13 @@ export interface operations {
     getTemplate: {
         parameters: {
             query?: {
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
             };
             header?: never;
             path: {
                 /**
-                 * @description An identifier that begins with `tpl_`.
+                 * An identifier that begins with `tpl_`.
                  * @example tpl_5crtdv9kv37ethw52vmeb0tg89
                  */
                 id: string;
@@ -5893,7 +5879,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5910,7 +5896,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description An identifier that begins with `tpl_`.
+                 * An identifier that begins with `tpl_`.
                  * @example tpl_37ra2a461p7c6f3ejhvxzgg0d5
                  */
                 id: string;
@@ -5923,7 +5909,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5937,27 +5923,27 @@ export interface operations {
     listVariations: {
         parameters: {
             query?: {
-                /** @description The cursor of the previous page. */
+                /** The cursor of the previous page. */
                 cursor?: string;
                 /**
-                 * @description Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow.
+                 * Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow.
                  * @example 2
                  */
                 limit?: number;
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
                 /**
                  * @deprecated
-                 * @description Deprecated, at most 10,000: use cursor.
+                 * Deprecated, at most 10,000: use cursor.
                  */
                 offset?: number;
-                /** @description asc (the default) or desc, by creation. */
+                /** asc (the default) or desc, by creation. */
                 order?: "asc" | "desc";
             };
             header?: never;
             path: {
                 /**
-                 * @description An identifier that begins with `tpl_`.
+                 * An identifier that begins with `tpl_`.
                  * @example tpl_5crtdv9kv37ethw52vmeb0tg89
                  */
                 id: string;
@@ -5966,7 +5952,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5983,7 +5969,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description An identifier that begins with `tpl_`.
+                 * An identifier that begins with `tpl_`.
                  * @example tpl_5crtdv9kv37ethw52vmeb0tg89
                  */
                 id: string;
@@ -5996,7 +5982,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** Done. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -6016,7 +6002,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6040,7 +6026,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6064,7 +6050,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6078,7 +6064,7 @@ export interface operations {
     getOwnWallet: {
         parameters: {
             query?: {
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
             };
             header?: never;
@@ -6087,7 +6073,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6111,7 +6097,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6135,7 +6121,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** Done. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -6152,7 +6138,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description The key's address.
+                 * The key's address.
                  * @example 0x36C09D2B99521a38320e076f369A0c45D361C90e
                  */
                 id: string;
@@ -6161,7 +6147,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6185,7 +6171,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** Done. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -6209,7 +6195,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6223,18 +6209,18 @@ export interface operations {
     listWebhooks: {
         parameters: {
             query?: {
-                /** @description The cursor of the previous page. */
+                /** The cursor of the previous page. */
                 cursor?: string;
-                /** @description Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow. */
+                /** Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow. */
                 limit?: number;
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
                 /**
                  * @deprecated
-                 * @description Deprecated, at most 10,000: use cursor.
+                 * Deprecated, at most 10,000: use cursor.
                  */
                 offset?: number;
-                /** @description asc (the default) or desc, by creation. */
+                /** asc (the default) or desc, by creation. */
                 order?: "asc" | "desc";
             };
             header?: never;
@@ -6243,7 +6229,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6267,7 +6253,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** Done. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -6281,13 +6267,13 @@ export interface operations {
     getWebhook: {
         parameters: {
             query?: {
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
             };
             header?: never;
             path: {
                 /**
-                 * @description An identifier that begins with `whk_`.
+                 * An identifier that begins with `whk_`.
                  * @example whk_5kvs4cf4s8pc0s7d0a573n9wtr
                  */
                 id: string;
@@ -6296,7 +6282,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6313,7 +6299,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description An identifier that begins with `whk_`.
+                 * An identifier that begins with `whk_`.
                  * @example whk_5kvs4cf4s8pc0s7d0a573n9wtr
                  */
                 id: string;
@@ -6322,7 +6308,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6339,7 +6325,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description An identifier that begins with `whk_`.
+                 * An identifier that begins with `whk_`.
                  * @example whk_5kvs4cf4s8pc0s7d0a573n9wtr
                  */
                 id: string;
@@ -6352,7 +6338,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6366,24 +6352,24 @@ export interface operations {
     listWebhookDeliveries: {
         parameters: {
             query?: {
-                /** @description The cursor of the previous page. */
+                /** The cursor of the previous page. */
                 cursor?: string;
-                /** @description Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow. */
+                /** Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow. */
                 limit?: number;
-                /** @description Waits up to 5 s until the answer reflects this sequence. */
+                /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
                 /**
                  * @deprecated
-                 * @description Deprecated, at most 10,000: use cursor.
+                 * Deprecated, at most 10,000: use cursor.
                  */
                 offset?: number;
-                /** @description asc or desc (the default), by creation. */
+                /** asc or desc (the default), by creation. */
                 order?: "asc" | "desc";
             };
             header?: never;
             path: {
                 /**
-                 * @description An identifier that begins with `whk_`.
+                 * An identifier that begins with `whk_`.
                  * @example whk_5kvs4cf4s8pc0s7d0a573n9wtr
                  */
                 id: string;
@@ -6392,7 +6378,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6409,12 +6395,12 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description An identifier that begins with `dlv_`.
+                 * An identifier that begins with `dlv_`.
                  * @example dlv_46v2twc8y8189zk8ctpw7ac7qy
                  */
                 delivery_id: string;
                 /**
-                 * @description An identifier that begins with `whk_`.
+                 * An identifier that begins with `whk_`.
                  * @example whk_5kvs4cf4s8pc0s7d0a573n9wtr
                  */
                 id: string;
@@ -6423,7 +6409,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -6440,7 +6426,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description An identifier that begins with `whk_`.
+                 * An identifier that begins with `whk_`.
                  * @example whk_5kvs4cf4s8pc0s7d0a573n9wtr
                  */
                 id: string;
@@ -6453,7 +6439,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6470,7 +6456,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description An identifier that begins with `whk_`.
+                 * An identifier that begins with `whk_`.
                  * @example whk_5kvs4cf4s8pc0s7d0a573n9wtr
                  */
                 id: string;
@@ -6479,7 +6465,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** Done. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6494,11 +6480,11 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The delivery's id. */
+                /** The delivery's id. */
                 "webhook-id": string;
-                /** @description `v1,` and the signature; two, separated by a space, while a rotation's overlap lasts. */
+                /** `v1,` and the signature; two, separated by a space, while a rotation's overlap lasts. */
                 "webhook-signature": string;
-                /** @description When this attempt was made, Unix seconds. */
+                /** When this attempt was made, Unix seconds. */
                 "webhook-timestamp": string;
             };
             path?: never;
@@ -6510,21 +6496,21 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The event was accepted. */
+            /** The event was accepted. */
             "2XX": {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description The receiver is gone for good: the webhook is switched off. */
+            /** The receiver is gone for good: the webhook is switched off. */
             410: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Not accepted: it is sent again later, after `Retry-After` if that is longer. */
+            /** Not accepted: it is sent again later, after `Retry-After` if that is longer. */
             default: {
                 headers: {
                     [name: string]: unknown;
