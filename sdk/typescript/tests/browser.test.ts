@@ -25,7 +25,7 @@ async function bundled(entry: string): Promise<string> {
 }
 
 /** Most bytes of a bundle: a dependency that grows, or a new one, is noticed here. */
-const BUNDLES = { '@kedge/sdk': 140_000, '@kedge/sdk/verify': 100_000, '@kedge/sdk/compat': 140_000 };
+const BUNDLES = { '@kedge/sdk': 145_000, '@kedge/sdk/verify': 100_000, '@kedge/sdk/compat': 140_000 };
 
 for (const [entry, most] of Object.entries(BUNDLES)) {
   test(`${entry} is bundled for browsers`, async (t) => {
