@@ -41,6 +41,8 @@ test('many requests in flight have nonces of their own, and all are done once', 
   const template = await ann.createTemplate({ name: 'ticket' });
   const outcomes = await Promise.all(Array.from({ length: 1500 }, (_, n) => ann.submitAction({ action_type: 'mint', template_id: template.id, payload: { properties: { n } } })));
   assert.equal(new Set(outcomes.map(({ nonce }) => nonce)).size, 1500);
+  // An answer of many pieces.
+  assert.equal((await ann.listObjects({ limit: 1000 })).items.length, 1000);
   assert.equal((await ann.countObjects({ filter: { field: 'template_id', op: 'eq', value: template.id } })).count, 1500);
 });
 

@@ -2,14 +2,15 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Contradiction, type Domain, Refused, type Trust, contentOf, domainOf, followSequencerKeys, generateKey, signerOf, verifyReceipt } from '@kedge/sdk';
+import { Contradiction, type Domain, Refused, type Trust, contentOf, domainOf, followSequencerKeys, generateKey, signerOf, verifyExport, verifyReceipt, writeJson } from '@kedge/sdk';
 import { HeaderWatch } from '#dist/client/header-watch.js';
 import { TrustKeeper } from '#dist/client/trust-keeper.js';
 import { fromHex } from '#dist/protocol/bytes.js';
-import { type ActionWords, firstIntegrity, leafOf, nextHead } from '#dist/protocol/chain.js';
+import { type ActionWords, authorityOf, firstIntegrity, leafOf, nextHead } from '#dist/protocol/chain.js';
 import { signDigest, signerUnless } from '#dist/protocol/curve.js';
-import { type Header, batchHash, digestOf, separatorOf } from '#dist/protocol/domain.js';
+import { type Header, actionHash, batchHash, checkpointHash, digestOf, requestDigest, saltOf, separatorOf } from '#dist/protocol/domain.js';
 import { EMPTY, ZERO } from '#dist/protocol/hash.js';
+import { logLeaf } from '#dist/protocol/merkle.js';
 
 type Hex = `0x${string}`;
 
@@ -19,8 +20,8 @@ const addresses = keys.map((key) => signerOf(key).address) as [Hex, Hex, Hex];
 const trust: Trust = { domain, sequencer: addresses[0] };
 
 /** A batch of one action, with its proof file and its receipt. */
-function batchOf(number: number, action: { kind: string; target: string; payload: string }, key: Hex, changes: Partial<Header> = {}) {
-  const words: ActionWords = { ...action, signer: addresses[2], authority: ZERO };
+function batchOf(number: number, action: { kind: string; target: string; payload: string }, key: Hex, changes: Partial<Header> = {}, by = { signer: addresses[2], authority: ZERO }) {
+  const words: ActionWords = { ...action, ...by };
   const content = contentOf(words);
   const leaf = { sequence: BigInt(number + 1), timestamp_ms: 5n, content, previous_integrity: ZERO, integrity: firstIntegrity(content, 0) };
   const root = leafOf(leaf);
@@ -40,7 +41,7 @@ function batchOf(number: number, action: { kind: string; target: string; payload
   const batch = { header, signature: signDigest(digestOf(domain, batchHash(header)), fromHex(key)) };
   const log = { version: 1n, domain: { chain_id: domain.chainId, verifying_contract: domain.verifyingContract } };
   const proof = { ...log, sequencer: addresses[0], action: words, leaf, inclusion: { leaf_index: 0n, path: [] }, batch, anchor: null };
-  return { proof, receipt: { ...log, leaf, leaf_index: 0n, path: [], batch }, content, batch, hash: batchHash(header) };
+  return { proof, receipt: { ...log, leaf, leaf_index: 0n, path: [], batch }, content, batch, leaf, root, hash: batchHash(header) };
 }
 
 const naming = (target: string, from: number) => ({ kind: 'system.sequencer_key', target, payload: `{"from_batch":${from}}` });
@@ -116,4 +117,27 @@ test('a key that signs often is checked against its table, as strictly', () => {
   }
   const zeros = `0x${'00'.repeat(64)}1b`;
   assert.throws(() => signerUnless(address, ZERO, zeros), Refused);
+});
+
+/** An export of one batch of one action, whose request `signer` claims to have signed and `key` signed. */
+function exportOf(signer: Hex, key: Hex): string {
+  const [seed, head] = [`0x${'07'.repeat(32)}` as Hex, { signer, nonce: 1n, deadline: 1n, atomic: false }];
+  const [action, salt] = [{ kind: 'mint', target: 'tpl', payload: '{}' }, saltOf(seed, 0)];
+  const signature = signDigest(requestDigest(domain, head, [actionHash({ ...action, salt })]), fromHex(key));
+  const { batch, leaf, root } = batchOf(0, action, keys[0], {}, { signer, authority: authorityOf(signature, salt) });
+  const { head: last, sealed_at_ms: issued_at_ms } = batch.header;
+  const checkpoint = { batches: 1n, sequence: 1n, head: last, history: logLeaf(batchHash(batch.header)), state: ZERO, issued_at_ms };
+  const request = { ...head, nonce: '1', signature, salt_seed: seed, first_sequence: 1n, timestamp_ms: leaf.timestamp_ms, failed: [] };
+  const lines = [
+    { type: 'log', version: 1, domain: { chain_id: 31337, verifying_contract: domain.verifyingContract }, from: 0, head: separatorOf(domain), sequencer: addresses[0] },
+    { type: 'batch', batch, leaves: [root] },
+    { type: 'request', ...request, actions: [{ index: 0, ...action, previous_integrity: ZERO }] },
+    { type: 'checkpoint', checkpoint, signature: signDigest(digestOf(domain, checkpointHash(checkpoint)), fromHex(keys[0])) },
+  ];
+  return lines.map((line) => `${writeJson(line)}\n`).join('');
+}
+
+test('an export in which the sequencer made an action up is refused', async () => {
+  assert.equal((await verifyExport(exportOf(addresses[2], keys[2]), trust)).opened, 1);
+  await assert.rejects(verifyExport(exportOf(addresses[2], keys[1]), trust), /the request was signed by/);
 });

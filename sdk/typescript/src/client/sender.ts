@@ -38,10 +38,9 @@ export interface SigningContext {
 
 const isSuccess = ({ status }: Incoming): boolean => status >= 200 && status < 300;
 
-/** True where nobody knows whether a request was carried out: the answer says so, is a proxy's, or did not come. */
-const isUnknown = (error: unknown): boolean =>
-  error instanceof TransportError ||
-  (error instanceof ServerError && (error.body.outcome === 'unknown' || (error.code === null && (error.status === 502 || error.status === 504))));
+/** True where an answer leaves open whether a request was carried out: it says so, or is a proxy's. */
+const isUnknown = ({ body, code, status }: ServerError): boolean =>
+  body.outcome === 'unknown' || (code === null && (status === 502 || status === 504));
 
 const expires = ({ head }: SignedRequest): boolean => BigInt(Math.floor(Date.now() / 1000)) >= head.deadline;
 
