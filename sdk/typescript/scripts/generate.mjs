@@ -1,5 +1,5 @@
-// Writes src/generated/ from the OpenAPI document of a server: `npm run generate` with KEDGE_BIN, which is started for it.
-// With --check, nothing is written, and a difference is an error.
+// Writes src/generated/ from the OpenAPI document of a server: `npm run generate` with KEDGE_BIN, which is started for
+// it. With --check, nothing is written, and a difference is an error.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -1,12 +1,16 @@
 // The text of src/generated/operations.ts: a table of all operations, and one method for each.
 
-/** Operations whose methods are written by hand: their bodies or answers are more than JSON, or they change the session. */
+/**
+ * Operations whose methods are written by hand: their bodies or answers are more than JSON, or they change the session.
+ */
 const BY_HAND = new Set([
   'exportLog', 'getFileContent', 'login', 'logout', 'refreshToken', 'registerWallet', 'streamEvents', 'submitAction', 'submitBatch',
   'updateOwnWallet', 'uploadFile',
 ]);
 
-/** What `x-signature` calls the target of a signed request, and what the client calls it. A new one is an error here. */
+/**
+ * What `x-signature` calls the target of a signed request, and what the client calls it. A new one is an error here.
+ */
 const TARGETS = {
   '': 'none',
   'id of the path': 'path',

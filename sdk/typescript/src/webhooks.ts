@@ -22,8 +22,9 @@ function headerOf(headers: HeadersLike, name: string): string {
 }
 
 /**
- * Checks a message's signature and time (five minutes either way) and returns the event. Give the body exactly as it was
- * received, and while a secret is being rotated both secrets. Deliver each `webhook-id` once: messages come at least once.
+ * Checks a message's signature and time (five minutes either way) and returns the event. Give the body exactly as it
+ * was received, and while a secret is being rotated both secrets. Deliver each `webhook-id` once: messages come at
+ * least once.
  *
  * @throws Refused if the message is not the server's, or too old
  */

@@ -1,4 +1,5 @@
-// The package as users get it: packed, installed into an empty folder, type-checked without mercy, and run on the README's tour.
+// The package as users get it: packed, installed into an empty folder, type-checked without mercy, and run on the
+// README's tour.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

@@ -27,7 +27,9 @@ export interface BatchSender {
 
 /** What a request of many actions may be given. */
 export interface BatchOptions extends ChangeOptions {
-  /** Leaves out of the answer what the sender can compute: less to transfer and to read. Not with an `idempotencyKey`. */
+  /**
+   * Leaves out of the answer what the sender can compute: less to transfer and to read. Not with an `idempotencyKey`.
+   */
   minimal?: boolean;
 }
 
@@ -114,7 +116,8 @@ export class Batch {
   }
 
   /**
-   * Sends any number of actions as requests of 500, one after the other, and returns all outcomes. Not for an atomic batch.
+   * Sends any number of actions as requests of 500, one after the other, and returns all outcomes. Not for an atomic
+   * batch.
    */
   async sendAll(options: Omit<BatchOptions, 'idempotencyKey'> = {}): Promise<BatchOutcome[]> {
     if (this.atomic) throw new TypeError('an atomic batch is one request: use send()');

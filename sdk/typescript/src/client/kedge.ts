@@ -92,8 +92,8 @@ export class KedgeClient extends Core {
   }
 
   /**
-   * Gets the next pair of tokens, with the login's own refresh token or another one. The client does so by itself when a
-   * token expires.
+   * Gets the next pair of tokens, with the login's own refresh token or another one. The client does so by itself when
+   * a token expires.
    */
   async refreshToken(refreshToken?: string): Promise<Session> {
     const { credentials } = this.sender;
@@ -125,8 +125,8 @@ export class KedgeClient extends Core {
   }
 
   /**
-   * Submits 1 to 500 actions under one signature: independent of each other, or, with `atomic`, all or none. {@link batch}
-   * builds the actions and returns their outcomes.
+   * Submits 1 to 500 actions under one signature: independent of each other, or, with `atomic`, all or none. {@link
+   * batch} builds the actions and returns their outcomes.
    */
   async submitBatch(body: { actions: ActionInput[]; atomic?: boolean }, options: BatchOptions = {}): Promise<BatchReply> {
     const atomic = body.atomic ?? false;
@@ -181,8 +181,9 @@ export class KedgeClient extends Core {
   }
 
   /**
-   * Events as they happen: from now on, after `after_sequence`, or after the event of `lastEventId`. The stream survives
-   * breaks of the connection and restarts of the server, without gaps or repeats; it ends when you stop reading.
+   * Events as they happen: from now on, after `after_sequence`, or after the event of `lastEventId`. The stream
+   * survives breaks of the connection and restarts of the server, without gaps or repeats; it ends when you stop
+   * reading.
    *
    * ```ts
    * for await (const event of kedge.streamEvents({ type: 'object.created' })) …

@@ -1,6 +1,8 @@
 /** Nonces for requests in parallel: each is handed out once, and those in flight stay within the service's window. */
 
-/** Most numbers between the lowest nonce in flight and the next: half the window of 1,024, for other users of the key. */
+/**
+ * Most numbers between the lowest nonce in flight and the next: half the window of 1,024, for other users of the key.
+ */
 const SPAN = 512n;
 /** How far above the highest nonce the service accepts one. */
 const JUMP_MAX = 1n << 20n;
@@ -13,8 +15,8 @@ export class Nonces {
   readonly #waiting: (() => void)[] = [];
 
   /**
-   * The next nonce. Waits while one far below is still in flight: committed later, it would be too old. `start` reads the
-   * highest spent nonce, the first time.
+   * The next nonce. Waits while one far below is still in flight: committed later, it would be too old. `start` reads
+   * the highest spent nonce, the first time.
    */
   async take(start: () => Promise<bigint>): Promise<bigint> {
     if (this.#next === null) {

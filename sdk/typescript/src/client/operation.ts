@@ -1,4 +1,4 @@
-/** The types of operations, taken from the document, and the options that every call has. */
+/** The types of operations, from the document, and the options that every call has. */
 
 import type { components, operations } from '../generated/schema.js';
 
@@ -52,7 +52,9 @@ export type AnswerOf<Id extends OperationId> = operations[Id] extends { response
 export interface CallOptions {
   /** Ends the call early: it rejects with the signal's reason. A change that was sent may be done all the same. */
   signal?: AbortSignal;
-  /** A name for the request that the answer and the server's log repeat: letters, digits, `.`, `_` and `-`, at most 128. */
+  /**
+   * A name for the request that the answer and the server's log repeat: letters, digits, `.`, `_` and `-`, at most 128.
+   */
   requestId?: string;
   /** ETags that the caller has: if one is current, the call throws {@link NotModified} and costs no quota. */
   ifNoneMatch?: string;
@@ -64,8 +66,8 @@ export interface ChangeOptions extends CallOptions {
   ifMatch?: string;
   /**
    * A name under which the request is done at most once for at least 24 hours, also by another process: later requests
-   * get the first one's answer. Its receipt is then checked for itself: it was signed with another nonce. Random if absent,
-   * which makes the client's own retries safe.
+   * get the first one's answer. Its receipt is then checked for itself: it was signed with another nonce. Random if
+   * absent, which makes the client's own retries safe.
    */
   idempotencyKey?: string;
 }

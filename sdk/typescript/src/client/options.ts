@@ -36,8 +36,8 @@ export interface ClientOptions {
   /** The caller's wallet and organization; asked of the server where they are needed. */
   readonly wallet?: OwnIds;
   /**
-   * The log that receipts must be of: its domain, and the sequencer's key. Without it, the client trusts what the server
-   * states when it is first asked, and holds it to that.
+   * The log that receipts must be of: its domain, and the sequencer's key. Without it, the client trusts what the
+   * server states when it is first asked, and holds it to that.
    */
   readonly trust?: Trust;
   /** Whether every receipt is checked; true if absent. */

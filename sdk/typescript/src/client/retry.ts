@@ -1,6 +1,6 @@
 /**
- * When a request is sent again. A refused one: on 429, and on 503 only if asked to. A signed one whose outcome nobody knows:
- * until it is known, always with the very same bytes, whose nonce is spent at most once.
+ * When a request is sent again. A refused one: on 429, and on 503 only if asked to. A signed one whose outcome nobody
+ * knows: until it is known, always with the very same bytes, whose nonce is spent at most once.
  */
 
 /** When to send requests again. */
@@ -25,8 +25,8 @@ const UNKNOWN_WAIT_S = 1;
 export const retries = (policy: RetryPolicy, status: number): boolean => status === 429 || (status === 503 && policy.onUnavailable);
 
 /**
- * The milliseconds to wait after attempt `attempt` (from 0) was refused: what the service asks for, or a minute, doubled
- * with each attempt, plus up to a quarter by `jitter` (0 to 1).
+ * The milliseconds to wait after attempt `attempt` (from 0) was refused: what the service asks for, or a minute,
+ * doubled with each attempt, plus up to a quarter by `jitter` (0 to 1).
  */
 export function waitMs(policy: RetryPolicy, attempt: number, retryAfterS: number | null, jitter: number): number {
   const asked = (retryAfterS ?? WAIT_S_DEFAULT) * 1000;

@@ -38,7 +38,7 @@ export interface SigningContext {
 
 const isSuccess = ({ status }: Incoming): boolean => status >= 200 && status < 300;
 
-/** True where an answer leaves open whether a request was carried out: it says so, or is a proxy's. */
+/** True where an answer leaves open whether a request was carried out: it states so, or is a proxy's. */
 const isUnknown = ({ body, code, status }: ServerError): boolean =>
   body.outcome === 'unknown' || (code === null && (status === 502 || status === 504));
 
@@ -151,7 +151,9 @@ class SignedSending {
     this.context.nonces.resynchronise(signed.head.nonce, stated === null ? await this.context.highest() : BigInt(stated));
   }
 
-  /** Whether the log holds an action of the request. While registering, nothing can be read, and no other has the key. */
+  /**
+   * Whether the log holds an action of the request. While registering, nothing can be read, and no other has the key.
+   */
   async #stands(signed: SignedRequest): Promise<boolean> {
     if (!this.plain.authorized) return true;
     for (const id of signed.actionIds) {

@@ -8,7 +8,7 @@ import type { TypedRequest } from '../protocol/domain.js';
 export interface SigningInput {
   /** The EIP-712 digest. */
   readonly digest: Hex;
-  /** The typed data behind the digest, for a wallet to show. */
+  /** The typed data of that digest, for a wallet to show. */
   readonly typed: () => TypedRequest;
 }
 
@@ -52,7 +52,7 @@ function accountSigner(account: AccountLike): Signer {
 /** A new private key, from the platform's random generator. Keep it: what it signed cannot be signed by another. */
 export const generateKey = (): Hex => toHex(randomBytes(32));
 
-/** The signer behind what a caller gave. Throws a TypeError for what cannot sign. */
+/** The signer for what a caller gave. Throws a TypeError for what cannot sign. */
 export function signerOf(input: SignerInput): Signer {
   if (typeof input === 'string') return keySigner(fromHex(input));
   if (input instanceof Uint8Array) return keySigner(input);

@@ -1,6 +1,6 @@
 /**
- * For programs that were written with the service's earlier SDKs: their modules, method names, pages (`next`) and action
- * forms, for what exists here too. What does not exist here is not there, so the compiler names it.
+ * For programs that were written with the service's earlier SDKs: their modules, method names, pages (`next`) and
+ * action forms, for what exists here too. What does not exist here is not there, so the compiler names it.
  *
  * @module
  */

@@ -42,8 +42,8 @@ function check(hash: HashFunction, curve: Curve): void {
 }
 
 /**
- * From now on, hashes with `hash-wasm` and signs and recovers with `tiny-secp256k1`, for the whole process. Install both
- * packages first; the SDK does not bring them. Rejects if one is missing or computes something else.
+ * From now on, hashes with `hash-wasm` and signs and recovers with `tiny-secp256k1`, for the whole process. Install
+ * both packages first; the SDK does not bring them. Rejects if one is missing or computes something else.
  */
 export async function accelerate(): Promise<void> {
   const [hash, curve] = await Promise.all([compiledKeccak(), compiledCurve()]);

@@ -69,8 +69,8 @@ export interface KeepAliveOptions {
 }
 
 /**
- * A fetch with its own connections, which stay open. For the client's option `fetch`; uploads go through the built-in one.
- * Close it before the program ends, or it keeps Node alive for a few seconds.
+ * A fetch with its own connections, which stay open. For the client's option `fetch`; uploads go through the built-in
+ * one. Close it before the program ends, or it keeps Node alive for a few seconds.
  */
 export function keepAliveFetch({ connections = 64 }: KeepAliveOptions = {}): Fetch & { close(): void } {
   const settings = { keepAlive: true, maxSockets: connections, maxFreeSockets: connections };

@@ -13,8 +13,8 @@ export interface Curve {
   /** The public key (65 bytes) that made a signature, or null if there is none. */
   recover(digest: Uint8Array, rs: Uint8Array, recovery: number): Uint8Array | null;
   /**
-   * Whether {@link Curve.recover} gives this public key: for implementations in which that is cheaper to answer for a key
-   * that signs often.
+   * Whether {@link Curve.recover} gives this public key: for implementations in which that is cheaper to answer for a
+   * key that signs often.
    */
   recovers?(publicKey: Uint8Array, digest: Uint8Array, rs: Uint8Array, recovery: number): boolean;
 }
@@ -75,8 +75,8 @@ export function replaceCurve(replacement: Curve): void {
 const HALF_ORDER = '7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0';
 
 /**
- * The kept form of a signature of 65 bytes, with v 27 or 28. Refuses other lengths, another v than 0, 1, 27 or 28, and an
- * s in the upper half.
+ * The kept form of a signature of 65 bytes, with v 27 or 28. Refuses other lengths, another v than 0, 1, 27 or 28, and
+ * an s in the upper half.
  */
 export function keptSignature(signature: unknown): Hex {
   refuseUnless(typeof signature === 'string' && /^0x[0-9a-fA-F]{130}$/.test(signature), 'a signature has 65 bytes');

@@ -65,8 +65,8 @@ function above(layer: readonly Placed[], width: bigint, words: Words): Placed[] 
 }
 
 /**
- * Checks a path (one index) or a multiproof: the leaves stand at the indices of a tree of `count` leaves with this root.
- * Refuses a proof that is longer or shorter than needed.
+ * Checks a path (one index) or a multiproof: the leaves stand at the indices of a tree of `count` leaves with this
+ * root. Refuses a proof that is longer or shorter than needed.
  */
 export function checkInclusion(root: Hex, count: bigint, indices: readonly bigint[], leaves: readonly Hex[], proof: readonly Hex[]): void {
   refuseUnless(indices.length > 0 && indices.length === leaves.length, 'there must be one leaf for each index, and at least one');
@@ -82,7 +82,9 @@ export function checkInclusion(root: Hex, count: bigint, indices: readonly bigin
   refuseUnless((layer[0] as Placed).hash === root, 'the proof leads to another root');
 }
 
-/** Checks that the tree of `from` leaves and root `first` is the beginning of the one of `to` leaves and root `second`. */
+/**
+ * Checks that the tree of `from` leaves and root `first` is the beginning of the one of `to` leaves and root `second`.
+ */
 export function checkConsistency(from: bigint, to: bigint, first: Hex, second: Hex, proof: readonly Hex[]): void {
   refuseUnless(from >= 1n && from <= to, 'sizes are at least 1 and do not fall');
   if (from === to) {

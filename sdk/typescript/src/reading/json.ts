@@ -140,7 +140,10 @@ export class JsonText {
   }
 }
 
-/** Writes compact JSON like `JSON.stringify`, but also writes a bigint as its digits and a {@link JsonText} as it stands. */
+/**
+ * Writes compact JSON like `JSON.stringify`, but also writes a bigint as its digits and a {@link JsonText} as it
+ * stands.
+ */
 export function writeJson(value: unknown): string {
   if (value instanceof JsonText) return value.text;
   if (typeof value === 'bigint') return value.toString();

@@ -1,6 +1,6 @@
 /**
- * Readers of the members of files: each takes a value of {@link readStrictly} or of `JSON.parse` and returns it in its one
- * form, or refuses it. Members that are not listed, or missing, are refused.
+ * Readers of the members of files: each takes a value of {@link readStrictly} or of `JSON.parse` and returns it in its
+ * one form, or refuses it. Members that are not listed, or missing, are refused.
  */
 
 import { Refused, refuseUnless } from '../refused.js';

@@ -95,7 +95,7 @@ export interface ClaimFacts {
   readonly binding: Claim['binding'];
   /** The hash of that, which a resolver accepts once. */
   readonly context: Hex;
-  /** Whether a checkpoint that the file says is anchored covers the action. */
+  /** Whether a checkpoint that the file states as anchored covers the action. */
   readonly anchored: boolean;
 }
 

@@ -76,7 +76,7 @@ export interface Placed {
   readonly anchor: ReturnType<typeof anchor> | null;
 }
 
-/** Checks that the log holds a leaf where a file says. */
+/** Checks that the log holds a leaf where a file places it. */
 export function checkPlaced(file: Placed, trust: Trust, seen?: SeenHeaders): void {
   checkLog(file, trust);
   const hash = checkHeader(file.batch, trust, seen);

@@ -24,8 +24,8 @@ export interface ReceiptFacts {
 }
 
 /**
- * Checks the receipt of one action. `content` is what the sender computed from its own words (see {@link contentOf}): only
- * with it does the receipt show that it is for that action.
+ * Checks the receipt of one action. `content` is what the sender computed from its own words (see {@link contentOf}):
+ * only with it does the receipt show that it is for that action.
  *
  * @param file the receipt: its text, or parsed JSON whose numbers are exact
  * @throws Refused if anything does not hold
@@ -39,8 +39,8 @@ export function verifyReceipt(file: string | object, trust: Trust, content: Hex,
 }
 
 /**
- * Checks the receipt of a request of many actions. `contents` are those of all its actions, in request order. Returns one
- * entry for each action that was done, by its index in the request.
+ * Checks the receipt of a request of many actions. `contents` are those of all its actions, in request order. Returns
+ * one entry for each action that was done, by its index in the request.
  *
  * @throws Refused if anything does not hold
  */
@@ -76,9 +76,11 @@ function checkAuthorship(shown: forms.Authorship, action: ActionWords, time: big
 export interface ProofFacts extends ReceiptFacts {
   /** The opened action. */
   readonly action: ActionWords;
-  /** Whether a checkpoint that the file says is anchored covers the action. Ask the contract whether it holds it. */
+  /** Whether a checkpoint that the file states as anchored covers the action. Ask the contract whether it holds it. */
   readonly anchored: boolean;
-  /** The history and the number of batches to compare with the contract's `checkpoint(batches)`; null if not anchored. */
+  /**
+   * The history and the number of batches to compare with the contract's `checkpoint(batches)`; null if not anchored.
+   */
   readonly checkpoint: { readonly batches: bigint; readonly history: Hex; readonly sequence: bigint } | null;
   /** Whether the file shows that the signer signed. */
   readonly authorship: boolean;

@@ -1,4 +1,7 @@
-/** What a verifier trusts: the log's domain, and the keys of its sequencer. Never taken from the file that is checked. */
+/**
+ * What a verifier trusts: the log's domain, and the keys of its sequencer. They never come from the file that is
+ * checked.
+ */
 
 import type { Domain } from '../protocol/domain.js';
 import { refuseUnless } from '../refused.js';
@@ -16,7 +19,10 @@ export interface SequencerKey {
 export interface Trust {
   /** The log's domain, as the contract's `eip712Domain()` gives it. */
   readonly domain: Domain;
-  /** The log's only key, or all of its keys in the order of their batches, as the contract's `sequencerKeyAt` gives them. */
+  /**
+   * The log's only key, or all of its keys in the order of their batches, as the contract's `sequencerKeyAt` gives
+   * them.
+   */
   readonly sequencer: string | readonly SequencerKey[];
 }
 
