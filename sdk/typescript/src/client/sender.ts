@@ -44,6 +44,23 @@ const isUnknown = ({ body, code, status }: ServerError): boolean =>
 
 const expires = ({ head }: SignedRequest): boolean => BigInt(Math.floor(Date.now() / 1000)) >= head.deadline;
 
+let turn: Promise<void> | null = null;
+
+/**
+ * The end of this turn of the event loop. Requests that are signed in one turn go out together, so that the server seals
+ * them together: they then share one header, whose signature is checked once. Without `setImmediate` nothing is waited for.
+ */
+function endOfTurn(): Promise<void> | null {
+  if (typeof setImmediate !== 'function') return null;
+  turn ??= new Promise((resolve) => {
+    setImmediate(() => {
+      turn = null;
+      resolve();
+    });
+  });
+  return turn;
+}
+
 /** A request that is signed and sent until its outcome is known. */
 class SignedSending {
   /** While false, nothing that was sent can have been carried out, so signing again cannot do anything twice. */
@@ -83,6 +100,7 @@ class SignedSending {
   async #send(signed: SignedRequest): Promise<Incoming | 'again' | 'sign' | Error> {
     let answer: Incoming;
     try {
+      await endOfTurn();
       answer = await this.sender.once({ ...this.plain, headers: { ...this.plain.headers, ...signed.headers } });
     } catch (error) {
       return this.#lost(signed, error);

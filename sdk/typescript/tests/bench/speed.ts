@@ -8,9 +8,9 @@ import { accelerate, keepAliveFetch } from '@kedge/sdk/node';
 import { startServer } from '#scripts/server.mjs';
 
 const RUNS = 3;
-const SINGLES = 6000;
+const SINGLES = 3000;
 const IN_FLIGHT = 64;
-const BATCHES = 20;
+const BATCHES = 10;
 
 interface Row {
   readonly name: string;
