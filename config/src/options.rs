@@ -285,6 +285,8 @@ options! {
     "Store" {
         /// Bytes of memory for blocks read from the store.
         block_cache_bytes: usize = 256 * 1024 * 1024;
+        /// Bytes of memory for blocks of compressed segments: reads of older actions and proofs find them there.
+        log_cache_bytes: u64 = 128 * 1024 * 1024;
         /// Bytes of memory for rows that are not in table files yet.
         memtable_bytes: usize = 256 * 1024 * 1024;
         /// Most bytes of log whose rows are in memory only: after a crash, a start applies as much again.

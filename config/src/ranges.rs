@@ -34,7 +34,7 @@ pub fn ranges(config: &Config) -> Vec<Range> {
     let body_bytes_max = kedge_protocol::limits::BODY_BYTES_MAX as u64;
     let of_delays = (config.webhook_retry_schedule_s.iter())
         .map(|delay_s| ("webhook_retry_schedule_s", *delay_s, 0, 366 * 24 * 60 * 60));
-    let ranges: [(&'static str, u64, u64, u64); 51] = [
+    let ranges: [(&'static str, u64, u64, u64); 52] = [
         ("connections_max", config.connections_max as u64, 1, 1 << 20),
         (
             "connections_per_address",
@@ -209,6 +209,7 @@ pub fn ranges(config: &Config) -> Vec<Range> {
             1 << 20,
             1 << 40,
         ),
+        ("log_cache_bytes", config.log_cache_bytes, 1 << 20, 1 << 40),
         (
             "memtable_bytes",
             config.memtable_bytes as u64,

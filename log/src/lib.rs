@@ -7,7 +7,7 @@
 //!
 //! - [`Frame`]: what one group makes durable, on its way in; [`StoredFrame`]: the same, read back.
 //! - [`FileLog`]: appends, as a [`Log`]; [`Durability`] syncs; [`Maintenance`] compresses closed segments.
-//! - [`LogReader`]: reads by sequence, by batch and frame by frame, while one writer appends.
+//! - [`LogReader`]: reads by sequence, by batch and frame by frame, while one writer appends; [`StoredAction`] is one action.
 //! - [`LogReader::copy_to`] and [`cut`]: copies of a log, and shorter ones.
 //! - [`verify`]: checks a directory of segments without anything else.
 //! - [`packed`]: the packed form of a request.
@@ -28,6 +28,7 @@ pub mod packed;
 mod reader;
 mod recovery;
 mod segment;
+mod single;
 #[cfg(test)]
 mod tests;
 pub mod verify;
@@ -47,6 +48,7 @@ pub use reader::{Frames, LogReader, StoredRequest};
 pub use recovery::{Position, Recovery, Released, Torn};
 pub use segment::seal::{Compression, Sealed};
 pub use segment::{Kind as SegmentKind, SegmentHeader, SegmentName};
+pub use single::StoredAction;
 
 /// Where commit groups become durable. [`FileLog`] is the implementation that the server uses.
 pub trait Log: Send {

@@ -14,6 +14,7 @@ use crate::recovery::Position;
 use crate::segment::blocks::BlockCache;
 use crate::segment::raw::{RawSegment, Spare};
 use crate::segment::{NEW_ENDING, Segment};
+use crate::single::CheckedRequests;
 
 /// The segments, in order.
 pub(crate) type Segments = Vec<Arc<Segment>>;
@@ -24,6 +25,7 @@ pub(crate) struct Shared {
     pub(crate) identity: Hash,
     pub(crate) segments: ArcSwap<Segments>,
     pub(crate) cache: BlockCache,
+    pub(crate) checked: CheckedRequests,
     /// The durable position; readers see the log up to here.
     durable: ArcSwap<Position>,
     /// The written position.
@@ -75,6 +77,7 @@ impl Shared {
             identity,
             segments: ArcSwap::from_pointee(segments),
             cache: BlockCache::new(cache_bytes),
+            checked: CheckedRequests::default(),
             durable: ArcSwap::from_pointee(position),
             appended: Mutex::new(Appended {
                 segment: last,

@@ -50,10 +50,10 @@ impl StoredRequest {
 }
 
 /// A frame that was found.
-struct Located {
-    segment: Arc<Segment>,
+pub(crate) struct Located {
+    pub(crate) segment: Arc<Segment>,
     offset: u64,
-    header: FrameHeader,
+    pub(crate) header: FrameHeader,
 }
 
 impl LogReader {
@@ -157,7 +157,7 @@ impl LogReader {
         Ok(self.locate(key)?.map(|found| found.header))
     }
 
-    fn locate(&self, key: Key) -> Result<Option<Located>, ReadError> {
+    pub(crate) fn locate(&self, key: Key) -> Result<Option<Located>, ReadError> {
         let Some(segment) = self.segment_of(key) else {
             return Ok(None);
         };
@@ -314,7 +314,7 @@ impl LogReader {
         }
     }
 
-    fn damaged(frame: &Located, what: impl std::fmt::Display) -> ReadError {
+    pub(crate) fn damaged(frame: &Located, what: impl std::fmt::Display) -> ReadError {
         frame
             .segment
             .damaged(frame.offset, Some(&frame.header), &what)
@@ -354,8 +354,9 @@ impl LogReader {
         }
     }
 
-    /// The places of the requests that hold `count` actions, starting at `offset` in the frame.
-    fn request_places(
+    /// The places of the requests that hold `count` actions, starting at `offset` in the frame; and where their section
+    /// begins in the segment.
+    pub(crate) fn request_places(
         &self,
         frame: &Located,
         offset: u32,

@@ -3,9 +3,10 @@
 use kedge_actors::api::{Committed, NewSecret, Submission};
 use kedge_api::accounts::{ApiKeyView, ShownKey};
 use kedge_api::scalars::Time;
+use kedge_http::auth::rights::Rights;
 use kedge_http::error::ApiError;
 use kedge_http::reply::Reply;
-use kedge_protocol::resource::ApiKey;
+use kedge_protocol::resource::{ApiKey, Permission};
 use kedge_protocol::time::parse_rfc3339;
 use kedge_protocol::{Id, Prefix};
 use kedge_storage::Snapshot;
@@ -15,15 +16,17 @@ use super::PRIVATE;
 use crate::call::Call;
 use crate::listing::{Listing, Source};
 
-/// The member of a key's body that can only be checked with a clock.
+/// The members of a key's body that are checked here: one needs a clock, the other the caller's own API key.
 #[derive(Deserialize)]
-struct Expiry {
+struct Body {
     expires_at: Option<String>,
+    #[serde(default)]
+    permissions: Vec<Permission>,
 }
 
 /// Before `POST /api-keys`: the key's secret.
 pub async fn create(call: &mut Call, submission: &mut Submission) -> Result<(), ApiError> {
-    check_expiry(call, submission)?;
+    check_body(call, submission)?;
     // The action's content determines the key's id before the action is placed.
     let content = submission.actions.first().map(|action| action.content);
     let content = content.ok_or_else(|| ApiError::internal(&"a request without its action"))?;
@@ -32,17 +35,28 @@ pub async fn create(call: &mut Call, submission: &mut Submission) -> Result<(), 
 
 /// Before `POST /api-keys/{id}/rotate`: the key's new secret.
 pub async fn rotate(call: &mut Call, submission: &mut Submission) -> Result<(), ApiError> {
+    let session = call.session()?;
     let id = call.id_of(Prefix::Key, "api_key")?;
+    // A key of another organization, or none, is left to the rules.
+    let key = call.published().snapshot.api_key(id)?;
+    if let Some(key) = key.filter(|key| key.organization_id == session.organization_id) {
+        session.check_grant(Rights::of(&key.permissions))?;
+    }
     add_secret(call, submission, id)
 }
 
-fn check_expiry(call: &Call, submission: &Submission) -> Result<(), ApiError> {
+fn check_body(call: &Call, submission: &Submission) -> Result<(), ApiError> {
     let Some(action) = submission.actions.first() else {
         return Ok(());
     };
     // Other errors are left to the rules.
-    let read: Option<Expiry> = serde_json::from_str(submission.text(&action.payload)).ok();
-    let expires_at = read.and_then(|expiry| parse_rfc3339(&expiry.expires_at?));
+    let read: Option<Body> = serde_json::from_str(submission.text(&action.payload)).ok();
+    let Some(body) = read else {
+        return Ok(());
+    };
+    let granted = Rights::of(&body.permissions);
+    call.session()?.check_grant(granted)?;
+    let expires_at = body.expires_at.and_then(|time| parse_rfc3339(&time));
     if expires_at.is_some_and(|at_ms| at_ms <= call.app.engine.now_ms()) {
         let message = "must be in the future";
         return Err(ApiError::field("/expires_at", "range", message));

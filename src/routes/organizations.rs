@@ -1,7 +1,7 @@
 //! The caller's organization: its tier, its limits, and how far they will reach.
 
 use hyper::StatusCode;
-use hyper::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH};
+use hyper::header::IF_NONE_MATCH;
 use kedge_api::Code;
 use kedge_api::scalars::{IdText, Time};
 use kedge_http::clock::now_ms;
@@ -203,8 +203,8 @@ pub async fn me(call: Call) -> Result<Reply, ApiError> {
     }
     let tag = tag(&organization, &usage, log, now_ms)?;
     let reply = answer(&organization, &usage, log, now_ms, published.head.sequence)?;
-    let reply = reply.with(ETAG, &tag);
-    Ok(reply.with(CACHE_CONTROL, PRIVATE))
+    // Other requests' costs may have been returned meanwhile, so that this is the answer that the caller has.
+    Ok(reply.tagged(&call.headers, &tag, PRIVATE))
 }
 
 fn answer(

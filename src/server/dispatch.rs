@@ -263,9 +263,6 @@ impl Dispatch {
         }
         let now_s = now_s();
         let session = self.identify(endpoint, &parts.headers, now_s, context)?;
-        if endpoint.limit != LimitClass::Free && endpoint.signs == Signs::Nothing {
-            app.answers.check(&context.tally.holder())?;
-        }
         let query = self.check(endpoint, session.as_ref(), parts, context)?;
         let signature = match endpoint.signs {
             Signs::Nothing => None,

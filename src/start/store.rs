@@ -72,7 +72,10 @@ pub(super) async fn open(
         block_cache_bytes: config.block_cache_bytes,
         memtable_bytes: config.memtable_bytes,
         replay_bytes_max: config.replay_bytes_max,
-        segments: kedge_storage::LogOptions::default(),
+        segments: kedge_storage::LogOptions {
+            cache_bytes: config.log_cache_bytes,
+            ..kedge_storage::LogOptions::default()
+        },
         access: Access::Write,
         env: Arc::clone(env),
     };

@@ -8,24 +8,38 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use kedge_protocol::Hash;
-use kedge_protocol::action::RequestHead;
+use kedge_protocol::action::{Kind, RequestHead};
 use kedge_protocol::chain::{Leaf, next_head};
 use kedge_protocol::signature::Signature;
-use rocksdb::{DB, DBCompressionType, Options, WriteBatch, WriteOptions};
 use tokio::sync::{mpsc, oneshot};
 
+use super::frames::Frames;
+use super::rows::Rows;
 use crate::error::Result;
 
 /// Most requests that wait for the thread.
 const WAITING_MAX: usize = 4_096;
-/// Bytes of rows in memory before they go to a file.
-const MEMTABLE_BYTES: usize = 128 * 1024 * 1024;
+
+/// Where the bare pipeline keeps its actions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum Files {
+    /// A RocksDB row for each action.
+    Rows,
+    /// Frames in the server's own log files.
+    Frames,
+}
+
+/// The places of an action's texts in the body.
+pub(super) struct Texts {
+    pub(super) kind: Kind,
+    pub(super) target: Range<usize>,
+    pub(super) payload: Range<usize>,
+}
 
 /// A request with a valid signature.
 pub(super) struct Entry {
     pub(super) body: Bytes,
-    /// The ranges of each action's text in the body.
-    pub(super) texts: Vec<Range<usize>>,
+    pub(super) texts: Vec<Texts>,
     pub(super) action_hashes: Vec<Hash>,
     pub(super) head: RequestHead,
     pub(super) salt_seed: Hash,
@@ -38,11 +52,29 @@ pub(super) struct Placed {
     pub(super) head: Hash,
 }
 
+/// A request as it goes to the disk.
+pub(super) struct Chained<'a> {
+    pub(super) entry: &'a Entry,
+    pub(super) first_sequence: u64,
+    pub(super) timestamp_ms: u64,
+    pub(super) leaves: &'a [Hash],
+    /// The chain's head before the first action, and after each of them.
+    pub(super) heads: &'a [Hash],
+}
+
+/// What keeps the actions of a group.
+pub(super) trait Disk: Send {
+    /// Adds a request to the group.
+    fn add(&mut self, request: &Chained<'_>) -> Result<()>;
+    /// Returns when the group is on the disk; the next one is empty.
+    fn sync(&mut self) -> Result<()>;
+}
+
 type Waiting = (Entry, oneshot::Sender<Placed>);
 
 /// The channel to the thread.
 pub(super) struct Log {
-    /// `None` makes the thread close the database and end; the process must not end before that.
+    /// `None` makes the thread close the files and end; the process must not end before that.
     messages: mpsc::Sender<Option<Waiting>>,
 }
 
@@ -50,20 +82,17 @@ impl Log {
     /// Opens an empty log and starts its thread.
     ///
     /// The thread ends after [`Self::end`].
-    pub(super) fn open(path: &Path, head: Hash) -> Result<(Self, JoinHandle<()>)> {
-        let mut options = Options::default();
-        options.create_if_missing(true);
-        options.set_error_if_exists(true);
-        options.set_write_buffer_size(MEMTABLE_BYTES);
-        options.set_max_write_buffer_number(4);
-        options.set_compression_type(DBCompressionType::None);
-        options.set_bytes_per_sync(1024 * 1024);
-        let db = DB::open(&options, path)?;
+    pub(super) fn open(files: Files, path: &Path, head: Hash) -> Result<(Self, JoinHandle<()>)> {
+        let disk: Box<dyn Disk> = match files {
+            Files::Rows => Box::new(Rows::open(path)?),
+            Files::Frames => Box::new(Frames::open(path, head)?),
+        };
         let (messages, waiting) = mpsc::channel(WAITING_MAX);
         let chain = Chain {
-            db,
+            disk,
             head,
             sequence: 0,
+            heads: Vec::new(),
         };
         let thread = std::thread::Builder::new()
             .name("log".to_owned())
@@ -90,41 +119,48 @@ impl Log {
 }
 
 struct Chain {
-    db: DB,
+    disk: Box<dyn Disk>,
     head: Hash,
     sequence: u64,
+    /// Memory that each request uses again.
+    heads: Vec<Hash>,
 }
 
 impl Chain {
     /// Writes until it receives the end, or until the first write that fails.
     fn write_all(mut self, mut messages: mpsc::Receiver<Option<Waiting>>) {
-        let mut durable = WriteOptions::default();
-        durable.set_sync(true);
         let mut reported: Vec<Option<Waiting>> = Vec::with_capacity(WAITING_MAX);
         let mut group: Vec<Waiting> = Vec::with_capacity(WAITING_MAX);
-        let mut placed: Vec<Placed> = Vec::with_capacity(WAITING_MAX);
-        let mut goes_on = true;
-        while goes_on && messages.blocking_recv_many(&mut reported, WAITING_MAX) > 0 {
+        let mut continues = true;
+        while continues && messages.blocking_recv_many(&mut reported, WAITING_MAX) > 0 {
             for message in reported.drain(..) {
                 match message {
                     Some(waiting) => group.push(waiting),
-                    None => goes_on = false,
+                    None => continues = false,
                 }
             }
-            let mut batch = WriteBatch::default();
-            placed.extend(group.iter().map(|(entry, _)| self.place(entry, &mut batch)));
-            if let Err(error) = self.db.write_opt(batch, &durable) {
+            if let Err(error) = self.write(&mut group) {
                 eprintln!("kedge-bench: the bare log: {error}");
                 return;
-            }
-            for ((_, reply), placed) in group.drain(..).zip(placed.drain(..)) {
-                // The waiting task may be gone.
-                let _gone = reply.send(placed);
             }
         }
     }
 
-    fn place(&mut self, entry: &Entry, batch: &mut WriteBatch) -> Placed {
+    fn write(&mut self, group: &mut Vec<Waiting>) -> Result<()> {
+        let placed: Result<Vec<Placed>> =
+            group.iter().map(|(entry, _)| self.place(entry)).collect();
+        let placed = placed?;
+        if !placed.is_empty() {
+            self.disk.sync()?;
+        }
+        for ((_, reply), placed) in group.drain(..).zip(placed) {
+            // The waiting task may be gone.
+            let _gone = reply.send(placed);
+        }
+        Ok(())
+    }
+
+    fn place(&mut self, entry: &Entry) -> Result<Placed> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let timestamp_ms = since.map_or(0, |since| since.as_millis() as u64);
         let first_sequence = self.sequence + 1;
@@ -138,26 +174,23 @@ impl Chain {
             })
             .collect();
         let leaves = Leaf::hash_each(&leaves);
-        let mut row = Vec::new();
-        for (text, leaf) in entry.texts.iter().zip(&leaves) {
-            self.sequence += 1;
+        self.heads.clear();
+        self.heads.push(self.head);
+        for leaf in &leaves {
             self.head = next_head(&self.head, leaf);
-            row.clear();
-            row.extend_from_slice(&self.head.0);
-            row.extend_from_slice(&timestamp_ms.to_be_bytes());
-            if self.sequence == first_sequence {
-                // With this and the texts anybody can check the signature again.
-                row.extend_from_slice(&entry.signature.0);
-                row.extend_from_slice(&entry.salt_seed.0);
-                row.extend_from_slice(&entry.head.nonce.to_be_bytes());
-                row.extend_from_slice(&entry.head.deadline_s.to_be_bytes());
-            }
-            row.extend_from_slice(&entry.body[text.clone()]);
-            batch.put(self.sequence.to_be_bytes(), &row);
+            self.heads.push(self.head);
         }
-        Placed {
+        self.sequence += leaves.len() as u64;
+        self.disk.add(&Chained {
+            entry,
+            first_sequence,
+            timestamp_ms,
+            leaves: &leaves,
+            heads: &self.heads,
+        })?;
+        Ok(Placed {
             first_sequence,
             head: self.head,
-        }
+        })
     }
 }

@@ -2,9 +2,11 @@
 //! of the action bus as they are, and the server is compared with it. It lacks: actors, objects and their state,
 //! nonces, limits, credentials, batches, receipts.
 
+mod frames;
 mod http;
 mod log;
 mod pipeline;
+mod rows;
 #[cfg(test)]
 mod tests;
 
@@ -17,6 +19,7 @@ use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
 use tokio::net::TcpListener;
 
+pub(crate) use self::log::Files;
 use crate::error::Result;
 
 /// Where the bare pipeline listens, and the domain of the signatures that it checks.
@@ -28,6 +31,9 @@ pub(crate) struct Options {
     /// Its directory, created if missing; a temporary one by default.
     #[arg(long)]
     data: Option<PathBuf>,
+    /// What keeps the actions.
+    #[arg(long, value_enum, default_value_t = Files::Rows)]
+    files: Files,
     /// The chain id of the domain (EIP-712); a development server's by default.
     #[arg(long, default_value_t = 31_337)]
     chain_id: u64,
@@ -45,7 +51,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
         verifying_contract: options.verifying_contract,
     };
     let listener = TcpListener::bind(options.listen).await?;
-    let (log, thread) = log::Log::open(data, domain.separator())?;
+    let (log, thread) = log::Log::open(options.files, data, domain.separator())?;
     let pipeline = Arc::new(pipeline::Pipeline::new(domain.separator(), log));
     writeln!(
         std::io::stdout(),

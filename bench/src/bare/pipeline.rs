@@ -13,7 +13,7 @@ use kedge_protocol::{Address, Hash};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::log::{Entry, Log};
+use super::log::{Entry, Log, Texts};
 use crate::error::Result;
 
 /// The content of a body.
@@ -95,19 +95,24 @@ impl Pipeline {
         };
         let salt_seed: Hash = header(headers, "x-signature-salt")?;
         let signature: Signature = header(headers, "x-signature")?;
-        let action_hashes = hash(&actions, &salt_seed)?;
+        let kinds: Option<Vec<Kind>> = actions
+            .iter()
+            .map(|action| Kind::of_text(action.action_type))
+            .collect();
+        let kinds = kinds.ok_or("an unknown kind")?;
+        let action_hashes = hash(&actions, &kinds, &salt_seed);
         let digest = head.digest(&self.domain_separator, &action_hashes);
         let signer: Address = signature.recover(&digest)?;
         if signer != head.signer {
             return Err("another key signed".into());
         }
-        // What is stored of an action: its target and payload, and the text between them.
         let texts = actions
             .iter()
-            .map(|action| {
-                let target = place(&body, action.object_id);
-                let payload = place(&body, action.payload.get());
-                target.start.min(payload.start)..target.end.max(payload.end)
+            .zip(kinds)
+            .map(|(action, kind)| Texts {
+                kind,
+                target: place(&body, action.object_id),
+                payload: place(&body, action.payload.get()),
             })
             .collect();
         Ok(Entry {
@@ -122,7 +127,7 @@ impl Pipeline {
 }
 
 /// hashStruct(Action) of each, computed in parallel.
-fn hash(actions: &[Action<'_>], seed: &Hash) -> Result<Vec<Hash>> {
+fn hash(actions: &[Action<'_>], kinds: &[Kind], seed: &Hash) -> Vec<Hash> {
     let mut hashes = Vec::with_capacity(2 * actions.len());
     let mut texts: Vec<&str> = actions.iter().map(|action| action.object_id).collect();
     keccak_each(&texts, &mut hashes);
@@ -130,18 +135,16 @@ fn hash(actions: &[Action<'_>], seed: &Hash) -> Result<Vec<Hash>> {
     texts.extend(actions.iter().map(|action| action.payload.get()));
     keccak_each(&texts, &mut hashes);
     let (targets, payloads) = hashes.split_at(actions.len());
-    let words = actions.iter().zip(targets.iter().zip(payloads));
-    let words: Option<Vec<ActionWords>> = words
-        .map(|(action, (&target, &payload))| {
-            Some(ActionWords {
-                kind: Kind::of_text(action.action_type)?.hash(),
-                target,
-                payload,
-            })
+    let words: Vec<ActionWords> = kinds
+        .iter()
+        .zip(targets.iter().zip(payloads))
+        .map(|(kind, (&target, &payload))| ActionWords {
+            kind: kind.hash(),
+            target,
+            payload,
         })
         .collect();
-    let words = words.ok_or("an unknown kind")?;
-    Ok(action_hashes(&words, &salts(seed, 0..words.len() as u16)))
+    action_hashes(&words, &salts(seed, 0..words.len() as u16))
 }
 
 /// The range of a slice within the body.

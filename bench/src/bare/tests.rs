@@ -1,16 +1,20 @@
 //! The bare pipeline on what a signer sends, and on what was changed on the way.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
 use kedge_client::sign::{ActionText, RequestTerms, SignedRequest, sign};
+use kedge_log::LogReader;
+use kedge_log::env::RealEnv;
 use kedge_protocol::action::{ActionWords, Kind, action_hashes, salts};
 use kedge_protocol::chain::{Leaf, next_head};
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash};
 use serde_json::Value;
 
-use super::log::Log;
+use super::log::{Files, Log};
 use super::pipeline::{Pipeline, Shape};
 
 const SEPARATOR: Hash = Hash([5; 32]);
@@ -49,10 +53,10 @@ fn body(count: usize) -> Bytes {
     format!(r#"{{"actions":[{actions}]}}"#).into()
 }
 
-#[tokio::test]
-async fn requests_follow_one_another_in_one_chain_on_the_disk() {
+/// Sends a request of three actions and one of two; returns the directory and the head that was answered last.
+async fn two_requests(files: Files) -> (tempfile::TempDir, String) {
     let data = tempfile::tempdir().unwrap();
-    let (log, thread) = Log::open(data.path(), SEPARATOR).unwrap();
+    let (log, thread) = Log::open(files, data.path(), SEPARATOR).unwrap();
     let pipeline = Pipeline::new(SEPARATOR, log);
     let mut firsts = Vec::new();
     let mut last_head = String::new();
@@ -67,7 +71,12 @@ async fn requests_follow_one_another_in_one_chain_on_the_disk() {
     assert_eq!(firsts, [1, 4]);
     pipeline.end().await;
     thread.join().unwrap();
+    (data, last_head)
+}
 
+#[tokio::test]
+async fn requests_follow_one_another_in_one_chain_on_the_disk() {
+    let (data, last_head) = two_requests(Files::Rows).await;
     // The rows alone reproduce the head that was answered.
     let db = rocksdb::DB::open_for_read_only(&rocksdb::Options::default(), data.path(), false);
     let db = db.unwrap();
@@ -100,9 +109,30 @@ async fn requests_follow_one_another_in_one_chain_on_the_disk() {
 }
 
 #[tokio::test]
+async fn the_logs_own_files_hold_the_same_chain() {
+    let (data, last_head) = two_requests(Files::Frames).await;
+    let env = Arc::new(RealEnv);
+    let (reader, recovery) = LogReader::open(env, data.path(), Some(SEPARATOR), 1 << 20).unwrap();
+    assert_eq!(recovery.torn, None);
+    for (sequence, count) in [(1, 3), (4, 2)] {
+        let request = reader.request_at(sequence).unwrap().unwrap();
+        let packed = request.packed().unwrap();
+        assert_eq!(
+            (packed.head().first_sequence, packed.count()),
+            (sequence, count)
+        );
+        let last = packed.action(count - 1).unwrap();
+        assert_eq!((&*last.target, &*last.payload), (OBJECT, PAYLOAD));
+    }
+    assert_eq!(reader.batch(2).unwrap(), None);
+    let batch = reader.batch(1).unwrap().unwrap();
+    assert_eq!(batch.header.head.to_string(), last_head);
+}
+
+#[tokio::test]
 async fn what_was_not_signed_is_refused() {
     let data = tempfile::tempdir().unwrap();
-    let (log, thread) = Log::open(data.path(), SEPARATOR).unwrap();
+    let (log, thread) = Log::open(Files::Rows, data.path(), SEPARATOR).unwrap();
     let pipeline = Pipeline::new(SEPARATOR, log);
     let good = headers(&signed(2, 1));
     let change = |name: &'static str, value: String| {

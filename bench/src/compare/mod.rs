@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use self::peers::Peers;
 use self::report::{Figures, Run};
+use crate::bare::Files;
 use crate::drive::{End, measure};
 use crate::error::Result;
 use crate::fleet::{Fleet, Size};
@@ -67,6 +68,7 @@ impl Options {
 pub(crate) enum Subject {
     Kedge,
     Bare,
+    BareFrames,
     PostgresCopy,
     PostgresChain,
     RedisStreams,
@@ -88,7 +90,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     let server = Server::start_with(&options.bench.server, &data, Limits::On)?;
     server.ready().await?;
 
-    let mut subjects = vec![Subject::Kedge, Subject::Bare];
+    let mut subjects = vec![Subject::Kedge, Subject::Bare, Subject::BareFrames];
     subjects.extend(options.peers.subjects());
     let both = [Shape::Batch, Shape::Single];
     let shapes = if options.shape.is_empty() {
@@ -107,7 +109,12 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
                 tokio::time::sleep(SETTLE).await;
                 let run = match subject {
                     Subject::Kedge => of_server(&server, &plan, options).await?,
-                    Subject::Bare => of_bare(scratch.path(), &fleet, &plan, options).await?,
+                    Subject::Bare => {
+                        of_bare(scratch.path(), &fleet, &plan, Files::Rows, options).await?
+                    }
+                    Subject::BareFrames => {
+                        of_bare(scratch.path(), &fleet, &plan, Files::Frames, options).await?
+                    }
                     peer => options.peers.run(peer, shape, options)?,
                 };
                 print(&report::line(subject, shape, &run))?;
@@ -137,13 +144,19 @@ async fn of_bare(
     scratch: &Path,
     fleet: &Fleet,
     plan: &Arc<Plan>,
+    files: Files,
     options: &Options,
 ) -> Result<Run> {
+    let (subject, named) = match files {
+        Files::Rows => (Subject::Bare, "rows"),
+        Files::Frames => (Subject::BareFrames, "frames"),
+    };
     let data = tempfile::tempdir_in(scratch)?;
     let mut command = Command::new(std::env::current_exe()?);
     command
         .args(["bare", "--listen", "127.0.0.1:0", "--data"])
         .arg(data.path())
+        .args(["--files", named])
         .args(["--chain-id", &fleet.domain.chain_id.to_string()])
         .args([
             "--verifying-contract",
@@ -152,5 +165,5 @@ async fn of_bare(
     let bare = Server::spawn(command, PathBuf::new())?;
     let driven = measure(&bare, plan, options.end()).await?;
     bare.stop()?;
-    Ok(Run::driven(Subject::Bare, plan.shape, &driven))
+    Ok(Run::driven(subject, plan.shape, &driven))
 }

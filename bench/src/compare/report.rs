@@ -39,6 +39,7 @@ impl Subject {
         match self {
             Self::Kedge => "Kedge",
             Self::Bare => "bare pipeline",
+            Self::BareFrames => "bare, on the log's files",
             Self::PostgresCopy => "PostgreSQL COPY",
             Self::PostgresChain => "PostgreSQL, hash-chained",
             Self::RedisStreams => "Redis Streams",
@@ -50,7 +51,9 @@ impl Subject {
     fn lacks(self) -> &'static str {
         match self {
             Self::Kedge => "-",
-            Self::Bare => "state, rules, nonces, credentials, limits, receipts, proofs",
+            Self::Bare | Self::BareFrames => {
+                "state, rules, nonces, credentials, limits, receipts, proofs"
+            }
             Self::PostgresCopy | Self::NatsJetstream => {
                 "signatures, chain, rules, state, receipts, proofs, limits, HTTP and JSON"
             }

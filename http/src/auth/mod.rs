@@ -69,6 +69,27 @@ impl Session {
         };
         Err(ApiError::new(Code::Forbidden, message))
     }
+
+    /// Checks that the API key, if one was shown, has all rights that the caller grants to another key or whose new
+    /// secret it asks for. Otherwise a key that may only make keys would be as good as one with every right.
+    pub fn check_grant(&self, granted: Rights) -> Result<(), ApiError> {
+        let Some(own) = self.rights else {
+            return Ok(());
+        };
+        let beyond: Vec<String> = granted
+            .without(own)
+            .map(|right| right.to_string())
+            .collect();
+        if beyond.is_empty() {
+            return Ok(());
+        }
+        let message = format!(
+            "an API key grants only rights that it has, and this one does not have {}; leave them out, or send only \
+             an access token",
+            beyond.join(", ")
+        );
+        Err(ApiError::new(Code::Forbidden, message))
+    }
 }
 
 /// Identifies the caller by these headers. A token and a key together must be of one organization.

@@ -4,6 +4,19 @@ use std::fmt;
 
 use kedge_protocol::resource::{Area, Permission};
 
+const AREAS: [Area; 9] = [
+    Area::Wallets,
+    Area::ApiKeys,
+    Area::Objects,
+    Area::Templates,
+    Area::Actions,
+    Area::Events,
+    Area::Files,
+    Area::Webhooks,
+    Area::Batches,
+];
+const ACCESSES: [Access; 4] = [Access::Create, Access::Read, Access::Update, Access::Delete];
+
 /// One of the four kinds of access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
@@ -81,6 +94,14 @@ impl Rights {
         Self(granted.fold(0, |set, right| set | right.bit()))
     }
 
+    /// The rights of this set that `other` does not have.
+    pub fn without(self, other: Self) -> impl Iterator<Item = Right> {
+        let rights = AREAS
+            .into_iter()
+            .flat_map(|area| ACCESSES.map(|access| Right { area, access }));
+        rights.filter(move |right| self.allow(*right) && !other.allow(*right))
+    }
+
     /// True if this right is among them.
     pub fn allow(self, right: Right) -> bool {
         self.0 & right.bit() != 0
@@ -92,19 +113,6 @@ mod tests {
     use kedge_protocol::resource::Crud;
 
     use super::*;
-
-    const AREAS: [Area; 9] = [
-        Area::Wallets,
-        Area::ApiKeys,
-        Area::Objects,
-        Area::Templates,
-        Area::Actions,
-        Area::Events,
-        Area::Files,
-        Area::Webhooks,
-        Area::Batches,
-    ];
-    const ACCESSES: [Access; 4] = [Access::Create, Access::Read, Access::Update, Access::Delete];
 
     #[test]
     fn a_permission_grants_its_rights_and_no_other() {
@@ -131,6 +139,12 @@ mod tests {
                     assert_eq!(rights.allow(right), granted, "{right}");
                 }
             }
+            let right = Right { area, access };
+            assert_eq!(
+                rights.without(Rights::default()).collect::<Vec<_>>(),
+                [right]
+            );
+            assert_eq!(rights.without(rights).next(), None);
         }
     }
 

@@ -50,7 +50,7 @@ pub(crate) fn leaves_of(requests: &[PackedRequest<'_>]) -> Result<Vec<Hash>, (u6
     for request in requests {
         for position in 0..request.count() {
             let action = request.packed_action(position);
-            let action = action.map_err(|error| (request.head.first_sequence, error))?;
+            let action = action.map_err(|error| (request.head().first_sequence, error))?;
             actions.push((request, position, action));
         }
     }
@@ -61,14 +61,14 @@ pub(crate) fn leaves_of(requests: &[PackedRequest<'_>]) -> Result<Vec<Hash>, (u6
             let _ = write!(ids, "{id}");
         }
     }
-    let signatures: Vec<&[u8; 65]> = requests.iter().map(|r| &r.head.signature.0).collect();
+    let signatures: Vec<&[u8; 65]> = requests.iter().map(|r| &r.head().signature.0).collect();
     let mut signature_hashes = Vec::with_capacity(requests.len());
     keccak_each(&signatures, &mut signature_hashes);
     let words = requests.iter().zip(&signature_hashes);
     let words = words.flat_map(|(request, signature_hash)| {
         let words = RequestWords {
-            seed: &request.head.salt_seed,
-            signer: &request.head.head.signer,
+            seed: &request.head().salt_seed,
+            signer: &request.head().head.signer,
             signature_hash,
         };
         std::iter::repeat_n(words, request.count())
@@ -84,8 +84,8 @@ pub(crate) fn leaves_of(requests: &[PackedRequest<'_>]) -> Result<Vec<Hash>, (u6
     let leaves = actions.iter().zip(contents.iter().zip(integrities));
     let leaves: Vec<Leaf> = leaves
         .map(|((request, position, _), (content, integrity))| Leaf {
-            sequence: request.head.first_sequence + *position as u64,
-            timestamp_ms: request.head.timestamp_ms,
+            sequence: request.head().first_sequence + *position as u64,
+            timestamp_ms: request.head().timestamp_ms,
             content: *content,
             integrity,
         })

@@ -9,6 +9,7 @@ mod tests;
 
 use std::borrow::Cow;
 use std::fmt::Write;
+use std::ops::Range;
 
 use kedge_protocol::action::{Kind, RequestHead};
 use kedge_protocol::record::{ActionRecord, FailedAction, RequestRecord};
@@ -173,22 +174,33 @@ pub fn pack(out: &mut Vec<u8>, record: &RequestRecord<'_>) {
     }
 }
 
-/// A packed record with its head read, but not its actions.
-pub struct PackedRequest<'a> {
+/// Bytes before the counts of actions: everything about the request that has a fixed length.
+const FIXED_BYTES: usize = 195;
+
+/// A packed record's head and table of offsets, which precede its actions.
+pub(crate) struct Outline<'a> {
     /// The record without its actions.
-    head: RequestRecord<'static>,
+    pub(crate) head: RequestRecord<'static>,
     ends: &'a [[u8; 4]],
-    actions: &'a [u8],
 }
 
-impl<'a> PackedRequest<'a> {
-    /// Reads the head of a packed record.
+impl<'a> Outline<'a> {
+    /// How many bytes it has, from a record's first bytes; `None` if these are too few.
+    pub(crate) fn bytes(first: &[u8]) -> Option<usize> {
+        let [done_high, done_low, failed_high, failed_low] =
+            *first.get(FIXED_BYTES..)?.first_chunk::<4>()?;
+        let done = usize::from(u16::from_be_bytes([done_high, done_low]));
+        let failed = usize::from(u16::from_be_bytes([failed_high, failed_low]));
+        Some(FIXED_BYTES + 4 + failed * (2 + 32) + done * 4)
+    }
+
+    /// Reads it, and returns the bytes after it.
     ///
     /// # Errors
-    /// [`CodecError`] if the bytes are not exactly one packed record.
-    pub fn read(bytes: &'a [u8]) -> Result<Self, CodecError> {
+    /// [`CodecError`] if the bytes do not begin with one.
+    pub(crate) fn read(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), CodecError> {
         let mut reader = ByteReader(codec::body(bytes)?);
-        let head = RequestRecord {
+        let mut head = RequestRecord {
             batch_number: reader.u64()?,
             first_sequence: reader.u64()?,
             first_leaf_index: reader.u32()?,
@@ -210,13 +222,6 @@ impl<'a> PackedRequest<'a> {
             actions: Vec::new(),
             failed: Vec::new(),
         };
-        Self::read_rest(head, reader)
-    }
-
-    fn read_rest(
-        mut head: RequestRecord<'static>,
-        mut reader: ByteReader<'a>,
-    ) -> Result<Self, CodecError> {
         let done_count = usize::from(reader.u16()?);
         let failed_count = usize::from(reader.u16()?);
         if done_count == 0 {
@@ -232,53 +237,70 @@ impl<'a> PackedRequest<'a> {
             });
         }
         let (ends, _) = reader.take(done_count * 4)?.as_chunks::<4>();
-        let actions = reader.0;
-        let packed = Self {
-            head,
-            ends,
-            actions,
-        };
-        if packed.end(done_count - 1) == actions.len() {
-            Ok(packed)
-        } else {
-            Err(CodecError::bytes("the last action does not end the record"))
-        }
+        Ok((Self { head, ends }, reader.0))
+    }
+
+    /// The number of actions that were done.
+    pub(crate) fn count(&self) -> usize {
+        self.ends.len()
     }
 
     fn end(&self, position: usize) -> usize {
         u32::from_be_bytes(self.ends[position]) as usize
     }
 
+    /// The bytes of the action at `position`, counted from the first action's; `None` if the table is damaged or has no
+    /// such position.
+    pub(crate) fn range(&self, position: usize) -> Option<Range<usize>> {
+        let end = u32::from_be_bytes(*self.ends.get(position)?) as usize;
+        let start = position.checked_sub(1).map_or(0, |before| self.end(before));
+        (start <= end).then_some(start..end)
+    }
+}
+
+/// A packed record with its head read, but not its actions.
+pub struct PackedRequest<'a> {
+    outline: Outline<'a>,
+    actions: &'a [u8],
+}
+
+impl<'a> PackedRequest<'a> {
+    /// Reads the head of a packed record.
+    ///
+    /// # Errors
+    /// [`CodecError`] if the bytes are not exactly one packed record.
+    pub fn read(bytes: &'a [u8]) -> Result<Self, CodecError> {
+        let (outline, actions) = Outline::read(bytes)?;
+        if outline.end(outline.count() - 1) == actions.len() {
+            Ok(Self { outline, actions })
+        } else {
+            Err(CodecError::bytes("the last action does not end the record"))
+        }
+    }
+
     /// The number of actions that were done.
     pub fn count(&self) -> usize {
-        self.ends.len()
+        self.outline.count()
     }
 
     /// The record, without its actions.
     pub fn head(&self) -> &RequestRecord<'static> {
-        &self.head
+        &self.outline.head
     }
 
     /// Reads the action at `position` among those that were done.
     ///
     /// # Errors
-    /// [`CodecError`] if the action's bytes are damaged.
-    ///
-    /// # Panics
-    /// If `position` is not below [`PackedRequest::count`].
+    /// [`CodecError`] if the action's bytes are damaged, or there is no such position.
     pub fn action(&self, position: usize) -> Result<ActionRecord<'a>, CodecError> {
         self.packed_action(position).map(ActionRecord::from)
     }
 
     fn packed_action(&self, position: usize) -> Result<PackedAction<'a>, CodecError> {
-        let start = match position {
-            0 => 0,
-            _ => self.end(position - 1),
-        };
-        let bytes = self
-            .actions
-            .get(start..self.end(position))
-            .ok_or_else(|| CodecError::bytes("the offsets of the actions do not increase"))?;
+        let range = self.outline.range(position);
+        let bytes = range.and_then(|range| self.actions.get(range));
+        let bytes =
+            bytes.ok_or_else(|| CodecError::bytes("the offsets of the actions do not increase"))?;
         read_action(ByteReader(bytes))
     }
 
@@ -289,7 +311,7 @@ impl<'a> PackedRequest<'a> {
     pub fn into_record(self) -> Result<RequestRecord<'a>, CodecError> {
         Ok(RequestRecord {
             actions: self.actions()?,
-            ..self.head
+            ..self.outline.head
         })
     }
 
@@ -297,7 +319,7 @@ impl<'a> PackedRequest<'a> {
     pub(crate) fn record(&self) -> Result<RequestRecord<'a>, CodecError> {
         Ok(RequestRecord {
             actions: self.actions()?,
-            ..self.head.clone()
+            ..self.outline.head.clone()
         })
     }
 
@@ -345,6 +367,11 @@ impl<'a> From<PackedAction<'a>> for ActionRecord<'a> {
             previous_sequence: action.previous_sequence,
         }
     }
+}
+
+/// Reads an action from exactly its own bytes.
+pub(crate) fn action_of(bytes: &[u8]) -> Result<ActionRecord<'_>, CodecError> {
+    read_action(ByteReader(bytes)).map(ActionRecord::from)
 }
 
 fn read_action(mut reader: ByteReader<'_>) -> Result<PackedAction<'_>, CodecError> {

@@ -47,6 +47,9 @@ fn everything(env: &SimulatedEnv, released: Released) -> Result<Vec<Vec<u8>>, St
         all.push(format!("{side:?}").into_bytes());
     }
     for sequence in 1..log.position().next_sequence {
+        let alone = reader.action_at(sequence).map_err(text)?.unwrap();
+        let record = alone.record().map_err(|error| error.to_string())?;
+        all.push(format!("{:?} {record:?}", alone.request).into_bytes());
         all.push(reader.request_at(sequence).map_err(text)?.unwrap().bytes);
     }
     for batch in 0..log.position().next_batch {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use kedge_protocol::Hash;
 use kedge_protocol::batch::SignedBatch;
+use kedge_protocol::record::FailedAction;
 use proptest::prelude::*;
 
 use super::sample::{Writer, dir, domain, entry, keys, open, open_at, options};
@@ -100,6 +101,16 @@ fn check(reader: &LogReader, made: &[Made]) {
             for sequence in *first..first + *actions as u64 {
                 let found = reader.request_at(sequence).unwrap().unwrap();
                 assert_eq!((found.first_sequence, &found.bytes), (*first, bytes));
+                // The second look at a long request reads only a part of it.
+                for _ in 0..2 {
+                    let alone = reader.action_at(sequence).unwrap().unwrap();
+                    let packed = found.packed().unwrap();
+                    let position = (sequence - first) as usize;
+                    assert_eq!((alone.position, alone.count), (position, *actions));
+                    assert_eq!(&alone.request, packed.head());
+                    let record = packed.action(position).unwrap();
+                    assert_eq!(alone.record().unwrap(), record);
+                }
             }
         }
         for (batch, leaves) in &made.batches {
@@ -113,6 +124,9 @@ fn check(reader: &LogReader, made: &[Made]) {
     assert_eq!(reader.request_at(end.next_sequence).unwrap(), None);
     assert_eq!(reader.request_at(0).unwrap(), None);
     assert_eq!(reader.request_at(u64::MAX).unwrap(), None);
+    for outside in [end.next_sequence, 0, u64::MAX] {
+        assert!(reader.action_at(outside).unwrap().is_none());
+    }
     assert_eq!(reader.batch(end.next_batch).unwrap(), None);
     assert!(reader.frame(end.frame + 1).unwrap().is_none());
 }
@@ -121,7 +135,11 @@ fn check(reader: &LogReader, made: &[Made]) {
 type Shape = (Vec<Vec<(usize, String)>>, usize);
 
 fn frames() -> impl Strategy<Value = Vec<Shape>> {
-    let request = (1..30usize, "[a-z#é]{0,200}");
+    // The longer ones are read in parts.
+    let request = prop_oneof![
+        9 => (1..30usize, "[a-z#é]{0,200}"),
+        1 => (40..80usize, "[a-z#]{100,120}"),
+    ];
     let batches = prop::collection::vec(prop::collection::vec(request, 1..4), 0..3);
     prop::collection::vec((batches, 0..4usize), 1..14)
 }
@@ -155,6 +173,35 @@ proptest! {
         made.extend(append(&mut { log }, &mut writer, &[vec![(2, "#".to_owned())]], 1));
         let (log, _) = open(&env, Released::default()).unwrap();
         check(&log.reader(), &made);
+    }
+}
+
+#[test]
+fn an_action_of_a_long_request_is_read_alone() {
+    let env = SimulatedEnv::new();
+    let (mut log, _) = open(&env, Released::default()).unwrap();
+    let mut writer = Writer::new();
+    let mut record = writer.request(300, &"word # ".repeat(20), 0);
+    let (batch, leaves) = writer.batch(std::slice::from_ref(&record));
+    // The refused ones stand before the actions, and make that part long too.
+    record.failed = (300..500)
+        .map(|index| FailedAction {
+            index,
+            action_hash: Hash([index as u8; 32]),
+        })
+        .collect();
+    let mut frame = Frame::new();
+    frame.push_request(&record).unwrap();
+    frame.push_batch(&batch, &leaves).unwrap();
+    log.append(&frame).unwrap();
+    log.durability().sync().unwrap();
+    let reader = log.reader();
+    for sequence in [1, 300, 150, 2, 1] {
+        let found = reader.action_at(sequence).unwrap().unwrap();
+        let expected = &record.actions[sequence as usize - 1];
+        assert_eq!(&found.record().unwrap(), expected);
+        assert_eq!(found.request.failed, record.failed);
+        assert_eq!(found.count, 300);
     }
 }
 

@@ -18,7 +18,7 @@ pub(in crate::endpoint) const CREATE: Doc = Doc {
         shown in this answer and never again: send it as `x-api-key`, alone or together with an access \
         token of the same organization; then the narrower right applies. What `permissions` does not \
         grant is refused. A key signs nothing: changes still need a signature of one of the \
-        organization's wallets.",
+        organization's wallets. A request with an API key grants only rights that this key has.",
     errors: &[Code::StateViolation],
     links: &[TO_KEY, TO_ROTATE, TO_DELETE, TO_ACTION, TO_PROOF],
     ..Doc::MISSING

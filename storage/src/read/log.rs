@@ -221,10 +221,15 @@ impl Snapshot {
 
     /// The action at `sequence`; the others of its request are not read.
     pub fn action_at(&self, sequence: u64) -> Result<Option<PlacedAction>, ReadError> {
-        match self.stored_request(sequence)? {
-            Some(request) => Ok(actions_within(&request, sequence, sequence)?.pop()),
-            None => Ok(None),
+        if sequence == 0 || sequence > self.head()?.sequence {
+            return Ok(None);
         }
+        let found = self.in_log(|log| log.action_at(sequence))?;
+        let found = found.ok_or_else(|| self.no_request(sequence))?;
+        let placed = PlacedAction::single(&found);
+        placed
+            .map(Some)
+            .map_err(bad_request(found.request.first_sequence))
     }
 
     /// The actions from one sequence to another, both included, in order: those of a batch, for example.

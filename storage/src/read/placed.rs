@@ -3,11 +3,12 @@
 use kedge_protocol::action::{ActionWords, RequestHead, salt};
 use kedge_protocol::chain::{self, Leaf};
 use kedge_protocol::hash::keccak;
-use kedge_protocol::record::ActionRecord;
+use kedge_protocol::record::{ActionRecord, RequestRecord};
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Hash, Id, Prefix};
 
 use crate::codec::CodecError;
+use kedge_log::StoredAction;
 use kedge_log::packed::{PackedRequest, owned_action};
 
 /// An action as the log holds it, with what its request states about it.
@@ -44,7 +45,22 @@ pub struct PlacedAction {
 impl PlacedAction {
     /// Reads the action at `position` among those of the packed request that were done.
     pub(crate) fn read(request: &PackedRequest<'_>, position: usize) -> Result<Self, CodecError> {
-        let head = request.head();
+        let action = owned_action(request.action(position)?);
+        Self::of(request.head(), request.count(), position, action)
+    }
+
+    /// An action that was read without the others of its request.
+    pub(crate) fn single(stored: &StoredAction) -> Result<Self, CodecError> {
+        let action = owned_action(stored.record()?);
+        Self::of(&stored.request, stored.count, stored.position, action)
+    }
+
+    fn of(
+        head: &RequestRecord<'_>,
+        count: usize,
+        position: usize,
+        action: ActionRecord<'static>,
+    ) -> Result<Self, CodecError> {
         let step = u32::try_from(position).expect("counts of actions are stored as u16");
         Ok(Self {
             sequence: head.first_sequence + u64::from(step),
@@ -60,9 +76,9 @@ impl PlacedAction {
             signature: head.signature,
             salt_seed: head.salt_seed,
             request_first_sequence: head.first_sequence,
-            request_count: request.count() as u32,
+            request_count: count as u32,
             request_failed_count: head.failed.len() as u32,
-            action: owned_action(request.action(position)?),
+            action,
         })
     }
 

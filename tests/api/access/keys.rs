@@ -199,6 +199,44 @@ async fn a_right_that_is_missing_is_named_and_a_token_does_not_widen_it() {
     }
 }
 
+/// A thief of a narrow key who can also have requests signed must not come away with a wide one.
+#[tokio::test]
+async fn a_key_makes_and_renews_no_wider_one() {
+    let server = Server::start().await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let wide = Key::new(&server, &ann, &all_but(&[])).await;
+    let narrow = Key::new(&server, &ann, &all_but(&["objects.delete", "files.create"])).await;
+    let missing = "this one does not have objects.delete, files.create;";
+    let request = ("POST", "/api-keys");
+    let rotate = format!("/api-keys/{}/rotate", wide.id);
+    for credentials in [vec![narrow.header()], vec![narrow.header(), ann.bearer()]] {
+        let refused = |answer: Answer| {
+            let message = answer.body["body"]["message"].as_str().unwrap().to_owned();
+            assert!(message.contains(missing), "{message}");
+            answer.refused(403, "FORBIDDEN");
+        };
+        let body = all_but(&[]).to_string();
+        let signed = ("key.create", "", body.as_str());
+        let made = ann.change_as(&server, request, signed, &body, &credentials);
+        refused(made.await);
+        let signed = ("key.rotate", wide.id.as_str(), "{}");
+        let renewed = ann.change_as(&server, ("POST", &rotate), signed, "{}", &credentials);
+        refused(renewed.await);
+
+        let body = all_but(&["objects.delete", "files.create", "events.read"]).to_string();
+        let signed = ("key.create", "", body.as_str());
+        let made = ann
+            .change_as(&server, request, signed, &body, &credentials)
+            .await;
+        Key::of(&made.expect(201))
+            .get(&server, "/templates")
+            .await
+            .expect(200);
+    }
+    // The refused rotation left the key's secret as it was.
+    wide.get(&server, "/templates").await.expect(200);
+}
+
 #[tokio::test]
 async fn organizations_do_not_mix() {
     let server = Server::start().await;
