@@ -96,7 +96,7 @@ export interface paths {
         put?: never;
         /**
          * Make an API key
-         * Makes an API key of the caller's organization, for its owners and admins. `key` is shown in this answer and never again: send it as `x-api-key`, alone or together with an access token of the same organization; then the narrower right applies. What `permissions` does not grant is refused. A key signs nothing: changes still need a signature of one of the organization's wallets.
+         * Makes an API key of the caller's organization, for its owners and admins. `key` is shown in this answer and never again: send it as `x-api-key`, alone or together with an access token of the same organization; then the narrower right applies. What `permissions` does not grant is refused. A key signs nothing: changes still need a signature of one of the organization's wallets. A request with an API key grants only rights that this key has.
          */
         post: operations["createApiKey"];
         delete?: never;
