@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 source scripts/shell.sh
 source scripts/tools.sh
 
-node_folders=(protocol/vectors/generate contracts chain/tests/anvil prover/snarkjs tests/js)
+node_folders=(protocol/vectors/generate contracts chain/tests/anvil prover/snarkjs tests/js sdk/typescript)
 
 tools() {
   install_test_tools
@@ -24,6 +24,11 @@ rust_tests() {
 # What is not Rust runs against the server that the Rust tests were built with.
 javascript_tests() {
   (cd tests/js && KEDGE_BIN="$target_dir/release/kedge" npm test)
+}
+
+# Builds the package, its tests and its reference; the tests install the packed package.
+typescript_sdk() {
+  (cd sdk/typescript && KEDGE_BIN="$target_dir/release/kedge" npm test && npm run docs)
 }
 
 # The seed is the same for every run, so that a change answers for itself alone; `make fuzz` takes new ones.
@@ -59,6 +64,7 @@ fi
 if [[ -f tests/js/package.json ]]; then
   step "JavaScript client" javascript_tests
 fi
+step "TypeScript SDK" typescript_sdk
 step "OpenAPI document" document_tests
 step "Python client" python_tests
 step "Python SDK" python_sdk_tests

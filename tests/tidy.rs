@@ -24,6 +24,7 @@ const MADE: &[&str] = &[
     "cache",
     "artifacts",
     "data",
+    "dist",
     "generated",
 ];
 /// The allowed dependencies within the workspace, without the names' `kedge-`; there are no others. The root package may

@@ -1,0 +1,208 @@
+/** The client of a Kedge server. */
+
+import { OPERATIONS } from '../generated/operations.js';
+import { randomBytes, toBase64 } from '../protocol/bytes.js';
+import { actionId } from '../protocol/chain.js';
+import { digestForm, sha256Stream } from '../protocol/hash.js';
+import { Batch, type BatchOptions, type BatchReply } from './batch.js';
+import { type ActionInput, busAction } from './bus.js';
+import { Core } from './core.js';
+import type { AnswerOf, BodyOf, CallOptions, ChangeOptions, QueryOf, Schemas } from './operation.js';
+import type { Session } from './options.js';
+import { resumingEvents } from './stream.js';
+
+/** A registration, without what the client adds. */
+export type Registration = Omit<BodyOf<'registerWallet'>, 'address' | 'blind'>;
+
+/** A change of the caller's wallet, without what the client adds. */
+export type WalletChange = Omit<BodyOf<'updateOwnWallet'>, 'blind'>;
+
+/** A file to upload. */
+export interface Upload {
+  /** The bytes; in Node, `openAsBlob(path)` reads a file as it is sent. */
+  readonly file: Blob | Uint8Array;
+  /** The file's name, which is signed. */
+  readonly name: string;
+}
+
+/** What a stream of events may be given. */
+export interface StreamOptions {
+  /** Ends the stream. */
+  signal?: AbortSignal;
+  /** Resumes after the event with this `position`. */
+  lastEventId?: string;
+}
+
+/** What a download may be given. */
+export interface DownloadOptions extends CallOptions {
+  /** The part of the content that is wanted, such as `bytes=0-99`. */
+  range?: string;
+}
+
+const randomBlind = (): string => toBase64(randomBytes(16));
+
+const pathWith = (path: string, query: Record<string, unknown>): string => {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null);
+  const text = new URLSearchParams(given.map(([name, value]) => [name, Array.isArray(value) ? value.join(',') : String(value)])).toString();
+  return text === '' ? path : `${path}?${text}`;
+};
+
+/**
+ * A client of one server, for one caller. It signs every change, checks every receipt, hands out nonces to as many
+ * requests in flight as you like, and sends again what the service asks to send again.
+ *
+ * ```ts
+ * const kedge = new KedgeClient({ baseUrl: 'http://127.0.0.1:8080', signer: privateKey });
+ * await kedge.registerWallet({ email, password });
+ * const template = await kedge.createTemplate({ name: 'ticket' });
+ * ```
+ *
+ * Every operation of the service is a method under its name in the OpenAPI document. Refusals are {@link ServerError};
+ * an answer that does not verify is {@link Refused}.
+ */
+export class KedgeClient extends Core {
+  /** Registers a wallet whose key is the client's signer, and logs it in. */
+  async registerWallet(registration: Registration, options: ChangeOptions = {}): Promise<AnswerOf<'registerWallet'>> {
+    const body = { ...registration, address: this.address, blind: randomBlind() };
+    const operation = OPERATIONS.registerWallet;
+    const prepared = await this.prepare(operation, operation.signs, { body, options });
+    // Registering needs no credentials, and those of another wallet would be in the way.
+    const plain = { ...prepared.plain, authorized: false };
+    const answer = await this.change<AnswerOf<'registerWallet'>>(operation, { ...prepared, plain });
+    this.#began(answer);
+    return answer;
+  }
+
+  /** Logs in. The client then acts as that wallet, and renews its tokens by itself. */
+  async login(email: string, password: string, options: CallOptions = {}): Promise<AnswerOf<'login'>> {
+    const answer = await this.call<AnswerOf<'login'>>(OPERATIONS.login, { body: { email, password }, options });
+    this.#began(answer);
+    return answer;
+  }
+
+  #began(answer: Schemas['LoggedIn']): void {
+    this.sender.credentials.set({ access_token: answer.access_token, refresh_token: answer.refresh_token });
+    this.setOwn(answer.wallet);
+  }
+
+  /** Sends these tokens from now on, or none. */
+  setSession(session: Session | null): void {
+    this.setOwn(null);
+    this.sender.credentials.set(session);
+  }
+
+  /**
+   * Gets the next pair of tokens, with the login's own refresh token or another one. The client does so by itself when
+   * a token expires.
+   */
+  async refreshToken(refreshToken?: string): Promise<Session> {
+    const { credentials } = this.sender;
+    if (refreshToken !== undefined) credentials.session = { access_token: credentials.session?.access_token ?? '', refresh_token: refreshToken };
+    const { session } = credentials;
+    if (session === null || !(await this.sender.renew(session.access_token))) throw new TypeError('there is no refresh token');
+    return credentials.session as Session;
+  }
+
+  /** Ends the login: its refresh tokens give no new tokens any more. */
+  async logout(options: CallOptions = {}): Promise<void> {
+    const token = this.session?.refresh_token;
+    if (token !== undefined) await this.call(OPERATIONS.logout, { body: { refresh_token: token }, options });
+    this.sender.credentials.set(null);
+    this.setOwn(null);
+  }
+
+  /** Changes the caller's wallet. A new password takes the current one. */
+  updateOwnWallet(change: WalletChange, options: ChangeOptions = {}): Promise<AnswerOf<'updateOwnWallet'>> {
+    const body = change.password == null ? change : { ...change, blind: randomBlind() };
+    return this.call(OPERATIONS.updateOwnWallet, { body, options });
+  }
+
+  /** Submits one action of the bus. The answer means that it is durable. */
+  submitAction(input: ActionInput, options: ChangeOptions = {}): Promise<AnswerOf<'submitAction'>> {
+    const { action, slice } = busAction(input);
+    const plain = this.plain(OPERATIONS.submitAction, { options }, slice);
+    return this.change(OPERATIONS.submitAction, { plain, changes: { actions: [action], atomic: false }, keyGiven: options.idempotencyKey !== undefined });
+  }
+
+  /**
+   * Submits 1 to 500 actions under one signature: independent of each other, or, with `atomic`, all or none. {@link
+   * batch} builds the actions and returns their outcomes.
+   */
+  async submitBatch(body: { actions: ActionInput[]; atomic?: boolean }, options: BatchOptions = {}): Promise<BatchReply> {
+    const atomic = body.atomic ?? false;
+    const keyGiven = options.idempotencyKey !== undefined;
+    if (keyGiven && options.minimal === true) throw new TypeError('a minimal answer does not show what an earlier request with the key did: leave one of them out');
+    const all = body.actions.map(busAction);
+    const text = `{"actions":[${all.map(({ slice }) => slice).join(',')}],"atomic":${atomic}}`;
+    const plain = this.plain(OPERATIONS.submitBatch, { options }, text);
+    if (options.minimal === true) plain.headers['prefer'] = 'return=minimal';
+    const changes = { actions: all.map(({ action }) => action), atomic };
+    const { value, contents } = await this.changeMany(OPERATIONS.submitBatch, { plain, changes, keyGiven });
+    return Object.assign(value, { actionIds: contents.map(actionId), contents });
+  }
+
+  /** A batch to collect actions in. */
+  batch({ atomic = false }: { atomic?: boolean } = {}): Batch {
+    return new Batch(this, atomic);
+  }
+
+  /** Uploads a file. Its digest is what is signed and what the log holds. */
+  async uploadFile({ file, name }: Upload, options: ChangeOptions = {}): Promise<AnswerOf<'uploadFile'>> {
+    const blob = file instanceof Blob ? file : new Blob([file as Uint8Array<ArrayBuffer>]);
+    const digest = sha256Stream();
+    const reader = blob.stream().getReader();
+    for (let piece = await reader.read(); !piece.done; piece = await reader.read()) digest.update(piece.value);
+    const form = new FormData();
+    form.set('name', name);
+    form.set('file', blob, name);
+    const operation = OPERATIONS.uploadFile;
+    const action = { kind: operation.signs.kind, target: name, payload: digestForm(digest.digest()) };
+    const plain = this.plain(operation, { options }, form);
+    return this.change(operation, { plain, changes: { actions: [action], atomic: false }, keyGiven: options.idempotencyKey !== undefined });
+  }
+
+  /** Opens a file's content, or a part of it: a `Response` whose body is read as it comes. */
+  getFileContent(id: string, options: DownloadOptions = {}): Promise<Response> {
+    const plain = this.plain(OPERATIONS.getFileContent, { path: { id }, options }, undefined);
+    if (options.range !== undefined) plain.headers['range'] = options.range;
+    return this.sender.open(plain);
+  }
+
+  /** The whole log as lines of JSON, in pieces as they come; {@link verifyExport} checks them. */
+  async *exportLog(query: QueryOf<'exportLog'> = {}, options: CallOptions = {}): AsyncGenerator<string, void, undefined> {
+    const response = await this.sender.open(this.plain(OPERATIONS.exportLog, { query, options }, undefined));
+    const decoder = new TextDecoder();
+    const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+    try {
+      for (let piece = await reader.read(); !piece.done; piece = await reader.read()) yield decoder.decode(piece.value, { stream: true });
+    } finally {
+      await reader.cancel().catch(() => {});
+    }
+  }
+
+  /**
+   * Events as they happen: from now on, after `after_sequence`, or after the event of `lastEventId`. The stream
+   * survives breaks of the connection and restarts of the server, without gaps or repeats; it ends when you stop
+   * reading.
+   *
+   * ```ts
+   * for await (const event of kedge.streamEvents({ type: 'object.created' })) …
+   * ```
+   */
+  streamEvents(query: QueryOf<'streamEvents'> = {}, { signal, lastEventId }: StreamOptions = {}): AsyncGenerator<Schemas['EventView'], void, undefined> {
+    const { after_sequence: after, last_event_id: last, ...filters } = query;
+    const operation = OPERATIONS.streamEvents;
+    const begin = lastEventId ?? last;
+    const start = begin != null ? { lastEventId: begin } : after == null ? {} : { afterSequence: String(after) };
+    return resumingEvents(
+      (at, end) => {
+        const headers: Record<string, string> = { accept: 'text/event-stream' };
+        if (at.lastEventId !== undefined) headers['last-event-id'] = at.lastEventId;
+        const path = pathWith(operation.path, { ...filters, after_sequence: at.afterSequence });
+        return this.sender.open({ method: 'GET', path, headers, authorized: true, signal: end });
+      },
+      start,
+      signal,
+    );
+  }
+}

@@ -1,0 +1,61 @@
+/** Lists, page by page or record by record. */
+
+/** One page of a list. */
+export interface Page<T> {
+  /** The records of the page. */
+  readonly items: T[];
+  /** What the next page is read with; null on the last page. */
+  readonly cursor: string | null;
+  /** Whether more records follow. */
+  readonly has_more: boolean;
+}
+
+type ItemOf<P> = P extends { items: (infer T)[] } ? T : never;
+
+/**
+ * A list. Awaited, it is its first page; iterated, all of its records, one page after the other as they are needed:
+ *
+ * ```ts
+ * const { items } = await kedge.listObjects({ limit: 10 });
+ * for await (const object of kedge.listObjects()) …
+ * ```
+ */
+export class Listing<P extends { items: unknown[]; cursor: string | null }> implements PromiseLike<P>, AsyncIterable<ItemOf<P>> {
+  #first: Promise<P> | null = null;
+
+  /** @internal */
+  constructor(readonly fetchPage: (cursor: string | null) => Promise<P>) {}
+
+  #page(): Promise<P> {
+    return (this.#first ??= this.fetchPage(null));
+  }
+
+  // Awaiting a list is reading its first page.
+  then<A = P, B = never>(done?: ((page: P) => A | PromiseLike<A>) | null, failed?: ((reason: unknown) => B | PromiseLike<B>) | null): Promise<A | B> {
+    return this.#page().then(done, failed);
+  }
+
+  /** All pages, each read when it is needed. */
+  async *pages(): AsyncGenerator<P, void, undefined> {
+    for (let page = await this.#page(); ; page = await this.fetchPage(page.cursor)) {
+      yield page;
+      if (page.cursor === null) return;
+    }
+  }
+
+  /** All records, the first one first. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<ItemOf<P>, void, undefined> {
+    for await (const page of this.pages()) yield* page.items as ItemOf<P>[];
+  }
+
+  /** The first `most` records in one array. */
+  async take(most: number): Promise<ItemOf<P>[]> {
+    const taken: ItemOf<P>[] = [];
+    if (most <= 0) return taken;
+    for await (const item of this) {
+      taken.push(item);
+      if (taken.length >= most) break;
+    }
+    return taken;
+  }
+}

@@ -1,0 +1,65 @@
+/** Who signs: a raw key, an account or a wallet client of viem, or anything that can sign EIP-712 typed data. */
+
+import { type Hex, fromHex, randomBytes, toHex } from '../protocol/bytes.js';
+import { addressOfKey, signDigest } from '../protocol/curve.js';
+import type { TypedRequest } from '../protocol/domain.js';
+
+/** What is to be signed, in two forms. */
+export interface SigningInput {
+  /** The EIP-712 digest. */
+  readonly digest: Hex;
+  /** The typed data of that digest, for a wallet to show. */
+  readonly typed: () => TypedRequest;
+}
+
+/** Signs requests with one key. */
+export interface Signer {
+  /** The address of the key. */
+  readonly address: Hex;
+  /** The signature: 65 bytes r ‖ s ‖ v. */
+  signRequest(input: SigningInput): Hex | Promise<Hex>;
+}
+
+/** The parts of viem's `Account` that are used. */
+export interface AccountLike {
+  readonly address: Hex;
+  sign?: ((parameters: { hash: Hex }) => Promise<Hex>) | undefined;
+  // viem's own type is generic over the typed data.
+  signTypedData?: ((typed: any) => Promise<Hex>) | undefined;
+}
+
+/** The parts of viem's wallet client that are used. */
+export interface WalletClientLike {
+  readonly account?: { readonly address: Hex } | undefined;
+  // viem's own type is generic over the typed data.
+  signTypedData(typed: any): Promise<Hex>;
+}
+
+/** Whatever can sign: a private key of 32 bytes, an account or wallet client of viem, or a {@link Signer}. */
+export type SignerInput = Hex | Uint8Array | Signer | AccountLike | WalletClientLike;
+
+function keySigner(key: Uint8Array): Signer {
+  return { address: addressOfKey(key), signRequest: ({ digest }) => signDigest(digest, key) };
+}
+
+function accountSigner(account: AccountLike): Signer {
+  const { address, sign, signTypedData } = account;
+  if (sign !== undefined) return { address, signRequest: ({ digest }) => sign({ hash: digest }) };
+  if (signTypedData === undefined) throw new TypeError('the account can sign no typed data: give the wallet client instead');
+  return { address, signRequest: ({ typed }) => signTypedData(typed()) };
+}
+
+/** A new private key, from the platform's random generator. Keep it: what it signed cannot be signed by another. */
+export const generateKey = (): Hex => toHex(randomBytes(32));
+
+/** The signer for what a caller gave. Throws a TypeError for what cannot sign. */
+export function signerOf(input: SignerInput): Signer {
+  if (typeof input === 'string') return keySigner(fromHex(input));
+  if (input instanceof Uint8Array) return keySigner(input);
+  if ('signRequest' in input) return input;
+  if ('address' in input) return accountSigner(input);
+  const client = input as WalletClientLike;
+  const { account } = client;
+  if (account === undefined) throw new TypeError('the wallet client has no account');
+  return { address: account.address, signRequest: ({ typed }) => client.signTypedData({ account, ...typed() }) };
+}

@@ -1,0 +1,73 @@
+/** The log that a client trusts, and the checks of what the server returns against it. */
+
+import { Refused, refuseUnless } from '../refused.js';
+import type { Hex } from '../protocol/bytes.js';
+import { PROTOCOL, domainOf } from '../protocol/domain.js';
+import { followSequencerKeys } from '../verify/keys.js';
+import { verifyBatchReceipt, verifyReceipt } from '../verify/receipts.js';
+import type { Trust } from '../verify/trust.js';
+import { HeaderWatch } from './header-watch.js';
+import type { Schemas } from './operation.js';
+
+/** Reads what a server states about its log. */
+export interface TrustSource {
+  domain(): Promise<Schemas['DomainView']>;
+  sequencerKeys(): Promise<unknown[]>;
+}
+
+/** Keeps the trust, and extends it when the sequencer's key changes. */
+export class TrustKeeper {
+  #trust: Promise<Trust> | null;
+  readonly #watch = new HeaderWatch();
+
+  constructor(
+    readonly source: TrustSource,
+    given: Trust | undefined,
+  ) {
+    this.#trust = given === undefined ? null : Promise.resolve(given);
+  }
+
+  /** The trusted log. The first time, without a given one, what the server itself states. */
+  trust(): Promise<Trust> {
+    if (this.#trust === null) {
+      const read = this.#read();
+      this.#trust = read;
+      read.catch(() => {
+        this.#trust = null;
+      });
+    }
+    return this.#trust;
+  }
+
+  async #read(): Promise<Trust> {
+    const [stated, keys] = await Promise.all([this.source.domain(), this.source.sequencerKeys()]);
+    refuseUnless(stated.name === PROTOCOL.name && stated.version === PROTOCOL.version, 'the server speaks another protocol');
+    const [first] = keys as { key: string }[];
+    refuseUnless(first !== undefined, 'the server lists no key of the sequencer');
+    return followSequencerKeys(keys, { domain: domainOf(BigInt(stated.chainId), stated.verifyingContract), sequencer: first.key });
+  }
+
+  /** Checks with the trusted keys, and once more with newer ones that follow from them. */
+  async #checked<T>(check: (trust: Trust) => T): Promise<T> {
+    const trust = await this.trust();
+    try {
+      return check(trust);
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      const extended = followSequencerKeys(await this.source.sequencerKeys(), trust);
+      if (extended.sequencer.length === (typeof trust.sequencer === 'string' ? 1 : trust.sequencer.length)) throw error;
+      this.#trust = Promise.resolve(extended);
+      return check(extended);
+    }
+  }
+
+  /** Checks the receipt of one action. */
+  receipt(file: object, content: Hex): Promise<unknown> {
+    return this.#checked((trust) => verifyReceipt(file, trust, content, this.#watch));
+  }
+
+  /** Checks the receipt of a request of many actions. */
+  batchReceipt(file: object, contents: readonly Hex[]): Promise<unknown> {
+    return this.#checked((trust) => verifyBatchReceipt(file, trust, contents, this.#watch));
+  }
+}

@@ -1,0 +1,163 @@
+/**
+ * JSON, read and written without losing anything. Strict reading has one meaning for one text, as receipts, proof files
+ * and claims need it; the reading of answers keeps whole numbers that a double cannot hold.
+ */
+
+import { refuseUnless } from '../refused.js';
+
+const TOKEN =
+  /[\t\n\r ]*(?:([{}[\],:])|("(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*")|(-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)|(true|false|null)|$)/y;
+const DEPTH_MAX = 64;
+const HALF_CHARACTER = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
+
+type Mark = '{' | '}' | '[' | ']' | ',' | ':';
+type Token = { readonly mark: Mark } | { readonly value: unknown };
+
+/** How numbers and texts become values. */
+interface Rules {
+  readonly depthMax: number;
+  readonly number: (digits: string) => unknown;
+  readonly text: (quoted: string) => string;
+  readonly onDuplicate: (name: string) => void;
+}
+
+const STRICT: Rules = {
+  depthMax: DEPTH_MAX,
+  number(digits) {
+    refuseUnless(/^[0-9]+$/.test(digits), `the number ${digits} has a sign, a fraction or an exponent`);
+    return BigInt(digits);
+  },
+  text(quoted) {
+    const text = JSON.parse(quoted) as string;
+    refuseUnless(!HALF_CHARACTER.test(text), 'a text holds half a character');
+    return text;
+  },
+  onDuplicate: (name) => refuseUnless(false, `the member ${JSON.stringify(name)} occurs twice`),
+};
+
+const LOSSLESS: Rules = {
+  depthMax: Number.POSITIVE_INFINITY,
+  number(digits) {
+    const number = Number(digits);
+    return Number.isSafeInteger(number) || !/^-?[0-9]+$/.test(digits) ? number : BigInt(digits);
+  },
+  text: (quoted) => JSON.parse(quoted) as string,
+  onDuplicate: () => {},
+};
+
+class Reader {
+  readonly #token = new RegExp(TOKEN);
+
+  constructor(
+    readonly text: string,
+    readonly rules: Rules,
+  ) {}
+
+  #next(): Token | null {
+    const found = this.#token.exec(this.text);
+    refuseUnless(found !== null, 'this is no JSON');
+    const [, mark, quoted, digits, constant] = found;
+    if (mark !== undefined) return { mark: mark as Mark };
+    if (quoted !== undefined) return { value: this.rules.text(quoted) };
+    if (digits !== undefined) return { value: this.rules.number(digits) };
+    return constant === undefined ? null : { value: JSON.parse(constant) };
+  }
+
+  #value(token: Token | null, depth: number): unknown {
+    refuseUnless(token !== null, 'the JSON is cut off');
+    if ('value' in token) return token.value;
+    refuseUnless(depth < this.rules.depthMax && (token.mark === '{' || token.mark === '['), 'this is no JSON, or too deep');
+    return token.mark === '{' ? this.#object(depth) : this.#array(depth);
+  }
+
+  #isMark(token: Token | null, mark: Mark): boolean {
+    return token !== null && 'mark' in token && token.mark === mark;
+  }
+
+  #object(depth: number): unknown {
+    const object: Record<string, unknown> = {};
+    let token = this.#next();
+    if (this.#isMark(token, '}')) return object;
+    for (;;) {
+      refuseUnless(token !== null && 'value' in token && typeof token.value === 'string', 'this is no JSON: a name is missing');
+      const name = token.value;
+      refuseUnless(this.#isMark(this.#next(), ':'), 'this is no JSON: a colon is missing');
+      if (Object.hasOwn(object, name)) this.rules.onDuplicate(name);
+      const value = this.#value(this.#next(), depth + 1);
+      // A plain assignment to __proto__ would set the prototype.
+      Object.defineProperty(object, name, { value, enumerable: true, writable: true, configurable: true });
+      token = this.#next();
+      if (this.#isMark(token, '}')) return object;
+      refuseUnless(this.#isMark(token, ','), 'this is no JSON: a comma is missing');
+      token = this.#next();
+    }
+  }
+
+  #array(depth: number): unknown[] {
+    const items: unknown[] = [];
+    let token = this.#next();
+    if (this.#isMark(token, ']')) return items;
+    for (;;) {
+      items.push(this.#value(token, depth + 1));
+      token = this.#next();
+      if (this.#isMark(token, ']')) return items;
+      refuseUnless(this.#isMark(token, ','), 'this is no JSON: a comma is missing');
+      token = this.#next();
+    }
+  }
+
+  whole(): unknown {
+    const value = this.#value(this.#next(), 0);
+    refuseUnless(this.#token.lastIndex === this.text.length || this.#next() === null, 'something follows the JSON');
+    return value;
+  }
+}
+
+/**
+ * JSON in which each member occurs once and each number is a whole one from 0 up. Numbers become bigints. Refuses
+ * everything else, so that no two readers see two files in one text.
+ */
+export const readStrictly = (text: string): unknown => new Reader(text, STRICT).whole();
+
+/** A value of at least 16 digits: only then may a whole number exceed 2^53. */
+const LONG_DIGITS = /(?:^|[:,[\s])-?[0-9]{16}/;
+
+/**
+ * Any JSON. Whole numbers above 2^53 become bigints, so that none is rounded. Throws a SyntaxError for anything else.
+ */
+export function parseJson(text: string): unknown {
+  const quick = JSON.parse(text) as unknown;
+  return LONG_DIGITS.test(text) ? new Reader(text, LOSSLESS).whole() : quick;
+}
+
+/** JSON that is written already: it is sent, and signed, as it stands. */
+export class JsonText {
+  /** @param text the JSON, whose white space, escapes and spelling of numbers are kept. */
+  constructor(readonly text: string) {
+    JSON.parse(text);
+    // What is signed begins and ends with the value itself.
+    this.text = text.trim();
+  }
+}
+
+/**
+ * Writes compact JSON like `JSON.stringify`, but also writes a bigint as its digits and a {@link JsonText} as it
+ * stands.
+ */
+export function writeJson(value: unknown): string {
+  if (value instanceof JsonText) return value.text;
+  if (typeof value === 'bigint') return value.toString();
+  if (value === null || typeof value !== 'object') {
+    const text = JSON.stringify(value) as string | undefined;
+    if (text === undefined) throw new TypeError(`JSON cannot hold a ${typeof value}`);
+    return text;
+  }
+  if (Array.isArray(value)) return `[${value.map((item) => writeJson(item ?? null)).join(',')}]`;
+  const { toJSON } = value as { toJSON?: () => unknown };
+  if (typeof toJSON === 'function') return writeJson(toJSON.call(value));
+  const members: string[] = [];
+  for (const [name, member] of Object.entries(value)) {
+    if (member !== undefined) members.push(`${JSON.stringify(name)}:${writeJson(member)}`);
+  }
+  return `{${members.join(',')}}`;
+}

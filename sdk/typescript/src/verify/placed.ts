@@ -1,0 +1,98 @@
+/** The checks that receipts, proof files and claims share: from a leaf to a signed header, and on to a checkpoint. */
+
+import { Refused, refuseUnless } from '../refused.js';
+import type { Hex } from '../protocol/bytes.js';
+import { type Leaf, leafOf, nextIntegrity } from '../protocol/chain.js';
+import { sameAddress, signerUnless } from '../protocol/curve.js';
+import { type Header, batchHash, checkpointHash, digestOf } from '../protocol/domain.js';
+import { checkInclusion, logLeaf } from '../protocol/merkle.js';
+import type { SignedBatch, anchor, domain, inclusion } from './forms.js';
+import { type Trust, keyOf } from './trust.js';
+
+/** Most actions of a batch, and of a request. */
+export const ACTIONS_MAX = 500;
+
+/** Headers whose signature was found good: a client sees one header many times. */
+export interface SeenHeaders {
+  /** Whether this header with this signature was checked before. */
+  has(batch: SignedBatch, hash: Hex): boolean;
+  /** Remembers a header whose signature was checked. */
+  add(batch: SignedBatch, hash: Hex): void;
+}
+
+/** Refuses another version or another log. */
+export function checkLog(file: { version: bigint; domain: ReturnType<typeof domain> }, trust: Trust): void {
+  refuseUnless(file.version === 1n, 'the version is unknown');
+  const { chain_id: chainId, verifying_contract: contract } = file.domain;
+  const { domain: ours } = trust;
+  refuseUnless(chainId === ours.chainId && sameAddress(contract, ours.verifyingContract), 'the domain is another log than the trusted one');
+}
+
+/** Refuses a signature that another key made. */
+export function checkSigner(digest: Hex, signature: unknown, expected: string, what: string): void {
+  const other = signerUnless(expected, digest, signature);
+  refuseUnless(other === null, `${what} was signed by ${other}, not by ${expected}`);
+}
+
+/** Checks a header's count and signature. Returns its hash. */
+export function checkHeader(batch: SignedBatch, trust: Trust, seen?: SeenHeaders): Hex {
+  const { header, signature } = batch;
+  refuseUnless(header.count >= 1n && header.count <= ACTIONS_MAX, 'a batch holds 1 to 500 actions');
+  const hash = batchHash(header);
+  if (seen?.has(batch, hash)) return hash;
+  checkSigner(digestOf(trust.domain, hash), signature, keyOf(trust.sequencer, header.number), `the header of batch ${header.number}`);
+  seen?.add(batch, hash);
+  return hash;
+}
+
+/** Refuses a place that the header does not give. */
+export function checkPlace(header: Header, at: { sequence: bigint; timestamp_ms: bigint }, index: bigint): void {
+  refuseUnless(index < header.count && at.sequence === header.first_sequence + index, 'sequence and leaf index are not those of the header');
+  refuseUnless(at.timestamp_ms <= header.sealed_at_ms, 'the action is later than its batch');
+}
+
+/** Refuses an integrity that does not follow from the one before it. */
+export function checkIntegrity(leaf: { previous_integrity: Hex; content: Hex; integrity: Hex }): void {
+  refuseUnless(nextIntegrity(leaf.previous_integrity, leaf.content) === leaf.integrity, 'the integrity does not follow');
+}
+
+function checkAnchor(file: ReturnType<typeof anchor>, header: Header, hash: Hex, trust: Trust): void {
+  const { checkpoint, signature } = file.checkpoint;
+  refuseUnless(checkpoint.batches > 0n, 'the checkpoint is of an empty log');
+  const digest = digestOf(trust.domain, checkpointHash(checkpoint));
+  checkSigner(digest, signature, keyOf(trust.sequencer, checkpoint.batches - 1n), 'the checkpoint');
+  const last = header.first_sequence + header.count - 1n;
+  refuseUnless(header.number < checkpoint.batches && last <= checkpoint.sequence, 'the checkpoint does not cover the batch');
+  checkInclusion(checkpoint.history, checkpoint.batches, [header.number], [logLeaf(hash)], file.path);
+}
+
+/** What leads from a leaf to a header and an anchor. */
+export interface Placed {
+  readonly version: bigint;
+  readonly domain: ReturnType<typeof domain>;
+  readonly leaf: Leaf;
+  readonly inclusion: ReturnType<typeof inclusion>;
+  readonly batch: SignedBatch;
+  readonly anchor: ReturnType<typeof anchor> | null;
+}
+
+/** Checks that the log holds a leaf where a file places it. */
+export function checkPlaced(file: Placed, trust: Trust, seen?: SeenHeaders): void {
+  checkLog(file, trust);
+  const hash = checkHeader(file.batch, trust, seen);
+  const { header } = file.batch;
+  const { leaf_index: index, path } = file.inclusion;
+  checkPlace(header, file.leaf, index);
+  checkInclusion(header.root, header.count, [index], [leafOf(file.leaf)], path);
+  if (file.anchor !== null) checkAnchor(file.anchor, header, hash, trust);
+}
+
+/** Adds where something was found to what is refused. */
+export function within<T>(where: string, check: () => T): T {
+  try {
+    return check();
+  } catch (error) {
+    if (error instanceof Refused) throw new Refused(`${where}: ${error.message}`);
+    throw error;
+  }
+}

@@ -1,0 +1,110 @@
+/** Receipts and proof files, checked offline. */
+
+import { refuseUnless } from '../refused.js';
+import type { Hex } from '../protocol/bytes.js';
+import { type ActionWords, authorityOf, contentOf, leafOf, nextIntegrity } from '../protocol/chain.js';
+import { actionHash, requestDigest } from '../protocol/domain.js';
+import { checkInclusion } from '../protocol/merkle.js';
+import { readStrictly } from '../reading/json.js';
+import { fileOf } from '../reading/shapes.js';
+import * as forms from './forms.js';
+import { ACTIONS_MAX, type SeenHeaders, checkHeader, checkIntegrity, checkLog, checkPlace, checkPlaced, checkSigner } from './placed.js';
+import type { Trust } from './trust.js';
+
+/** What a receipt that holds shows about one action. */
+export interface ReceiptFacts {
+  /** The action's place in the log. */
+  readonly sequence: bigint;
+  /** When it was placed: milliseconds since 1970. */
+  readonly timestampMs: bigint;
+  /** The number of its batch. */
+  readonly batch: bigint;
+  /** SHA-256 of the action's five words. */
+  readonly content: Hex;
+}
+
+/**
+ * Checks the receipt of one action. `content` is what the sender computed from its own words (see {@link contentOf}):
+ * only with it does the receipt show that it is for that action.
+ *
+ * @param file the receipt: its text, or parsed JSON whose numbers are exact
+ * @throws Refused if anything does not hold
+ */
+export function verifyReceipt(file: string | object, trust: Trust, content: Hex, seen?: SeenHeaders): ReceiptFacts {
+  const { leaf_index: index, path, ...read } = forms.receipt(fileOf(file, readStrictly));
+  checkIntegrity(read.leaf);
+  checkPlaced({ ...read, inclusion: { leaf_index: index, path }, anchor: null }, trust, seen);
+  refuseUnless(read.leaf.content === content.toLowerCase(), 'the receipt is for another action');
+  return { sequence: read.leaf.sequence, timestampMs: read.leaf.timestamp_ms, batch: read.batch.header.number, content };
+}
+
+/**
+ * Checks the receipt of a request of many actions. `contents` are those of all its actions, in request order. Returns
+ * one entry for each action that was done, by its index in the request.
+ *
+ * @throws Refused if anything does not hold
+ */
+export function verifyBatchReceipt(file: string | object, trust: Trust, contents: readonly Hex[], seen?: SeenHeaders): Map<number, ReceiptFacts> {
+  const read = forms.batchReceipt(fileOf(file, readStrictly));
+  checkLog(read, trust);
+  checkHeader(read.batch, trust, seen);
+  const { header } = read.batch;
+  const facts = new Map<number, ReceiptFacts>();
+  const leaves = read.actions.map((done, i) => {
+    const before = read.actions[i - 1];
+    refuseUnless(before === undefined || before.index < done.index, 'the entries are not in request order');
+    const content = contents[Number(done.index)];
+    refuseUnless(content !== undefined, `the request has no action ${done.index}`);
+    checkPlace(header, done, done.leaf_index);
+    facts.set(Number(done.index), { sequence: done.sequence, timestampMs: done.timestamp_ms, batch: header.number, content });
+    return leafOf({ ...done, content, integrity: nextIntegrity(done.previous_integrity, content) });
+  });
+  checkInclusion(header.root, header.count, read.actions.map((done) => done.leaf_index), leaves, read.proof);
+  return facts;
+}
+
+function checkAuthorship(shown: forms.Authorship, action: ActionWords, time: bigint, trust: Trust): void {
+  const { signature, salt, action_hashes: hashes } = shown;
+  refuseUnless(hashes.length <= ACTIONS_MAX, 'a request holds at most 500 actions');
+  refuseUnless(hashes[Number(shown.index)] === actionHash({ ...action, salt }), 'the action is not at its index');
+  refuseUnless(authorityOf(signature, salt) === action.authority, 'the authority is not made from this signature');
+  checkSigner(requestDigest(trust.domain, { ...shown, signer: action.signer }, hashes), signature, action.signer, 'the request');
+  refuseUnless(time <= shown.deadline * 1000n, 'the action was placed after the deadline');
+}
+
+/** What a proof file that holds shows. */
+export interface ProofFacts extends ReceiptFacts {
+  /** The opened action. */
+  readonly action: ActionWords;
+  /** Whether a checkpoint that the file states as anchored covers the action. Ask the contract whether it holds it. */
+  readonly anchored: boolean;
+  /**
+   * The history and the number of batches to compare with the contract's `checkpoint(batches)`; null if not anchored.
+   */
+  readonly checkpoint: { readonly batches: bigint; readonly history: Hex; readonly sequence: bigint } | null;
+  /** Whether the file shows that the signer signed. */
+  readonly authorship: boolean;
+}
+
+/**
+ * Checks a proof file offline: steps 1 to 5 of the protocol. What is anchored, only an Ethereum node can confirm.
+ *
+ * @throws Refused if anything does not hold
+ */
+export function verifyProofFile(file: string | object, trust: Trust): ProofFacts {
+  const read = forms.proofFile(fileOf(file, readStrictly));
+  refuseUnless(contentOf(read.action) === read.leaf.content, 'the content is not that of the words');
+  checkIntegrity(read.leaf);
+  checkPlaced(read, trust);
+  if (read.authorship !== undefined) checkAuthorship(read.authorship, read.action, read.leaf.timestamp_ms, trust);
+  return {
+    sequence: read.leaf.sequence,
+    timestampMs: read.leaf.timestamp_ms,
+    batch: read.batch.header.number,
+    content: read.leaf.content,
+    action: read.action,
+    anchored: read.anchor !== null,
+    checkpoint: read.anchor?.checkpoint.checkpoint ?? null,
+    authorship: read.authorship !== undefined,
+  };
+}
