@@ -18,7 +18,7 @@ use kedge_protocol::action::Kind;
 use kedge_protocol::claim::ClaimFile;
 use kedge_protocol::evidence::{EvidenceFile, Verdict};
 use kedge_protocol::resource::Dispute;
-use kedge_storage::Snapshot;
+use kedge_storage::{Page, Snapshot};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::Mutex;
@@ -68,11 +68,21 @@ impl Recorded {
     }
 }
 
-/// The answer to a request that recorded a verdict at this sequence.
-pub fn answer_at(snapshot: &Snapshot, sequence: u64) -> Result<Answer, ApiError> {
+/// The answer to a request of an organization that recorded a verdict at this sequence. It comes from the dispute's row
+/// alone: the verdict's action may be archived.
+pub fn answer_at(
+    snapshot: &Snapshot,
+    organization_id: Id,
+    sequence: u64,
+) -> Result<Answer, ApiError> {
+    let page = Page {
+        after: sequence.checked_sub(1),
+        descending: false,
+        limit: 1,
+    };
+    let mut disputes = snapshot.disputes(organization_id, page)?.into_iter();
+    let dispute = disputes.find(|dispute| dispute.trace.created_sequence == sequence);
     let missing = || ApiError::internal(&"a verdict that was committed is missing");
-    let placed = snapshot.action_at(sequence)?.ok_or_else(missing)?;
-    let dispute = snapshot.dispute(placed.action.resource)?;
     let recorded = Recorded {
         dispute: dispute.ok_or_else(missing)?,
         is_new: true,

@@ -22,7 +22,7 @@ use kedge_protocol::action::{ActionWords, RequestHead};
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::chain::Leaf;
 use kedge_protocol::eip712::Domain;
-use kedge_protocol::evidence::{Evidence, EvidenceFile, HeaderEvidence, Opening};
+use kedge_protocol::evidence::{EvidenceFile, Opening};
 use kedge_protocol::hash::to_hex;
 use kedge_protocol::log_tree::{self, Frontier, Nodes};
 use kedge_protocol::proof::ProofFile;
@@ -32,6 +32,7 @@ use serde_json::json;
 
 use support::anvil::{Anvil, CHAIN_ID};
 use support::bonded::{BOND_WEI, Bonded, TERMS};
+use support::equivocation::equivocation;
 use support::program::kedge;
 use support::server::Setup;
 use support::{Rng, connect, eventually, free_port, http, register, template};
@@ -369,29 +370,6 @@ fn rotate(setup: &Setup, rpc_url: &str, bonded: &Bonded, key: &SigningKey) {
         .unwrap();
     let reported = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{reported}");
-}
-
-/// Two headers with one number, signed by one key.
-fn equivocation(domain: Domain, key: &SigningKey, key_index: u32, number: u64) -> EvidenceFile {
-    let signed = |sealed_at_ms| {
-        let header = BatchHeader {
-            number,
-            first_sequence: 1 + number,
-            count: 1,
-            previous_head: Hash([1; 32]),
-            head: Hash([2; 32]),
-            root: Hash([3; 32]),
-            history: Hash([4; 32]),
-            state: Hash::ZERO,
-            sealed_at_ms,
-        };
-        HeaderEvidence::signed(&header.sign(&domain.separator(), key), key_index)
-    };
-    let evidence = Evidence::ConflictingBatches {
-        first: signed(1),
-        second: signed(2),
-    };
-    EvidenceFile::new(domain, evidence)
 }
 
 /// A caller that submits evidence to a server.

@@ -29,8 +29,6 @@ use crate::commit::signing::{HeldKeys, Signing};
 use crate::events::{Listener, Listeners};
 use crate::failure::Failure;
 use crate::messages::{AnchorMessage, NodeHealth, WebhooksMessage};
-use crate::metric_definitions as metric;
-use crate::pipeline::admission::Admission;
 use crate::pipeline::messages::DirectoryMessage;
 use crate::pipeline::placed::CommitterMessage;
 use crate::pipeline::room::Room;
@@ -111,7 +109,6 @@ pub(crate) struct Inner {
     pub(crate) work: Mutex<Option<mpsc::Sender<CommitterMessage>>>,
     committer: Mutex<Option<JoinHandle<()>>>,
     keepers: Mutex<Option<Keepers>>,
-    admission: Admission,
     room: Arc<Room>,
     closing: AtomicBool,
     disk_full: Arc<AtomicBool>,
@@ -143,14 +140,7 @@ impl Engine {
         let inner = &self.inner;
         self.check_writable()?;
         let expires_at = submission.expires_at;
-        let env = &inner.options.env;
-        let begun = env.now();
-        self.check_room()?;
-        let place = inner.room.enter(&submission, self.share_max());
-        let place = place.map_err(|error| match error {
-            SubmitError::Overloaded => Self::overloaded(),
-            other => other,
-        })?;
+        let place = inner.room.enter(&submission)?;
         let parts = parts(&submission, inner.shards, &inner.reader);
         let (reply, mut answer) = oneshot::channel();
         let unit = Box::new(Unit::new(submission, parts, place, reply));
@@ -169,8 +159,6 @@ impl Engine {
             () = tokio::time::sleep_until(expires_at.into()) => None,
             Some(_) = failed.wait() => None,
         };
-        let now = env.now();
-        inner.admission.answered(now, now - begun);
         if let Some(answered) = answered {
             return answered;
         }
@@ -187,26 +175,10 @@ impl Engine {
         }))
     }
 
-    /// How many requests one organization may have in flight: a part of the present limit.
-    fn share_max(&self) -> usize {
-        let inner = &self.inner;
-        let percent = usize::from(inner.options.organization_share_percent);
-        (inner.admission.limit() * percent / 100).max(1)
-    }
-
     /// Refuses if as many requests are in flight as may be. Checked before anything else is done for another request,
     /// so that refusing costs as little as possible.
     pub fn check_room(&self) -> Result<(), SubmitError> {
-        if self.requests_under_way() < self.inner.admission.limit() {
-            Ok(())
-        } else {
-            Err(Self::overloaded())
-        }
-    }
-
-    fn overloaded() -> SubmitError {
-        metrics::counter!(metric::OVERLOADED).increment(1);
-        SubmitError::Overloaded
+        self.inner.room.check()
     }
 
     fn check_writable(&self) -> Result<(), SubmitError> {

@@ -128,20 +128,34 @@ impl Writer {
         self.send(Ok(bytes)).await
     }
 
+    /// Waits until a piece can be written at once, as long as for writing it.
+    pub async fn ready(&self) -> Result<(), WriteError> {
+        self.reserve().await.map(drop)
+    }
+
+    /// Resolves when the last piece was picked up to be sent, or the caller has disconnected.
+    pub async fn picked_up(&self) {
+        // Either way there is nothing to wait for any more.
+        let _ = self.sender.reserve().await;
+    }
+
     async fn send(&self, piece: Piece) -> Result<(), WriteError> {
         let bytes = piece.as_ref().map_or(0, Bytes::len) as u64;
+        self.reserve().await?.send(piece);
+        self.pace(|pace| pace.bytes += bytes);
+        Ok(())
+    }
+
+    async fn reserve(&self) -> Result<mpsc::Permit<'_, Piece>, WriteError> {
         let begun = Instant::now();
         let patience = self.pace(|pace| {
             let allowed = self.write_timeout + Duration::from_secs(pace.bytes / BYTES_PER_S_MIN);
             allowed.saturating_sub(pace.waited).min(self.write_timeout)
         });
-        let sent = tokio::time::timeout(patience, self.sender.send(piece)).await;
-        self.pace(|pace| {
-            pace.bytes += bytes;
-            pace.waited += begun.elapsed();
-        });
-        match sent {
-            Ok(sent) => sent.map_err(|_| WriteError::Gone),
+        let reserved = tokio::time::timeout(patience, self.sender.reserve()).await;
+        self.pace(|pace| pace.waited += begun.elapsed());
+        match reserved {
+            Ok(reserved) => reserved.map_err(|_| WriteError::Gone),
             Err(_) => Err(WriteError::Slow),
         }
     }

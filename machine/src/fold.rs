@@ -24,7 +24,7 @@ use kedge_protocol::{Address, Hash, Id, Prefix};
 use crate::compiled::TemplateRules;
 use crate::image::Image;
 use crate::refusal::Refusal;
-use crate::world::{Caller, Held, Input, Link, OPERATOR, Unavailable, World};
+use crate::world::{Caller, Counted, Held, Input, Link, OPERATOR, Unavailable, World};
 use crate::{object, registration, resources};
 
 pub use source::{Nothing, Source};
@@ -117,7 +117,7 @@ pub struct State<S = Nothing> {
     emails: HashMap<String, bool>,
     /// Whether a template has the name now.
     template_names: HashMap<(Id, String), bool>,
-    held: HashMap<(Id, Prefix), Held>,
+    held: HashMap<(Id, Counted), Held>,
     claim_contexts: HashSet<Hash>,
     /// The batch of the request that is being applied.
     batch: u64,

@@ -25,4 +25,6 @@ pub mod world;
 pub use compiled::TemplateRules;
 pub use refusal::{FieldError, Refusal};
 pub use resources::{dispute, file, registration, template};
-pub use world::{Caller, Held, Input, KeyPlace, Link, OPERATOR, Recipient, Unavailable, World};
+pub use world::{
+    Caller, Counted, Held, Input, KeyPlace, Link, OPERATOR, Recipient, Unavailable, World,
+};

@@ -11,10 +11,10 @@ pub mod template;
 mod wallet;
 mod webhook;
 
+use kedge_protocol::Id;
 use kedge_protocol::action::Kind;
 use kedge_protocol::limits::{KEYS_MAX, WEBHOOKS_MAX};
 use kedge_protocol::resource::{DisputeMatter, Organization, Template, Wallet};
-use kedge_protocol::{Id, Prefix};
 use serde::Deserialize;
 
 use crate::image::Image;
@@ -22,7 +22,7 @@ use crate::kinds::{ActsOn, RightsOf, noun, spec};
 use crate::refusal::Refusal;
 use crate::sequencer::Key;
 use crate::text;
-use crate::world::{Caller, Input, OPERATOR, World};
+use crate::world::{Caller, Counted, Input, OPERATOR, World};
 
 /// What an action would do.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -262,8 +262,9 @@ fn key_create<W: World>(
     input: &Input<'_>,
 ) -> Result<Decision, Refusal> {
     let made = api_key::create(caller, input)?;
+    let place = place(world, caller, Counted::ApiKeys, KEYS_MAX, "API keys")?;
     Ok(Decision {
-        claims: vec![place(world, caller, Prefix::Key, KEYS_MAX, "API keys")?],
+        claims: vec![place],
         ..Decision::of(vec![made.into()])
     })
 }
@@ -274,7 +275,7 @@ fn webhook_create<W: World>(
     input: &Input<'_>,
 ) -> Result<Decision, Refusal> {
     let made = webhook::create(caller, input)?;
-    let place = place(world, caller, Prefix::Webhook, WEBHOOKS_MAX, "webhooks")?;
+    let place = place(world, caller, Counted::Webhooks, WEBHOOKS_MAX, "webhooks")?;
     Ok(Decision {
         claims: vec![place],
         ..Decision::of(vec![made.into()])
@@ -302,7 +303,7 @@ fn system_verdict<W: World>(
 fn place<W: World>(
     world: &W,
     caller: &Caller,
-    of: Prefix,
+    of: Counted,
     most: usize,
     called: &str,
 ) -> Result<Key, Refusal> {

@@ -4,7 +4,9 @@
 use kedge_protocol::chain::{Leaf, next_head};
 use kedge_protocol::hash::{keccak, keccak_parts};
 use kedge_protocol::ids::IdMap;
-use kedge_protocol::{Address, Hash, Id, Prefix};
+use kedge_protocol::{Address, Hash, Id};
+
+use crate::world::Counted;
 
 /// Something whose versions the sequencer compares: a resource, or a name that must stay unique.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -64,7 +66,7 @@ impl Key {
 impl Key {
     /// The place of the `number`th thing of a kind that an organization makes. Two decisions that saw the same count
     /// claim the same place, so only one of them is placed.
-    pub fn place(organization: Id, of: Prefix, number: u64) -> Self {
+    pub fn place(organization: Id, of: Counted, number: u64) -> Self {
         let parts: [&[u8]; 3] = [&organization.bytes, &[of as u8], &number.to_be_bytes()];
         Self {
             tag: TAG_PLACE,

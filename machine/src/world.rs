@@ -49,6 +49,15 @@ pub struct Recipient {
     pub address: Address,
 }
 
+/// The things of which an organization may have only so many.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Counted {
+    /// API keys.
+    ApiKeys,
+    /// Webhooks.
+    Webhooks,
+}
+
 /// How many things of one kind an organization has.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Held {
@@ -141,8 +150,8 @@ pub trait World {
     fn email_taken(&self, email: &str) -> Result<bool, Unavailable>;
     /// True if a wallet has the address.
     fn address_taken(&self, address: Address) -> Result<bool, Unavailable>;
-    /// How many API keys ([`Prefix::Key`]) or webhooks ([`Prefix::Webhook`]) an organization has.
-    fn held(&self, organization: Id, of: Prefix) -> Result<Held, Unavailable>;
+    /// How many things of a kind an organization has.
+    fn held(&self, organization: Id, of: Counted) -> Result<Held, Unavailable>;
     /// True if the organization has a template with this name.
     fn template_name_taken(&self, organization: Id, name: &str) -> Result<bool, Unavailable>;
     /// The position of an action that names a key of the sequencer. Right only for what is decided alone, when

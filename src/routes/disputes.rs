@@ -12,6 +12,7 @@ use kedge_protocol::claim::{CLAIM_FORMAT, ClaimFile, ClaimTextError};
 use kedge_protocol::evidence::{EVIDENCE_FORMAT, EvidenceFile, EvidenceFileError};
 use kedge_protocol::limits::{CLAIM_BYTES_MAX, EVIDENCE_BYTES_MAX};
 use kedge_protocol::resource::Dispute;
+use kedge_storage::Snapshot;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -46,7 +47,9 @@ pub async fn create(call: Call) -> Result<Reply, ApiError> {
         return Err(ApiError::new(Code::PayloadTooLarge, message));
     }
     body::check(text)?;
-    let kept = match unsigned::begin_logged(&call, answer_at)? {
+    let organization_id = call.session()?.organization_id;
+    let logged = |snapshot: &Snapshot, sequence| answer_at(snapshot, organization_id, sequence);
+    let kept = match unsigned::begin_logged(&call, logged)? {
         Begun::New(kept) => kept,
         Begun::Before(reply) => return Ok(reply),
     };

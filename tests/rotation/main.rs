@@ -25,8 +25,9 @@ use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Id, KeyFrom, SequencerKeys};
 use serde_json::{Value, json};
 
-use files::{Files, equivocation};
+use files::Files;
 use support::anvil::{Anvil, CHAIN_ID, deploy_anchor};
+use support::equivocation::equivocation;
 use support::server::{Server, Setup};
 use support::{PASSWORD, Rng, connect, eventually, free_port, http, register, template};
 

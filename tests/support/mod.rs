@@ -12,6 +12,7 @@ pub(crate) mod anvil;
 pub(crate) mod bonded;
 pub(crate) mod cuts;
 pub(crate) mod documented;
+pub(crate) mod equivocation;
 pub(crate) mod faults;
 pub(crate) mod honest;
 pub(crate) mod http;

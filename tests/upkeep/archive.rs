@@ -7,12 +7,14 @@ use std::process::Output;
 use std::time::Duration;
 
 use kedge_client::Client;
+use kedge_config::secrets;
 use kedge_protocol::Address;
 use kedge_protocol::hash::to_hex;
 use serde_json::{Value, json};
 
 use crate::drill::{back_up, has_sealed, json_of, load, restore, sealed};
 use crate::made::{Made, done, every_file, kedge, refused};
+use crate::support::equivocation::equivocation;
 use crate::support::server::{Server, Setup};
 use crate::support::{Rng, eventually, http};
 
@@ -244,4 +246,41 @@ async fn an_action_that_names_a_key_is_archived_and_still_shown() {
     let arguments = ["--archive", &place];
     let restored = json_of(&restore(&at("backup"), &at("restored"), &arguments));
     assert_eq!(restored["head"], backup["head"]);
+}
+
+/// The answer to a dispute needs nothing of the log, so it is repeated for its idempotency key even when the verdict is
+/// archived.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dispute_is_answered_again_when_its_verdict_is_archived() {
+    let mut rng = Rng::seeded("archived dispute");
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let setup = Setup::development(&at("data")).set("anchor_interval_s", 1);
+    let server = setup.start();
+    let made = Made::running(setup, &mut rng).await;
+    let key = secrets::development_key(&at("data/keys/sequencer.key")).unwrap();
+    let evidence = equivocation(made.client.domain(), &key, 0, 0);
+    let evidence = serde_json::to_string(&evidence).unwrap();
+    let token = made.account.access_token().unwrap();
+    let headers = [
+        ("Authorization", format!("Bearer {token}")),
+        ("Idempotency-Key", "dispute-1".to_owned()),
+    ];
+    let port = made.setup.port();
+    let bring = || http::post(port, "/disputes", &headers, &evidence);
+    let first = bring().await;
+    assert_eq!(first.status, 201, "{}", first.body);
+    let sequence = first.json()["sequence"].as_u64().unwrap();
+    load(&made, 16).await;
+    has_sealed(&made.setup, 3).await;
+    anchored(&server).await;
+    let which = ["--keep-segments", "1"];
+    let archived = json_of(&archive(&made.setup, &at("archive"), &which));
+    assert!(archived["last_sequence"].as_u64().unwrap() > sequence);
+
+    let again = bring().await;
+    assert_eq!((again.status, &again.body), (201, &first.body));
+    let head = again.head.to_ascii_lowercase();
+    assert!(head.contains("idempotent-replayed: true"), "{head}");
+    server.stop();
 }

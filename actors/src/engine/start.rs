@@ -24,7 +24,7 @@ use crate::commit::writer::{self, Outlet};
 use crate::commit::{keeper, store_health};
 use crate::events::{Listeners, SideEvents};
 use crate::failure::{self, FailureSink};
-use crate::pipeline::admission::{Admission, Bounds};
+use crate::pipeline::admission::Bounds;
 use crate::pipeline::placed::CommitterMessage;
 use crate::pipeline::room::Room;
 use crate::pipeline::supervisor::SupervisorOptions;
@@ -78,7 +78,6 @@ impl Engine {
         shared.room.watch();
         Ok(Self {
             inner: Arc::new(Inner {
-                admission: shared.admission(),
                 options: shared.options,
                 store: shared.store,
                 published: shared.published,
@@ -126,7 +125,13 @@ impl Shared {
         options.time.log_ends_at(last_ms);
         let env = &options.env;
         let actions_max = options.actions_max.max(BATCH_ACTIONS_MAX);
-        let room = Room::new(options.requests_max, actions_max, Arc::clone(env));
+        let bounds = Bounds {
+            requests_min: options.requests_min.min(options.requests_max),
+            requests_max: options.requests_max,
+            wait_target: options.wait_target,
+        };
+        let share_percent = options.organization_share_percent;
+        let room = Room::new(bounds, share_percent, actions_max, Arc::clone(env));
         let reserve_bytes = options.disk_reserve_bytes;
         Ok(Self {
             disk: Disk::new(Arc::clone(env), &options.data_path, reserve_bytes),
@@ -237,15 +242,5 @@ impl Shared {
                 ending: Arc::clone(&self.ending),
             },
         }
-    }
-
-    fn admission(&self) -> Admission {
-        let options = &self.options;
-        let bounds = Bounds {
-            requests_min: options.requests_min.min(options.requests_max),
-            requests_max: options.requests_max,
-            wait_target: options.wait_target,
-        };
-        Admission::new(bounds, options.env.now())
     }
 }

@@ -1,7 +1,9 @@
-//! Room for requests in flight. ractor's mailboxes are unbounded, so there are permits for requests and for their
-//! actions, and each organization has a share of them, so that nobody's requests leave no room for those of others. The
-//! permits travel with the unit and come back when it ends. Without one a request is refused with 503 before anything
-//! else is done for it. The permits are the one account: the metrics are read from them.
+//! Room for requests in flight: the one place at which signed requests are admitted to the engine. ractor's mailboxes
+//! are unbounded, so there are permits for requests and for their actions. How many permits may be in use follows how
+//! long requests take (`admission.rs`), and each organization has a share of that, so that nobody's requests leave no
+//! room for those of others. The permits travel with the unit and come back when it ends. Without one a request is
+//! refused with 503 before anything else is done for it. The permits are the one account: the metrics are read from
+//! them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -12,7 +14,9 @@ use kedge_protocol::Id;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::admission::{Admission, Bounds};
 use crate::api::{Asker, Submission, SubmitError};
+use crate::fair::share;
 use crate::metric_definitions as metric;
 
 /// How often the age of the oldest request is measured.
@@ -21,8 +25,11 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// All places, and who uses them.
 pub(crate) struct Room {
     env: Arc<dyn Env>,
+    admission: Admission,
     requests: Arc<Semaphore>,
     requests_max: usize,
+    /// How large a part of the requests in flight may belong to one organization, percent.
+    share_percent: u8,
     actions: Arc<Semaphore>,
     taken: Mutex<Taken>,
 }
@@ -47,6 +54,7 @@ enum Holder {
 pub(crate) struct Place {
     room: Arc<Room>,
     number: u64,
+    begun: Instant,
     holder: Option<Holder>,
     permits: Option<[OwnedSemaphorePermit; 2]>,
 }
@@ -63,12 +71,24 @@ fn holder_of(asker: &Asker) -> Option<Holder> {
     }
 }
 
+fn overloaded() -> SubmitError {
+    metrics::counter!(metric::OVERLOADED).increment(1);
+    SubmitError::Overloaded
+}
+
 impl Room {
-    pub(crate) fn new(requests_max: usize, actions_max: usize, env: Arc<dyn Env>) -> Self {
+    pub(crate) fn new(
+        bounds: Bounds,
+        share_percent: u8,
+        actions_max: usize,
+        env: Arc<dyn Env>,
+    ) -> Self {
         Self {
+            admission: Admission::new(bounds, env.now()),
             env,
-            requests: Arc::new(Semaphore::new(requests_max)),
-            requests_max,
+            requests: Arc::new(Semaphore::new(bounds.requests_max)),
+            requests_max: bounds.requests_max,
+            share_percent,
             actions: Arc::new(Semaphore::new(actions_max)),
             taken: Mutex::default(),
         }
@@ -89,14 +109,23 @@ impl Room {
         self.taken.lock()
     }
 
-    /// Takes a place for a request, if there is one and the organization has fewer than `share_max`. Never waits.
-    pub(crate) fn enter(
-        self: &Arc<Self>,
-        submission: &Submission,
-        share_max: usize,
-    ) -> Result<Place, SubmitError> {
+    /// Refuses if as many requests are in flight as may be. Asked before anything else is done for another request, so
+    /// that refusing costs as little as possible.
+    pub(crate) fn check(&self) -> Result<(), SubmitError> {
+        if self.in_flight() < self.admission.limit() {
+            Ok(())
+        } else {
+            Err(overloaded())
+        }
+    }
+
+    /// Takes a place for a request, if there is one and its organization has less than its share. Never waits.
+    pub(crate) fn enter(self: &Arc<Self>, submission: &Submission) -> Result<Place, SubmitError> {
+        self.check()?;
         let count = submission.actions.len() as u32;
         let holder = holder_of(&submission.asker);
+        let share_max = share(self.admission.limit(), self.share_percent);
+        let begun = self.env.now();
         let number = {
             let mut taken = self.taken();
             if let Some(holder) = holder {
@@ -108,24 +137,22 @@ impl Room {
             }
             taken.next += 1;
             let number = taken.next;
-            taken.begun.insert(number, self.env.now());
+            taken.begun.insert(number, begun);
             number
         };
         // From here on, dropping the place gives everything back.
         let mut place = Place {
             room: Arc::clone(self),
             number,
+            begun,
             holder,
             permits: None,
         };
-        let overloaded = |_| SubmitError::Overloaded;
+        let request = Arc::clone(&self.requests).try_acquire_owned();
+        let actions = Arc::clone(&self.actions).try_acquire_many_owned(count);
         place.permits = Some([
-            Arc::clone(&self.requests)
-                .try_acquire_owned()
-                .map_err(overloaded)?,
-            Arc::clone(&self.actions)
-                .try_acquire_many_owned(count)
-                .map_err(overloaded)?,
+            request.map_err(|_| overloaded())?,
+            actions.map_err(|_| overloaded())?,
         ]);
         self.show();
         Ok(place)
@@ -172,7 +199,12 @@ impl Drop for Place {
             }
         }
         drop(taken);
-        drop(self.permits.take());
+        if let Some(permits) = self.permits.take() {
+            drop(permits);
+            let now = self.room.env.now();
+            let elapsed = now.saturating_duration_since(self.begun);
+            self.room.admission.answered(now, elapsed);
+        }
         self.room.show();
     }
 }

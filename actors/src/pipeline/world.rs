@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use kedge_machine::{Held, KeyPlace, Recipient, TemplateRules, Unavailable, World};
+use kedge_machine::{Counted, Held, KeyPlace, Recipient, TemplateRules, Unavailable, World};
 use kedge_protocol::limits::PAGE_ITEMS_MAX;
 use kedge_protocol::resource::{ApiKey, Invitation, Organization, Variation, Wallet, Webhook};
-use kedge_protocol::{Address, Hash, Id, Prefix};
+use kedge_protocol::{Address, Hash, Id};
 use kedge_storage::{LogHead, Page, ReadError, Snapshot};
 use quick_cache::sync::Cache;
 use tokio::sync::watch;
@@ -138,8 +138,8 @@ impl Reader {
     }
 }
 
-/// How many API keys or webhooks an organization has in a store.
-pub(crate) fn held(snapshot: &Snapshot, organization: Id, of: Prefix) -> Result<Held, ReadError> {
+/// How many things of a kind an organization has in a store.
+pub(crate) fn held(snapshot: &Snapshot, organization: Id, of: Counted) -> Result<Held, ReadError> {
     let (mut held, mut after) = (Held::default(), None);
     loop {
         let page = Page {
@@ -148,14 +148,17 @@ pub(crate) fn held(snapshot: &Snapshot, organization: Id, of: Prefix) -> Result<
             limit: PAGE_ITEMS_MAX,
         };
         // For each: when it was made, and whether it was ended.
-        let rows: Vec<(u64, bool)> = if of == Prefix::Key {
-            let row = |key: &ApiKey| (key.trace.created_sequence, key.deleted);
-            let keys = snapshot.api_keys(organization, page)?;
-            keys.iter().map(row).collect()
-        } else {
-            let row = |webhook: &Webhook| (webhook.trace.created_sequence, webhook.deleted);
-            let webhooks = snapshot.webhooks(organization, page)?;
-            webhooks.iter().map(row).collect()
+        let rows: Vec<(u64, bool)> = match of {
+            Counted::ApiKeys => {
+                let row = |key: &ApiKey| (key.trace.created_sequence, key.deleted);
+                let keys = snapshot.api_keys(organization, page)?;
+                keys.iter().map(row).collect()
+            }
+            Counted::Webhooks => {
+                let row = |webhook: &Webhook| (webhook.trace.created_sequence, webhook.deleted);
+                let webhooks = snapshot.webhooks(organization, page)?;
+                webhooks.iter().map(row).collect()
+            }
         };
         held.made += rows.len() as u64;
         held.live += rows.iter().filter(|(_, ended)| !ended).count();
@@ -247,7 +250,7 @@ impl World for Reader {
         Ok(variation)
     }
 
-    fn held(&self, organization: Id, of: Prefix) -> Result<Held, Unavailable> {
+    fn held(&self, organization: Id, of: Counted) -> Result<Held, Unavailable> {
         let held = held(&self.published.load().snapshot, organization, of);
         held.map_err(|error| unavailable(&error))
     }
@@ -298,6 +301,7 @@ impl World for Reader {
 mod tests {
     use std::path::Path;
 
+    use kedge_protocol::Prefix;
     use kedge_protocol::eip712::Domain;
     use kedge_protocol::resource::{Template, Trace};
     use kedge_storage::{Group, Store};

@@ -30,6 +30,12 @@ const CHUNK_BYTES: usize = 16 * 1024;
 const BEHIND_ROWS: usize = 512;
 /// How long a caller whose connection broke should wait before it reconnects, milliseconds.
 const RETRY_MS: u64 = 2_000;
+/// Streams that send at one time. All of them at once would make the workers late for everybody's requests: each costs a
+/// worker a look at the tail and a write to a socket.
+const SENDING_MAX: usize = 8;
+/// How long a stream keeps its turn until its connection picks up what it sends. It takes longer only if the caller does
+/// not read.
+const PICK_UP: Duration = Duration::from_millis(20);
 /// Seconds until a retry makes sense when there are too many streams.
 const RETRY_AFTER_S: u64 = 30;
 
@@ -38,6 +44,7 @@ pub struct Streams {
     engine: Engine,
     tails: Tails,
     turns: Arc<Turns<Id>>,
+    sending: Arc<Turns<Id>>,
     heartbeat: Duration,
     write_timeout: Duration,
     stopping: watch::Sender<bool>,
@@ -60,14 +67,15 @@ pub struct Subscription {
 impl Streams {
     /// No streams yet.
     pub fn new(config: &Config, engine: Engine) -> Self {
+        let turns = |all| {
+            let share = share(all, config.organization_share_percent);
+            Turns::new(all, share, usize::MAX)
+        };
         Self {
             tails: Tails::new(engine.clone()),
             engine,
-            turns: Turns::new(
-                config.streams_max,
-                share(config.streams_max, config.organization_share_percent),
-                usize::MAX,
-            ),
+            turns: turns(config.streams_max),
+            sending: turns(SENDING_MAX),
             heartbeat: Duration::from_secs(config.stream_heartbeat_s),
             write_timeout: Duration::from_secs(config.write_timeout_s),
             stopping: watch::Sender::new(false),
@@ -97,6 +105,7 @@ impl Streams {
             member_at: 0,
             filter: subscription.filter,
             tail,
+            sending: Arc::clone(&self.sending),
             heartbeat: self.heartbeat,
             writer,
             at,
@@ -121,6 +130,7 @@ struct Stream {
     member_at: u64,
     filter: Filter,
     tail: Arc<Tail>,
+    sending: Arc<Turns<Id>>,
     heartbeat: Duration,
     writer: Writer,
     /// Everything up to here has been sent, or is filtered out.
@@ -184,13 +194,12 @@ impl Stream {
                 lines.push_str(&format!("id: {}\n", self.at));
             }
             lines.push('\n');
-            if let Err(error) = self.writer.write(lines.into()).await {
-                return error.into();
+            if let Err(end) = self.send_lines(lines).await {
+                return end;
             }
             let mut quiet_until = Instant::now() + self.heartbeat;
             loop {
-                tail_reached.mark_unchanged();
-                match self.catch_up().await {
+                match self.catch_up(&mut tail_reached).await {
                     Ok(true) => quiet_until = Instant::now() + self.heartbeat,
                     Ok(false) => {}
                     Err(end) => return end,
@@ -225,10 +234,39 @@ impl Stream {
         Ok(())
     }
 
-    /// Sends everything that is available; true if there was anything.
-    async fn catch_up(&mut self) -> Result<bool, End> {
+    /// Waits for a turn at sending. The caller has read what was sent before, so that nobody waits for a caller that
+    /// does not read.
+    async fn turn(&self) -> Result<Turn<Id>, End> {
+        self.writer.ready().await?;
+        match self.sending.take(self.organization).await {
+            Ok(turn) => Ok(turn),
+            Err(_) => unreachable!("any number may wait for a turn"),
+        }
+    }
+
+    /// Sends a piece. The turn lasts until the connection has picked it up and writes it. If it ended earlier, the
+    /// connections of all streams would be woken at once.
+    async fn send(&self, chunk: Bytes, turn: Turn<Id>) -> Result<(), End> {
+        self.writer.write(chunk).await?;
+        let _picked_up = tokio::time::timeout(PICK_UP, self.writer.picked_up()).await;
+        drop(turn);
+        Ok(())
+    }
+
+    /// Sends lines that are no events.
+    async fn send_lines(&self, lines: String) -> Result<(), End> {
+        let turn = self.turn().await?;
+        self.send(lines.into(), turn).await
+    }
+
+    /// Sends everything up to where the tail is; true if there was anything.
+    async fn catch_up(
+        &mut self,
+        tail_reached: &mut watch::Receiver<Position>,
+    ) -> Result<bool, End> {
         let mut has_sent = false;
-        loop {
+        while self.at < *tail_reached.borrow_and_update() {
+            let turn = self.turn().await?;
             self.check_member()?;
             let (chunk, reached) = match self.tail.take(self.at, CHUNK_BYTES) {
                 Some(taken) => {
@@ -238,16 +276,19 @@ impl Stream {
                 }
                 None => self.read_behind()?,
             };
-            if !chunk.is_empty() {
-                self.writer.write(chunk).await?;
+            if chunk.is_empty() {
+                drop(turn);
+                tokio::task::yield_now().await;
+            } else {
+                self.send(chunk, turn).await?;
                 has_sent = true;
             }
             if reached == self.at {
-                return Ok(has_sent);
+                break;
             }
             self.at = reached;
-            tokio::task::yield_now().await;
         }
+        Ok(has_sent)
     }
 
     /// The next events that the tail no longer holds.

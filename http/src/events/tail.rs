@@ -26,6 +26,8 @@ const TAIL_BYTES_MIN: usize = 8 * 1024;
 const PIECE_EVENTS: usize = 128;
 /// Bytes of events that a tail reads at once.
 const PIECE_BYTES: usize = 128 * 1024;
+/// Streams that are woken at once. Others' requests have their turn at a worker before the next ones are woken.
+const GROUP_STREAMS: usize = 64;
 
 /// An event as streams send it.
 pub(super) struct Frame {
@@ -75,9 +77,49 @@ struct Ring {
 /// One organization's newest events.
 pub(super) struct Tail {
     ring: Mutex<Ring>,
-    reached: watch::Receiver<Position>,
+    waiting: Mutex<Waiting>,
     tails_bytes: Arc<AtomicUsize>,
     feeding: OnceLock<AbortHandle>,
+}
+
+/// The streams that wait for something new, in groups that are woken one after the other.
+struct Waiting {
+    reached: Position,
+    groups: Vec<watch::Sender<Position>>,
+    /// The tail cannot continue.
+    is_over: bool,
+}
+
+impl Waiting {
+    fn new(reached: Position) -> Self {
+        Self {
+            reached,
+            groups: Vec::new(),
+            is_over: false,
+        }
+    }
+
+    /// A place in a group that has one.
+    fn join(&mut self) -> watch::Receiver<Position> {
+        let room = |group: &&watch::Sender<_>| group.receiver_count() < GROUP_STREAMS;
+        if let Some(group) = self.groups.iter().find(room) {
+            return group.subscribe();
+        }
+        let (group, stream) = watch::channel(self.reached);
+        if !self.is_over {
+            self.groups.push(group);
+        }
+        stream
+    }
+
+    /// Wakes a group; false if there is none with this index.
+    fn wake(&self, index: usize) -> bool {
+        let group = self.groups.get(index);
+        group.is_some_and(|group| {
+            group.send_replace(self.reached);
+            true
+        })
+    }
 }
 
 /// What a stream takes from a tail.
@@ -114,7 +156,18 @@ impl Tail {
 
     /// The position it has reached; closed when it cannot continue.
     pub(super) fn reached(&self) -> watch::Receiver<Position> {
-        self.reached.clone()
+        self.waiting.lock().join()
+    }
+
+    fn is_over(&self) -> bool {
+        self.waiting.lock().is_over
+    }
+
+    /// Ends its streams: clients that reconnect get a new tail.
+    fn end(&self) {
+        let mut waiting = self.waiting.lock();
+        waiting.is_over = true;
+        waiting.groups.clear();
     }
 
     fn add(&self, frames: Vec<Frame>, reached: Position) {
@@ -139,6 +192,7 @@ impl Tail {
         }
         self.tails_bytes.fetch_add(ring.bytes, Ordering::Relaxed);
         self.tails_bytes.fetch_sub(before, Ordering::Relaxed);
+        self.waiting.lock().reached = reached;
     }
 }
 
@@ -173,7 +227,7 @@ impl Tails {
     pub(super) fn join(&self, organization: Id) -> Result<Arc<Tail>, ReadError> {
         let mut by_organization = self.by_organization.lock();
         let known = by_organization.get(&organization).and_then(Weak::upgrade);
-        if let Some(known) = known.filter(|known| known.reached.has_changed().is_ok()) {
+        if let Some(known) = known.filter(|known| !known.is_over()) {
             return Ok(known);
         }
         by_organization.retain(|_, tail| tail.strong_count() > 0);
@@ -181,7 +235,6 @@ impl Tails {
         // snapshot.
         let listener = self.engine.listen(organization);
         let here = self.engine.published().snapshot.last_position()?;
-        let (sender, reached) = watch::channel(here);
         let tail = Arc::new(Tail {
             ring: Mutex::new(Ring {
                 from: here,
@@ -189,7 +242,7 @@ impl Tails {
                 frames: VecDeque::new(),
                 bytes: 0,
             }),
-            reached,
+            waiting: Mutex::new(Waiting::new(here)),
             tails_bytes: Arc::clone(&self.bytes),
             feeding: OnceLock::new(),
         });
@@ -197,7 +250,6 @@ impl Tails {
             engine: self.engine.clone(),
             organization,
             tail: Arc::downgrade(&tail),
-            reached: sender,
         };
         let feeding = tokio::spawn(feeder.run(listener));
         tail.feeding.get_or_init(|| feeding.abort_handle());
@@ -211,7 +263,6 @@ struct Feeder {
     engine: Engine,
     organization: Id,
     tail: Weak<Tail>,
-    reached: watch::Sender<Position>,
 }
 
 impl Feeder {
@@ -219,17 +270,19 @@ impl Feeder {
         loop {
             listener.changed().await;
             if let Err(error) = self.feed().await {
-                // Its streams end, and clients that reconnect get a new tail.
                 tracing::error!(%error, "an organization's events could not be read");
+                if let Some(tail) = self.tail.upgrade() {
+                    tail.end();
+                }
                 return;
             }
         }
     }
 
     async fn feed(&self) -> Result<(), FeedError> {
-        loop {
+        while let Some(tail) = self.tail.upgrade() {
             let published = self.engine.published();
-            let after = *self.reached.borrow();
+            let after = tail.ring.lock().reached;
             let span = Span {
                 after: Some(after),
                 until: None,
@@ -246,18 +299,25 @@ impl Feeder {
                 piece.reached.unwrap_or(after)
             };
             let frames: Result<Vec<Frame>, _> = piece.events.iter().map(Frame::of).collect();
-            let Some(tail) = self.tail.upgrade() else {
-                return Ok(());
-            };
             tail.add(frames?, reached);
             drop(tail);
-            self.reached.send_if_modified(|known| {
-                let is_new = *known != reached;
-                *known = reached;
-                is_new
-            });
+            if reached != after {
+                self.announce().await;
+            }
             if piece.ended {
                 return Ok(());
+            }
+            tokio::task::yield_now().await;
+        }
+        Ok(())
+    }
+
+    /// Wakes the streams, group by group.
+    async fn announce(&self) {
+        for index in 0.. {
+            let tail = self.tail.upgrade();
+            if !tail.is_some_and(|tail| tail.waiting.lock().wake(index)) {
+                return;
             }
             tokio::task::yield_now().await;
         }
@@ -297,7 +357,7 @@ mod tests {
                 frames: VecDeque::new(),
                 bytes: 0,
             }),
-            reached: watch::channel(here).1,
+            waiting: Mutex::new(Waiting::new(here)),
             tails_bytes: Arc::clone(tails_bytes),
             feeding: OnceLock::new(),
         }
@@ -322,6 +382,33 @@ mod tests {
         assert_eq!((sequences(&some), some.reached.sequence), (vec![3, 4], 4));
         let none = tail.take(Position::start_of(12), 15).unwrap();
         assert_eq!((sequences(&none), none.reached.sequence), (vec![], 12));
+    }
+
+    #[test]
+    fn streams_wait_in_small_groups_and_all_are_woken() {
+        let mut waiting = Waiting::new(Position::start_of(1));
+        let mut streams: Vec<_> = (0..=2 * GROUP_STREAMS).map(|_| waiting.join()).collect();
+        assert_eq!(waiting.groups.len(), 3);
+        drop(streams.drain(..GROUP_STREAMS));
+        streams.push(waiting.join());
+        assert_eq!(waiting.groups.len(), 3, "a place that is free is used");
+        waiting.reached = Position::start_of(2);
+        let woken = |streams: &[watch::Receiver<_>]| {
+            let woken = streams
+                .iter()
+                .filter(|stream| stream.has_changed().unwrap());
+            woken.count()
+        };
+        let mut before = 0;
+        for index in 0..3 {
+            assert!(waiting.wake(index));
+            assert!(woken(&streams) - before <= GROUP_STREAMS);
+            before = woken(&streams);
+        }
+        assert!(!waiting.wake(3));
+        assert_eq!(before, streams.len());
+        // A stream that begins now waits for what comes next.
+        assert!(!waiting.join().has_changed().unwrap());
     }
 
     #[test]

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use kedge_protocol::Id;
 use kedge_protocol::resource::{DisputeMatter, Object, ObjectStatus, Template, Wallet};
-use kedge_protocol::{Id, Prefix};
 
 use super::{Source, State};
 use crate::image::Image;
-use crate::world::{Unavailable, World};
+use crate::world::{Counted, Unavailable, World};
 
 impl<S: Source> State<S> {
     pub(super) fn insert(&mut self, image: Image) -> Result<(), Unavailable> {
@@ -23,14 +23,15 @@ impl<S: Source> State<S> {
             }
             Image::ApiKey(key) => {
                 let before = self.recall_api_key(key.id)?.map(|key| !key.deleted);
-                self.count((key.organization_id, Prefix::Key), before, !key.deleted)?;
+                let of = (key.organization_id, Counted::ApiKeys);
+                self.count(of, before, !key.deleted)?;
                 self.api_keys.insert(key.id, key);
             }
             Image::Webhook(webhook) => {
                 let before = self
                     .recall_webhook(webhook.id)?
                     .map(|webhook| !webhook.deleted);
-                let of = (webhook.organization_id, Prefix::Webhook);
+                let of = (webhook.organization_id, Counted::Webhooks);
                 self.count(of, before, !webhook.deleted)?;
                 self.webhooks.insert(webhook.id, webhook);
             }
@@ -96,7 +97,7 @@ impl<S: Source> State<S> {
     /// Updates the counts for one thing: `before` is `None` for a new one, else whether it was live.
     fn count(
         &mut self,
-        (organization, of): (Id, Prefix),
+        (organization, of): (Id, Counted),
         before: Option<bool>,
         is_live: bool,
     ) -> Result<(), Unavailable> {

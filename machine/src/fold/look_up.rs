@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use kedge_protocol::resource::{Invitation, Organization, Variation, Wallet};
-use kedge_protocol::{Address, Hash, Id, Prefix};
+use kedge_protocol::{Address, Hash, Id};
 
 use super::{Source, State};
 use crate::compiled::TemplateRules;
-use crate::world::{Held, KeyPlace, Recipient, Unavailable, World};
+use crate::world::{Counted, Held, KeyPlace, Recipient, Unavailable, World};
 
 impl<S: Source> World for State<S> {
     fn wallet(&self, id: Id) -> Result<Option<Recipient>, Unavailable> {
@@ -90,7 +90,7 @@ impl<S: Source> World for State<S> {
             || self.source.wallet_of_address(address)?.is_some())
     }
 
-    fn held(&self, organization: Id, of: Prefix) -> Result<Held, Unavailable> {
+    fn held(&self, organization: Id, of: Counted) -> Result<Held, Unavailable> {
         match self.held.get(&(organization, of)) {
             Some(held) => Ok(*held),
             None => self.source.held(organization, of),

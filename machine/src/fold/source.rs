@@ -6,10 +6,10 @@ use kedge_protocol::nonce::NonceWindow;
 use kedge_protocol::resource::{
     ApiKey, Invitation, Object, Organization, Variation, Wallet, Webhook,
 };
-use kedge_protocol::{Address, Hash, Id, Prefix};
+use kedge_protocol::{Address, Hash, Id};
 
 use crate::compiled::TemplateRules;
-use crate::world::{Held, Unavailable};
+use crate::world::{Counted, Held, Unavailable};
 
 /// The state that a fold begins with, as the log made it up to one sequence. It never changes while a fold rests on it.
 /// Files and disputes are missing because no rule reads earlier ones.
@@ -42,8 +42,8 @@ pub trait Source {
     fn minted(&self, template: Id) -> Result<u64, Unavailable>;
     /// How many of them were burned.
     fn burned(&self, template: Id) -> Result<u64, Unavailable>;
-    /// How many API keys ([`Prefix::Key`]) or webhooks ([`Prefix::Webhook`]) an organization has.
-    fn held(&self, organization: Id, of: Prefix) -> Result<Held, Unavailable>;
+    /// How many things of a kind an organization has.
+    fn held(&self, organization: Id, of: Counted) -> Result<Held, Unavailable>;
     /// The nonces that a signer has spent.
     fn nonces(&self, signer: Address) -> Result<NonceWindow, Unavailable>;
 }
@@ -109,7 +109,7 @@ impl Source for Nothing {
         Ok(0)
     }
 
-    fn held(&self, _: Id, _: Prefix) -> Result<Held, Unavailable> {
+    fn held(&self, _: Id, _: Counted) -> Result<Held, Unavailable> {
         Ok(Held::default())
     }
 

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use kedge_machine::TemplateRules;
 use kedge_machine::fold::{FoldError, Source, State};
 use kedge_machine::image::Image;
-use kedge_machine::world::{Held, Unavailable, World};
+use kedge_machine::world::{Counted, Held, Unavailable, World};
 use kedge_protocol::nonce::NonceWindow;
 use kedge_protocol::record::RequestRecord;
 use kedge_protocol::resource::{
     ApiKey, Invitation, Object, Organization, Variation, Wallet, Webhook,
 };
-use kedge_protocol::{Address, Hash, Id, Prefix};
+use kedge_protocol::{Address, Hash, Id};
 
 /// A state as a source that allows a limited number of reads.
 struct Shown<'s> {
@@ -87,7 +87,7 @@ impl Source for Shown<'_> {
         self.read()?.burned(template)
     }
 
-    fn held(&self, organization: Id, of: Prefix) -> Result<Held, Unavailable> {
+    fn held(&self, organization: Id, of: Counted) -> Result<Held, Unavailable> {
         self.read()?.held(organization, of)
     }
 

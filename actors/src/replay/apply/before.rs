@@ -4,13 +4,13 @@ use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
 
 use kedge_machine::fold::Source;
-use kedge_machine::{Held, TemplateRules, Unavailable};
+use kedge_machine::{Counted, Held, TemplateRules, Unavailable};
 use kedge_protocol::ids::IdMap;
 use kedge_protocol::nonce::NonceWindow;
 use kedge_protocol::resource::{
     ApiKey, Invitation, Object, Organization, Variation, Wallet, Webhook,
 };
-use kedge_protocol::{Address, Hash, Id, Prefix};
+use kedge_protocol::{Address, Hash, Id};
 use kedge_storage::{ReadError, Snapshot};
 
 use crate::pipeline::world::held;
@@ -187,7 +187,7 @@ impl Source for Before {
         self.find(|snapshot| snapshot.burned(template))
     }
 
-    fn held(&self, organization: Id, of: Prefix) -> Result<Held, Unavailable> {
+    fn held(&self, organization: Id, of: Counted) -> Result<Held, Unavailable> {
         self.find(|snapshot| held(snapshot, organization, of))
     }
 

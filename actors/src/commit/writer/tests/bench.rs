@@ -32,6 +32,7 @@ use crate::commit::pace::Pace;
 use crate::commit::signing::{HeldKeys, Signing};
 use crate::events::{Listeners, SideEvents};
 use crate::failure;
+use crate::pipeline::admission::Bounds;
 use crate::pipeline::placed::{CommitterMessage, PlacedUnit};
 use crate::pipeline::resources::Resources;
 use crate::pipeline::room::Room;
@@ -80,6 +81,16 @@ pub(super) fn open(place: &Path, env: &SimulatedEnv) -> Store {
     open_store(options).unwrap()
 }
 
+/// Room for all that a test asks at once.
+fn room(env: &Arc<dyn Env>) -> Arc<Room> {
+    let bounds = Bounds {
+        requests_min: 1_000,
+        requests_max: 1_000,
+        wait_target: Duration::from_secs(1),
+    };
+    Arc::new(Room::new(bounds, 100, 1_000, Arc::clone(env)))
+}
+
 impl Bench {
     /// On a store that exists or is created; every `compare_every`-th group is compared.
     pub(super) fn new(place: &Path, env: &SimulatedEnv, compare_every: u64) -> Self {
@@ -96,7 +107,7 @@ impl Bench {
             snapshot,
         }));
         let (dyn_env, disk_full) = (Arc::new(env.clone()) as Arc<dyn Env>, Arc::default());
-        let room = Arc::new(Room::new(1_000, 1_000, Arc::clone(&dyn_env)));
+        let room = room(&dyn_env);
         let separator = DOMAIN.separator();
         let committer = Committer {
             env: Arc::clone(&dyn_env),
@@ -155,7 +166,7 @@ impl Bench {
     /// A registration that is decided and placed.
     pub(super) fn registration(&mut self, number: u8) -> (CommitterMessage, Reply) {
         let submission = Arc::new(registration(number, &self.env));
-        let place = self.room.enter(&submission, 1_000).unwrap();
+        let place = self.room.enter(&submission).unwrap();
         let (reply, answer) = oneshot::channel();
         let unit = Arc::new(Unit::new(Arc::clone(&submission), Vec::new(), place, reply));
         self.tickets += 1;
