@@ -4,6 +4,7 @@
 //! error and fails the test that caused it; schemathesis looks for more of them in `make test`.
 
 mod examples;
+mod generators;
 mod operation;
 mod parameters;
 mod responses;
@@ -72,10 +73,9 @@ fn document(rows: &[Endpoint]) -> Value {
         let path = paths.entry(endpoint.path).or_insert_with(|| json!({}));
         path[endpoint.method.as_str().to_ascii_lowercase()] = operation;
     }
-    let webhooks = webhooks::of(&mut schemas);
     schemas.writing.subschema_for::<schema::Error>();
     schemas.writing.subschema_for::<schema::Problem>();
-    json!({
+    let mut document = json!({
         "openapi": "3.1.0",
         "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
         "info": {
@@ -88,7 +88,6 @@ fn document(rows: &[Endpoint]) -> Value {
         "servers": [{ "url": "/", "description": "The server that this document came from" }],
         "tags": words::tags(),
         "paths": paths,
-        "webhooks": webhooks,
         "components": {
             "schemas": schemas.into_definitions(),
             "parameters": parameters::components(),
@@ -109,7 +108,9 @@ fn document(rows: &[Endpoint]) -> Value {
                 },
             },
         },
-    })
+    });
+    generators::simplify(&mut document);
+    document
 }
 
 #[cfg(test)]

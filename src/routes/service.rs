@@ -47,6 +47,7 @@ pub struct DomainView {
     chain_id: u64,
     verifying_contract: AddressText,
     salt: HashText,
+    #[schemars(with = "Vec<u64>")]
     extensions: [u64; 0],
     /// The address that signs the next batch. `GET /sequencer-keys` lists the keys of all batches.
     sequencer: AddressText,

@@ -4,6 +4,7 @@
 pub mod accounts;
 pub mod action;
 pub mod bodies;
+mod component;
 pub mod dispute;
 pub mod event;
 mod field;

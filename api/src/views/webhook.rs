@@ -63,6 +63,20 @@ pub struct WebhookWithSecret {
     pub secret: String,
 }
 
+/// What a webhook's URL receives.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(
+    dead_code,
+    reason = "described by its schema; the message is written elsewhere"
+)]
+pub enum ReceivedMessage {
+    /// An event.
+    Event(WebhookMessage),
+    /// A test.
+    Test(TestMessage),
+}
+
 /// A message to a webhook: the event, with the receipt of its action.
 #[derive(JsonSchema)]
 #[expect(
