@@ -15,6 +15,8 @@ use std::sync::OnceLock;
 
 use kedge_api::schema;
 use kedge_http::auth::api_key::API_KEY;
+use kedge_http::fixed::Fixed;
+use kedge_machine::schema::BodySchema;
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -23,9 +25,23 @@ use crate::endpoint::Endpoint;
 use responses::Responses;
 
 /// The document of these rows, which are the same at each call: it is generated once.
-pub fn document_json(rows: &[Endpoint]) -> &'static [u8] {
-    static DOCUMENT: OnceLock<Vec<u8>> = OnceLock::new();
-    DOCUMENT.get_or_init(|| serde_json::to_vec(&document(rows)).unwrap_or_default())
+pub fn served(rows: &[Endpoint]) -> &'static Fixed {
+    static DOCUMENT: OnceLock<Fixed> = OnceLock::new();
+    DOCUMENT.get_or_init(|| {
+        let json = serde_json::to_vec(&document(rows)).unwrap_or_default();
+        Fixed::new("application/json", json)
+    })
+}
+
+/// The schema of an endpoint's body.
+pub fn body_schema(endpoint: &Endpoint) -> Option<BodySchema> {
+    let request = endpoint.request?;
+    let mut schemas = Schemas::new();
+    let body = request(&mut schemas.reading);
+    BodySchema::new(&json!({
+        "allOf": [body],
+        "components": { "schemas": schemas.into_definitions() },
+    }))
 }
 
 /// Generates the schemas and collects them.

@@ -143,7 +143,8 @@ fn answers(endpoint: &Endpoint, schemas: &mut Schemas, responses: &mut Responses
         });
         if endpoint.media_type == ANY {
             // Generators need one type to receive bytes by.
-            success["content"][BYTES] = json!({ "schema": { "type": "string", "format": "binary" } });
+            success["content"][BYTES] =
+                json!({ "schema": { "type": "string", "format": "binary" } });
         }
         if status == endpoint.status && !endpoint.doc.links.is_empty() {
             let links = endpoint.doc.links.iter();

@@ -220,7 +220,7 @@ function targetOf(words, path, body) {
 /** How the headers of a signature are made: by the command line where it can, else in words. */
 function signingCommand(operation, path, body) {
   const { kind, target, payload } = operation['x-signature'];
-  const command = (what, about, more) => `kedge sign --kind ${what} --nonce 8${more ? ` ${more}` : ''} \\\n  ${about ? `--target ${about} ` : ''}>headers`;
+  const command = (what, about, more) => `kedge sign --url ${location.origin} --kind ${what} --nonce 8${more ? ` ${more}` : ''} \\\n  ${about ? `--target ${about} ` : ''}>headers`;
   const about = targetOf(target, path, body);
   const hasSecret = body?.password !== undefined;
   if (payload === 'digest of the file') return command(kind, about, `--digest --payload ${about}`);

@@ -1,7 +1,6 @@
 //! The service itself: its domain, its keys, its health.
 
 use hyper::StatusCode;
-use hyper::header::HeaderValue;
 use kedge_actors::{NodeHealth, Published};
 use kedge_api::scalars::{AddressText, HashText};
 use kedge_http::error::ApiError;
@@ -254,8 +253,6 @@ pub async fn version(call: Call) -> Result<Reply, ApiError> {
 
 /// `GET /openapi.json`
 pub async fn document(call: Call) -> Result<Reply, ApiError> {
-    let json = HeaderValue::from_static("application/json");
-    let body = openapi::document_json(call.table);
-    let reply = Reply::bytes(StatusCode::OK, sequence(&call), json, body);
-    Ok(reply.etagged(&call.headers, PUBLIC))
+    let document = openapi::served(call.table);
+    Ok(document.reply(&call.headers, sequence(&call), PUBLIC))
 }

@@ -59,7 +59,8 @@ pub struct WebhookWithSecret {
     /// The webhook.
     #[serde(flatten)]
     pub webhook: WebhookView,
-    /// The secret that signs from now on, `whsec_…` (Standard Webhooks). Shown only this once.
+    /// The secret that signs from now on, `whsec_…` (Standard Webhooks). Shown only in this answer, and in a
+    /// replay to the same signer.
     pub secret: String,
 }
 

@@ -8,8 +8,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
 use super::{ObjectPatch, Properties, Recipient, TransferBody};
-use crate::component::component;
 use crate::scalars::{AddressInput, ObjectId, TemplateId, VariationId};
+use crate::views::component::component;
 
 /// The kinds of the bus as a pattern: the built-in ones, and a template's own.
 pub(super) struct BusKind;
@@ -93,7 +93,12 @@ impl Form {
         };
         let mint = Self {
             target: ("template_id", template_id),
-            ..on_object("Mint", words(&["mint"]), generator.subschema_for::<MintPayload>(), true)
+            ..on_object(
+                "Mint",
+                words(&["mint"]),
+                generator.subschema_for::<MintPayload>(),
+                true,
+            )
         };
         let update = generator.subschema_for::<ObjectPatch>();
         let transfer = generator.subschema_for::<TransferBody>();
@@ -108,7 +113,12 @@ impl Form {
             on_object("Transfer", words(&["transfer"]), transfer, false),
             on_object("Status", status, nothing, true),
             on_object("SetAttributes", words(&["set_attributes"]), set, false),
-            on_object("DeleteAttributes", words(&["delete_attributes"]), delete, false),
+            on_object(
+                "DeleteAttributes",
+                words(&["delete_attributes"]),
+                delete,
+                false,
+            ),
             on_object("Custom", own, anything, true),
         ]
     }
@@ -145,9 +155,8 @@ impl JsonSchema for ActionBody {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let kinds = Form::all(generator);
-        let kinds = kinds.map(|form| {
-            component(generator, &format!("{}Action", form.name), form.schema(&[]))
-        });
+        let kinds = kinds
+            .map(|form| component(generator, &format!("{}Action", form.name), form.schema(&[])));
         json_schema!({ "oneOf": kinds })
     }
 }
