@@ -3,7 +3,7 @@
 use schemars::{Schema, SchemaGenerator};
 
 /// Makes a schema a component, and refers to it.
-pub fn component(generator: &mut SchemaGenerator, name: &str, schema: Schema) -> Schema {
+pub(super) fn component(generator: &mut SchemaGenerator, name: &str, schema: Schema) -> Schema {
     let path = generator.settings().definitions_path.trim_matches('/');
     let reference = Schema::new_ref(format!("#/{path}/{name}"));
     let definitions = generator.definitions_mut();

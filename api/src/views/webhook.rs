@@ -67,10 +67,6 @@ pub struct WebhookWithSecret {
 /// What a webhook's URL receives.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
-#[expect(
-    dead_code,
-    reason = "described by its schema; the message is written elsewhere"
-)]
 pub enum ReceivedMessage {
     /// An event.
     Event(WebhookMessage),
