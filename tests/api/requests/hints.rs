@@ -61,7 +61,7 @@ async fn a_body_with_several_faults_is_answered_with_all_of_them() {
 async fn an_unknown_member_is_told_in_one_wording() {
     let server = Server::start().await;
     let ann = Caller::register(&server, "ann@example.com").await;
-    let schema = json!({ "additionalProperties": false });
+    let schema = json!({ "properties": { "size": {} }, "additionalProperties": false });
     let template = json!({ "name": "ticket", "schema": schema });
     let template = ann.template(&server, &template).await.expect(201).body["id"].clone();
     let search = json!({ "filter": { "and": [] }, "colour": 1 }).to_string();
