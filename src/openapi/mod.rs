@@ -4,7 +4,6 @@
 //! error and fails the test that caused it; schemathesis looks for more of them in `make test`.
 
 mod examples;
-mod generators;
 mod operation;
 mod parameters;
 mod responses;
@@ -13,7 +12,7 @@ mod words;
 
 use std::sync::OnceLock;
 
-use kedge_api::schema;
+use kedge_api::{generators, schema};
 use kedge_http::auth::api_key::API_KEY;
 use kedge_http::fixed::Fixed;
 use kedge_machine::schema::BodySchema;

@@ -8,6 +8,7 @@ mod component;
 pub mod dispute;
 pub mod event;
 mod field;
+pub mod generators;
 pub mod log;
 pub mod preview;
 pub mod resources;

@@ -1,4 +1,4 @@
-//! What a caller is told who got something wrong: all of it at once, in one wording, and what to do.
+//! What a caller learns who got something wrong: all of it at once, in one wording, and what to do.
 
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ async fn a_body_with_several_faults_is_answered_with_all_of_them() {
     assert_eq!(places(&of_value), ["/events/0", "/events/1", "/url"]);
     let missing = hook(json!({ "description": 7 })).await;
     assert_eq!(places(&missing), ["/description", "/events", "/url"]);
-    // One fault is told as before.
+    // One fault is reported as before.
     let one = hook(json!({ "url": url, "events": ["*"], "colour": "red" })).await;
     assert_eq!(places(&one), ["/colour"]);
     assert_eq!(message(&one), format!("/colour {UNKNOWN}"));
@@ -58,7 +58,7 @@ async fn a_body_with_several_faults_is_answered_with_all_of_them() {
 }
 
 #[tokio::test]
-async fn an_unknown_member_is_told_in_one_wording() {
+async fn an_unknown_member_is_reported_in_one_wording() {
     let server = Server::start().await;
     let ann = Caller::register(&server, "ann@example.com").await;
     let schema = json!({ "properties": { "size": {} }, "additionalProperties": false });

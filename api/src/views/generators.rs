@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 const DATA: [&str; 4] = ["default", "enum", "example", "examples"];
 
 /// Rewrites all schemas of a document: what is one of some words is an `enum` of them, not a `oneOf` of `const`s.
-pub(super) fn simplify(node: &mut Value) {
+pub fn simplify(node: &mut Value) {
     match node {
         Value::Array(items) => items.iter_mut().for_each(simplify),
         Value::Object(members) => {
