@@ -39,7 +39,7 @@ impl Making<'_> {
 
 #[tokio::test]
 async fn a_replay_shows_the_secret_to_its_signer_alone() {
-    let server = Server::start().await;
+    let mut server = Server::start().await;
     let ann = Caller::register(&server, "ann@example.com").await;
     let read = json!({ "resource": "objects", "crud": { "read": true } });
     let key = json!({ "name": "reader", "permissions": [read] }).to_string();
@@ -95,7 +95,8 @@ async fn a_replay_shows_the_secret_to_its_signer_alone() {
         (&made["id"], &Value::Null)
     );
 
-    // It outlasts a restart.
+    // It outlasts a crash.
+    server.kill();
     let server = server.restart().await;
     let again = rotated.send(&server, &ann, "r").await;
     assert_eq!(again.body, last);
