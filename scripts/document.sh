@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The API's document: `test` holds it against OpenAPI, its schemas and a server, `fuzz` runs
+# The API's document: `test` holds it against OpenAPI, its schemas, a server and generators of clients, `fuzz` runs
 # schemathesis for so many examples, `examples` records its examples again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -17,6 +17,9 @@ run() {
 install_build_tools
 install_packages python3 python3-venv
 install_document_packages
+if [[ "${1:-}" == test ]]; then
+  install_generators
+fi
 if [[ -z "${KEDGE_BIN:-}" ]]; then
   build_programs kedge
 fi

@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 source scripts/shell.sh
 source scripts/tools.sh
 
-node_folders=(protocol/vectors/generate contracts chain/tests/anvil prover/snarkjs tests/js sdk/typescript)
+node_folders=(protocol/vectors/generate contracts chain/tests/anvil prover/snarkjs tests/js tests/openapi/generators sdk/typescript)
 
 tools() {
   install_test_tools
@@ -13,6 +13,7 @@ tools() {
   install_node_packages "${node_folders[@]}"
   install_python_packages
   install_document_packages
+  install_generators
   install_python_client_packages
   install_python_sdk_packages
 }

@@ -26,6 +26,7 @@ present() {
       compgen -G '/usr/lib*/libclang*.so*' >/dev/null ;;
     gcc) have cc ;;
     postgresql) compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null ;;
+    default-jre-headless) have java ;;
     python3-venv) python3 -c 'import ensurepip, venv' 2>/dev/null ;;
     *) have "$1" ;;
   esac
@@ -148,6 +149,27 @@ install_python_packages() {
 
 install_document_packages() {
   install_python_environment "$root/tests/openapi/.venv" "$root/tests/openapi/requirements.txt"
+}
+
+# What makes clients from the document. openapi-generator is a jar, pinned by its hash, in the cache outside the clone.
+install_generators() {
+  check_node
+  install_node_packages tests/openapi/generators
+  install_packages curl default-jre-headless
+  local version=7.25.0 hash=41ce4f6b07f196676439d710759fa1ced7a08066d06ff1bf314681470289efae
+  local name="openapi-generator-cli-$version.jar"
+  export OPENAPI_GENERATOR="$cache_dir/openapi-generator/$name"
+  if ! sha256sum --status --check <<<"$hash  $OPENAPI_GENERATOR" 2>/dev/null; then
+    say "    downloading openapi-generator $version, once"
+    mkdir -p "$cache_dir/openapi-generator"
+    local from="https://repo1.maven.org/maven2/org/openapitools/openapi-generator-cli/$version/$name"
+    curl --fail --silent --show-error --location --retry 3 --output "$OPENAPI_GENERATOR.part" "$from" ||
+      die "openapi-generator could not be downloaded" "see curl's output above; it needs $from"
+    sha256sum --status --check <<<"$hash  $OPENAPI_GENERATOR.part" ||
+      die "$from is not the file that this repository pins" "remove $OPENAPI_GENERATOR.part"
+    mv "$OPENAPI_GENERATOR.part" "$OPENAPI_GENERATOR"
+  fi
+  say "    openapi-generator $version"
 }
 
 # The pinned packages of the Python client's tests, each by its hash.

@@ -15,6 +15,7 @@ use kedge_http::auth::code::{InvitationCodes, MacKey};
 use kedge_http::auth::keys::KeysError;
 use kedge_http::auth::password::{PasswordError, Passwords};
 use kedge_http::auth::session::Sessions;
+use kedge_http::auth::shown_once::ShownOnce;
 use kedge_http::auth::{self, Session};
 use kedge_http::body;
 use kedge_http::cors::Cors;
@@ -60,6 +61,8 @@ pub struct App {
     pub access: AccessTokens,
     /// API keys.
     pub api_keys: ApiKeys,
+    /// Secrets that answers show once.
+    pub shown_once: ShownOnce,
     /// Codes of invitations.
     pub invitations: InvitationCodes,
     /// Refresh tokens.
@@ -164,6 +167,7 @@ impl App {
                 config.token_cache_entries,
                 engine.clone(),
             ),
+            shown_once: ShownOnce::new(secrets::read_or_make_32(&keys_dir.join("api-key.key"))?),
             invitations: InvitationCodes::new(MacKey::new(secrets::read_or_make_32(
                 &keys_dir.join("invitation.key"),
             )?)),

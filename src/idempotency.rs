@@ -1,14 +1,16 @@
 //! `Idempotency-Key`: a retry with the same key is answered as the first time, and nothing is done twice. The key is
 //! checked before the nonce. What is needed is stored in the commit of the change itself: a hash of the request, its
 //! place in the log, and what the log does not hold (the resource as it was, why actions failed). From these the outcome
-//! is rebuilt, and the row's `answer` makes the same answer from it. Secrets are never kept.
+//! is rebuilt, and the row's `answer` makes the same answer from it. A secret that the answer shows once is kept sealed, so
+//! that the key itself opens it (adr/0020).
 
 pub mod in_flight;
 pub mod kept;
+pub mod secrets;
 pub mod unsigned;
 
 use std::fmt::Display;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use hyper::HeaderMap;
 use kedge_actors::api::{
@@ -27,7 +29,7 @@ use kedge_protocol::hash::{keccak, keccak_parts};
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::record::RequestRecord;
 use kedge_protocol::{Hash, Id};
-use kedge_storage::{CodecError, IdempotencyRow, Residue, Resource, Snapshot};
+use kedge_storage::{CodecError, Residue, Resource, Snapshot};
 use parking_lot::Mutex;
 
 use self::in_flight::{Claimed, claim};
@@ -77,11 +79,16 @@ pub fn begin(
         Some(session) => &session.organization_id.bytes,
         None => &submission.head.signer.0,
     };
-    let key = scope(caller, call.endpoint, path, key);
+    let text = key;
+    let key = scope(caller, call.endpoint, path, text);
     let request = request_hash(submission);
     let (held, published) = match claim(&app.idempotency, &app.engine, key, request)? {
         Claimed::Before { row, published } => {
-            return rebuild(&published.snapshot, call, submission, &row).map(Some);
+            let kept = Residue::decode(&row.residue);
+            let (kept, sealed) = kept.map_err(|error| ApiError::internal(&error))?;
+            call.shown_once = secrets::opened(call, submission, path, text, sealed);
+            let sequence = row.first_sequence;
+            return rebuild(&published.snapshot, call, submission, kept, sequence).map(Some);
         }
         Claimed::New { held, published } => (held, published),
     };
@@ -92,6 +99,7 @@ pub fn begin(
         request_id: Arc::clone(&call.request_id),
         minted: minted(&published.snapshot, submission)?,
         shows_resources: !matches!(call.endpoint.signs, Signs::Action | Signs::Batch),
+        sealed_secret: OnceLock::new(),
         in_progress: Mutex::new(Some(Box::new(held))),
     }));
     Ok(None)
@@ -147,14 +155,14 @@ fn rebuild(
     snapshot: &Snapshot,
     call: &mut Call,
     again: &Submission,
-    row: &IdempotencyRow,
+    kept: Residue<'_>,
+    first_sequence: u64,
 ) -> Result<Committed, ApiError> {
-    let mut requests = snapshot.requests_from(row.first_sequence);
+    let mut requests = snapshot.requests_from(first_sequence);
     let record = requests.next().ok_or_else(missing)??;
     let batch = snapshot.batch(record.batch_number)?.ok_or_else(missing)?;
     let leaves = snapshot.leaves(record.batch_number)?.ok_or_else(missing)?;
     let internal = |error: &dyn Display| ApiError::internal(error);
-    let kept = Residue::decode(&row.residue).map_err(|error| internal(&error))?;
     call.request_id = kept.request_id.into();
     call.earlier = Some(Earlier {
         minted: kept.minted,

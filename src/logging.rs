@@ -1,6 +1,8 @@
 //! The log: lines for people, or one JSON object a line, on standard error. Standard output is for the results of
 //! commands.
 
+use std::io::IsTerminal as _;
+
 use kedge_config::{Config, LogFormat};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt;
@@ -16,11 +18,18 @@ pub enum LoggingError {
     Set(String),
 }
 
+/// Colours are for people at a terminal who have not asked for none (<https://no-color.org>).
+fn is_coloured() -> bool {
+    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    std::io::stderr().is_terminal() && !refused
+}
+
 /// Sets up the process's log.
 pub fn init(config: &Config) -> Result<(), LoggingError> {
     let filter = EnvFilter::try_new(&config.log_filter)?;
     let builder = fmt()
         .with_env_filter(filter)
+        .with_ansi(is_coloured())
         .with_writer(std::io::stderr)
         // A report that the log cannot be written would itself go to the log, and panic.
         .log_internal_errors(false);

@@ -1,7 +1,7 @@
 //! What goes into the engine and what comes out of it.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use kedge_machine::Refusal;
@@ -87,11 +87,18 @@ pub struct Keep {
     pub minted: u64,
     /// Whether its answer shows what its action made or changed; the log has only the action.
     pub shows_resources: bool,
+    /// A secret that the answer shows once, sealed; set before the request is submitted.
+    pub sealed_secret: OnceLock<Vec<u8>>,
     /// Held until the request has ended, so that no other request starts with the same key.
     pub in_progress: Mutex<Option<Box<dyn std::any::Any + Send + Sync>>>,
 }
 
 impl Keep {
+    /// The sealed secret; empty if there is none.
+    pub(crate) fn sealed_secret(&self) -> &[u8] {
+        self.sealed_secret.get().map_or(&[], Vec::as_slice)
+    }
+
     /// The request has ended and its effects can be read, so the next request with the key may start. Call this before
     /// the answer goes out, because the next one may follow at once.
     pub(crate) fn release(&self) {
@@ -128,9 +135,14 @@ impl Expected {
     }
 
     /// Refuses if a request names states and the resource is in none of them.
-    pub(crate) fn check(states: Option<&[Self]>, trace: &Trace) -> Result<(), Refusal> {
+    pub(crate) fn check(
+        states: Option<&[Self]>,
+        resource: &'static str,
+        trace: &Trace,
+    ) -> Result<(), Refusal> {
         match states {
             Some(states) if !states.contains(&Self::of(trace)) => Err(Refusal::Precondition {
+                resource: resource.into(),
                 version: trace.version,
             }),
             _ => Ok(()),

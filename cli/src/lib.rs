@@ -25,6 +25,8 @@ mod trust;
 mod verify;
 mod watch;
 
+use std::path::PathBuf;
+
 use clap::{Parser, Subcommand};
 use kedge_config::{Allowances, Config};
 
@@ -42,6 +44,11 @@ use output::Failure;
 struct Cli {
     #[command(subcommand)]
     command: Command,
+    /// Certificate authorities to trust in addition to the system's, as a PEM file: for https URLs of every kind.
+    ///
+    /// SSL_CERT_FILE and SSL_CERT_DIR name other authorities in place of the system's.
+    #[arg(long, global = true, value_name = "FILE", env = "KEDGE_CA_FILE")]
+    ca_file: Option<PathBuf>,
 }
 
 #[derive(Subcommand)]
@@ -113,7 +120,9 @@ where
     S: Future<Output = Result<(), String>>,
 {
     let cli = Cli::parse();
-    let failure = run(cli.command, serve).err()?;
+    let trusted = kedge_tls::trust(cli.ca_file.as_deref());
+    let trusted = trusted.map_err(|error| Failure::refused(format!("whom to trust: {error}")));
+    let failure = trusted.and_then(|()| run(cli.command, serve)).err()?;
     output::print_error(failure.message());
     Some(failure.code())
 }

@@ -107,8 +107,10 @@ impl Transport {
                 "{base_url:?} is not a base URL: it must look like https://host:port"
             )));
         }
+        let tls = kedge_tls::client_config()
+            .map_err(|error| Error::Usage(format!("whom to trust: {error}")))?;
         let connector = HttpsConnectorBuilder::new()
-            .with_webpki_roots()
+            .with_tls_config(tls)
             .https_or_http()
             .enable_http1()
             .build();

@@ -24,6 +24,7 @@ pub use ranges::{Range, ranges};
 /// Environment variables that are read elsewhere: secrets, and the path of the file itself.
 const ENVIRONMENT_ELSEWHERE: &[&str] = &[
     "bin",
+    "ca_file",
     "config",
     "sequencer_key",
     "next_sequencer_key",

@@ -125,6 +125,14 @@ impl ApiError {
         }
     }
 
+    /// RESOURCE_NOT_FOUND for a path that is none of the API's.
+    pub fn no_path(path: &str) -> Self {
+        Self {
+            message: "the API has no such path; /docs shows the paths that there are".into(),
+            ..Self::not_found("path", path)
+        }
+    }
+
     /// UNAVAILABLE with the seconds until a retry makes sense. Nothing was done.
     pub fn unavailable(message: impl Into<Cow<'static, str>>, retry_after_s: u64) -> Self {
         Self {
@@ -211,10 +219,8 @@ impl From<json::ReadError> for ApiError {
             }
             json::ReadError::Member(field) => field,
         };
-        match field.code.as_ref() {
-            "unknown" => "is not known here; remove it".clone_into(&mut field.message),
-            "type" => field.message = format!("is wrong: {}", field.message),
-            _ => {}
+        if field.code == "type" {
+            field.message = format!("is wrong: {}", field.message);
         }
         Self::fields(vec![field])
     }
@@ -317,7 +323,10 @@ mod tests {
                 413,
             ),
             (
-                &Refusal::Precondition { version: 3 },
+                &Refusal::Precondition {
+                    resource: "webhook".into(),
+                    version: 3,
+                },
                 "PRECONDITION_FAILED",
                 412,
             ),

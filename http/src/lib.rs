@@ -3,7 +3,7 @@
 //! - A connection: `server` (TLS, bounds on time and number, shedding).
 //! - A request: `auth`, `limits`, `body`, `signing`, `files` (contents, received and kept), `query`, `conditional`,
 //!   `cors`, and the redirects of v2's paths (`v2`).
-//! - An answer: `reply`, `stream`, `events` (streams of them), `range`, `cursor`, `error` and how it is written
+//! - An answer: `reply`, `fixed` (bodies that never change), `stream`, `events` (streams of them), `range`, `cursor`, `error` and how it is written
 //!   (`envelope`).
 //! - `clock`, and the metrics of all of it (`metric_definitions`).
 
@@ -17,6 +17,7 @@ pub mod envelope;
 pub mod error;
 pub mod events;
 pub mod files;
+pub mod fixed;
 pub mod limits;
 pub mod metric_definitions;
 pub mod query;

@@ -49,6 +49,12 @@ impl From<Vec<u8>> for Body {
     }
 }
 
+impl From<Bytes> for Body {
+    fn from(bytes: Bytes) -> Self {
+        Self::Whole(bytes)
+    }
+}
+
 impl From<&'static [u8]> for Body {
     fn from(bytes: &'static [u8]) -> Self {
         Self::Whole(Bytes::from_static(bytes))

@@ -93,7 +93,7 @@ impl Layer {
     /// Answers a request to a path that [`covers`] recognises.
     pub fn answer(&self, method: &Method, uri: &Uri, sequence: u64) -> Result<Reply, ApiError> {
         let path = uri.path();
-        let missing = || ApiError::not_found("path", path);
+        let missing = || ApiError::no_path(path);
         if self.mode == V2Mode::Off {
             return Err(missing());
         }

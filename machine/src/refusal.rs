@@ -21,6 +21,9 @@ pub struct FieldError {
 }
 
 impl FieldError {
+    /// What to do about a member that nothing reads. Every place that refuses one uses these words.
+    pub const UNKNOWN: &'static str = "is not known here; remove it";
+
     pub(crate) fn new(
         pointer: &str,
         code: impl Into<Cow<'static, str>>,
@@ -64,8 +67,11 @@ pub enum Refusal {
         /// How many bytes of compact JSON they would be.
         bytes: usize,
     },
-    /// The object is not in a state that the caller named.
+    /// The resource is not in a state that the caller named.
     Precondition {
+        /// The kind of resource.
+        #[serde(default = "object")]
+        resource: Cow<'static, str>,
         /// Its present version.
         version: u64,
     },
@@ -77,16 +83,16 @@ pub enum Refusal {
     Unavailable,
 }
 
+/// What refusals were about before they named it.
+fn object() -> Cow<'static, str> {
+    "object".into()
+}
+
 impl From<ReadError> for Refusal {
     fn from(error: ReadError) -> Self {
         match error {
             ReadError::Json(error) => Self::field("", "syntax", error.to_string()),
-            ReadError::Member(mut field) | ReadError::Form(_, mut field) => {
-                if field.code == "unknown" {
-                    field.message += "; remove it";
-                }
-                Self::Invalid(vec![field])
-            }
+            ReadError::Member(field) | ReadError::Form(_, field) => Self::Invalid(vec![field]),
         }
     }
 }
@@ -119,8 +125,9 @@ impl Refusal {
                 "the properties would be {bytes} bytes of compact JSON; the limit is {OBJECT_PROPERTIES_BYTES_MAX}"
             )
             .into(),
-            Self::Precondition { version } => {
-                format!("the object is at version {version}; read it again before you retry").into()
+            Self::Precondition { resource, version } => {
+                format!("the {resource} is at version {version}; read it again before you retry")
+                    .into()
             }
             Self::EmailTaken => {
                 "another wallet has this e-mail address; log in, or use another one".into()

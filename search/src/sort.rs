@@ -1,6 +1,7 @@
 //! The order of a search's answer. The place in a cursor follows the order: a creation sequence, a last sequence, or an
 //! index entry.
 
+use kedge_machine::FieldError;
 use kedge_machine::json::Members;
 use kedge_machine::paths::PropertyPath;
 use kedge_machine::pointer::escape;
@@ -59,7 +60,7 @@ pub fn read(json: Option<&str>) -> Result<Sort, SearchError> {
                     _ => return refuse(&pointer, "range", "must be asc or desc"),
                 };
             }
-            _ => return refuse(&pointer, "unknown", "is not known here; remove it"),
+            _ => return refuse(&pointer, "unknown", FieldError::UNKNOWN),
         }
     }
     match sort {

@@ -44,10 +44,7 @@ impl Default for Router {
 impl Router {
     /// The endpoint for a method and a path; HEAD matches what GET matches.
     pub fn find(&self, method: &Method, path: &str) -> Result<Found, ApiError> {
-        let matched = self
-            .paths
-            .at(path)
-            .map_err(|_| ApiError::not_found("path", path))?;
+        let matched = self.paths.at(path).map_err(|_| ApiError::no_path(path))?;
         let wanted = if *method == Method::HEAD {
             "GET"
         } else {
@@ -95,10 +92,9 @@ mod tests {
         assert_eq!(error.code, Code::MethodNotAllowed);
         assert_eq!(error.headers[0].1, "GET, PATCH, HEAD");
         for path in ["/nothing", "/objects/", "/objects/a/b", ""] {
-            assert_eq!(
-                router.find(&Method::GET, path).unwrap_err().code,
-                Code::ResourceNotFound
-            );
+            let error = router.find(&Method::GET, path).unwrap_err();
+            assert_eq!(error.code, Code::ResourceNotFound);
+            assert!(error.message.starts_with("the API has no such path"));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What is kept for the key of an unsigned request: its answer, or that an action of the log has it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use hyper::StatusCode;
 use hyper::header::{HeaderValue, LOCATION};
@@ -83,6 +83,7 @@ impl Key {
             request_id: self.request_id,
             minted: 0,
             shows_resources: false,
+            sealed_secret: OnceLock::new(),
             in_progress: Mutex::new(Some(Box::new(self.held))),
         }
     }

@@ -12,8 +12,10 @@ mod words;
 
 use std::sync::OnceLock;
 
-use kedge_api::schema;
+use kedge_api::{generators, schema};
 use kedge_http::auth::api_key::API_KEY;
+use kedge_http::fixed::Fixed;
+use kedge_machine::schema::BodySchema;
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -22,9 +24,23 @@ use crate::endpoint::Endpoint;
 use responses::Responses;
 
 /// The document of these rows, which are the same at each call: it is generated once.
-pub fn document_json(rows: &[Endpoint]) -> &'static [u8] {
-    static DOCUMENT: OnceLock<Vec<u8>> = OnceLock::new();
-    DOCUMENT.get_or_init(|| serde_json::to_vec(&document(rows)).unwrap_or_default())
+pub fn served(rows: &[Endpoint]) -> &'static Fixed {
+    static DOCUMENT: OnceLock<Fixed> = OnceLock::new();
+    DOCUMENT.get_or_init(|| {
+        let json = serde_json::to_vec(&document(rows)).unwrap_or_default();
+        Fixed::new("application/json", json)
+    })
+}
+
+/// The schema of an endpoint's body.
+pub fn body_schema(endpoint: &Endpoint) -> Option<BodySchema> {
+    let request = endpoint.request?;
+    let mut schemas = Schemas::new();
+    let body = request(&mut schemas.reading);
+    BodySchema::new(&json!({
+        "allOf": [body],
+        "components": { "schemas": schemas.into_definitions() },
+    }))
 }
 
 /// Generates the schemas and collects them.
@@ -72,10 +88,9 @@ fn document(rows: &[Endpoint]) -> Value {
         let path = paths.entry(endpoint.path).or_insert_with(|| json!({}));
         path[endpoint.method.as_str().to_ascii_lowercase()] = operation;
     }
-    let webhooks = webhooks::of(&mut schemas);
     schemas.writing.subschema_for::<schema::Error>();
     schemas.writing.subschema_for::<schema::Problem>();
-    json!({
+    let mut document = json!({
         "openapi": "3.1.0",
         "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
         "info": {
@@ -88,7 +103,6 @@ fn document(rows: &[Endpoint]) -> Value {
         "servers": [{ "url": "/", "description": "The server that this document came from" }],
         "tags": words::tags(),
         "paths": paths,
-        "webhooks": webhooks,
         "components": {
             "schemas": schemas.into_definitions(),
             "parameters": parameters::components(),
@@ -109,7 +123,9 @@ fn document(rows: &[Endpoint]) -> Value {
                 },
             },
         },
-    })
+    });
+    generators::simplify(&mut document);
+    document
 }
 
 #[cfg(test)]

@@ -7,8 +7,11 @@ use serde_json::{Map, Value, json};
 
 use super::examples::{self, Example};
 use super::responses::{Responses, success_headers};
-use super::{Schemas, parameters};
-use crate::endpoint::{Auth, Endpoint, Link, PathMember, Signs, Target};
+use super::{Schemas, parameters, webhooks};
+use crate::endpoint::{ANY, Auth, Endpoint, Link, PathMember, Signs, Target};
+
+/// The media type of bytes of any type.
+const BYTES: &str = "application/octet-stream";
 
 /// Describes an endpoint.
 pub(super) fn of(endpoint: &Endpoint, schemas: &mut Schemas, responses: &mut Responses) -> Value {
@@ -34,6 +37,9 @@ pub(super) fn of(endpoint: &Endpoint, schemas: &mut Schemas, responses: &mut Res
                 request_type(endpoint): with_examples(schema.as_value(), sent.collect()),
             },
         });
+    }
+    if let Some(callbacks) = webhooks::callbacks_of(&id, schemas) {
+        operation["callbacks"] = callbacks;
     }
     if let Some(signature) = signature(&endpoint.signs) {
         operation["x-signature"] = signature;
@@ -135,6 +141,11 @@ fn answers(endpoint: &Endpoint, schemas: &mut Schemas, responses: &mut Responses
             "headers": success_headers(endpoint),
             "content": { endpoint.media_type: content(endpoint, status, schema.as_value()) },
         });
+        if endpoint.media_type == ANY {
+            // Generators need one type to receive bytes by.
+            success["content"][BYTES] =
+                json!({ "schema": { "type": "string", "format": "binary" } });
+        }
         if status == endpoint.status && !endpoint.doc.links.is_empty() {
             let links = endpoint.doc.links.iter();
             let links: Map<String, Value> =
@@ -179,8 +190,9 @@ fn link(link: &Link) -> Value {
         described["parameters"] = Value::Object(parameters.collect());
     }
     if !link.body.is_empty() {
-        // A test parses every link's body.
-        described["requestBody"] = serde_json::from_str(link.body).unwrap_or_default();
+        // Some generators refuse a `requestBody` that is no text. A test parses every link's body.
+        described["description"] = json!(format!("With the body `{}`.", link.body));
+        described["x-request-body"] = serde_json::from_str(link.body).unwrap_or_default();
     }
     described
 }

@@ -1,6 +1,7 @@
-//! What is sent to webhooks: OpenAPI describes it next to the paths.
+//! What is sent to webhooks: a callback of the request that creates one. Generators take callbacks, where some break at
+//! the document's own `webhooks`.
 
-use kedge_api::webhook::{TestMessage, WebhookMessage};
+use kedge_api::webhook::ReceivedMessage;
 use serde_json::{Value, json};
 
 use super::Schemas;
@@ -10,12 +11,17 @@ const DESCRIPTION: &str = "What a webhook's URL receives, at least once for ever
     `webhook-timestamp` and the body, joined by dots, under the secret after `whsec_`. The same \
     event has the same `webhook-id` at every attempt.";
 
+/// The operation that creates what sends.
+const CREATES: &str = "createWebhook";
+
+/// The callbacks of an operation, where it has any.
+pub(super) fn callbacks_of(operation: &str, schemas: &mut Schemas) -> Option<Value> {
+    (operation == CREATES).then(|| json!({ "event": { "{$request.body#/url}": message(schemas) } }))
+}
+
 /// The only message.
-pub(super) fn of(schemas: &mut Schemas) -> Value {
-    let messages = [
-        schemas.writing.subschema_for::<WebhookMessage>(),
-        schemas.writing.subschema_for::<TestMessage>(),
-    ];
+fn message(schemas: &mut Schemas) -> Value {
+    let schema = schemas.writing.subschema_for::<ReceivedMessage>();
     let header = |name: &str, description: &str| {
         json!({
             "name": name,
@@ -25,11 +31,12 @@ pub(super) fn of(schemas: &mut Schemas) -> Value {
             "schema": { "type": "string" },
         })
     };
-    json!({ "event": { "post": {
+    json!({ "post": {
         "operationId": "receiveEvent",
         "tags": ["Webhooks"],
         "summary": "An event, as it is sent to a webhook",
         "description": DESCRIPTION,
+        "security": [],
         "parameters": [
             header("webhook-id", "The delivery's id."),
             header("webhook-timestamp", "When this attempt was made, Unix seconds."),
@@ -37,12 +44,12 @@ pub(super) fn of(schemas: &mut Schemas) -> Value {
         ],
         "requestBody": {
             "required": true,
-            "content": { "application/json": { "schema": { "anyOf": messages } } },
+            "content": { "application/json": { "schema": schema } },
         },
         "responses": {
             "2XX": { "description": "The event was accepted." },
             "410": { "description": "The receiver is gone for good: the webhook is switched off." },
             "default": { "description": "Not accepted: it is sent again later, after `Retry-After` if that is longer." },
         },
-    } } })
+    } })
 }

@@ -37,7 +37,8 @@ by agreement. Every answer shows the state of the limits in `X-RateLimit-*` and 
 the `ETag` costs nothing. Without credentials a body has at most 16 KiB.
 
 A request that changes or sends something may carry an `Idempotency-Key`. Sent again with the same key and body, it \
-does nothing twice and gets the first answer, with `Idempotent-Replayed: true`.
+does nothing twice and gets the first answer, with `Idempotent-Replayed: true`. A secret that the first answer showed \
+is in it again, if the same address signs; use random keys. The tokens of a registration are not: log in.
 
 Every answer carries `X-Request-Id`, which is also in the server's log, and `X-Sequence`, the \
 last sequence that the answer reflects. A read with `min_sequence` waits for what the caller has \

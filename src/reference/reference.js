@@ -70,13 +70,10 @@ function typeOf(raw) {
   const parts = [];
   const alternatives = choices(schema);
   const types = [schema.type].flat().filter((type) => type && type !== 'null');
-  if (schema.const !== undefined) parts.push(JSON.stringify(schema.const));
-  else if (schema.enum) parts.push(schema.enum.map((value) => JSON.stringify(value)).join(' | '));
+  if (schema.enum) parts.push(schema.enum.map((value) => JSON.stringify(value)).join(' | '));
   else if (types.includes('array')) parts.push(`array of ${schema.items ? typeOf(schema.items) : 'any'}`);
   else if (alternatives.length === 1) parts.push(typeOf(alternatives[0]));
-  else if (alternatives.length > 1 && alternatives.every((one) => folded(one).const !== undefined)) {
-    parts.push(alternatives.map((one) => JSON.stringify(folded(one).const)).join(' | '));
-  } else if (alternatives.length > 1 && !types.length) parts.push('one of these');
+  else if (alternatives.length > 1 && !types.length) parts.push('one of these');
   else parts.push(types.join(' | ') || 'any');
   if (schema.format && !/^u?int/.test(schema.format)) parts.push(schema.format);
   if (nullable(schema)) parts.push('or null');
@@ -119,7 +116,7 @@ function inside(raw, seen = []) {
   const parts = [];
   if (schema.properties) parts.push(el('ul', { class: 'members' }, ordered(schema).map((member) => memberOf(schema, member, path))));
   if (schema.items) parts.push(inside(schema.items, path));
-  const alternatives = choices(schema).filter((one) => folded(one).const === undefined);
+  const alternatives = choices(schema);
   if (alternatives.length === 1) parts.push(inside(alternatives[0], path));
   if (alternatives.length > 1) {
     const each = alternatives.map((one) => {
@@ -223,7 +220,7 @@ function targetOf(words, path, body) {
 /** How the headers of a signature are made: by the command line where it can, else in words. */
 function signingCommand(operation, path, body) {
   const { kind, target, payload } = operation['x-signature'];
-  const command = (what, about, more) => `kedge sign --kind ${what} --nonce 8${more ? ` ${more}` : ''} \\\n  ${about ? `--target ${about} ` : ''}>headers`;
+  const command = (what, about, more) => `kedge sign --url ${location.origin} --kind ${what} --nonce 8${more ? ` ${more}` : ''} \\\n  ${about ? `--target ${about} ` : ''}>headers`;
   const about = targetOf(target, path, body);
   const hasSecret = body?.password !== undefined;
   if (payload === 'digest of the file') return command(kind, about, `--digest --payload ${about}`);
@@ -380,7 +377,7 @@ function intro() {
     el('ul', { class: 'facts' }, el('li', {}, `Version ${info.version}`), el('li', {}, el('code', {}, location.origin)), el('li', {}, el('a', { href: '/openapi.json' }, 'openapi.json')), el('li', {}, info.license.name)),
     paragraphs(info.description),
     el('h4', {}, 'The form of an error'),
-    inside({ $ref: '#/components/schemas/Error' }),
+    inside({ $ref: '#/components/schemas/ApiError' }),
     el('h4', {}, 'The headers of a signature'),
     el('ul', { class: 'members' }, Object.values(components.parameters).filter(({ name }) => /^x-signature/i.test(name)).map((parameter) => el('li', {}, el('div', { class: 'member' }, el('code', {}, parameter.name), el('span', { class: 'type' }, limits(parameter.schema))), el('p', { class: 'what' }, words(parameter.description))))),
   );

@@ -84,20 +84,24 @@ pub fn shown(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
     let shown = ShownKey {
         key: secret.clone(),
         previous_until: (overlap_ms > 0).then_some(Time(previous_until)),
-        api_key: view(call, &call.published().snapshot, key)?,
+        api_key: changed_view(call, key)?,
     };
     call.changed(committed, shown)
 }
 
 /// The answer to `DELETE /api-keys/{id}`
 pub fn deleted(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
-    let key: ApiKey = call.made(committed)?;
-    let view = match call.earlier {
-        // When the key was last used then is not known any more.
-        Some(_) => ApiKeyView::of(key, None),
-        None => view(call, &call.published().snapshot, key)?,
-    };
+    let view = changed_view(call, call.made(committed)?)?;
     call.changed(committed, view)
+}
+
+/// A key that the request changed.
+fn changed_view(call: &Call, key: ApiKey) -> Result<ApiKeyView, ApiError> {
+    match call.earlier {
+        // When the key was last used then is not known any more.
+        Some(_) => Ok(ApiKeyView::of(key, None)),
+        None => view(call, &call.published().snapshot, key),
+    }
 }
 
 fn view(call: &Call, snapshot: &Snapshot, key: ApiKey) -> Result<ApiKeyView, ApiError> {

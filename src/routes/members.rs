@@ -61,9 +61,6 @@ pub fn changed(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
 /// The answer to `POST /organizations/me/invitations`
 pub fn invited(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
     let invitation: Invitation = call.made(committed)?;
-    if call.earlier.is_some() {
-        return call.changed(committed, InvitationView::from(invitation));
-    }
     let shown = ShownInvitation {
         code: call.app.invitations.of(invitation.id),
         invitation: InvitationView::from(invitation),

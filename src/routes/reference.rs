@@ -1,9 +1,11 @@
 //! The reference for people (`/docs`): a page with its style sheet and its script. The script shows the document by
 //! creating elements, never markup, and loads nothing from anywhere else.
 
-use hyper::StatusCode;
-use hyper::header::{CONTENT_SECURITY_POLICY, HeaderName, HeaderValue};
+use std::sync::LazyLock;
+
+use hyper::header::{CONTENT_SECURITY_POLICY, HeaderName};
 use kedge_http::error::ApiError;
+use kedge_http::fixed::Fixed;
 use kedge_http::reply::Reply;
 
 use super::PUBLIC;
@@ -22,29 +24,31 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
     img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 
-fn file(call: &Call, media_type: &'static str, text: &'static str) -> Reply {
+static PAGE: LazyLock<Fixed> =
+    LazyLock::new(|| Fixed::new(PAGE_TYPE, include_str!("../reference/page.html")));
+static STYLE: LazyLock<Fixed> =
+    LazyLock::new(|| Fixed::new(STYLE_TYPE, include_str!("../reference/reference.css")));
+static SCRIPT: LazyLock<Fixed> =
+    LazyLock::new(|| Fixed::new(SCRIPT_TYPE, include_str!("../reference/reference.js")));
+
+fn file(call: &Call, file: &Fixed) -> Reply {
     let sequence = call.published().head.sequence;
-    let media_type = HeaderValue::from_static(media_type);
-    Reply::bytes(StatusCode::OK, sequence, media_type, text.as_bytes())
+    file.reply(&call.headers, sequence, PUBLIC)
         .with(CONTENT_SECURITY_POLICY, POLICY)
         .with(OPENER_POLICY, "same-origin")
-        .etagged(&call.headers, PUBLIC)
 }
 
 /// `GET /docs`
 pub async fn page(call: Call) -> Result<Reply, ApiError> {
-    let text = include_str!("../reference/page.html");
-    Ok(file(&call, PAGE_TYPE, text))
+    Ok(file(&call, &PAGE))
 }
 
 /// `GET /docs/reference.css`
 pub async fn style(call: Call) -> Result<Reply, ApiError> {
-    let text = include_str!("../reference/reference.css");
-    Ok(file(&call, STYLE_TYPE, text))
+    Ok(file(&call, &STYLE))
 }
 
 /// `GET /docs/reference.js`
 pub async fn script(call: Call) -> Result<Reply, ApiError> {
-    let text = include_str!("../reference/reference.js");
-    Ok(file(&call, SCRIPT_TYPE, text))
+    Ok(file(&call, &SCRIPT))
 }

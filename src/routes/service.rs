@@ -1,7 +1,6 @@
 //! The service itself: its domain, its keys, its health.
 
 use hyper::StatusCode;
-use hyper::header::HeaderValue;
 use kedge_actors::{NodeHealth, Published};
 use kedge_api::scalars::{AddressText, HashText};
 use kedge_http::error::ApiError;
@@ -47,6 +46,7 @@ pub struct DomainView {
     chain_id: u64,
     verifying_contract: AddressText,
     salt: HashText,
+    #[schemars(with = "Vec<u64>")]
     extensions: [u64; 0],
     /// The address that signs the next batch. `GET /sequencer-keys` lists the keys of all batches.
     sequencer: AddressText,
@@ -253,8 +253,6 @@ pub async fn version(call: Call) -> Result<Reply, ApiError> {
 
 /// `GET /openapi.json`
 pub async fn document(call: Call) -> Result<Reply, ApiError> {
-    let json = HeaderValue::from_static("application/json");
-    let body = openapi::document_json(call.table);
-    let reply = Reply::bytes(StatusCode::OK, sequence(&call), json, body);
-    Ok(reply.etagged(&call.headers, PUBLIC))
+    let document = openapi::served(call.table);
+    Ok(document.reply(&call.headers, sequence(&call), PUBLIC))
 }

@@ -7,16 +7,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, CONNECTION, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
-use kedge_actors::api::Submission;
 use kedge_actors::metric_definitions::OVERLOADED;
-use kedge_api::Code;
 use kedge_config::{Config, secrets};
 use kedge_http::auth::Session;
 use kedge_http::auth::api_key::API_KEY;
@@ -35,21 +33,17 @@ use kedge_http::server::sent::SentBody;
 use kedge_http::server::shedding::Shedding;
 use kedge_http::server::{Answering, parsing};
 use kedge_http::signing::SignatureHeaders;
-use kedge_http::signing::request::{self, Circumstances};
 use kedge_http::v2;
 use kedge_protocol::Address;
 use tracing::Instrument as _;
 
+use super::arrived::Arrived;
 use super::finish::undocumented;
 use super::measured::HttpMetrics;
-use super::submitting::carry_out;
 use crate::app::App;
-use crate::call::Call;
-use crate::endpoint::{Answer, Auth, Endpoint, Replying, Router, Signs, TABLE, documented};
+use crate::endpoint::{Auth, Endpoint, Router, Signs, TABLE, documented};
 use crate::idempotency;
 
-/// How long a read waits for `min_sequence`.
-const MIN_SEQUENCE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest request id that is adopted from a caller.
 const REQUEST_ID_BYTES_MAX: usize = 128;
 
@@ -268,47 +262,16 @@ impl Dispatch {
             Signs::Nothing => None,
             _ => Some(SignatureHeaders::read(&parts.headers, now_s)?),
         };
-        let mut body = self.read_body(endpoint, &parts.headers, context).await?;
-        // Only once the body is here, so that a slow one keeps nobody out.
-        let permit = match endpoint.limit {
-            LimitClass::Free => None,
-            _ => Some(app.enter(context.tally.holder())?),
-        };
-        let submission = match signature {
-            Some(headers) => {
-                self.verify(endpoint, headers, &id, &mut body, context)
-                    .await?
-            }
-            None => None,
-        };
-        self.wait_for_sequence(&query).await?;
-        let call = Call {
-            table: &TABLE,
-            app: Arc::clone(app),
+        let arrived = Arrived {
             endpoint,
-            method: parts.method.clone(),
             id,
             sub_id,
-            query,
-            headers: std::mem::take(&mut parts.headers),
-            body,
             session,
-            submission: None,
-            earlier: None,
-            shown_once: None,
-            client_address: context.tally.client_address(),
-            holder: context.tally.holder(),
-            request_id: Arc::clone(&context.request_id),
+            query,
+            signature,
+            body: self.read_body(endpoint, &parts.headers, context).await?,
         };
-        let reply = match (&endpoint.answer, submission) {
-            (Answer::Committed(answer), Some(submission)) => {
-                carry_out(call, parts.uri.path(), submission, *answer).await
-            }
-            (Answer::Handler(handler), None) => self.read(call, *handler).await,
-            _ => Err(ApiError::internal(&"a row signs, and has a handler")),
-        };
-        drop(permit);
-        reply
+        self.answer_arrived(arrived, parts, context).await
     }
 
     /// Checks the query, the conditions and the caller's right, and that there is room for what will be written.
@@ -334,46 +297,6 @@ impl Dispatch {
             }
         }
         Ok(query)
-    }
-
-    /// Reads what was signed, and checks the signature.
-    async fn verify(
-        &self,
-        endpoint: &Endpoint,
-        headers: SignatureHeaders,
-        id: &str,
-        body: &mut Text,
-        context: &mut RequestContext,
-    ) -> Result<Option<Submission>, ApiError> {
-        context.signer = Some(headers.signer);
-        let circumstances = Circumstances {
-            session: context.session,
-            path_id: id,
-            invitations: &self.app.invitations,
-        };
-        let read = request::read(&endpoint.signs, &circumstances, body)?;
-        let Some((asker, signed)) = read else {
-            return Ok(None);
-        };
-        let submission = self.app.check(asker, headers, signed).await?;
-        context.signer_is_known = true;
-        Ok(Some(submission))
-    }
-
-    /// Has a handler answer; pages are read on threads of their own.
-    async fn read(
-        &self,
-        call: Call,
-        handler: fn(Call) -> Replying<'static>,
-    ) -> Result<Reply, ApiError> {
-        let (endpoint, holder) = (call.endpoint, call.holder);
-        let answer = handler(call);
-        if !endpoint.reads_page() {
-            return answer.await;
-        }
-        let runtime = tokio::runtime::Handle::current();
-        let read = move || runtime.block_on(answer);
-        self.app.read_page(holder, read).await
     }
 
     async fn read_body(
@@ -446,23 +369,6 @@ impl Dispatch {
         limits.count(&mut context.tally, endpoint.limit, organization)?;
         session
     }
-
-    async fn wait_for_sequence(&self, query: &Query) -> Result<(), ApiError> {
-        let Some(wanted) = query.number(crate::endpoint::MIN_SEQUENCE.name)? else {
-            return Ok(());
-        };
-        let engine = &self.app.engine;
-        if engine.published().head.sequence >= wanted
-            || engine.wait_for(wanted, MIN_SEQUENCE_TIMEOUT).await
-        {
-            return Ok(());
-        }
-        let reached = engine.published().head.sequence;
-        Err(ApiError::new(
-            Code::SequenceNotReached,
-            format!("the log is at sequence {reached}, not yet at {wanted}"),
-        ))
-    }
 }
 
 /// A handler that panics becomes an error; the connection and the process continue.
@@ -483,6 +389,8 @@ impl<F: Future<Output = Result<Reply, ApiError>>> Future for CatchPanic<F> {
 
 #[cfg(test)]
 mod tests {
+    use kedge_api::Code;
+
     use super::*;
 
     #[test]

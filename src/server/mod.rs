@@ -1,6 +1,8 @@
 //! Serving: how requests are answered, on the connections of [`kedge_http::server`].
 
+mod arrived;
 mod dispatch;
+mod faults;
 mod finish;
 mod measured;
 mod submitting;

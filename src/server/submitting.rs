@@ -11,7 +11,7 @@ use kedge_http::reply::Reply;
 
 use crate::call::Call;
 use crate::endpoint::AnswerTo;
-use crate::idempotency::{self, REPLAYED};
+use crate::idempotency::{self, REPLAYED, secrets};
 use crate::routes::files;
 
 /// Carries a request out and answers it. If its key was used for the same request before, only the answer is made again.
@@ -21,9 +21,9 @@ pub(super) async fn carry_out(
     mut submission: Submission,
     answer: AnswerTo,
 ) -> Result<Reply, ApiError> {
-    if let Some(key) = idempotency::key_of(&call.headers)? {
-        let key = key.to_owned();
-        if let Some(committed) = idempotency::begin(&mut call, path, &key, &mut submission)? {
+    let key = idempotency::key_of(&call.headers)?.map(str::to_owned);
+    if let Some(key) = &key {
+        if let Some(committed) = idempotency::begin(&mut call, path, key, &mut submission)? {
             let reply = answer(&call, &committed).await?;
             return Ok(reply.with(HeaderName::from_static(REPLAYED), "true"));
         }
@@ -31,6 +31,9 @@ pub(super) async fn carry_out(
     submission.expected = conditional::expected(&call.headers)?;
     if let Some(prepare) = call.endpoint.prepare {
         prepare(&mut call, &mut submission).await?;
+    }
+    if let Some(key) = &key {
+        secrets::keep(&call, &submission, path, key)?;
     }
     let submission = Arc::new(submission);
     call.submission = Some(Arc::clone(&submission));

@@ -35,17 +35,23 @@ pub(crate) fn encode_into<T: Encode>(out: &mut Vec<u8>, row: &T) {
 
 /// Reads a row; every byte must be used.
 pub(crate) fn decode<'a, T: BorrowDecode<'a, ()>>(bytes: &'a [u8]) -> Result<T, CodecError> {
+    match decode_beginning(bytes)? {
+        (row, []) => Ok(row),
+        _ => Err(CodecError::bytes("bytes are left over after the row")),
+    }
+}
+
+/// Reads a row that other bytes follow.
+pub(crate) fn decode_beginning<'a, T: BorrowDecode<'a, ()>>(
+    bytes: &'a [u8],
+) -> Result<(T, &'a [u8]), CodecError> {
     let body = body(bytes)?;
     let (row, used) =
         bincode::borrow_decode_from_slice::<T, _>(body, CONFIG).map_err(|error| match error {
             DecodeError::OtherString(meaningless) => CodecError::Bytes(meaningless),
             other => CodecError::Bytes(other.to_string()),
         })?;
-    if used == body.len() {
-        Ok(row)
-    } else {
-        Err(CodecError::bytes("bytes are left over after the row"))
-    }
+    Ok((row, &body[used..]))
 }
 
 /// Reads a value that is exactly `N` bytes.

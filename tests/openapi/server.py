@@ -85,8 +85,9 @@ class Server:
         return (self.directory / "log").read_text()
 
     def panics(self) -> list[str]:
-        """Lines of panics: a debug build stops where an answer is none that the document tells of."""
-        return re.findall(r"^thread .* panicked at .*\n.*", self.logged(), re.MULTILINE)
+        """Lines of panics, and of answers that the document does not describe."""
+        faults = r"^thread .* panicked at .*\n.*|^.*an answer is not as the document describes it.*"
+        return re.findall(faults, self.logged(), re.MULTILINE)
 
     def anchor(self) -> None:
         """Anchors the log on the embedded chain, and waits until that is final."""

@@ -25,7 +25,7 @@ def test_every_example_is_what_its_schema_says(document):
 
 def test_what_is_not_in_a_schema_is_found(document):
     schemas = Schemas(document)
-    place = pointer("components", "schemas", "Error")
+    place = pointer("components", "schemas", "ApiError")
     right = {"code": "INTERNAL", "status": 500, "body": {"message": "m", "request_id": "r", "error": None}}
     del right["body"]["error"]
     assert schemas.wrong(place, right) == []

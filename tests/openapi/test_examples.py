@@ -70,8 +70,11 @@ def test_the_story(story, document):
 def test_what_webhooks_are_sent(story, document):
     """Comes after the story, which has them sent."""
     assert {message["type"] for _, message in story.receiver.messages} == {"webhook.test", "object.created"}
-    message_of = document["webhooks"]["event"]["post"]
-    schema = pointer("webhooks", "event", "post", "requestBody", "content", "application/json", "schema")
+    place = ("paths", "/webhooks", "post", "callbacks", "event", "{$request.body#/url}", "post")
+    message_of = document
+    for part in place:
+        message_of = message_of[part]
+    schema = pointer(*place, "requestBody", "content", "application/json", "schema")
     wrong = []
     for headers, message in story.receiver.messages:
         wrong += [f"{message['type']}: {each}" for each in Schemas(document).wrong(schema, message)]

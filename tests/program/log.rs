@@ -20,6 +20,8 @@ fn the_log_is_for_people_or_for_programs_and_says_as_much_as_asked() {
         log.lines().map(str::to_owned).collect::<Vec<_>>()
     };
     let people = lines("people", &[]);
+    // A file is no terminal.
+    assert!(people.iter().all(|line| !line.contains('\u{1b}')));
     assert!(
         people
             .iter()

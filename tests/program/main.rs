@@ -13,6 +13,7 @@ mod starts;
 #[path = "../support/mod.rs"]
 mod support;
 mod tls;
+mod trust;
 
 use std::process::{Command, Output};
 

@@ -26,7 +26,9 @@ const HTTP1: &[u8] = b"http/1.1";
 const BOTH: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13, &rustls::version::TLS12];
 
 /// An authority that callers trust, and the files that the server reads.
-struct Place {
+pub(crate) struct Place {
+    /// The authority's certificate.
+    pub(crate) pem: String,
     issuer: Issuer<'static, KeyPair>,
     roots: Arc<RootCertStore>,
     certificate_file: PathBuf,
@@ -34,14 +36,14 @@ struct Place {
 }
 
 /// A certificate for this machine's loopback address, with its key, as PEM and as callers see it.
-struct Pair {
+pub(crate) struct Pair {
     certificate_pem: String,
     key_pem: String,
     der: CertificateDer<'static>,
 }
 
 impl Place {
-    fn new(directory: &Path) -> Self {
+    pub(crate) fn new(directory: &Path) -> Self {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -49,6 +51,7 @@ impl Place {
         let own = params.self_signed(&key).unwrap();
         roots.add(own.der().clone()).unwrap();
         Self {
+            pem: own.pem(),
             issuer: Issuer::new(params, key),
             roots: Arc::new(roots),
             certificate_file: directory.join("certificate.pem"),
@@ -73,13 +76,13 @@ impl Place {
     }
 
     /// Installs a certificate for the server.
-    fn put(&self) -> Pair {
+    pub(crate) fn put(&self) -> Pair {
         let pair = self.pair();
         self.write(&pair.certificate_pem, &pair.key_pem);
         pair
     }
 
-    fn setup(&self, data: &Path) -> Setup {
+    pub(crate) fn setup(&self, data: &Path) -> Setup {
         Setup::development(data)
             .set(
                 "tls_certificate_file",

@@ -16,15 +16,8 @@ use crate::world::{World, upload};
 
 type Header = (&'static str, String);
 
-/// Things created besides the log and shown once: a replayed answer does not contain them.
-const SHOWN_ONCE: [&str; 6] = [
-    "access_token",
-    "refresh_token",
-    "key",
-    "secret",
-    "code",
-    "previous_until",
-];
+/// Things created besides the log, for one answer: a replayed answer does not contain them.
+const SHOWN_ONCE: [&str; 2] = ["access_token", "refresh_token"];
 
 async fn sent(world: &World, row: &Row, ask: &Ask, mut headers: Vec<Header>) -> Got {
     if row.auth != Auth::Public {

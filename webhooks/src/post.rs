@@ -17,9 +17,8 @@ use kedge_actors::webhooks::Verdict;
 use kedge_config::Network;
 use kedge_protocol::Id;
 use kedge_protocol::limits::WEBHOOK_ANSWER_BYTES_MAX;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use kedge_tls::TrustError;
+use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio::task::AbortHandle;
 use tokio_rustls::TlsConnector;
@@ -40,17 +39,12 @@ pub struct Poster {
 /// Why webhooks cannot be sent with this configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum PosterError {
-    /// TLS could not be set up.
+    /// It is not known whom to trust.
     #[error("TLS to webhooks: {0}")]
-    Tls(#[from] rustls::Error),
-    /// The file of additional roots.
-    #[error("option webhook_ca_file: {path}: {why}")]
-    Roots {
-        /// Its path.
-        path: String,
-        /// What is wrong.
-        why: String,
-    },
+    Tls(#[from] TrustError),
+    /// The file of additional authorities.
+    #[error("option webhook_ca_file: {0}")]
+    Roots(TrustError),
 }
 
 /// Why there was no answer. The messages are for the webhook's owner, and reveal nothing of this
@@ -78,28 +72,6 @@ impl Drop for Driver {
     }
 }
 
-fn roots(file: Option<&Path>) -> Result<RootCertStore, PosterError> {
-    let mut roots = RootCertStore {
-        roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
-    };
-    let Some(file) = file else {
-        return Ok(roots);
-    };
-    let wrong = |why: String| PosterError::Roots {
-        path: file.display().to_string(),
-        why,
-    };
-    let certificates =
-        CertificateDer::pem_file_iter(file).map_err(|error| wrong(error.to_string()))?;
-    for certificate in certificates {
-        let certificate = certificate.map_err(|error| wrong(error.to_string()))?;
-        roots
-            .add(certificate)
-            .map_err(|error| wrong(error.to_string()))?;
-    }
-    Ok(roots)
-}
-
 impl Poster {
     /// Sends to the public internet and to the allowed networks, each POST within `timeout`. One
     /// organization may have at most this percentage of the names looked up at one time.
@@ -109,11 +81,10 @@ impl Poster {
         timeout: Duration,
         ca_file: Option<&Path>,
     ) -> Result<Self, PosterError> {
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let tls = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
-            .with_root_certificates(roots(ca_file)?)
-            .with_no_client_auth();
+        let tls = match ca_file {
+            None => kedge_tls::client_config()?,
+            Some(file) => kedge_tls::of(kedge_tls::roots_with(file).map_err(PosterError::Roots)?)?,
+        };
         Ok(Self {
             guard: Guard::new(allowed, share_percent),
             tls: TlsConnector::from(Arc::new(tls)),

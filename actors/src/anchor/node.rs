@@ -1,5 +1,6 @@
 //! Whether the chain's node answers. A server serves without it; this reports that it is missing.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use kedge_chain::rpc::RpcError;
@@ -10,8 +11,26 @@ use crate::metric_definitions as metric;
 
 /// How often a node that answers is probed, milliseconds.
 const PROBE_MS: u64 = 10_000;
+/// How often the log repeats that a node does not answer, milliseconds.
+const REPORT_MS: u64 = 600_000;
 /// Consecutive failures after which a node counts as unreachable.
 const FAILURES_MIN: u32 = 2;
+
+impl NodeProbe {
+    /// Whether the log must say now that the node does not answer: when that is certain, and every ten minutes from then
+    /// on.
+    fn must_report(&mut self, now_ms: u64) -> bool {
+        let is_due = match self.failures.cmp(&FAILURES_MIN) {
+            Ordering::Less => false,
+            Ordering::Equal => true,
+            Ordering::Greater => now_ms.saturating_sub(self.reported_ms) >= REPORT_MS,
+        };
+        if is_due {
+            self.reported_ms = now_ms;
+        }
+        is_due
+    }
+}
 
 impl AnchorState {
     /// Probes the node, if it is due. Returns why it can't be used now.
@@ -33,10 +52,12 @@ impl AnchorState {
             self.node.failing_since_ms = now_ms;
         }
         self.node.failures = self.node.failures.saturating_add(1);
-        if self.node.failures == FAILURES_MIN {
+        if self.node.must_report(now_ms) {
+            let away_s = now_ms.saturating_sub(self.node.failing_since_ms) / 1_000;
             tracing::warn!(
                 node = endpoint,
                 error,
+                away_s,
                 "the chain's node does not answer; nothing is anchored"
             );
         }
@@ -70,5 +91,23 @@ impl AnchorState {
             error: None,
         };
         self.engine.inner.node.store(Some(Arc::new(health)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_silent_node_is_reported_when_it_is_certain_and_every_ten_minutes() {
+        let mut node = NodeProbe::default();
+        let mut reported = Vec::new();
+        for second in 0..3_000 {
+            node.failures += 1;
+            if node.must_report(second * 1_000) {
+                reported.push(second);
+            }
+        }
+        assert_eq!(reported, [1, 601, 1_201, 1_801, 2_401]);
     }
 }

@@ -53,4 +53,6 @@ pub(super) struct NodeProbe {
     pub(super) next_at_ms: u64,
     pub(super) failures: u32,
     pub(super) failing_since_ms: u64,
+    /// When the log last said so.
+    pub(super) reported_ms: u64,
 }

@@ -361,7 +361,7 @@ impl Committer {
                 until_s: keep.until_s,
                 request: keep.request,
                 first_sequence: record.first_sequence,
-                residue: residue(keep, &placed.decisions).encode(),
+                residue: residue(keep, &placed.decisions).encode(keep.sealed_secret()),
             };
             group.put_side(SideWrite::Idempotency { key: keep.key, row });
         }

@@ -81,7 +81,7 @@ impl ObjectActor {
         let base = Arc::clone(self.overlay.top());
         let next = object::act(world, caller, &base, &self.template, input)
             .map_err(|refusal| Refused::on_object(refusal, &base))?;
-        Expected::check(expected, &base.trace)
+        Expected::check(expected, "object", &base.trace)
             .map_err(|refusal| Refused::on_object(refusal, &base))?;
         let index = self.template.indexed().map_or(Vec::new(), |indexed| {
             indexed.changes(Some(&base.properties), &next.properties)

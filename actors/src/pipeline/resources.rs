@@ -59,7 +59,7 @@ impl Resources {
             .map_err(|refusal| Refused::on_resource(refusal, &images))?;
         let trace = before.trace().ok_or(Refusal::Unavailable)?;
         let expected = unit.submission.expected.as_deref();
-        Expected::check(expected, trace)
+        Expected::check(expected, noun(id.prefix), trace)
             .map_err(|refusal| Refused::on_resource(refusal, &images))?;
         let base = Base {
             version: trace.version,

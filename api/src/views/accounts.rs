@@ -61,7 +61,7 @@ impl ApiKeyView {
 /// An API key with its new secret.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ShownKey {
-    /// The key for the header `x-api-key`: shown only this once, and not stored anywhere.
+    /// The key for the header `x-api-key`: shown only in this answer, and in a replay to the same signer.
     pub key: String,
     /// Until when the previous secret is still valid; absent if it is not.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -113,7 +113,7 @@ impl From<Invitation> for InvitationView {
 /// An invitation with its code.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ShownInvitation {
-    /// The code for registering: shown only this once.
+    /// The code for registering: shown only in this answer, and in a replay.
     pub code: String,
     /// The invitation's public data.
     #[serde(flatten)]

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 /// What is wrong at one place of the body.
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "FieldError")]
 pub struct Field<'a> {
     /// RFC 6901 pointer into the body; empty for the whole.
     pointer: &'a str,

@@ -4,9 +4,11 @@
 pub mod accounts;
 pub mod action;
 pub mod bodies;
+mod component;
 pub mod dispute;
 pub mod event;
 mod field;
+pub mod generators;
 pub mod log;
 pub mod preview;
 pub mod resources;

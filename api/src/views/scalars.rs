@@ -204,7 +204,7 @@ impl Serialize for Raw<'_> {
 
 impl JsonSchema for Raw<'_> {
     fn schema_name() -> Cow<'static, str> {
-        "Json".into()
+        "AnyValue".into()
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {

@@ -7,12 +7,13 @@ use serde_json::{Value, json};
 
 use crate::{Code, Field};
 
-/// An error in the service's envelope.
+/// An error in the service's envelope. Its name in the document is not `Error`, which is a type of its own in
+/// JavaScript and elsewhere.
 pub struct Error;
 
 impl JsonSchema for Error {
     fn schema_name() -> Cow<'static, str> {
-        "Error".into()
+        "ApiError".into()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {

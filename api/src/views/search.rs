@@ -6,6 +6,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::component::component;
+
 /// The request of a search for objects.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -52,50 +54,68 @@ impl JsonSchema for FilterTree {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let tree = generator.subschema_for::<Self>();
+        let trees = json_schema!({ "type": "array", "items": tree });
+        let mut node = |name: &str, member: &str, schema: &Schema| {
+            let node = json_schema!({
+                "type": "object",
+                "additionalProperties": false,
+                "required": [member],
+                "properties": { (member): schema },
+            });
+            component(generator, name, node)
+        };
+        let alternatives = [
+            node("FilterAnd", "and", &trees),
+            node("FilterOr", "or", &trees),
+            node("FilterNot", "not", &tree),
+            component(generator, "FilterCondition", condition()),
+        ];
         json_schema!({
             "description": "A tree of `and`, `or` and `not` over conditions. Values of different JSON types are \
                 never equal and have no order; numbers are compared exactly, texts by code point. A condition on \
                 a missing value is false; `ne` is the negation of `eq`.",
-            "oneOf": [
-                { "type": "object", "additionalProperties": false, "required": ["and"],
-                  "properties": { "and": { "type": "array", "items": tree } } },
-                { "type": "object", "additionalProperties": false, "required": ["or"],
-                  "properties": { "or": { "type": "array", "items": tree } } },
-                { "type": "object", "additionalProperties": false, "required": ["not"],
-                  "properties": { "not": tree } },
-                { "type": "object", "additionalProperties": false, "required": ["field", "op", "value"],
-                  "properties": {
-                    "field": { "type": "string", "description":
-                        "id, template_id, variation_id, owner_id, owner_address, status, version, sequence, \
-                         created_at, updated_at, or properties. and the keys that lead to a value, separated by dots; \
-                         a dot or a backslash in a key has a backslash before it." },
-                    "op": { "type": "string", "enum":
-                        ["eq", "ne", "gt", "gte", "lt", "lte", "in", "exists", "prefix", "contains"] },
-                    "value": { "description":
-                        "For `in` an array of values, for `exists` true or false, otherwise a text, \
-                         a number, true, false or null. `contains` finds part of a text, or an \
-                         element of an array." },
-                  } },
-            ],
+            "oneOf": alternatives,
         })
     }
+}
+
+/// A leaf of the tree.
+fn condition() -> Schema {
+    json_schema!({
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["field", "op", "value"],
+        "properties": {
+            "field": { "type": "string", "description":
+                "id, template_id, variation_id, owner_id, owner_address, status, version, sequence, \
+                 created_at, updated_at, or properties. and the keys that lead to a value, separated by dots; \
+                 a dot or a backslash in a key has a backslash before it." },
+            "op": { "type": "string", "enum":
+                ["eq", "ne", "gt", "gte", "lt", "lte", "in", "exists", "prefix", "contains"] },
+            "value": { "description":
+                "For `in` an array of values, for `exists` true or false, otherwise a text, \
+                 a number, true, false or null. `contains` finds part of a text, or an \
+                 element of an array." },
+        },
+    })
 }
 
 fn filter_schema(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<FilterTree>()
 }
 
-fn sort_schema(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({
-        "type": ["array", "null"], "minItems": 1, "maxItems": 1,
-        "items": {
-            "type": "object", "additionalProperties": false, "required": ["field"],
-            "properties": {
-                "field": { "type": "string", "description":
-                    "created_at, updated_at, or a property that the template's schema marks with `x-index`; then \
-                     the filter must fix the template_id with eq." },
-                "order": { "type": "string", "enum": ["asc", "desc"] },
-            },
+fn sort_schema(generator: &mut SchemaGenerator) -> Schema {
+    let key = json_schema!({
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["field"],
+        "properties": {
+            "field": { "type": "string", "description":
+                "created_at, updated_at, or a property that the template's schema marks with `x-index`; then \
+                 the filter must fix the template_id with eq." },
+            "order": { "type": "string", "enum": ["asc", "desc"] },
         },
-    })
+    });
+    let items = component(generator, "SortKey", key);
+    json_schema!({ "type": ["array", "null"], "minItems": 1, "maxItems": 1, "items": items })
 }

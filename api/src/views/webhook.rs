@@ -59,8 +59,19 @@ pub struct WebhookWithSecret {
     /// The webhook.
     #[serde(flatten)]
     pub webhook: WebhookView,
-    /// The secret that signs from now on, `whsec_…` (Standard Webhooks). Shown only this once.
+    /// The secret that signs from now on, `whsec_…` (Standard Webhooks). Shown only in this answer, and in a
+    /// replay to the same signer.
     pub secret: String,
+}
+
+/// What a webhook's URL receives.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+pub enum ReceivedMessage {
+    /// An event.
+    Event(WebhookMessage),
+    /// A test.
+    Test(TestMessage),
 }
 
 /// A message to a webhook: the event, with the receipt of its action.

@@ -19,6 +19,7 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use rustls::RootCertStore;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -66,13 +67,15 @@ struct Envelope<'a> {
 }
 
 impl RpcClient {
-    /// A client for `endpoint`. Does not connect yet: a node that is down shows at the first request. Uses Web
-    /// PKI roots for `https`.
+    /// A client for `endpoint`. Does not connect yet: a node that is down shows at the first request. Trusts for `https`
+    /// whom the process trusts ([`kedge_tls`]).
     pub fn new(endpoint: Endpoint, options: RpcOptions) -> Self {
-        // The provider is named explicitly, so another one in the dependency tree changes nothing.
+        let tls = kedge_tls::client_config().or_else(|error| {
+            tracing::error!(%error, "nobody is trusted: no node can be reached by https");
+            kedge_tls::of(RootCertStore::empty())
+        });
         let connector = HttpsConnectorBuilder::new()
-            .with_provider_and_webpki_roots(rustls::crypto::aws_lc_rs::default_provider())
-            .expect("the provider has the default TLS versions")
+            .with_tls_config(tls.expect("the provider has the default TLS versions"))
             .https_or_http()
             .enable_http1()
             .build();

@@ -20,6 +20,7 @@ use jsonwebtoken::{Algorithm, Header, Validation};
 use quick_cache::sync::Cache;
 use serde::{Deserialize, Serialize};
 
+use super::code::is_key;
 use super::keys::{KeysError, TokenKeys};
 
 /// The tokens' `aud` claim.
@@ -215,6 +216,11 @@ impl AccessTokens {
     }
 
     fn check(&self, keys: &TokenKeys, token: &str, now_s: u64) -> Result<TokenHolder, ApiError> {
+        if is_key(token) {
+            return Err(unauthenticated(
+                "this is an API key, not an access token: send it as x-api-key: <key>",
+            ));
+        }
         let foreign = || unauthenticated("the access token was not issued by this service");
         let header = jsonwebtoken::decode_header(token).map_err(|_| foreign())?;
         let key = header.kid.and_then(|id| keys.verifying.get(&id));

@@ -74,6 +74,11 @@ impl MacKey {
     }
 }
 
+/// Whether a text looks like an API key, valid or not.
+pub fn is_key(text: &str) -> bool {
+    text.starts_with(KEY_HEAD)
+}
+
 /// Makes the text of an API key: `kdg_live_`, the id and 32 random bytes in base62, and the CRC-32
 /// of all that in base62.
 pub fn new_key(id: Id) -> Result<String, SecretError> {

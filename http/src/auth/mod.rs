@@ -10,6 +10,7 @@ pub mod keys;
 pub mod password;
 pub mod rights;
 pub mod session;
+pub mod shown_once;
 mod turns;
 mod unstored;
 

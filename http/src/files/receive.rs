@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use hyper::HeaderMap;
 use hyper::header::CONTENT_TYPE;
 use kedge_api::Code;
+use kedge_machine::FieldError;
 use kedge_protocol::limits::FILE_NAME_CHARS_MAX;
 use kedge_protocol::payload::digest_text;
 use kedge_protocol::{Hash, Id};
@@ -94,8 +95,7 @@ impl Files {
                 }
                 other => {
                     let pointer = format!("/{}", escape(other.unwrap_or_default()));
-                    let message = "is not known here; remove it";
-                    return Err(ApiError::field(&pointer, "unknown", message));
+                    return Err(ApiError::field(&pointer, "unknown", FieldError::UNKNOWN));
                 }
             }
         }

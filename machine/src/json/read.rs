@@ -81,7 +81,7 @@ fn member(error: &serde_path_to_error::Error<serde_json::Error>) -> FieldError {
         if !pointer.ends_with(&step) {
             pointer += &step;
         }
-        FieldError::new(&pointer, "unknown", message)
+        FieldError::new(&pointer, "unknown", FieldError::UNKNOWN)
     } else {
         // A list that ends too early is wrong at its last element.
         if let Some((length, _)) = message

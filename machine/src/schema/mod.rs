@@ -137,6 +137,25 @@ impl Schema {
     }
 }
 
+/// The schema of a request's body, as the API's document has it. It comes with the program, so it may refer in circles;
+/// whoever asks bounds the value.
+pub struct BodySchema(Validator);
+
+impl BodySchema {
+    /// Compiles a schema; `None` if it is none.
+    pub fn new(schema: &Value) -> Option<Self> {
+        compile(schema).ok().map(Self)
+    }
+
+    /// What is wrong with a value and where. An alternative that does not fit names no place, so it is left out.
+    pub fn faults(&self, value: &Value) -> Vec<FieldError> {
+        let errors = self.0.iter_errors(value);
+        let mut fields: Vec<FieldError> = errors.flat_map(|error| reported(&error)).collect();
+        fields.retain(|field| field.code != "schema");
+        bounded(fields)
+    }
+}
+
 /// The first errors, in an order that does not depend on the library's order.
 fn bounded(mut fields: Vec<FieldError>) -> Vec<FieldError> {
     fields.sort_by(|a, b| (&a.pointer, &a.message).cmp(&(&b.pointer, &b.message)));
@@ -164,10 +183,8 @@ fn reported(error: &ValidationError<'_>) -> Vec<FieldError> {
             property: Value::String(name),
         } => return vec![FieldError::new(&member(name), "required", "is required")],
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-            let reported = |name: &String| {
-                let message = "the schema has no such member; remove it".to_owned();
-                FieldError::new(&member(name), "unknown", message)
-            };
+            let reported =
+                |name: &String| FieldError::new(&member(name), "unknown", FieldError::UNKNOWN);
             return unexpected
                 .iter()
                 .take(SCHEMA_ERRORS_MAX)

@@ -15,7 +15,7 @@ pub(in crate::endpoint) const CREATE: Doc = Doc {
     tag: TAG,
     summary: "Make an API key",
     description: "Makes an API key of the caller's organization, for its owners and admins. `key` is \
-        shown in this answer and never again: send it as `x-api-key`, alone or together with an access \
+        shown in this answer and its replays alone: send it as `x-api-key`, alone or together with an access \
         token of the same organization; then the narrower right applies. What `permissions` does not \
         grant is refused. A key signs nothing: changes still need a signature of one of the \
         organization's wallets. A request with an API key grants only rights that this key has.",
@@ -58,7 +58,7 @@ pub(in crate::endpoint) const ROTATE: Doc = Doc {
     id: "rotateApiKey",
     tag: TAG,
     summary: "Replace an API key's secret",
-    description: "Gives an API key a new secret, which is shown in this answer and never again. The \
+    description: "Gives an API key a new secret, which is shown in this answer and its replays alone. The \
         old secret stays valid for `overlap_s` seconds, a day if that is absent, so that it can be \
         replaced everywhere first.",
     links: &[TO_KEY, TO_DELETE, TO_ACTION, TO_PROOF],

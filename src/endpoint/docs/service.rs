@@ -1,8 +1,23 @@
 //! The service itself.
 
 use super::Doc;
+use crate::endpoint::Parameter;
 
 const TAG: &str = "Service";
+
+/// Headers of answers that are kept in two forms.
+const IN_TWO_FORMS: &[Parameter] = &[
+    Parameter {
+        name: "Content-Encoding",
+        schema_type: "string",
+        description: "`gzip`, for callers whose `Accept-Encoding` allows it.",
+    },
+    Parameter {
+        name: "Vary",
+        schema_type: "string",
+        description: "Which headers of the request the answer depends on.",
+    },
+];
 
 pub(in crate::endpoint) const DOMAIN: Doc = Doc {
     id: "getDomain",
@@ -53,6 +68,7 @@ pub(in crate::endpoint) const DOCUMENT: Doc = Doc {
     tag: TAG,
     summary: "Read this document",
     description: "This document, generated from the table that routes requests.",
+    response_headers: IN_TWO_FORMS,
     ..Doc::MISSING
 };
 
@@ -62,6 +78,7 @@ pub(in crate::endpoint) const REFERENCE: Doc = Doc {
     summary: "Read the reference",
     description: "The reference for people: a page that shows this document and loads nothing from \
         elsewhere.",
+    response_headers: IN_TWO_FORMS,
     ..Doc::MISSING
 };
 
@@ -70,6 +87,7 @@ pub(in crate::endpoint) const REFERENCE_STYLE: Doc = Doc {
     tag: TAG,
     summary: "Read the reference's style sheet",
     description: "The style sheet of the reference.",
+    response_headers: IN_TWO_FORMS,
     ..Doc::MISSING
 };
 
@@ -78,5 +96,6 @@ pub(in crate::endpoint) const REFERENCE_SCRIPT: Doc = Doc {
     tag: TAG,
     summary: "Read the reference's script",
     description: "The script of the reference.",
+    response_headers: IN_TWO_FORMS,
     ..Doc::MISSING
 };

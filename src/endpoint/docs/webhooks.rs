@@ -20,7 +20,7 @@ pub(in crate::endpoint) const CREATE: Doc = Doc {
     summary: "Make a webhook",
     description: "Makes a webhook of the caller's organization, for its owners and admins: events of \
         the named types are sent to the URL, at least once each and in order for each object, signed as \
-        Standard Webhooks 1.0 specifies. `secret` is shown in this answer and never again. The host \
+        Standard Webhooks 1.0 specifies. `secret` is shown in this answer and its replays alone. The host \
         must be on the public internet. Failed deliveries are retried for three days; 410 switches the \
         webhook off.",
     errors: &[Code::StateViolation],
@@ -84,7 +84,7 @@ pub(in crate::endpoint) const ROTATE: Doc = Doc {
     id: "rotateWebhookSecret",
     tag: TAG,
     summary: "Give a webhook a new secret",
-    description: "Gives a webhook a new secret, which is shown in this answer and never again. For \
+    description: "Gives a webhook a new secret, which is shown in this answer and its replays alone. For \
         `overlap_s` seconds, a day if that is absent, messages carry signatures of both secrets.",
     links: &[TO_WEBHOOK, TO_ACTION, TO_PROOF],
     ..Doc::MISSING

@@ -26,16 +26,17 @@ pub struct Residue<'a> {
 }
 
 impl<'a> Residue<'a> {
-    /// Its bytes.
-    pub fn encode(&self) -> Vec<u8> {
+    /// Its bytes, and after them a secret that the answer shows once, sealed; empty if there is none.
+    pub fn encode(&self, sealed_secret: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::new();
         codec::encode_into(&mut bytes, self);
+        bytes.extend_from_slice(sealed_secret);
         bytes
     }
 
     /// Reads what [`Self::encode`] wrote.
-    pub fn decode(bytes: &'a [u8]) -> Result<Self, CodecError> {
-        codec::decode(bytes)
+    pub fn decode(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), CodecError> {
+        codec::decode_beginning(bytes)
     }
 }
 

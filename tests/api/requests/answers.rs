@@ -1,6 +1,8 @@
 //! What answers state beyond their resource: what became of a spent nonce, whose signature it was, the state that a
 //! condition names, numbers to the digit, lists the way they were requested.
 
+use http_body_util::Full;
+use hyper::Request;
 use serde_json::{Value, json};
 
 use crate::harness::{Answer, Caller, Server, signature};
@@ -266,4 +268,38 @@ async fn a_history_goes_either_way() {
         .get(&format!("{path}?order=asc&offset=5"), Some(&ann.token))
         .await;
     assert_eq!(offset.body["items"][0]["object_version"], 6);
+}
+
+#[tokio::test]
+async fn the_document_is_compressed_for_who_accepts_it() {
+    let server = Server::start().await;
+    let get = async |headers: &[(&str, &str)]| {
+        let mut request = Request::get(format!("{}/openapi.json", server.url));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        server.fetch(request.body(Full::default()).unwrap()).await
+    };
+    let (plain, document) = get(&[]).await;
+    let (zipped, bytes) = get(&[("accept-encoding", "br, gzip")]).await;
+    assert!(!plain.headers.contains_key("content-encoding"));
+    assert_eq!(zipped.headers["content-encoding"], "gzip");
+    for parts in [&plain, &zipped] {
+        assert_eq!(parts.headers["vary"], "Accept-Encoding");
+        assert_eq!(parts.headers["content-type"], "application/json");
+    }
+    // RFC 1952, 2.3.1, and the length in its trailer.
+    assert_eq!(bytes[..3], [0x1f, 0x8b, 8]);
+    let (_, length) = bytes.split_last_chunk::<4>().unwrap();
+    assert_eq!(u32::from_le_bytes(*length) as usize, document.len());
+    assert!(bytes.len() * 5 < document.len(), "{}", bytes.len());
+    let (_, same) = get(&[("accept-encoding", "gzip")]).await;
+    assert_eq!(bytes, same);
+    // Each form has a tag of its own.
+    let tag = zipped.headers["etag"].to_str().unwrap();
+    assert_ne!(plain.headers["etag"], tag);
+    let (known, nothing) = get(&[("accept-encoding", "gzip"), ("if-none-match", tag)]).await;
+    assert_eq!((known.status.as_u16(), nothing.len()), (304, 0));
+    let (other, _) = get(&[("if-none-match", tag)]).await;
+    assert_eq!(other.status.as_u16(), 200);
 }

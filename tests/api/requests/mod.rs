@@ -3,6 +3,8 @@
 mod answers;
 mod bad_input;
 mod client;
+mod hints;
 mod idempotency;
+mod secrets;
 mod transport;
 mod v2;

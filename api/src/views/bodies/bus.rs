@@ -7,8 +7,9 @@ use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
-use super::Recipient;
+use super::{ObjectPatch, Properties, Recipient, TransferBody};
 use crate::scalars::{AddressInput, ObjectId, TemplateId, VariationId};
+use crate::views::component::component;
 
 /// The kinds of the bus as a pattern: the built-in ones, and a template's own.
 pub(super) struct BusKind;
@@ -29,91 +30,123 @@ impl JsonSchema for BusKind {
 /// `x.` and at most 64 bytes in all.
 const CUSTOM_KIND: &str = r"x\.[A-Za-z0-9._-]{1,62}";
 
-/// One action of the bus. Each kind has its own payload.
-pub struct ActionBody;
-
-impl ActionBody {
-    /// An action on an object; `payload` is optional if it may be empty.
-    fn on_object(
-        generator: &mut SchemaGenerator,
-        title: &str,
-        kind: &Value,
-        payload: &Value,
-        required: bool,
-    ) -> Value {
-        let object_id = generator.subschema_for::<ObjectId>();
-        let mut members = vec!["action_type", "object_id"];
-        if required {
-            members.push("payload");
-        }
-        json!({
-            "title": title,
-            "type": "object",
-            "additionalProperties": false,
-            "properties": { "action_type": kind, "object_id": object_id, "payload": payload },
-            "required": members,
-        })
-    }
+/// What a mint makes.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct MintPayload {
+    /// One of the template's variations.
+    variation_id: Option<VariationId>,
+    /// Merged over the properties of template and variation.
+    properties: Option<Properties>,
+    /// The new object's owner; the signer's wallet if absent.
+    to: Option<Recipient>,
 }
 
-impl ActionBody {
-    /// The schema of an action of each kind.
-    fn kinds(generator: &mut SchemaGenerator) -> [Value; 7] {
+/// Nothing.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct NoPayload {}
+
+/// Attributes to set.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct SetAttributesPayload {
+    /// Their names and values.
+    attributes: Properties,
+}
+
+/// Attributes to delete.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct DeleteAttributesPayload {
+    /// Their names.
+    attributes: Vec<String>,
+}
+
+/// The kinds of actions that have one schema, with the members that an action of them has.
+struct Form {
+    /// The beginning of its name among the document's components.
+    name: &'static str,
+    /// The schema of the kind.
+    kind: Value,
+    /// What names the target.
+    target: (&'static str, Schema),
+    /// The schema of the payload.
+    payload: Schema,
+    /// Whether the payload may be absent.
+    optional: bool,
+}
+
+impl Form {
+    /// All of them; each action of the bus has exactly one.
+    fn all(generator: &mut SchemaGenerator) -> [Self; 7] {
+        let object_id = generator.subschema_for::<ObjectId>();
         let template_id = generator.subschema_for::<TemplateId>();
-        let variation_id = generator.subschema_for::<Option<VariationId>>();
-        let to = generator.subschema_for::<Recipient>();
-        let maybe_to = generator.subschema_for::<Option<Recipient>>();
-        let properties = json!({ "type": ["object", "null"] });
-        let strict = |properties: Value, required: &[&str]| {
-            json!({
-                "type": "object",
-                "additionalProperties": false,
-                "properties": properties,
-                "required": required,
-            })
-        };
-        let mint = json!({
-            "title": "mint",
-            "type": "object",
-            "additionalProperties": false,
-            "properties": {
-                "action_type": { "const": "mint" },
-                "template_id": template_id,
-                "payload": strict(json!({
-                    "variation_id": variation_id,
-                    "properties": properties.clone(),
-                    "to": maybe_to,
-                }), &[]),
-            },
-            "required": ["action_type", "template_id"],
-        });
-        let update = strict(json!({ "properties": properties }), &[]);
-        let transfer = strict(json!({ "to": to }), &["to"]);
-        let set = strict(
-            json!({ "attributes": { "type": "object" } }),
-            &["attributes"],
-        );
-        let names = json!({ "type": "array", "items": { "type": "string" } });
-        let delete = strict(json!({ "attributes": names }), &["attributes"]);
-        let nothing = strict(json!({}), &[]);
-        let anything = json!({ "description": "Any JSON value, kept as it is." });
-        let word = |kind: &str| json!({ "const": kind });
-        let words = json!({ "enum": ["lock", "unlock", "burn"] });
+        let words = |kinds: &[&str]| json!({ "type": "string", "enum": kinds });
         let own = json!({ "type": "string", "pattern": format!("^(emit|{CUSTOM_KIND})$") });
-        let mut of = |title: &str, kind: Value, payload: Value, required: bool| {
-            Self::on_object(generator, title, &kind, &payload, required)
+        let on_object = |name, kind, payload, optional| Self {
+            name,
+            kind,
+            target: ("object_id", object_id.clone()),
+            payload,
+            optional,
         };
+        let mint = Self {
+            target: ("template_id", template_id),
+            ..on_object(
+                "Mint",
+                words(&["mint"]),
+                generator.subschema_for::<MintPayload>(),
+                true,
+            )
+        };
+        let update = generator.subschema_for::<ObjectPatch>();
+        let transfer = generator.subschema_for::<TransferBody>();
+        let nothing = generator.subschema_for::<NoPayload>();
+        let set = generator.subschema_for::<SetAttributesPayload>();
+        let delete = generator.subschema_for::<DeleteAttributesPayload>();
+        let anything = json_schema!({ "description": "Any JSON value, kept as it is." });
+        let status = words(&["lock", "unlock", "burn"]);
         [
             mint,
-            of("update", word("update"), update, false),
-            of("transfer", word("transfer"), transfer, true),
-            of("lock, unlock, burn", words, nothing, false),
-            of("set_attributes", word("set_attributes"), set, true),
-            of("delete_attributes", word("delete_attributes"), delete, true),
-            of("emit, and a template's own kinds", own, anything, false),
+            on_object("Update", words(&["update"]), update, true),
+            on_object("Transfer", words(&["transfer"]), transfer, false),
+            on_object("Status", status, nothing, true),
+            on_object("SetAttributes", words(&["set_attributes"]), set, false),
+            on_object(
+                "DeleteAttributes",
+                words(&["delete_attributes"]),
+                delete,
+                false,
+            ),
+            on_object("Custom", own, anything, true),
         ]
     }
+
+    /// The schema of an action, with more members than the bus accepts.
+    fn schema(&self, more: &[(&'static str, Value)]) -> Schema {
+        let (target, id) = &self.target;
+        let mut schema = json_schema!({
+            "type": "object",
+            "additionalProperties": false,
+            "properties": { "action_type": self.kind, (*target): id, "payload": self.payload },
+            "required": ["action_type", target],
+        });
+        let members = schema.ensure_object();
+        for (name, member) in more {
+            members["properties"][name] = member.clone();
+        }
+        if !self.optional
+            && let Some(required) = members["required"].as_array_mut()
+        {
+            required.push(json!("payload"));
+        }
+        schema
+    }
 }
+
+/// One action of the bus. Each kind has its own payload.
+pub struct ActionBody;
 
 impl JsonSchema for ActionBody {
     fn schema_name() -> Cow<'static, str> {
@@ -121,8 +154,10 @@ impl JsonSchema for ActionBody {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let kinds = Self::kinds(generator);
-        json_schema!({ "type": "object", "oneOf": kinds })
+        let kinds = Form::all(generator);
+        let kinds = kinds
+            .map(|form| component(generator, &format!("{}Action", form.name), form.schema(&[])));
+        json_schema!({ "oneOf": kinds })
     }
 }
 
@@ -147,21 +182,6 @@ impl JsonSchema for PreviewRequest {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let many = json!({
-            "title": "several actions",
-            "type": "object",
-            "additionalProperties": false,
-            "properties": {
-                "actions": {
-                    "type": "array",
-                    "minItems": 1,
-                    "maxItems": BATCH_ACTIONS_MAX,
-                    "items": generator.subschema_for::<ActionBody>(),
-                },
-                "atomic": { "type": "boolean", "description": "All or none." },
-            },
-            "required": ["actions"],
-        });
         let signer = json!({
             "description": "The key that will sign; the wallet's own address if absent. Required \
                 with an API key alone.",
@@ -172,13 +192,30 @@ impl JsonSchema for PreviewRequest {
             "pattern": "^0x[0-9a-fA-F]{64}$",
             "description": "The seed of the salts, 32 random bytes; a fresh one if absent.",
         });
-        let mut kinds = Vec::from(ActionBody::kinds(generator));
-        kinds.push(many);
-        for kind in &mut kinds {
-            kind["properties"]["signer"] = signer.clone();
-            kind["properties"]["salt"] = salt.clone();
+        let actions = json_schema!({
+            "type": "object",
+            "additionalProperties": false,
+            "properties": {
+                "actions": {
+                    "type": "array",
+                    "minItems": 1,
+                    "maxItems": BATCH_ACTIONS_MAX,
+                    "items": generator.subschema_for::<ActionBody>(),
+                },
+                "atomic": { "type": "boolean", "description": "All or none." },
+                "signer": signer,
+                "salt": salt,
+            },
+            "required": ["actions"],
+        });
+        let more = [("signer", signer), ("salt", salt)];
+        let mut kinds: Vec<Schema> = Vec::new();
+        for form in Form::all(generator) {
+            let name = format!("Preview{}", form.name);
+            kinds.push(component(generator, &name, form.schema(&more)));
         }
-        json_schema!({ "type": "object", "oneOf": kinds })
+        kinds.push(component(generator, "PreviewActions", actions));
+        json_schema!({ "oneOf": kinds })
     }
 }
 
@@ -188,14 +225,12 @@ mod tests {
 
     #[test]
     fn every_kind_of_the_bus_has_a_schema() {
-        let schemas = ActionBody::kinds(&mut SchemaGenerator::default());
+        let forms = Form::all(&mut SchemaGenerator::default());
         let described = |kind: &str| {
-            schemas.iter().any(|schema| {
-                let action_type = &schema["properties"]["action_type"];
-                let of_several = action_type["enum"].as_array();
-                action_type["const"] == kind
-                    || of_several.is_some_and(|kinds| kinds.iter().any(|one| one == kind))
-                    || (kind == "emit" && action_type["pattern"].is_string())
+            forms.iter().any(|form| {
+                let of_several = form.kind["enum"].as_array();
+                of_several.is_some_and(|kinds| kinds.iter().any(|one| one == kind))
+                    || (kind == "emit" && form.kind["pattern"].is_string())
             })
         };
         for kind in Kind::BUILT_IN.iter().filter(|kind| kind.is_bus()) {

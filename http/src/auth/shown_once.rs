@@ -1,0 +1,84 @@
+//! Secrets that an answer shows once, sealed for the replays of its request. What opens one is made of this server's key
+//! and of the `Idempotency-Key` itself, of which the store has only a hash: neither the store nor the key alone suffices.
+
+use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use kedge_config::secrets::{self, SecretError};
+
+use super::code::MacKey;
+
+/// Keeps these keys apart from other uses of the server's key.
+const LABEL: &[u8] = b"kedge: a secret for the replays of a request";
+
+/// Seals and opens such secrets.
+pub struct ShownOnce(MacKey);
+
+impl ShownOnce {
+    /// Seals under this key of the server.
+    pub fn new(key: [u8; 32]) -> Self {
+        Self(MacKey::new(key))
+    }
+
+    /// `scope` names the caller, the method, the path and the `Idempotency-Key`.
+    fn key(&self, scope: &[&[u8]]) -> LessSafeKey {
+        let mut text = LABEL.to_vec();
+        for part in scope {
+            text.extend_from_slice(&(part.len() as u64).to_be_bytes());
+            text.extend_from_slice(part);
+        }
+        let key = UnboundKey::new(&AES_256_GCM, &self.0.hash(&text));
+        LessSafeKey::new(key.expect("a hash has as many bytes as a key"))
+    }
+
+    /// Seals a secret, for one request with this scope.
+    ///
+    /// # Errors
+    /// If the system gives no random bytes.
+    pub fn seal(&self, scope: &[&[u8]], secret: &str) -> Result<Vec<u8>, SecretError> {
+        let nonce: [u8; NONCE_LEN] = secrets::random()?;
+        let mut sealed = secret.as_bytes().to_vec();
+        let of_this = Nonce::assume_unique_for_key(nonce);
+        self.key(scope)
+            .seal_in_place_append_tag(of_this, Aad::empty(), &mut sealed)
+            .expect("a secret is far shorter than the cipher's limit");
+        Ok([&nonce[..], &sealed].concat())
+    }
+
+    /// What was sealed; `None` if the scope or the server's key is another one.
+    pub fn open(&self, scope: &[&[u8]], sealed: &[u8]) -> Option<String> {
+        let (nonce, sealed) = sealed.split_first_chunk::<NONCE_LEN>()?;
+        let mut sealed = sealed.to_vec();
+        let of_this = Nonce::assume_unique_for_key(*nonce);
+        let plain = self
+            .key(scope)
+            .open_in_place(of_this, Aad::empty(), &mut sealed);
+        String::from_utf8(plain.ok()?.to_vec()).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_same_scope_and_server_open_a_secret() {
+        let (server, other) = (ShownOnce::new([1; 32]), ShownOnce::new([2; 32]));
+        let scope: [&[u8]; 2] = [b"POST /api-keys", b"order-1"];
+        let sealed = server.seal(&scope, "kdg_live_x").unwrap();
+        assert!(!sealed.windows(8).any(|part| part == b"kdg_live"));
+        assert_eq!(server.open(&scope, &sealed).as_deref(), Some("kdg_live_x"));
+        assert_ne!(server.seal(&scope, "kdg_live_x").unwrap(), sealed);
+        assert_eq!(other.open(&scope, &sealed), None);
+        for wrong in [
+            [&b"POST /api-keys"[..], b"order-2"],
+            [b"POST /api-keyso", b"rder-1"],
+            [b"POST /webhooks", b"order-1"],
+        ] {
+            assert_eq!(server.open(&wrong, &sealed), None);
+        }
+        let mut changed = sealed.clone();
+        changed[NONCE_LEN] ^= 1;
+        for damaged in [&changed[..], &sealed[..NONCE_LEN], &[]] {
+            assert_eq!(server.open(&scope, damaged), None);
+        }
+    }
+}

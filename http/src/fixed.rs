@@ -1,0 +1,169 @@
+//! Answers whose body never changes while the server runs, such as the API's document: compressed once, and sent in that
+//! form to callers that accept it.
+
+use std::io::Write as _;
+
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderValue, VARY};
+use hyper::{HeaderMap, StatusCode};
+
+use crate::conditional::tag_of;
+use crate::reply::Reply;
+
+/// The coding that is offered.
+const GZIP: &str = "gzip";
+/// How callers name a coding that is not among those they list.
+const ANY: &str = "*";
+
+/// A body in one of its forms.
+struct Form {
+    bytes: Bytes,
+    /// Each form has a strong tag of its own (RFC 9110, 8.8.3.3).
+    tag: String,
+}
+
+impl Form {
+    fn new(bytes: Bytes) -> Self {
+        let tag = format!("\"{}\"", tag_of(&bytes));
+        Self { bytes, tag }
+    }
+}
+
+/// A body that never changes.
+pub struct Fixed {
+    media_type: HeaderValue,
+    plain: Form,
+    /// Absent if the body could not be compressed.
+    zipped: Option<Form>,
+}
+
+impl Fixed {
+    /// Compresses a body; its answers share both forms.
+    pub fn new(media_type: &'static str, body: impl Into<Bytes>) -> Self {
+        let body = body.into();
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        let written = encoder.write_all(&body).and_then(|()| encoder.finish());
+        Self {
+            media_type: HeaderValue::from_static(media_type),
+            plain: Form::new(body),
+            zipped: written.ok().map(|bytes| Form::new(bytes.into())),
+        }
+    }
+
+    /// The answer to a request with these headers, or 304.
+    pub fn reply(&self, headers: &HeaderMap, sequence: u64, cache: &'static str) -> Reply {
+        let zipped = self.zipped.as_ref().filter(|_| accepts_gzip(headers));
+        let form = zipped.unwrap_or(&self.plain);
+        let media_type = self.media_type.clone();
+        let reply = Reply::bytes(StatusCode::OK, sequence, media_type, form.bytes.clone());
+        let mut reply = reply.tagged(headers, &form.tag, cache);
+        reply
+            .headers
+            .append(VARY, HeaderValue::from_static("Accept-Encoding"));
+        // A 304 has no body that would be coded.
+        if zipped.is_some() && reply.status == StatusCode::OK {
+            return reply.with(CONTENT_ENCODING, GZIP);
+        }
+        reply
+    }
+}
+
+/// Whether a caller accepts gzip (RFC 9110, 12.5.3). A caller that states nothing gets the plain form.
+fn accepts_gzip(headers: &HeaderMap) -> bool {
+    let mut of_any = false;
+    let values = headers.get_all(ACCEPT_ENCODING).iter();
+    let codings = values
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','));
+    for coding in codings {
+        let (name, weight) = coding.split_once(';').unwrap_or((coding, "q=1"));
+        let weight = weight.trim().strip_prefix(['q', 'Q']).unwrap_or_default();
+        let weight = weight.trim().strip_prefix('=').unwrap_or_default();
+        let wanted = weight
+            .trim()
+            .parse::<f32>()
+            .is_ok_and(|weight| weight > 0.0);
+        match name.trim() {
+            name if name.eq_ignore_ascii_case(GZIP) => return wanted,
+            ANY => of_any = wanted,
+            _ => {}
+        }
+    }
+    of_any
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use flate2::read::GzDecoder;
+    use hyper::header::{ETAG, IF_NONE_MATCH};
+
+    use super::*;
+    use crate::stream::Body;
+
+    fn asking(accepted: &str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT_ENCODING, accepted.parse().unwrap());
+        headers
+    }
+
+    #[test]
+    fn gzip_is_for_those_who_accept_it() {
+        for accepted in [
+            "gzip",
+            "br, GZIP;q=0.5",
+            "*",
+            "deflate, *;q=0.1",
+            "gzip; q=1",
+        ] {
+            assert!(accepts_gzip(&asking(accepted)), "{accepted}");
+        }
+        for refused in [
+            "",
+            "identity",
+            "br",
+            "gzip;q=0",
+            "gzip;q=0.0, *",
+            "*;q=0",
+            "x",
+            "gzip;q=x",
+        ] {
+            assert!(!accepts_gzip(&asking(refused)), "{refused}");
+        }
+        assert!(!accepts_gzip(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn both_forms_are_one_body_under_two_tags() {
+        let text = "a text of which much is the same, the same, the same".repeat(100);
+        let fixed = Fixed::new("text/plain", text.clone());
+        let bytes_of = |reply: Reply| match reply.body {
+            Body::Whole(bytes) => bytes,
+            Body::Stream(_) => panic!("it is whole"),
+        };
+        let plain = fixed.reply(&HeaderMap::new(), 1, "no-cache");
+        let zipped = fixed.reply(&asking("gzip"), 1, "no-cache");
+        let tag = zipped.headers[ETAG].clone();
+        assert_ne!(plain.headers[ETAG], tag);
+        assert!(!plain.headers.contains_key(CONTENT_ENCODING));
+        assert_eq!(plain.headers[VARY], "Accept-Encoding");
+        assert_eq!(zipped.headers[CONTENT_ENCODING], GZIP);
+        assert_eq!(bytes_of(plain), text);
+        let zipped = bytes_of(zipped);
+        let mut read = String::new();
+        GzDecoder::new(&zipped[..])
+            .read_to_string(&mut read)
+            .unwrap();
+        assert_eq!(read, text);
+        assert!(zipped.len() * 10 < text.len());
+        let mut known = asking("gzip");
+        known.insert(IF_NONE_MATCH, tag);
+        let known = fixed.reply(&known, 1, "no-cache");
+        assert_eq!(known.status, StatusCode::NOT_MODIFIED);
+        assert!(!known.headers.contains_key(CONTENT_ENCODING));
+        assert!(known.headers.contains_key(VARY));
+    }
+}

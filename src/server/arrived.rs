@@ -1,0 +1,165 @@
+//! A request whose body is here: its permit, its signature, its handler.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::http::request::Parts;
+use kedge_actors::api::Submission;
+use kedge_api::Code;
+use kedge_http::auth::Session;
+use kedge_http::body::Text;
+use kedge_http::error::ApiError;
+use kedge_http::limits::LimitClass;
+use kedge_http::query::Query;
+use kedge_http::reply::Reply;
+use kedge_http::signing::SignatureHeaders;
+use kedge_http::signing::request::{self, Circumstances};
+
+use super::dispatch::{Dispatch, RequestContext};
+use super::faults::Sent;
+use super::submitting::carry_out;
+use crate::call::Call;
+use crate::endpoint::{Answer, Endpoint, MIN_SEQUENCE, Replying, TABLE};
+
+/// How long a read waits for `min_sequence`.
+const MIN_SEQUENCE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A request whose body is here.
+pub(super) struct Arrived {
+    pub(super) endpoint: &'static Endpoint,
+    pub(super) id: String,
+    pub(super) sub_id: String,
+    pub(super) session: Option<Session>,
+    pub(super) query: Query,
+    pub(super) signature: Option<SignatureHeaders>,
+    pub(super) body: Text,
+}
+
+impl Dispatch {
+    /// Answers a request whose body is here; a wrong body with all its faults.
+    pub(super) async fn answer_arrived(
+        &self,
+        arrived: Arrived,
+        parts: &mut Parts,
+        context: &mut RequestContext,
+    ) -> Result<Reply, ApiError> {
+        let sent = Sent::of(context.index, &arrived.body);
+        let reply = self.carried_out(arrived, parts, context).await;
+        reply.map_err(|error| sent.with_all_faults(error))
+    }
+
+    async fn carried_out(
+        &self,
+        arrived: Arrived,
+        parts: &mut Parts,
+        context: &mut RequestContext,
+    ) -> Result<Reply, ApiError> {
+        let Arrived {
+            endpoint,
+            id,
+            sub_id,
+            session,
+            query,
+            signature,
+            mut body,
+        } = arrived;
+        let app = &self.app;
+        // Only once the body is here, so that a slow one keeps nobody out.
+        let permit = match endpoint.limit {
+            LimitClass::Free => None,
+            _ => Some(app.enter(context.tally.holder())?),
+        };
+        let submission = match signature {
+            Some(headers) => {
+                self.verify(endpoint, headers, &id, &mut body, context)
+                    .await?
+            }
+            None => None,
+        };
+        self.wait_for_sequence(&query).await?;
+        let call = Call {
+            table: &TABLE,
+            app: Arc::clone(app),
+            endpoint,
+            method: parts.method.clone(),
+            id,
+            sub_id,
+            query,
+            headers: std::mem::take(&mut parts.headers),
+            body,
+            session,
+            submission: None,
+            earlier: None,
+            shown_once: None,
+            client_address: context.tally.client_address(),
+            holder: context.tally.holder(),
+            request_id: Arc::clone(&context.request_id),
+        };
+        let reply = match (&endpoint.answer, submission) {
+            (Answer::Committed(answer), Some(submission)) => {
+                carry_out(call, parts.uri.path(), submission, *answer).await
+            }
+            (Answer::Handler(handler), None) => self.read(call, *handler).await,
+            _ => Err(ApiError::internal(&"a row signs, and has a handler")),
+        };
+        drop(permit);
+        reply
+    }
+
+    /// Reads what was signed, and checks the signature.
+    async fn verify(
+        &self,
+        endpoint: &Endpoint,
+        headers: SignatureHeaders,
+        id: &str,
+        body: &mut Text,
+        context: &mut RequestContext,
+    ) -> Result<Option<Submission>, ApiError> {
+        context.signer = Some(headers.signer);
+        let circumstances = Circumstances {
+            session: context.session,
+            path_id: id,
+            invitations: &self.app.invitations,
+        };
+        let read = request::read(&endpoint.signs, &circumstances, body)?;
+        let Some((asker, signed)) = read else {
+            return Ok(None);
+        };
+        let submission = self.app.check(asker, headers, signed).await?;
+        context.signer_is_known = true;
+        Ok(Some(submission))
+    }
+
+    /// Has a handler answer; pages are read on threads of their own.
+    async fn read(
+        &self,
+        call: Call,
+        handler: fn(Call) -> Replying<'static>,
+    ) -> Result<Reply, ApiError> {
+        let (endpoint, holder) = (call.endpoint, call.holder);
+        let answer = handler(call);
+        if !endpoint.reads_page() {
+            return answer.await;
+        }
+        let runtime = tokio::runtime::Handle::current();
+        let read = move || runtime.block_on(answer);
+        self.app.read_page(holder, read).await
+    }
+
+    async fn wait_for_sequence(&self, query: &Query) -> Result<(), ApiError> {
+        let Some(wanted) = query.number(MIN_SEQUENCE.name)? else {
+            return Ok(());
+        };
+        let engine = &self.app.engine;
+        if engine.published().head.sequence >= wanted
+            || engine.wait_for(wanted, MIN_SEQUENCE_TIMEOUT).await
+        {
+            return Ok(());
+        }
+        let reached = engine.published().head.sequence;
+        Err(ApiError::new(
+            Code::SequenceNotReached,
+            format!("the log is at sequence {reached}, not yet at {wanted}"),
+        ))
+    }
+}
