@@ -33,7 +33,7 @@ fn pause(url: &str) -> Command {
 }
 
 #[test]
-fn servers_and_nodes_of_a_private_authority_are_trusted_when_told() {
+fn servers_and_nodes_of_a_private_authority_are_trusted_when_named() {
     let directory = tempfile::tempdir().unwrap();
     let place = Place::new(directory.path());
     place.put();
