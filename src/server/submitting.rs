@@ -22,11 +22,11 @@ pub(super) async fn carry_out(
     answer: AnswerTo,
 ) -> Result<Reply, ApiError> {
     let key = idempotency::key_of(&call.headers)?.map(str::to_owned);
-    if let Some(key) = &key {
-        if let Some(committed) = idempotency::begin(&mut call, path, key, &mut submission)? {
-            let reply = answer(&call, &committed).await?;
-            return Ok(reply.with(HeaderName::from_static(REPLAYED), "true"));
-        }
+    if let Some(key) = &key
+        && let Some(committed) = idempotency::begin(&mut call, path, key, &mut submission)?
+    {
+        let reply = answer(&call, &committed).await?;
+        return Ok(reply.with(HeaderName::from_static(REPLAYED), "true"));
     }
     submission.expected = conditional::expected(&call.headers)?;
     if let Some(prepare) = call.endpoint.prepare {
