@@ -96,7 +96,7 @@ export interface paths {
         put?: never;
         /**
          * Make an API key
-         * Makes an API key of the caller's organization, for its owners and admins. `key` is shown in this answer and never again: send it as `x-api-key`, alone or together with an access token of the same organization; then the narrower right applies. What `permissions` does not grant is refused. A key signs nothing: changes still need a signature of one of the organization's wallets. A request with an API key grants only rights that this key has.
+         * Makes an API key of the caller's organization, for its owners and admins. `key` is shown in this answer and its replays alone: send it as `x-api-key`, alone or together with an access token of the same organization; then the narrower right applies. What `permissions` does not grant is refused. A key signs nothing: changes still need a signature of one of the organization's wallets. A request with an API key grants only rights that this key has.
          */
         post: operations["createApiKey"];
         delete?: never;
@@ -140,7 +140,7 @@ export interface paths {
         put?: never;
         /**
          * Replace an API key's secret
-         * Gives an API key a new secret, which is shown in this answer and never again. The old secret stays valid for `overlap_s` seconds, a day if that is absent, so that it can be replaced everywhere first.
+         * Gives an API key a new secret, which is shown in this answer and its replays alone. The old secret stays valid for `overlap_s` seconds, a day if that is absent, so that it can be replaced everywhere first.
          */
         post: operations["rotateApiKey"];
         delete?: never;
@@ -1170,7 +1170,7 @@ export interface paths {
         put?: never;
         /**
          * Make a webhook
-         * Makes a webhook of the caller's organization, for its owners and admins: events of the named types are sent to the URL, at least once each and in order for each object, signed as Standard Webhooks 1.0 specifies. `secret` is shown in this answer and never again. The host must be on the public internet. Failed deliveries are retried for three days; 410 switches the webhook off.
+         * Makes a webhook of the caller's organization, for its owners and admins: events of the named types are sent to the URL, at least once each and in order for each object, signed as Standard Webhooks 1.0 specifies. `secret` is shown in this answer and its replays alone. The host must be on the public internet. Failed deliveries are retried for three days; 410 switches the webhook off.
          */
         post: operations["createWebhook"];
         delete?: never;
@@ -1258,7 +1258,7 @@ export interface paths {
         put?: never;
         /**
          * Give a webhook a new secret
-         * Gives a webhook a new secret, which is shown in this answer and never again. For `overlap_s` seconds, a day if that is absent, messages carry signatures of both secrets.
+         * Gives a webhook a new secret, which is shown in this answer and its replays alone. For `overlap_s` seconds, a day if that is absent, messages carry signatures of both secrets.
          */
         post: operations["rotateWebhookSecret"];
         delete?: never;
@@ -1288,81 +1288,10 @@ export interface paths {
         trace?: never;
     };
 }
-export interface webhooks {
-    event: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * An event, as it is sent to a webhook
-         * What a webhook's URL receives, at least once for every event of its types, signed as Standard Webhooks 1.0 specifies: the base64 HMAC-SHA-256 of `webhook-id`, `webhook-timestamp` and the body, joined by dots, under the secret after `whsec_`. The same event has the same `webhook-id` at every attempt.
-         */
-        post: operations["receiveEvent"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-}
+export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        ActionBody: {
-            [key: string]: unknown;
-        } & ({
-            action_type: "mint";
-            payload?: {
-                properties?: {
-                    [key: string]: unknown;
-                } | null;
-                to?: components["schemas"]["Recipient"] | null;
-                variation_id?: components["schemas"]["VariationId"] | null;
-            };
-            template_id: components["schemas"]["TemplateId"];
-        } | {
-            action_type: "update";
-            object_id: components["schemas"]["ObjectId"];
-            payload?: {
-                properties?: {
-                    [key: string]: unknown;
-                } | null;
-            };
-        } | {
-            action_type: "transfer";
-            object_id: components["schemas"]["ObjectId"];
-            payload: {
-                to: components["schemas"]["Recipient"];
-            };
-        } | {
-            /** @enum {unknown} */
-            action_type: "lock" | "unlock" | "burn";
-            object_id: components["schemas"]["ObjectId"];
-            payload?: Record<string, never>;
-        } | {
-            action_type: "set_attributes";
-            object_id: components["schemas"]["ObjectId"];
-            payload: {
-                attributes: {
-                    [key: string]: unknown;
-                };
-            };
-        } | {
-            action_type: "delete_attributes";
-            object_id: components["schemas"]["ObjectId"];
-            payload: {
-                attributes: string[];
-            };
-        } | {
-            action_type: string;
-            object_id: components["schemas"]["ObjectId"];
-            /** Any JSON value, kept as it is. */
-            payload?: unknown;
-        });
+        ActionBody: components["schemas"]["MintAction"] | components["schemas"]["UpdateAction"] | components["schemas"]["TransferAction"] | components["schemas"]["StatusAction"] | components["schemas"]["SetAttributesAction"] | components["schemas"]["DeleteAttributesAction"] | components["schemas"]["CustomAction"];
         /** Details of every event of an action in the log. */
         ActionData: {
             /** The action's kind. */
@@ -1401,7 +1330,12 @@ export interface components {
             /** The wallet that made the request. */
             wallet_id: string;
         };
-        /** What was shown of an action. */
+        /**
+         * What was shown of an action.
+         *
+         *     - `inclusion`: The log holds it; not that its signer signed it.
+         * @enum {string}
+         */
         ActionShownText: "inclusion";
         /** An action. */
         ActionView: {
@@ -1538,7 +1472,16 @@ export interface components {
             /** The transaction that anchored it; null if the chain held it already. */
             transaction_hash: components["schemas"]["Hash"] | null;
         };
-        /** The status of an anchor. */
+        /**
+         * The status of an anchor.
+         *
+         *     - `pending`: Stored, not sent yet.
+         *     - `submitted`: Sent.
+         *     - `confirmed`: In a block.
+         *     - `finalized`: In a final block.
+         *     - `failed`: Given up; a later anchor covers its batches.
+         * @enum {string}
+         */
         AnchorState: "pending" | "submitted" | "confirmed" | "finalized" | "failed";
         /** An anchor. */
         AnchorView: {
@@ -1603,6 +1546,54 @@ export interface components {
             /** The newest transaction. */
             tx_hash: components["schemas"]["Hash"] | null;
         };
+        /** Any JSON value, as it was sent. */
+        AnyValue: unknown;
+        ApiError: {
+            /** The context; members that do not apply are absent. */
+            body: {
+                /** That action's error, in the service's envelope. */
+                error?: components["schemas"]["ApiError"];
+                /** With VALIDATION_ERROR: what is wrong, and where. */
+                errors?: components["schemas"]["FieldError"][];
+                /** The identifier that was not found. */
+                id?: string;
+                /** The first refused action of an atomic batch. */
+                index?: number;
+                /** What went wrong and what to do. */
+                message: string;
+                /** Its nonce, which is spent at most once. */
+                nonce?: string;
+                /**
+                 * With UNAVAILABLE: `nothing_done` means that nothing was done and nothing will be; `unknown` that the request may be done, now or later: send exactly the same signed request again, never a new one.
+                 * @enum {string}
+                 */
+                outcome?: "nothing_done" | "unknown";
+                /** With RATE_LIMITED: the limit that is used up. */
+                policy?: string;
+                /**
+                 * With NONCE_REUSED: `done` if something of the request that spent the nonce was done, `refused` if nothing was and a new request is needed. Absent while this is unknown.
+                 * @enum {string}
+                 */
+                reason?: "done" | "refused";
+                /** With SIGNATURE_INVALID: the address whose key made the signature. */
+                recovered?: string;
+                /** The request's id, as in `X-Request-Id`. */
+                request_id: string;
+                /** The kind of resource that was not found. */
+                resource?: string;
+                /** With NONCE_REUSED and `done`: the first sequence of the request that spent the nonce, shown only to the signer's own organization. */
+                sequence?: number;
+                /** Of a signed request with an unknown outcome: its signer. */
+                signer?: string;
+            };
+            /**
+             * What went wrong, for programs.
+             * @enum {string}
+             */
+            code: "VALIDATION_ERROR" | "MALFORMED_JSON" | "CURSOR_INVALID" | "UNAUTHENTICATED" | "TOKEN_EXPIRED" | "CREDENTIALS_INVALID" | "SIGNATURE_REQUIRED" | "SIGNATURE_INVALID" | "DEADLINE_EXPIRED" | "NONCE_REUSED" | "FORBIDDEN" | "RESOURCE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "CONFLICT" | "EMAIL_TAKEN" | "IDEMPOTENCY_IN_PROGRESS" | "SEQUENCE_NOT_REACHED" | "GONE" | "PRECONDITION_FAILED" | "HEADERS_TOO_LARGE" | "PAYLOAD_TOO_LARGE" | "OBJECT_TOO_LARGE" | "BATCH_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "QUOTA_EXCEEDED" | "RATE_LIMITED" | "STATE_VIOLATION" | "IDEMPOTENCY_MISMATCH" | "INTERNAL" | "UNAVAILABLE";
+            /** The HTTP status. */
+            status: number;
+        };
         /** An API key; never its secret. */
         ApiKeyView: {
             /** When it was created. */
@@ -1641,7 +1632,20 @@ export interface components {
             /** The wallet that created it. */
             wallet_id: components["schemas"]["Id"];
         };
-        /** What an API key may be used for. */
+        /**
+         * What an API key may be used for.
+         *
+         *     - `wallets`: The caller's wallet, its keys, the organization and its members.
+         *     - `api_keys`: API keys.
+         *     - `objects`: Objects, and actions on them.
+         *     - `templates`: Templates and variations.
+         *     - `actions`: The action bus.
+         *     - `events`: Events.
+         *     - `files`: Files.
+         *     - `webhooks`: Webhooks.
+         *     - `batches`: Batches, anchors, exports.
+         * @enum {string}
+         */
         Area: "wallets" | "api_keys" | "objects" | "templates" | "actions" | "events" | "files" | "webhooks" | "batches";
         /**
          * Proves that the signer signed. Not part of the default form, because a signature and the neighbours' hashes
@@ -1781,7 +1785,15 @@ export interface components {
         };
         /** The outcome of one action of a batch. */
         BatchResult: components["schemas"]["ActionView"] | components["schemas"]["MinimalAction"] | components["schemas"]["RefusedAction"];
-        /** The status of a batch. */
+        /**
+         * The status of a batch.
+         *
+         *     - `sealed`: Signed and durable.
+         *     - `anchoring`: An anchor that covers it is in progress.
+         *     - `anchored`: A block holds that anchor.
+         *     - `finalized`: A final block holds that anchor.
+         * @enum {string}
+         */
         BatchStatus: "sealed" | "anchoring" | "anchored" | "finalized";
         /** A batch. */
         BatchView: {
@@ -2002,7 +2014,7 @@ export interface components {
         ChangedShownInvitation: {
             /** The action that did so. */
             action_id: components["schemas"]["Id"];
-            /** The code for registering: shown only this once. */
+            /** The code for registering: shown only in this answer, and in a replay. */
             code: string;
             /** When it was created. */
             created_at: components["schemas"]["Time"];
@@ -2037,7 +2049,7 @@ export interface components {
             id: components["schemas"]["Id"];
             /** The hash over those actions. */
             integrity_hash: components["schemas"]["Hash"];
-            /** The key for the header `x-api-key`: shown only this once, and not stored anywhere. */
+            /** The key for the header `x-api-key`: shown only in this answer, and in a replay to the same signer. */
             key: string;
             /** When it was last used, to the minute. */
             last_used_at: components["schemas"]["Time"] | null;
@@ -2214,7 +2226,10 @@ export interface components {
             organization_id: components["schemas"]["Id"];
             /** Proof that the log holds the action; it can be checked offline at once. */
             receipt: components["schemas"]["Receipt"];
-            /** The secret that signs from now on, `whsec_…` (Standard Webhooks). Shown only this once. */
+            /**
+             * The secret that signs from now on, `whsec_…` (Standard Webhooks). Shown only in this answer, and in a
+             *     replay to the same signer.
+             */
             secret: string;
             /**
              * Format: uint64
@@ -2297,6 +2312,7 @@ export interface components {
                 };
             };
             domain: components["schemas"]["Domain"];
+            /** @enum {string} */
             format: "kedge.claim";
             inclusion: components["schemas"]["BatchPath"];
             key_hash: components["schemas"]["Hash"];
@@ -2313,6 +2329,7 @@ export interface components {
             };
             public_inputs: components["schemas"]["Hash"][];
             sequencer: components["schemas"]["Address"];
+            /** @enum {integer} */
             version: 1;
         };
         /** What a valid claim shows. */
@@ -2396,6 +2413,12 @@ export interface components {
              */
             update: boolean;
         };
+        CustomAction: {
+            action_type: string;
+            object_id: components["schemas"]["ObjectId"];
+            /** Any JSON value, kept as it is. */
+            payload?: unknown;
+        };
         /** Requests counted on this UTC day. */
         DayUsage: {
             /**
@@ -2405,6 +2428,17 @@ export interface components {
             requests: number;
         };
         Decimal: string;
+        DeleteAttributesAction: {
+            /** @enum {string} */
+            action_type: "delete_attributes";
+            object_id: components["schemas"]["ObjectId"];
+            payload: components["schemas"]["DeleteAttributesPayload"];
+        };
+        /** Attributes to delete. */
+        DeleteAttributesPayload: {
+            /** Their names. */
+            attributes: string[];
+        };
         /** The delivery of an event to a webhook. */
         DeliveryView: {
             /**
@@ -2457,7 +2491,13 @@ export interface components {
             target?: components["schemas"]["DisclosedTextView"] | null;
         };
         DisputeBody: components["schemas"]["EvidenceBody"] | components["schemas"]["ClaimBody"];
-        /** The kind of dispute. */
+        /**
+         * The kind of dispute.
+         *
+         *     - `fault`: A fault of the sequencer.
+         *     - `claim`: A claim about an action.
+         * @enum {string}
+         */
         DisputeKindText: "fault" | "claim";
         /** A decided dispute. */
         DisputeView: {
@@ -2518,7 +2558,7 @@ export interface components {
         DomainView: {
             /** Format: uint64 */
             chainId: number;
-            extensions: unknown[];
+            extensions: number[];
             /** The members of the domain that are used: name, version, chainId, verifyingContract. */
             fields: string;
             name: string;
@@ -2529,52 +2569,6 @@ export interface components {
             types: components["schemas"]["Types"];
             verifyingContract: components["schemas"]["Address"];
             version: string;
-        };
-        Error: {
-            /** The context; members that do not apply are absent. */
-            body: {
-                /** That action's error, in the service's envelope. */
-                error?: components["schemas"]["Error"];
-                /** With VALIDATION_ERROR: what is wrong, and where. */
-                errors?: components["schemas"]["Field"][];
-                /** The identifier that was not found. */
-                id?: string;
-                /** The first refused action of an atomic batch. */
-                index?: number;
-                /** What went wrong and what to do. */
-                message: string;
-                /** Its nonce, which is spent at most once. */
-                nonce?: string;
-                /**
-                 * With UNAVAILABLE: `nothing_done` means that nothing was done and nothing will be; `unknown` that the request may be done, now or later: send exactly the same signed request again, never a new one.
-                 * @enum {string}
-                 */
-                outcome?: "nothing_done" | "unknown";
-                /** With RATE_LIMITED: the limit that is used up. */
-                policy?: string;
-                /**
-                 * With NONCE_REUSED: `done` if something of the request that spent the nonce was done, `refused` if nothing was and a new request is needed. Absent while this is unknown.
-                 * @enum {string}
-                 */
-                reason?: "done" | "refused";
-                /** With SIGNATURE_INVALID: the address whose key made the signature. */
-                recovered?: string;
-                /** The request's id, as in `X-Request-Id`. */
-                request_id: string;
-                /** The kind of resource that was not found. */
-                resource?: string;
-                /** With NONCE_REUSED and `done`: the first sequence of the request that spent the nonce, shown only to the signer's own organization. */
-                sequence?: number;
-                /** Of a signed request with an unknown outcome: its signer. */
-                signer?: string;
-            };
-            /**
-             * What went wrong, for programs.
-             * @enum {string}
-             */
-            code: "VALIDATION_ERROR" | "MALFORMED_JSON" | "CURSOR_INVALID" | "UNAUTHENTICATED" | "TOKEN_EXPIRED" | "CREDENTIALS_INVALID" | "SIGNATURE_REQUIRED" | "SIGNATURE_INVALID" | "DEADLINE_EXPIRED" | "NONCE_REUSED" | "FORBIDDEN" | "RESOURCE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "CONFLICT" | "EMAIL_TAKEN" | "IDEMPOTENCY_IN_PROGRESS" | "SEQUENCE_NOT_REACHED" | "GONE" | "PRECONDITION_FAILED" | "HEADERS_TOO_LARGE" | "PAYLOAD_TOO_LARGE" | "OBJECT_TOO_LARGE" | "BATCH_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "QUOTA_EXCEEDED" | "RATE_LIMITED" | "STATE_VIOLATION" | "IDEMPOTENCY_MISMATCH" | "INTERNAL" | "UNAVAILABLE";
-            /** The HTTP status. */
-            status: number;
         };
         /** Details of an event. */
         EventData: components["schemas"]["FailedData"] | components["schemas"]["ActionData"] | components["schemas"]["BatchData"] | components["schemas"]["AnchorData"];
@@ -2658,7 +2652,9 @@ export interface components {
                     [key: string]: unknown;
                 };
             };
+            /** @enum {string} */
             format: "kedge.evidence";
+            /** @enum {integer} */
             version: 1;
         };
         /** Details of a refused action. */
@@ -2688,10 +2684,27 @@ export interface components {
             /** The target, as signed. */
             target: string;
         };
-        /** A fault by the name of its evidence. */
+        /**
+         * A fault by the name of its evidence.
+         *
+         *     - `conflicting_batches`: Two headers with one number.
+         *     - `conflicting_checkpoints`: Two checkpoints over equally many batches.
+         *     - `omitted_batch`: A signed header that the anchored history does not hold.
+         *     - `false_checkpoint`: A checkpoint whose head or sequence is not its last batch's.
+         *     - `false_history`: A header whose history is not the anchored log's beginning.
+         *     - `false_checkpoint_history`: A checkpoint whose history is not the anchored log's beginning.
+         *     - `broken_link`: Two consecutive headers that do not connect.
+         *     - `broken_header`: A header that no log can hold.
+         *     - `broken_leaf`: A leaf that does not fit its position.
+         *     - `falling_time`: A later action with an earlier time.
+         *     - `broken_chain`: Leaves that give a batch's root but not its head.
+         *     - `replayed_content`: One content at two sequences.
+         *     - `forked_integrity`: Two actions that extend one integrity.
+         * @enum {string}
+         */
         Fault: "conflicting_batches" | "conflicting_checkpoints" | "omitted_batch" | "false_checkpoint" | "false_history" | "false_checkpoint_history" | "broken_link" | "broken_header" | "broken_leaf" | "falling_time" | "broken_chain" | "replayed_content" | "forked_integrity";
         /** What is wrong at one place of the body. */
-        Field: {
+        FieldError: {
             /** What is wrong, for programs. */
             code: string;
             /** What to do about it. */
@@ -2736,19 +2749,23 @@ export interface components {
             wallet_id: components["schemas"]["Id"];
         };
         /** A tree of `and`, `or` and `not` over conditions. Values of different JSON types are never equal and have no order; numbers are compared exactly, texts by code point. A condition on a missing value is false; `ne` is the negation of `eq`. */
-        Filter: {
+        Filter: components["schemas"]["FilterAnd"] | components["schemas"]["FilterOr"] | components["schemas"]["FilterNot"] | components["schemas"]["FilterCondition"];
+        FilterAnd: {
             and: components["schemas"]["Filter"][];
-        } | {
-            or: components["schemas"]["Filter"][];
-        } | {
-            not: components["schemas"]["Filter"];
-        } | {
+        };
+        FilterCondition: {
             /** id, template_id, variation_id, owner_id, owner_address, status, version, sequence, created_at, updated_at, or properties. and the keys that lead to a value, separated by dots; a dot or a backslash in a key has a backslash before it. */
             field: string;
             /** @enum {string} */
             op: "eq" | "ne" | "gt" | "gte" | "lt" | "lte" | "in" | "exists" | "prefix" | "contains";
             /** For `in` an array of values, for `exists` true or false, otherwise a text, a number, true, false or null. `contains` finds part of a text, or an element of an array. */
             value: unknown;
+        };
+        FilterNot: {
+            not: components["schemas"]["Filter"];
+        };
+        FilterOr: {
+            or: components["schemas"]["Filter"][];
         };
         /** The forecast of a limit. */
         Forecast: {
@@ -2859,8 +2876,6 @@ export interface components {
             /** The role of the wallet that joins; member if absent. */
             role?: components["schemas"]["Role"] | null;
         };
-        /** Any JSON value, as it was sent. */
-        Json: unknown;
         /** An API key to create. */
         KeyBody: {
             /**
@@ -3004,6 +3019,23 @@ export interface components {
              */
             sequence: number;
         };
+        MintAction: {
+            /** @enum {string} */
+            action_type: "mint";
+            payload?: components["schemas"]["MintPayload"];
+            template_id: components["schemas"]["TemplateId"];
+        };
+        /** What a mint makes. */
+        MintPayload: {
+            /** Merged over the properties of template and variation. */
+            properties?: {
+                [key: string]: unknown;
+            } | null;
+            /** The new object's owner; the signer's wallet if absent. */
+            to?: components["schemas"]["Recipient"] | null;
+            /** One of the template's variations. */
+            variation_id?: components["schemas"]["VariationId"] | null;
+        };
         /** Requests counted in this minute. */
         MinuteUsage: {
             /**
@@ -3055,6 +3087,8 @@ export interface components {
             /** Its highest spent nonce; "0" before the first. */
             highest: components["schemas"]["Decimal"];
         };
+        /** Nothing. */
+        NoPayload: Record<string, never>;
         ObjectBody: {
             /** Merged over the properties of template and variation. */
             properties?: {
@@ -3074,7 +3108,14 @@ export interface components {
                 [key: string]: unknown;
             } | null;
         };
-        /** What may be done with an object now. */
+        /**
+         * What may be done with an object now.
+         *
+         *     - `active`: Everything that its template allows.
+         *     - `locked`: Nothing except unlocking.
+         *     - `burned`: Nothing, permanently.
+         * @enum {string}
+         */
         ObjectStatus: "active" | "locked" | "burned";
         /** An object. */
         ObjectView: {
@@ -3320,13 +3361,22 @@ export interface components {
             items: components["schemas"]["WebhookView"][];
         };
         /** A payload: JSON as it was sent, or the text of a digest. */
-        Payload: components["schemas"]["Json"] | string;
+        Payload: components["schemas"]["AnyValue"] | string;
         /** A right of an API key. */
         Permission: {
             /** Which operations. */
             crud: components["schemas"]["Crud"];
             /** On what. */
             resource: components["schemas"]["Area"];
+        };
+        PreviewActions: {
+            actions: components["schemas"]["ActionBody"][];
+            /** All or none. */
+            atomic?: boolean;
+            /** The seed of the salts, 32 random bytes; a fresh one if absent. */
+            salt?: string;
+            /** The key that will sign; the wallet's own address if absent. Required with an API key alone. */
+            signer?: components["schemas"]["AddressInput"];
         };
         /** What a request would do, and what to sign for it. */
         PreviewAnswer: {
@@ -3338,6 +3388,36 @@ export interface components {
             typed_data: components["schemas"]["TypedData"];
             /** True when at least one action would be done; for an atomic request, when all would. */
             would_commit: boolean;
+        };
+        PreviewCustom: {
+            action_type: string;
+            object_id: components["schemas"]["ObjectId"];
+            /** Any JSON value, kept as it is. */
+            payload?: unknown;
+            /** The seed of the salts, 32 random bytes; a fresh one if absent. */
+            salt?: string;
+            /** The key that will sign; the wallet's own address if absent. Required with an API key alone. */
+            signer?: components["schemas"]["AddressInput"];
+        };
+        PreviewDeleteAttributes: {
+            /** @enum {string} */
+            action_type: "delete_attributes";
+            object_id: components["schemas"]["ObjectId"];
+            payload: components["schemas"]["DeleteAttributesPayload"];
+            /** The seed of the salts, 32 random bytes; a fresh one if absent. */
+            salt?: string;
+            /** The key that will sign; the wallet's own address if absent. Required with an API key alone. */
+            signer?: components["schemas"]["AddressInput"];
+        };
+        PreviewMint: {
+            /** @enum {string} */
+            action_type: "mint";
+            payload?: components["schemas"]["MintPayload"];
+            /** The seed of the salts, 32 random bytes; a fresh one if absent. */
+            salt?: string;
+            /** The key that will sign; the wallet's own address if absent. Required with an API key alone. */
+            signer?: components["schemas"]["AddressInput"];
+            template_id: components["schemas"]["TemplateId"];
         };
         /**
          * An object as it would be. Some members are not known before the signature: the id of a new
@@ -3366,95 +3446,49 @@ export interface components {
              */
             version: number;
         };
-        PreviewRequest: {
-            [key: string]: unknown;
-        } & ({
-            action_type: "mint";
-            payload?: {
-                properties?: {
-                    [key: string]: unknown;
-                } | null;
-                to?: components["schemas"]["Recipient"] | null;
-                variation_id?: components["schemas"]["VariationId"] | null;
-            };
-            /** The seed of the salts, 32 random bytes; a fresh one if absent. */
-            salt?: string;
-            /** The key that will sign; the wallet's own address if absent. Required with an API key alone. */
-            signer?: components["schemas"]["AddressInput"];
-            template_id: components["schemas"]["TemplateId"];
-        } | {
-            action_type: "update";
-            object_id: components["schemas"]["ObjectId"];
-            payload?: {
-                properties?: {
-                    [key: string]: unknown;
-                } | null;
-            };
-            /** The seed of the salts, 32 random bytes; a fresh one if absent. */
-            salt?: string;
-            /** The key that will sign; the wallet's own address if absent. Required with an API key alone. */
-            signer?: components["schemas"]["AddressInput"];
-        } | {
-            action_type: "transfer";
-            object_id: components["schemas"]["ObjectId"];
-            payload: {
-                to: components["schemas"]["Recipient"];
-            };
-            /** The seed of the salts, 32 random bytes; a fresh one if absent. */
-            salt?: string;
-            /** The key that will sign; the wallet's own address if absent. Required with an API key alone. */
-            signer?: components["schemas"]["AddressInput"];
-        } | {
-            /** @enum {unknown} */
-            action_type: "lock" | "unlock" | "burn";
-            object_id: components["schemas"]["ObjectId"];
-            payload?: Record<string, never>;
-            /** The seed of the salts, 32 random bytes; a fresh one if absent. */
-            salt?: string;
-            /** The key that will sign; the wallet's own address if absent. Required with an API key alone. */
-            signer?: components["schemas"]["AddressInput"];
-        } | {
-            action_type: "set_attributes";
-            object_id: components["schemas"]["ObjectId"];
-            payload: {
-                attributes: {
-                    [key: string]: unknown;
-                };
-            };
-            /** The seed of the salts, 32 random bytes; a fresh one if absent. */
-            salt?: string;
-            /** The key that will sign; the wallet's own address if absent. Required with an API key alone. */
-            signer?: components["schemas"]["AddressInput"];
-        } | {
-            action_type: "delete_attributes";
-            object_id: components["schemas"]["ObjectId"];
-            payload: {
-                attributes: string[];
-            };
-            /** The seed of the salts, 32 random bytes; a fresh one if absent. */
-            salt?: string;
-            /** The key that will sign; the wallet's own address if absent. Required with an API key alone. */
-            signer?: components["schemas"]["AddressInput"];
-        } | {
-            action_type: string;
-            object_id: components["schemas"]["ObjectId"];
-            /** Any JSON value, kept as it is. */
-            payload?: unknown;
-            /** The seed of the salts, 32 random bytes; a fresh one if absent. */
-            salt?: string;
-            /** The key that will sign; the wallet's own address if absent. Required with an API key alone. */
-            signer?: components["schemas"]["AddressInput"];
-        } | {
-            actions: components["schemas"]["ActionBody"][];
-            /** All or none. */
-            atomic?: boolean;
-            /** The seed of the salts, 32 random bytes; a fresh one if absent. */
-            salt?: string;
-            /** The key that will sign; the wallet's own address if absent. Required with an API key alone. */
-            signer?: components["schemas"]["AddressInput"];
-        });
+        PreviewRequest: components["schemas"]["PreviewMint"] | components["schemas"]["PreviewUpdate"] | components["schemas"]["PreviewTransfer"] | components["schemas"]["PreviewStatus"] | components["schemas"]["PreviewSetAttributes"] | components["schemas"]["PreviewDeleteAttributes"] | components["schemas"]["PreviewCustom"] | components["schemas"]["PreviewActions"];
         /** The expected outcome of one action. */
         PreviewResult: components["schemas"]["WouldBeDone"] | components["schemas"]["RefusedAction"];
+        PreviewSetAttributes: {
+            /** @enum {string} */
+            action_type: "set_attributes";
+            object_id: components["schemas"]["ObjectId"];
+            payload: components["schemas"]["SetAttributesPayload"];
+            /** The seed of the salts, 32 random bytes; a fresh one if absent. */
+            salt?: string;
+            /** The key that will sign; the wallet's own address if absent. Required with an API key alone. */
+            signer?: components["schemas"]["AddressInput"];
+        };
+        PreviewStatus: {
+            /** @enum {string} */
+            action_type: "lock" | "unlock" | "burn";
+            object_id: components["schemas"]["ObjectId"];
+            payload?: components["schemas"]["NoPayload"];
+            /** The seed of the salts, 32 random bytes; a fresh one if absent. */
+            salt?: string;
+            /** The key that will sign; the wallet's own address if absent. Required with an API key alone. */
+            signer?: components["schemas"]["AddressInput"];
+        };
+        PreviewTransfer: {
+            /** @enum {string} */
+            action_type: "transfer";
+            object_id: components["schemas"]["ObjectId"];
+            payload: components["schemas"]["TransferBody"];
+            /** The seed of the salts, 32 random bytes; a fresh one if absent. */
+            salt?: string;
+            /** The key that will sign; the wallet's own address if absent. Required with an API key alone. */
+            signer?: components["schemas"]["AddressInput"];
+        };
+        PreviewUpdate: {
+            /** @enum {string} */
+            action_type: "update";
+            object_id: components["schemas"]["ObjectId"];
+            payload?: components["schemas"]["ObjectPatch"];
+            /** The seed of the salts, 32 random bytes; a fresh one if absent. */
+            salt?: string;
+            /** The key that will sign; the wallet's own address if absent. Required with an API key alone. */
+            signer?: components["schemas"]["AddressInput"];
+        };
         Problem: {
             /**
              * What went wrong, for programs.
@@ -3464,9 +3498,9 @@ export interface components {
             /** What went wrong and what to do. */
             detail: string;
             /** That action's error, in the service's envelope. */
-            error?: components["schemas"]["Error"];
+            error?: components["schemas"]["ApiError"];
             /** With VALIDATION_ERROR: what is wrong, and where. */
-            errors?: components["schemas"]["Field"][];
+            errors?: components["schemas"]["FieldError"][];
             /** The identifier that was not found. */
             id?: string;
             /** The first refused action of an atomic batch. */
@@ -3629,6 +3663,8 @@ export interface components {
              */
             timestamp_ms: number;
         };
+        /** What a webhook's URL receives. */
+        ReceivedMessage: components["schemas"]["WebhookMessage"] | components["schemas"]["TestMessage"];
         /** A wallet, by id or by address. */
         Recipient: components["schemas"]["WalletId"] | components["schemas"]["AddressInput"];
         /** The body of a refresh. */
@@ -3638,7 +3674,7 @@ export interface components {
         /** A refused action of a batch. */
         RefusedAction: {
             /** The reason. */
-            error: components["schemas"]["Error"];
+            error: components["schemas"]["ApiError"];
         };
         /** The body of a registration. */
         RegisterBody: {
@@ -3662,7 +3698,14 @@ export interface components {
             /** At least 15 characters, at most 1,024 bytes. */
             password: string;
         };
-        /** What a wallet may do in its organization. */
+        /**
+         * What a wallet may do in its organization.
+         *
+         *     - `owner`: Created the organization; may do everything.
+         *     - `admin`: Everything except the owner's own rights.
+         *     - `member`: Acts on its own objects and as templates allow.
+         * @enum {string}
+         */
         Role: "owner" | "admin" | "member";
         /** A member's new role. */
         RoleBody: {
@@ -3701,29 +3744,17 @@ export interface components {
         };
         /** The request of a search for objects. */
         SearchBody: {
-            /**
-             * The cursor from the previous page.
-             * @default null
-             */
+            /** The cursor from the previous page. */
             cursor?: string | null;
             /** The condition for matches. */
             filter: components["schemas"]["Filter"];
             /**
              * Format: uint64
              * Records per page: 1 to 1,000, 100 if absent.
-             * @default null
              */
             limit?: number | null;
-            /**
-             * The order: by creation if absent.
-             * @default null
-             */
-            sort?: {
-                /** created_at, updated_at, or a property that the template's schema marks with `x-index`; then the filter must fix the template_id with eq. */
-                field: string;
-                /** @enum {string} */
-                order?: "asc" | "desc";
-            }[] | null;
+            /** The order: by creation if absent. */
+            sort?: components["schemas"]["SortKey"][] | null;
         };
         /** A key of the sequencer, and the places that name it. */
         SequencerKeyView: {
@@ -3751,6 +3782,19 @@ export interface components {
              *     that only the contract names.
              */
             sequence: number | null;
+        };
+        SetAttributesAction: {
+            /** @enum {string} */
+            action_type: "set_attributes";
+            object_id: components["schemas"]["ObjectId"];
+            payload: components["schemas"]["SetAttributesPayload"];
+        };
+        /** Attributes to set. */
+        SetAttributesPayload: {
+            /** Their names and values. */
+            attributes: {
+                [key: string]: unknown;
+            };
         };
         Signature: string;
         /** A header and the sequencer's signature over its EIP-712 digest. */
@@ -3782,6 +3826,18 @@ export interface components {
         SignerBody: {
             /** Its address, which no other wallet may have, now or ever. */
             address: components["schemas"]["AddressInput"];
+        };
+        SortKey: {
+            /** created_at, updated_at, or a property that the template's schema marks with `x-index`; then the filter must fix the template_id with eq. */
+            field: string;
+            /** @enum {string} */
+            order?: "asc" | "desc";
+        };
+        StatusAction: {
+            /** @enum {string} */
+            action_type: "lock" | "unlock" | "burn";
+            object_id: components["schemas"]["ObjectId"];
+            payload?: components["schemas"]["NoPayload"];
         };
         /** A template with its properties and rules. */
         TemplateBody: {
@@ -3907,6 +3963,12 @@ export interface components {
         };
         /** Format: date-time */
         Time: string;
+        TransferAction: {
+            /** @enum {string} */
+            action_type: "transfer";
+            object_id: components["schemas"]["ObjectId"];
+            payload: components["schemas"]["TransferBody"];
+        };
         TransferBody: {
             /** The new owner. */
             to: components["schemas"]["Recipient"];
@@ -3953,6 +4015,12 @@ export interface components {
         Types: {
             Action: components["schemas"]["TypeMember"][];
             ActionRequest: components["schemas"]["TypeMember"][];
+        };
+        UpdateAction: {
+            /** @enum {string} */
+            action_type: "update";
+            object_id: components["schemas"]["ObjectId"];
+            payload?: components["schemas"]["ObjectPatch"];
         };
         /** An upload: a multipart body. */
         UploadBody: {
@@ -4193,7 +4261,14 @@ export interface components {
              */
             version: number;
         };
-        /** Who may do something with a template's objects. */
+        /**
+         * Who may do something with a template's objects.
+         *
+         *     - `owner`: The object's owner.
+         *     - `issuer`: Owners and admins of the template's organization.
+         *     - `anyone`: Any wallet.
+         * @enum {string}
+         */
         Who: "owner" | "issuer" | "anyone";
         WholeInput: number | string;
         /** An action that would be done. */
@@ -5213,6 +5288,7 @@ export interface operations {
                 };
                 content: {
                     "*/*": components["schemas"]["Content"];
+                    "application/octet-stream": string;
                 };
             };
             /** The part that `Range` requested. */
@@ -5222,6 +5298,7 @@ export interface operations {
                 };
                 content: {
                     "*/*": components["schemas"]["Content"];
+                    "application/octet-stream": string;
                 };
             };
         };
@@ -6473,49 +6550,6 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["DeliveryView"];
                 };
-            };
-        };
-    };
-    receiveEvent: {
-        parameters: {
-            query?: never;
-            header: {
-                /** The delivery's id. */
-                "webhook-id": string;
-                /** `v1,` and the signature; two, separated by a space, while a rotation's overlap lasts. */
-                "webhook-signature": string;
-                /** When this attempt was made, Unix seconds. */
-                "webhook-timestamp": string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["WebhookMessage"] | components["schemas"]["TestMessage"];
-            };
-        };
-        responses: {
-            /** The event was accepted. */
-            "2XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** The receiver is gone for good: the webhook is switched off. */
-            410: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** Not accepted: it is sent again later, after `Retry-After` if that is longer. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
             };
         };
     };

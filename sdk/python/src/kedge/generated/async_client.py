@@ -156,8 +156,8 @@ class AsyncOperations(ABC):
     ) -> models.ChangedShownKey:
         """Make an API key.
 
-        Makes an API key of the caller's organization, for its owners and admins. `key` is shown in this answer and
-        never again: send it as `x-api-key`, alone or together with an access token of the same organization; then the
+        Makes an API key of the caller's organization, for its owners and admins. `key` is shown in this answer and its
+        replays alone: send it as `x-api-key`, alone or together with an access token of the same organization; then the
         narrower right applies. What `permissions` does not grant is refused. A key signs nothing: changes still need a
         signature of one of the organization's wallets. A request with an API key grants only rights that this key has.
 
@@ -221,8 +221,8 @@ class AsyncOperations(ABC):
     ) -> models.ChangedShownKey:
         """Replace an API key's secret.
 
-        Gives an API key a new secret, which is shown in this answer and never again. The old secret stays valid for
-        `overlap_s` seconds, a day if that is absent, so that it can be replaced everywhere first.
+        Gives an API key a new secret, which is shown in this answer and its replays alone. The old secret stays valid
+        for `overlap_s` seconds, a day if that is absent, so that it can be replaced everywhere first.
 
         Args:
             body: what is sent.
@@ -1707,8 +1707,8 @@ class AsyncOperations(ABC):
 
         Makes a webhook of the caller's organization, for its owners and admins: events of the named types are sent to
         the URL, at least once each and in order for each object, signed as Standard Webhooks 1.0 specifies. `secret` is
-        shown in this answer and never again. The host must be on the public internet. Failed deliveries are retried for
-        three days; 410 switches the webhook off.
+        shown in this answer and its replays alone. The host must be on the public internet. Failed deliveries are
+        retried for three days; 410 switches the webhook off.
 
         Args:
             body: what is sent.
@@ -1857,8 +1857,8 @@ class AsyncOperations(ABC):
     ) -> models.ChangedWebhookWithSecret:
         """Give a webhook a new secret.
 
-        Gives a webhook a new secret, which is shown in this answer and never again. For `overlap_s` seconds, a day if
-        that is absent, messages carry signatures of both secrets.
+        Gives a webhook a new secret, which is shown in this answer and its replays alone. For `overlap_s` seconds, a
+        day if that is absent, messages carry signatures of both secrets.
 
         Args:
             body: what is sent.

@@ -9,18 +9,6 @@ from typing import Any, Literal, TypeAlias, TypedDict, Union
 from typing_extensions import NotRequired
 
 
-class ActionBodyUpdatePayload(TypedDict):
-    properties: NotRequired[dict[str, Any] | None]
-
-
-class ActionBodySetAttributesPayload(TypedDict):
-    attributes: dict[str, Any]
-
-
-class ActionBodyDeleteAttributesPayload(TypedDict):
-    attributes: list[str]
-
-
 class ActionData(TypedDict):
     """
     Details of every event of an action in the log.
@@ -83,6 +71,8 @@ class ActionData(TypedDict):
 ActionShownText: TypeAlias = Literal['inclusion']
 """
 What was shown of an action.
+
+- `inclusion`: The log holds it; not that its signer signed it.
 """
 
 
@@ -149,6 +139,12 @@ class AnchorData(TypedDict):
 AnchorState: TypeAlias = Literal['pending', 'submitted', 'confirmed', 'finalized', 'failed']
 """
 The status of an anchor.
+
+- `pending`: Stored, not sent yet.
+- `submitted`: Sent.
+- `confirmed`: In a block.
+- `finalized`: In a final block.
+- `failed`: Given up; a later anchor covers its batches.
 """
 
 
@@ -171,9 +167,25 @@ class AnchoringView(TypedDict):
     """
 
 
+AnyValue: TypeAlias = Any
+"""
+Any JSON value, as it was sent.
+"""
+
+
 Area: TypeAlias = Literal['wallets', 'api_keys', 'objects', 'templates', 'actions', 'events', 'files', 'webhooks', 'batches']
 """
 What an API key may be used for.
+
+- `wallets`: The caller's wallet, its keys, the organization and its members.
+- `api_keys`: API keys.
+- `objects`: Objects, and actions on them.
+- `templates`: Templates and variations.
+- `actions`: The action bus.
+- `events`: Events.
+- `files`: Files.
+- `webhooks`: Webhooks.
+- `batches`: Batches, anchors, exports.
 """
 
 
@@ -215,6 +227,11 @@ class BatchData(TypedDict):
 BatchStatus: TypeAlias = Literal['sealed', 'anchoring', 'anchored', 'finalized']
 """
 The status of a batch.
+
+- `sealed`: Signed and durable.
+- `anchoring`: An anchor that covers it is in progress.
+- `anchored`: A block holds that anchor.
+- `finalized`: A final block holds that anchor.
 """
 
 
@@ -275,9 +292,23 @@ class DayUsage(TypedDict):
 Decimal: TypeAlias = str
 
 
+class DeleteAttributesPayload(TypedDict):
+    """
+    Attributes to delete.
+    """
+
+    attributes: list[str]
+    """
+    Their names.
+    """
+
+
 DisputeKindText: TypeAlias = Literal['fault', 'claim']
 """
 The kind of dispute.
+
+- `fault`: A fault of the sequencer.
+- `claim`: A claim about an action.
 """
 
 
@@ -348,10 +379,24 @@ class FailedData(TypedDict):
 Fault: TypeAlias = Literal['conflicting_batches', 'conflicting_checkpoints', 'omitted_batch', 'false_checkpoint', 'false_history', 'false_checkpoint_history', 'broken_link', 'broken_header', 'broken_leaf', 'falling_time', 'broken_chain', 'replayed_content', 'forked_integrity']
 """
 A fault by the name of its evidence.
+
+- `conflicting_batches`: Two headers with one number.
+- `conflicting_checkpoints`: Two checkpoints over equally many batches.
+- `omitted_batch`: A signed header that the anchored history does not hold.
+- `false_checkpoint`: A checkpoint whose head or sequence is not its last batch's.
+- `false_history`: A header whose history is not the anchored log's beginning.
+- `false_checkpoint_history`: A checkpoint whose history is not the anchored log's beginning.
+- `broken_link`: Two consecutive headers that do not connect.
+- `broken_header`: A header that no log can hold.
+- `broken_leaf`: A leaf that does not fit its position.
+- `falling_time`: A later action with an earlier time.
+- `broken_chain`: Leaves that give a batch's root but not its head.
+- `replayed_content`: One content at two sequences.
+- `forked_integrity`: Two actions that extend one integrity.
 """
 
 
-class Field(TypedDict):
+class FieldError(TypedDict):
     """
     What is wrong at one place of the body.
     """
@@ -370,11 +415,7 @@ class Field(TypedDict):
     """
 
 
-class FilterField(TypedDict):
-    """
-    A tree of `and`, `or` and `not` over conditions. Values of different JSON types are never equal and have no order; numbers are compared exactly, texts by code point. A condition on a missing value is false; `ne` is the negation of `eq`.
-    """
-
+class FilterCondition(TypedDict):
     field: str
     """
     id, template_id, variation_id, owner_id, owner_address, status, version, sequence, created_at, updated_at, or properties. and the keys that lead to a value, separated by dots; a dot or a backslash in a key has a backslash before it.
@@ -401,12 +442,6 @@ class HealthView(TypedDict):
 
 
 Id: TypeAlias = str
-
-
-Json: TypeAlias = Any
-"""
-Any JSON value, as it was sent.
-"""
 
 
 class KeysView(TypedDict):
@@ -559,6 +594,12 @@ class MinuteUsage(TypedDict):
 NameInput: TypeAlias = str
 
 
+NoPayload: TypeAlias = dict[str, Any]
+"""
+Nothing.
+"""
+
+
 class NodeView(TypedDict):
     """
     Whether the chain's node answers. The server stays ready if it does not.
@@ -602,6 +643,10 @@ class ObjectPatch(TypedDict):
 ObjectStatus: TypeAlias = Literal['active', 'locked', 'burned']
 """
 What may be done with an object now.
+
+- `active`: Everything that its template allows.
+- `locked`: Nothing except unlocking.
+- `burned`: Nothing, permanently.
 """
 
 
@@ -635,7 +680,7 @@ class OpenedAction(TypedDict):
 OrganizationId: TypeAlias = str
 
 
-Payload: TypeAlias = Json | str
+Payload: TypeAlias = AnyValue | str
 """
 A payload: JSON as it was sent, or the text of a digest.
 """
@@ -656,81 +701,55 @@ class Permission(TypedDict):
     """
 
 
-class PreviewRequestUpdatePayload(TypedDict):
-    properties: NotRequired[dict[str, Any] | None]
-
-
-class PreviewRequestUpdate(TypedDict):
-    action_type: Literal['update']
-    object_id: ObjectId
-    payload: NotRequired[PreviewRequestUpdatePayload]
-    salt: NotRequired[str]
-    """
-    The seed of the salts, 32 random bytes; a fresh one if absent.
-    """
-    signer: NotRequired[AddressInput]
-    """
-    The key that will sign; the wallet's own address if absent. Required with an API key alone.
-    """
-
-
-class PreviewRequestLockUnlockBurn(TypedDict):
-    action_type: Literal['lock', 'unlock', 'burn']
-    object_id: ObjectId
-    payload: NotRequired[dict[str, Any]]
-    salt: NotRequired[str]
-    """
-    The seed of the salts, 32 random bytes; a fresh one if absent.
-    """
-    signer: NotRequired[AddressInput]
-    """
-    The key that will sign; the wallet's own address if absent. Required with an API key alone.
-    """
-
-
-class PreviewRequestSetAttributesPayload(TypedDict):
-    attributes: dict[str, Any]
-
-
-class PreviewRequestSetAttributes(TypedDict):
-    action_type: Literal['set_attributes']
-    object_id: ObjectId
-    payload: PreviewRequestSetAttributesPayload
-    salt: NotRequired[str]
-    """
-    The seed of the salts, 32 random bytes; a fresh one if absent.
-    """
-    signer: NotRequired[AddressInput]
-    """
-    The key that will sign; the wallet's own address if absent. Required with an API key alone.
-    """
-
-
-class PreviewRequestDeleteAttributesPayload(TypedDict):
-    attributes: list[str]
-
-
-class PreviewRequestDeleteAttributes(TypedDict):
-    action_type: Literal['delete_attributes']
-    object_id: ObjectId
-    payload: PreviewRequestDeleteAttributesPayload
-    salt: NotRequired[str]
-    """
-    The seed of the salts, 32 random bytes; a fresh one if absent.
-    """
-    signer: NotRequired[AddressInput]
-    """
-    The key that will sign; the wallet's own address if absent. Required with an API key alone.
-    """
-
-
-class PreviewRequestEmit(TypedDict):
+class PreviewCustom(TypedDict):
     action_type: str
     object_id: ObjectId
     payload: NotRequired[Any]
     """
     Any JSON value, kept as it is.
     """
+    salt: NotRequired[str]
+    """
+    The seed of the salts, 32 random bytes; a fresh one if absent.
+    """
+    signer: NotRequired[AddressInput]
+    """
+    The key that will sign; the wallet's own address if absent. Required with an API key alone.
+    """
+
+
+class PreviewDeleteAttributes(TypedDict):
+    action_type: Literal['delete_attributes']
+    object_id: ObjectId
+    payload: DeleteAttributesPayload
+    salt: NotRequired[str]
+    """
+    The seed of the salts, 32 random bytes; a fresh one if absent.
+    """
+    signer: NotRequired[AddressInput]
+    """
+    The key that will sign; the wallet's own address if absent. Required with an API key alone.
+    """
+
+
+class PreviewStatus(TypedDict):
+    action_type: Literal['lock', 'unlock', 'burn']
+    object_id: ObjectId
+    payload: NotRequired[NoPayload]
+    salt: NotRequired[str]
+    """
+    The seed of the salts, 32 random bytes; a fresh one if absent.
+    """
+    signer: NotRequired[AddressInput]
+    """
+    The key that will sign; the wallet's own address if absent. Required with an API key alone.
+    """
+
+
+class PreviewUpdate(TypedDict):
+    action_type: Literal['update']
+    object_id: ObjectId
+    payload: NotRequired[ObjectPatch]
     salt: NotRequired[str]
     """
     The seed of the salts, 32 random bytes; a fresh one if absent.
@@ -895,6 +914,10 @@ class RegisterBody(TypedDict):
 Role: TypeAlias = Literal['owner', 'admin', 'member']
 """
 What a wallet may do in its organization.
+
+- `owner`: Created the organization; may do everything.
+- `admin`: Everything except the owner's own rights.
+- `member`: Acts on its own objects and as templates allow.
 """
 
 
@@ -909,12 +932,15 @@ class RotateBody(TypedDict):
     """
 
 
-class SearchBodySortItem(TypedDict):
-    field: str
+class SetAttributesPayload(TypedDict):
     """
-    created_at, updated_at, or a property that the template's schema marks with `x-index`; then the filter must fix the template_id with eq.
+    Attributes to set.
     """
-    order: NotRequired[Literal['asc', 'desc']]
+
+    attributes: dict[str, Any]
+    """
+    Their names and values.
+    """
 
 
 Signature: TypeAlias = str
@@ -940,6 +966,20 @@ class SignerBody(TypedDict):
     """
     Its address, which no other wallet may have, now or ever.
     """
+
+
+class SortKey(TypedDict):
+    field: str
+    """
+    created_at, updated_at, or a property that the template's schema marks with `x-index`; then the filter must fix the template_id with eq.
+    """
+    order: NotRequired[Literal['asc', 'desc']]
+
+
+class StatusAction(TypedDict):
+    action_type: Literal['lock', 'unlock', 'burn']
+    object_id: ObjectId
+    payload: NotRequired[NoPayload]
 
 
 TemplateId: TypeAlias = str
@@ -1005,6 +1045,12 @@ class Types(TypedDict):
 
     Action: list[TypeMember]
     ActionRequest: list[TypeMember]
+
+
+class UpdateAction(TypedDict):
+    action_type: Literal['update']
+    object_id: ObjectId
+    payload: NotRequired[ObjectPatch]
 
 
 class UploadBody(TypedDict):
@@ -1321,43 +1367,14 @@ class WebhookView(TypedDict):
 Who: TypeAlias = Literal['owner', 'issuer', 'anyone']
 """
 Who may do something with a template's objects.
+
+- `owner`: The object's owner.
+- `issuer`: Owners and admins of the template's organization.
+- `anyone`: Any wallet.
 """
 
 
 WholeInput: TypeAlias = int | str
-
-
-class ActionBodyUpdate(TypedDict):
-    action_type: Literal['update']
-    object_id: ObjectId
-    payload: NotRequired[ActionBodyUpdatePayload]
-
-
-class ActionBodyLockUnlockBurn(TypedDict):
-    action_type: Literal['lock', 'unlock', 'burn']
-    object_id: ObjectId
-    payload: NotRequired[dict[str, Any]]
-
-
-class ActionBodySetAttributes(TypedDict):
-    action_type: Literal['set_attributes']
-    object_id: ObjectId
-    payload: ActionBodySetAttributesPayload
-
-
-class ActionBodyDeleteAttributes(TypedDict):
-    action_type: Literal['delete_attributes']
-    object_id: ObjectId
-    payload: ActionBodyDeleteAttributesPayload
-
-
-class ActionBodyEmit(TypedDict):
-    action_type: str
-    object_id: ObjectId
-    payload: NotRequired[Any]
-    """
-    Any JSON value, kept as it is.
-    """
 
 
 class AnchorView(TypedDict):
@@ -1766,6 +1783,21 @@ ConsistencyView = TypedDict(
 )
 
 
+class CustomAction(TypedDict):
+    action_type: str
+    object_id: ObjectId
+    payload: NotRequired[Any]
+    """
+    Any JSON value, kept as it is.
+    """
+
+
+class DeleteAttributesAction(TypedDict):
+    action_type: Literal['delete_attributes']
+    object_id: ObjectId
+    payload: DeleteAttributesPayload
+
+
 class DeliveryView(TypedDict):
     """
     The delivery of an event to a webhook.
@@ -1865,7 +1897,7 @@ class DomainView(TypedDict):
     """
 
     chainId: int
-    extensions: list[Any]
+    extensions: list[int]
     fields: str
     """
     The members of the domain that are used: name, version, chainId, verifyingContract.
@@ -2577,6 +2609,20 @@ class PreviewObject(TypedDict):
     """
 
 
+class PreviewSetAttributes(TypedDict):
+    action_type: Literal['set_attributes']
+    object_id: ObjectId
+    payload: SetAttributesPayload
+    salt: NotRequired[str]
+    """
+    The seed of the salts, 32 random bytes; a fresh one if absent.
+    """
+    signer: NotRequired[AddressInput]
+    """
+    The key that will sign; the wallet's own address if absent. Required with an API key alone.
+    """
+
+
 Recipient: TypeAlias = WalletId | AddressInput
 """
 A wallet, by id or by address.
@@ -2634,6 +2680,12 @@ class RuleView(TypedDict):
     """
     Who may do it.
     """
+
+
+class SetAttributesAction(TypedDict):
+    action_type: Literal['set_attributes']
+    object_id: ObjectId
+    payload: SetAttributesPayload
 
 
 class SignedBatch(TypedDict):
@@ -2842,31 +2894,6 @@ class WouldBeDone(TypedDict):
     """
 
 
-class ActionBodyMintPayload(TypedDict):
-    properties: NotRequired[dict[str, Any] | None]
-    to: NotRequired[Recipient | None]
-    variation_id: NotRequired[VariationId | None]
-
-
-class ActionBodyMint(TypedDict):
-    action_type: Literal['mint']
-    payload: NotRequired[ActionBodyMintPayload]
-    template_id: TemplateId
-
-
-class ActionBodyTransferPayload(TypedDict):
-    to: Recipient
-
-
-class ActionBodyTransfer(TypedDict):
-    action_type: Literal['transfer']
-    object_id: ObjectId
-    payload: ActionBodyTransferPayload
-
-
-ActionBody: TypeAlias = ActionBodyMint | ActionBodyUpdate | ActionBodyTransfer | ActionBodyLockUnlockBurn | ActionBodySetAttributes | ActionBodyDeleteAttributes | ActionBodyEmit
-
-
 class AnchorProof(TypedDict):
     """
     The anchor that covers the batch. Absent from a file until the chain has finalized it.
@@ -2891,21 +2918,6 @@ class AnchorProof(TypedDict):
     transaction_hash: Hash | None
     """
     The transaction that anchored it; null if the chain held it already.
-    """
-
-
-class BatchBody(TypedDict):
-    """
-    Actions under one signature.
-    """
-
-    actions: list[ActionBody]
-    """
-    The actions, done in this order.
-    """
-    atomic: NotRequired[bool]
-    """
-    All or none; part of what is signed.
     """
 
 
@@ -3118,6 +3130,25 @@ class ForecastView(TypedDict):
     """
 
 
+class MintPayload(TypedDict):
+    """
+    What a mint makes.
+    """
+
+    properties: NotRequired[dict[str, Any] | None]
+    """
+    Merged over the properties of template and variation.
+    """
+    to: NotRequired[Recipient | None]
+    """
+    The new object's owner; the signer's wallet if absent.
+    """
+    variation_id: NotRequired[VariationId | None]
+    """
+    One of the template's variations.
+    """
+
+
 class ObjectBody(TypedDict):
     properties: NotRequired[dict[str, Any] | None]
     """
@@ -3204,15 +3235,9 @@ class PageOfTemplateView(TypedDict):
     """
 
 
-class PreviewRequestMintPayload(TypedDict):
-    properties: NotRequired[dict[str, Any] | None]
-    to: NotRequired[Recipient | None]
-    variation_id: NotRequired[VariationId | None]
-
-
-class PreviewRequestMint(TypedDict):
+class PreviewMint(TypedDict):
     action_type: Literal['mint']
-    payload: NotRequired[PreviewRequestMintPayload]
+    payload: NotRequired[MintPayload]
     salt: NotRequired[str]
     """
     The seed of the salts, 32 random bytes; a fresh one if absent.
@@ -3224,14 +3249,10 @@ class PreviewRequestMint(TypedDict):
     template_id: TemplateId
 
 
-class PreviewRequestTransferPayload(TypedDict):
-    to: Recipient
-
-
-class PreviewRequestTransfer(TypedDict):
+class PreviewTransfer(TypedDict):
     action_type: Literal['transfer']
     object_id: ObjectId
-    payload: PreviewRequestTransferPayload
+    payload: TransferBody
     salt: NotRequired[str]
     """
     The seed of the salts, 32 random bytes; a fresh one if absent.
@@ -3240,25 +3261,6 @@ class PreviewRequestTransfer(TypedDict):
     """
     The key that will sign; the wallet's own address if absent. Required with an API key alone.
     """
-
-
-class PreviewRequestSeveralActions(TypedDict):
-    actions: list[ActionBody]
-    atomic: NotRequired[bool]
-    """
-    All or none.
-    """
-    salt: NotRequired[str]
-    """
-    The seed of the salts, 32 random bytes; a fresh one if absent.
-    """
-    signer: NotRequired[AddressInput]
-    """
-    The key that will sign; the wallet's own address if absent. Required with an API key alone.
-    """
-
-
-PreviewRequest: TypeAlias = PreviewRequestMint | PreviewRequestUpdate | PreviewRequestTransfer | PreviewRequestLockUnlockBurn | PreviewRequestSetAttributes | PreviewRequestDeleteAttributes | PreviewRequestEmit | PreviewRequestSeveralActions
 
 
 class ProofFile(TypedDict):
@@ -3402,6 +3404,12 @@ class TestMessage(TypedDict):
     """
     `webhook.test`.
     """
+
+
+class TransferAction(TypedDict):
+    action_type: Literal['transfer']
+    object_id: ObjectId
+    payload: TransferBody
 
 
 class VariationsMade(TypedDict):
@@ -3866,7 +3874,7 @@ class ChangedShownInvitation(TypedDict):
     """
     code: str
     """
-    The code for registering: shown only this once.
+    The code for registering: shown only in this answer, and in a replay.
     """
     created_at: Time
     """
@@ -3937,7 +3945,7 @@ class ChangedShownKey(TypedDict):
     """
     key: str
     """
-    The key for the header `x-api-key`: shown only this once, and not stored anywhere.
+    The key for the header `x-api-key`: shown only in this answer, and in a replay to the same signer.
     """
     last_used_at: Time | None
     """
@@ -4229,7 +4237,8 @@ class ChangedWebhookWithSecret(TypedDict):
     """
     secret: str
     """
-    The secret that signs from now on, `whsec_…` (Standard Webhooks). Shown only this once.
+    The secret that signs from now on, `whsec_…` (Standard Webhooks). Shown only in this answer, and in a
+    replay to the same signer.
     """
     sequence: int
     """
@@ -4271,6 +4280,12 @@ class HistoryPage(TypedDict):
     Actions with a lower version are no longer in this list; the log keeps them. Null if there
     are none.
     """
+
+
+class MintAction(TypedDict):
+    action_type: Literal['mint']
+    payload: NotRequired[MintPayload]
+    template_id: TemplateId
 
 
 class PageOfActionView(TypedDict):
@@ -4330,48 +4345,59 @@ class PageOfSequencerKeyView(TypedDict):
     """
 
 
-class BatchAnswer(TypedDict):
-    """
-    The answer to a batch.
-    """
-
-    receipt: BatchReceipt | None
-    """
-    Proof for all actions that were done; null if none was.
-    """
-    results: list[BatchResult]
-    """
-    One result for each action, in request order.
-    """
-
-
-BatchResult: TypeAlias = Union[ActionView, MinimalAction, "RefusedAction"]
+ReceivedMessage: TypeAlias = WebhookMessage | TestMessage
 """
-The outcome of one action of a batch.
+What a webhook's URL receives.
 """
 
 
-class CountBody(TypedDict):
-    """
-    The request of a count of objects.
-    """
-
-    filter: Filter
-    """
-    The condition for matches.
-    """
+ActionBody: TypeAlias = MintAction | UpdateAction | TransferAction | StatusAction | SetAttributesAction | DeleteAttributesAction | CustomAction
 
 
-class ErrorBody(TypedDict):
+class BatchBody(TypedDict):
+    """
+    Actions under one signature.
+    """
+
+    actions: list[ActionBody]
+    """
+    The actions, done in this order.
+    """
+    atomic: NotRequired[bool]
+    """
+    All or none; part of what is signed.
+    """
+
+
+class PreviewActions(TypedDict):
+    actions: list[ActionBody]
+    atomic: NotRequired[bool]
+    """
+    All or none.
+    """
+    salt: NotRequired[str]
+    """
+    The seed of the salts, 32 random bytes; a fresh one if absent.
+    """
+    signer: NotRequired[AddressInput]
+    """
+    The key that will sign; the wallet's own address if absent. Required with an API key alone.
+    """
+
+
+PreviewRequest: TypeAlias = PreviewMint | PreviewUpdate | PreviewTransfer | PreviewStatus | PreviewSetAttributes | PreviewDeleteAttributes | PreviewCustom | PreviewActions
+
+
+class ApiErrorBody(TypedDict):
     """
     The context; members that do not apply are absent.
     """
 
-    error: NotRequired[Error]
+    error: NotRequired[ApiError]
     """
     That action's error, in the service's envelope.
     """
-    errors: NotRequired[list[Field]]
+    errors: NotRequired[list[FieldError]]
     """
     With VALIDATION_ERROR: what is wrong, and where.
     """
@@ -4425,8 +4451,8 @@ class ErrorBody(TypedDict):
     """
 
 
-class Error(TypedDict):
-    body: ErrorBody
+class ApiError(TypedDict):
+    body: ApiErrorBody
     """
     The context; members that do not apply are absent.
     """
@@ -4440,18 +4466,48 @@ class Error(TypedDict):
     """
 
 
+class BatchAnswer(TypedDict):
+    """
+    The answer to a batch.
+    """
+
+    receipt: BatchReceipt | None
+    """
+    Proof for all actions that were done; null if none was.
+    """
+    results: list[BatchResult]
+    """
+    One result for each action, in request order.
+    """
+
+
+BatchResult: TypeAlias = Union[ActionView, MinimalAction, "RefusedAction"]
+"""
+The outcome of one action of a batch.
+"""
+
+
+class CountBody(TypedDict):
+    """
+    The request of a count of objects.
+    """
+
+    filter: Filter
+    """
+    The condition for matches.
+    """
+
+
+Filter: TypeAlias = Union["FilterAnd", "FilterOr", "FilterNot", FilterCondition]
+"""
+A tree of `and`, `or` and `not` over conditions. Values of different JSON types are never equal and have no order; numbers are compared exactly, texts by code point. A condition on a missing value is false; `ne` is the negation of `eq`.
+"""
+
+
 FilterAnd = TypedDict(
     'FilterAnd',
     {
-        'and': list["Filter"]
-    },
-)
-
-
-FilterOr = TypedDict(
-    'FilterOr',
-    {
-        'or': list["Filter"]
+        'and': list[Filter]
     },
 )
 
@@ -4459,15 +4515,17 @@ FilterOr = TypedDict(
 FilterNot = TypedDict(
     'FilterNot',
     {
-        'not': "Filter"
+        'not': Filter
     },
 )
 
 
-Filter: TypeAlias = FilterAnd | FilterOr | FilterNot | FilterField
-"""
-A tree of `and`, `or` and `not` over conditions. Values of different JSON types are never equal and have no order; numbers are compared exactly, texts by code point. A condition on a missing value is false; `ne` is the negation of `eq`.
-"""
+FilterOr = TypedDict(
+    'FilterOr',
+    {
+        'or': list[Filter]
+    },
+)
 
 
 class PreviewAnswer(TypedDict):
@@ -4508,11 +4566,11 @@ class Problem(TypedDict):
     """
     What went wrong and what to do.
     """
-    error: NotRequired[Error]
+    error: NotRequired[ApiError]
     """
     That action's error, in the service's envelope.
     """
-    errors: NotRequired[list[Field]]
+    errors: NotRequired[list[FieldError]]
     """
     With VALIDATION_ERROR: what is wrong, and where.
     """
@@ -4579,7 +4637,7 @@ class RefusedAction(TypedDict):
     A refused action of a batch.
     """
 
-    error: Error
+    error: ApiError
     """
     The reason.
     """
@@ -4602,7 +4660,7 @@ class SearchBody(TypedDict):
     """
     Records per page: 1 to 1,000, 100 if absent.
     """
-    sort: NotRequired[list[SearchBodySortItem] | None]
+    sort: NotRequired[list[SortKey] | None]
     """
     The order: by creation if absent.
     """
