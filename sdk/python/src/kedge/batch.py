@@ -49,7 +49,7 @@ class Batch:
         to: str | None = None,
     ) -> "Batch":
         """Makes an object of a template, for the signer or for `to` (a wallet's id or an address)."""
-        payload: models.ActionBodyMintPayload = {}
+        payload: models.MintPayload = {}
         if properties is not None:
             payload["properties"] = dict(properties)
         if variation_id is not None:
