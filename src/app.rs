@@ -33,12 +33,12 @@ use kedge_webhooks::Sender;
 use kedge_webhooks::post::PosterError;
 use tokio::sync::Semaphore;
 
-use crate::batches::Batches;
 use crate::claims::Claims;
 use crate::disputes::Recorder;
 use crate::idempotency::in_flight::InProgress;
 use crate::operator::Operator;
 use crate::submit::Submitter;
+use kedge_http::batches::Batches;
 
 /// Longer request texts are hashed on a separate thread. Hashing a shorter one takes less time than
 /// handing it over, and the runtime's few workers are a bounded pool already.

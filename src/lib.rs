@@ -4,7 +4,7 @@
 //!
 //! - One request: `server` (its way is in `server/dispatch.rs`), `endpoint` (the table of routes), `idempotency`,
 //!   `call`, `submit`, `routes`.
-//! - What answers share: `listing`, `batches`.
+//! - What answers share: `listing`.
 //! - The API's document: `openapi`.
 //! - Features: `webhooks`, `disputes`, `claims`.
 //! - The operator's side: `start`, `admin`, `operator`, `metrics`, `logging`.
@@ -13,7 +13,6 @@
 
 pub mod admin;
 pub mod app;
-pub mod batches;
 pub mod call;
 pub mod claims;
 pub mod disputes;

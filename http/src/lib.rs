@@ -3,11 +3,12 @@
 //! - A connection: `server` (TLS, bounds on time and number, shedding).
 //! - A request: `auth`, `limits`, `body`, `signing`, `files` (contents, received and kept), `query`, `conditional`,
 //!   `cors`, and the redirects of v2's paths (`v2`).
-//! - An answer: `reply`, `fixed` (bodies that never change), `stream`, `events` (streams of them), `range`, `cursor`, `error` and how it is written
-//!   (`envelope`).
+//! - An answer: `reply`, `fixed` (bodies that never change), `batches` (sealed ones with their trees), `stream`, `events`
+//!   (streams of them), `range`, `cursor`, `error` and how it is written (`envelope`).
 //! - `clock`, and the metrics of all of it (`metric_definitions`).
 
 pub mod auth;
+pub mod batches;
 pub mod body;
 pub mod clock;
 pub mod conditional;

@@ -17,10 +17,10 @@ use kedge_storage::{AnchorStatus, PlacedAction, Snapshot};
 use super::PRIVATE;
 use super::objects::sees;
 use crate::app::App;
-use crate::batches::Batch;
 use crate::call::Call;
 use crate::endpoint::Parameter;
 use crate::listing::{Listing, Source};
+use kedge_http::batches::Batch;
 use kedge_http::shown;
 
 /// The parameter of a proof.

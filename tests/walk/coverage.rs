@@ -173,9 +173,7 @@ fn codes(document: &Value, response: &Value) -> Vec<String> {
         Some(reference) => document.pointer(&reference[1..]).unwrap(),
         None => response,
     };
-    let schema = &response["content"]["application/json"]["schema"];
-    let codes = schema["properties"]["code"]["enum"].as_array();
-    let codes = codes.into_iter().flatten();
+    let codes = response["x-codes"].as_array().into_iter().flatten();
     codes
         .map(|code| code.as_str().unwrap().to_owned())
         .collect()

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use kedge_http::error::ApiError;
+use crate::error::ApiError;
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::chain::next_head;
 use kedge_protocol::merkle::BatchTree;
