@@ -53,7 +53,7 @@ test('every operation is shown with its answers, its examples and a request', ()
   }
   const mint = document.getElementById('mintObject').textContent;
   assert.ok(mint.includes('previous_integrity'), 'schemas are shown to their ends');
-  assert.ok(mint.includes('kedge sign --kind mint'), 'signed requests tell how they are signed');
+  assert.ok(mint.includes(`kedge sign --url ${system.baseUrl} --kind mint`), 'signed requests state how they are signed');
   assert.ok(mint.includes('objects.create'), 'the right that an API key needs is stated');
   assert.ok(document.getElementById('uploadFile').textContent.includes('-F file=@'), 'uploads are multipart');
   assert.ok(document.getElementById('deleteWebhook').textContent.includes('--kind webhook.delete'));
