@@ -65,12 +65,13 @@ fn has(row: &Row, value: &Value) {
     assert!(sequence.is_none_or(|sequence| sequence > 0), "{value}");
 }
 
-/// The rights that a key needs for a row. A preview shows objects, so it needs to read them. The keys that the walk makes
-/// and renews may read everything, and a key grants only what it has.
+/// The rights that a key needs for a row. A preview shows objects, so it needs to read them. A key grants only what it
+/// has: the keys that the walk makes may read everything, those that it renews may do everything.
 pub(crate) fn needs(row: &Row, area: &str, access: &str) -> bool {
     let also = match row.path {
         "/ebus/actions/preview" => (area, access) == ("objects", "read"),
-        "/api-keys" | "/api-keys/{id}/rotate" => row.method == "POST" && access == "read",
+        "/api-keys" => row.method == "POST" && access == "read",
+        "/api-keys/{id}/rotate" => true,
         _ => false,
     };
     (area, access) == row.right || also
