@@ -1,9 +1,12 @@
 # The work is done in scripts/; each says what it installs and what it does.
 .DEFAULT_GOAL := help
-.PHONY: run monitor test bench compare fmt lint vectors vectors-check ceremony examples fuzz deny clean help
+.PHONY: run cluster monitor test night failovers bench compare dist image fmt lint vectors vectors-check ceremony examples fuzz deny clean help
 
 run: ## Install what is missing, build, and serve on ./data
 	@scripts/run.sh
+
+cluster: ## Start three nodes that share one log, on three NATS servers, in ./data/cluster
+	@scripts/cluster.sh
 
 monitor: ## Watch a running server with Prometheus
 	@scripts/monitor.sh
@@ -11,11 +14,23 @@ monitor: ## Watch a running server with Prometheus
 test: ## Install what is missing and run every check and test
 	@scripts/test.sh
 
-bench: ## Run the benchmarks (PARTS: stages claims bare growth restart disk searches)
+night: ## What takes too long for make test: failing calls, FUZZ_MINUTES=10 of inputs, splits, elections, FAILOVERS=200 (SEED continues)
+	@scripts/night.sh
+
+failovers: ## Only the failovers of make night, with their report in data/failovers
+	@scripts/night.sh failovers
+
+bench: ## Run the benchmarks (PARTS: stages claims bare growth restart disk cluster tracing searches)
 	@scripts/bench.sh $(PARTS)
 
 compare: ## Compare Kedge with PostgreSQL, Redis Streams and NATS JetStream
 	@scripts/compare.sh
+
+dist: ## Pack a release: dist/*.tar.gz and its checksum
+	@scripts/dist.sh archive
+
+image: ## Build the container image localhost/kedge (IMAGE_BASE, CONTAINER_ENGINE)
+	@scripts/dist.sh image
 
 fmt: ## Format the Rust code
 	@scripts/cargo.sh fmt --all

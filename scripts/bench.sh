@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the benchmarks. Without arguments: the stages one by one, and the server against the bare pipeline in turns. With
-# arguments: the named parts alone, of stages, claims, bare, growth, restart, disk, searches. OUTPUT names a folder for their
+# arguments: the named parts alone, of stages, claims, bare, growth, restart, disk, cluster, tracing, searches. OUTPUT names a folder for their
 # figures as JSON, and BENCH_ARGUMENTS goes to each part that starts servers (as in BENCH_ARGUMENTS="--runs 2"). Data lies
 # in a temporary folder (TMPDIR; on a real disk, with 30 GB to spare) and is gone at the end.
 # SERVER_PROGRAM and BENCH_PROGRAM name programs that are built already.
@@ -10,6 +10,7 @@ source scripts/shell.sh
 source scripts/tools.sh
 
 read -ra more <<<"${BENCH_ARGUMENTS:-}"
+use_release_paths
 output="${OUTPUT:-}"
 
 build() {
@@ -40,6 +41,7 @@ with_server() {
 
 [[ -z "$output" ]] || mkdir -p "$output"
 step "Tools" install_build_tools
+[[ " $* " != *" cluster "* ]] || install_packages nats-server
 step "Programs" build
 (($#)) || set -- stages bare
 for part in "$@"; do
@@ -50,8 +52,10 @@ for part in "$@"; do
     growth) step "A large store and a small one, compared" with_server growth --json ;;
     restart) step "Restarts of a large store" with_server restart --json ;;
     disk) step "Bytes on the disk" with_server disk --json ;;
+    cluster) step "Three nodes and one, compared" with_server cluster --json ;;
+    tracing) step "Tracing off, of a hundredth and of everything, compared" with_server tracing --json ;;
     searches) step "Searches among a million objects" with_server search --output ;;
-    *) die "$part is not a part of the benchmarks" "name one of: stages claims bare growth restart disk searches" ;;
+    *) die "$part is not a part of the benchmarks" "name one of: stages claims bare growth restart disk cluster tracing searches" ;;
   esac
 done
 summary "make bench"

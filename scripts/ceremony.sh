@@ -96,6 +96,7 @@ full() {
   powers="$cache_dir/powersOfTau28_hez_final_16.ptau"
   mkdir -p "$folder" "$cache_dir"
   install_build_tools
+  use_release_paths
   cargo run --locked --release --quiet -p kedge -- prove circuit "$circuit"
   grep -q "\"0x$(sha256sum "$circuit" | cut -d ' ' -f 1)\"" prover/circuit.json || die "the circuit does not match prover/circuit.json"
   [[ -f "$powers" ]] || curl --fail --location --output "$powers.part" "$powers_url"

@@ -29,7 +29,7 @@ rocksdb_processor_flags() {
 # interrupted build leaves nothing that looks complete.
 compile_rocksdb() {
   local target="$1" sources="$2" flags="$3"
-  local work file number=0 unit=0
+  local work file library number=0 unit=0
   mkdir -p "$(dirname "$target")"
   work="$(mktemp -d "$target.XXXXXX")"
   # Several sources in one translation unit (RocksDB's own Makefile can make one of all of them): their headers are
@@ -48,13 +48,17 @@ compile_rocksdb() {
     die "RocksDB could not be compiled" "see the compiler's output above"
   fi
   rm -f "$work"/*.cc "$work"/*.o "$work/flags"
+  # The linker looks here before it looks in the system's folders, and so puts the C++ library into the program. Where
+  # the compiler has it as a shared library only, the program needs that.
+  library="$(clang++ -print-file-name=libstdc++.a)"
+  [[ ! -f "$library" ]] || cp "$library" "$work/"
   # Another clone may have been faster.
   mv -T "$work" "$target" 2>/dev/null || rm -rf "$work"
 }
 
 # Where the library is for this version, compiler, set of compressors and processor; builds it where it is missing.
 use_rocksdb() {
-  local sources lz4 zstd flags key target
+  local sources lz4 zstd flags paths key target
   cargo fetch --locked --quiet || cargo fetch --locked --quiet --offline || die "cargo could not fetch the dependencies" "it needs the crates registry"
   sources="$(crate_sources librocksdb-sys)"
   lz4="$(crate_sources lz4-sys)/liblz4/lib"
@@ -62,11 +66,13 @@ use_rocksdb() {
   flags="-O2 -fPIC -std=c++20 -w -include cstdint -DNDEBUG -DLZ4=1 -DZSTD=1 -DHAVE_ALIGNED_NEW -DHAVE_UINT128_EXTENSION"
   flags+=" -DOS_LINUX -DROCKSDB_PLATFORM_POSIX -DROCKSDB_LIB_IO_POSIX -DROCKSDB_SCHED_GETCPU_PRESENT"
   flags+=" -DROCKSDB_AUXV_GETAUXVAL_PRESENT -DROCKSDB_FALLOCATE_PRESENT -DROCKSDB_RANGESYNC_PRESENT$(rocksdb_processor_flags)"
-  key="$(printf '%s\n' "${sources##*/}" "$lz4" "$zstd" "$flags" "$(clang++ --version)" | sha256sum | cut -c 1-16)"
+  # The library names its sources in its log: by their crate, not by where that lies on this machine.
+  paths="-ffile-prefix-map=$sources=librocksdb-sys -I$sources/rocksdb -I$sources/rocksdb/include -I$sources -I$lz4 -I$zstd"
+  key="$(printf '%s\n' "${sources##*/}" "$lz4" "$zstd" "$flags" "$paths" "$(clang++ --version)" | sha256sum | cut -c 1-16)"
   target="$cache_dir/rocksdb/${sources##*/}-$key"
   if [[ ! -f "$target/librocksdb.a" ]]; then
     say "    compiling RocksDB, once for all profiles and clones: about five minutes on two cores"
-    compile_rocksdb "$target" "$sources" "$flags -I$sources/rocksdb -I$sources/rocksdb/include -I$sources -I$lz4 -I$zstd"
+    compile_rocksdb "$target" "$sources" "$flags $paths"
   fi
   export ROCKSDB_LIB_DIR="$target" ROCKSDB_STATIC=1
 }

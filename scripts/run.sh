@@ -4,6 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/shell.sh
 source scripts/tools.sh
+source scripts/console.sh
 
 # Where there is a terminal, job control gives the server a process group of its own: Ctrl-C then reaches it
 # alone, make waits while it drains, and its exit status is make's. Should this shell be killed, setpriv has the
@@ -22,6 +23,7 @@ serve() {
 }
 
 step "Tools" install_build_tools
+step "Console" build_console
 step "Build" build_programs kedge
-printf '\n==> 3. Start\n'
+printf '\n==> 4. Start\n'
 serve "$@"

@@ -4,22 +4,41 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/shell.sh
 source scripts/tools.sh
+source scripts/console.sh
 
-node_folders=(protocol/vectors/generate contracts chain/tests/anvil prover/snarkjs tests/js tests/openapi/generators sdk/typescript)
+# Everything here is the one build that users run.
+use_release_paths
 
+node_folders=(protocol/vectors/generate contracts chain/tests/anvil prover/snarkjs tests/js tests/openapi/generators sdk/typescript
+  dashboards/console)
+
+# Downloading waits for the network while RocksDB keeps the processors busy, so both are done at once. What failed or
+# set the environment meanwhile is done again after it: what is there already takes no time.
 tools() {
+  local downloads
+  install_packages "${build_packages[@]}" "${test_packages[@]}"
+  other_tools >/dev/null 2>&1 &
+  downloads=$!
   install_test_tools
+  wait "$downloads" || say "    not everything could be installed meanwhile; trying again"
+  other_tools
+}
+
+other_tools() {
   install_prometheus
+  can_build_console || die "the console's tests need Node.js $console_node_min or newer"
+  install_packages chromium
   install_node_packages "${node_folders[@]}"
   install_python_packages
   install_document_packages
   install_generators
   install_python_client_packages
   install_python_sdk_packages
+  install_package_test_tools
 }
 
 rust_tests() {
-  cargo test --workspace --release --locked
+  cargo test --workspace --release --locked --no-fail-fast
 }
 
 # What is not Rust runs against the server that the Rust tests were built with.
@@ -30,6 +49,11 @@ javascript_tests() {
 # Builds the package, its tests and its reference; the tests install the packed package.
 typescript_sdk() {
   (cd sdk/typescript && KEDGE_BIN="$target_dir/release/kedge" npm test && npm run docs)
+}
+
+# In Debian's Chromium, against the server that has the console in it.
+console_tests() {
+  (cd dashboards/console && npm run --silent check && KEDGE_BIN="$target_dir/release/kedge" npm test)
 }
 
 # The seed is the same for every run, so that a change answers for itself alone; `make fuzz` takes new ones.
@@ -46,6 +70,11 @@ python_sdk_tests() {
   KEDGE_BIN="$target_dir/release/kedge" scripts/python-sdk.sh test
 }
 
+# The archive, the image, the unit, the compose file and the chart, with the same program.
+packages() {
+  KEDGE_BIN="$target_dir/release/kedge" scripts/dist.sh test
+}
+
 # Each alert fires where it should and not just below.
 monitoring_rules() {
   promtool check config dashboards/prometheus/prometheus.yml
@@ -57,6 +86,7 @@ step "Formatting" cargo fmt --all --check
 step "Test vectors" scripts/vectors.sh check
 step "Licences, bans and sources of dependencies" scripts/deny.sh offline
 step "Monitoring rules" monitoring_rules
+step "Console, for the server to embed" build_console
 step "Lints" cargo clippy --workspace --all-targets --release --locked -- -D warnings
 step "Rust tests" rust_tests
 if [[ -f contracts/scripts/test.sh ]]; then
@@ -66,7 +96,9 @@ if [[ -f tests/js/package.json ]]; then
   step "JavaScript client" javascript_tests
 fi
 step "TypeScript SDK" typescript_sdk
+step "Console" console_tests
 step "OpenAPI document" document_tests
 step "Python client" python_tests
 step "Python SDK" python_sdk_tests
+step "Packages" packages
 summary "make test"

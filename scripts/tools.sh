@@ -25,6 +25,11 @@ present() {
     libclang-dev) [[ -n "${LIBCLANG_PATH:-}" ]] || compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null ||
       compgen -G '/usr/lib*/libclang*.so*' >/dev/null ;;
     gcc) have cc ;;
+    chromium) [[ -n "${CHROMIUM:-}" ]] || have chromium ;;
+    man-db) have man ;;
+    binutils) have readelf ;;
+    systemd) have systemd-analyze ;;
+    uidmap) have newuidmap ;;
     postgresql) compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null ;;
     default-jre-headless) have java ;;
     python3-venv) python3 -c 'import ensurepip, venv' 2>/dev/null ;;
@@ -67,10 +72,24 @@ check_rust() {
 }
 
 # What building and running needs. gcc is for linking where no other package brought a cc.
+build_packages=(clang libclang-dev cmake pkg-config gcc)
+test_packages=(python3 python3-venv curl nats-server)
+
 install_build_tools() {
-  install_packages clang libclang-dev cmake pkg-config gcc
+  install_packages "${build_packages[@]}"
   check_rust
   use_rocksdb
+}
+
+# Programs that users run do not name the machine that built them: in their messages, the sources of crates are in
+# /cargo. Everything that is built with optimisation has the same flags, so that it is compiled once.
+use_release_paths() {
+  local flag="--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}/registry/src=/cargo"
+  [[ "${CARGO_ENCODED_RUSTFLAGS:-}" != *"$flag"* ]] || return 0
+  local separator=$'\x1f'
+  local flags="${CARGO_ENCODED_RUSTFLAGS-}"
+  [[ -n "$flags" || -z "${RUSTFLAGS-}" ]] || flags="${RUSTFLAGS// /$separator}"
+  export CARGO_ENCODED_RUSTFLAGS="${flags:+$flags$separator}$flag"
 }
 
 # Builds the named programs as users run them. All packages are selected, although only these programs are built:
@@ -80,6 +99,7 @@ build_programs() {
   for name in "$@"; do
     named+=(--bin "$name")
   done
+  use_release_paths
   cargo build --release --locked --workspace "${named[@]}"
 }
 
@@ -104,7 +124,7 @@ install_test_tools() {
   install_build_tools
   check_components
   check_node
-  install_packages python3 python3-venv curl
+  install_packages "${test_packages[@]}"
 }
 
 # install_node_packages <folder…>: exactly what each lock file says, unless it is there already.
@@ -180,6 +200,34 @@ install_python_client_packages() {
 # The pinned packages of the Python SDK: its own, and those that test it.
 install_python_sdk_packages() {
   install_python_environment "$root/sdk/python/.venv" "$root/sdk/python/requirements.txt"
+}
+
+# The pinned packages that write a release's bill of materials.
+install_inventory_packages() {
+  install_python_environment "$root/packages/.venv" "$root/packages/requirements.txt"
+}
+
+# What the tests of the packages use: podman runs the image (with uidmap for users other than root), man-db shows the
+# pages. No registry of packages has helm: with KEDGE_BUILD_HELM=1 it is built once where there is a Go; without it the tests print
+# what they did not check.
+install_package_test_tools() {
+  install_inventory_packages
+  install_python_environment "$root/tests/packages/.venv" "$root/tests/packages/requirements.txt"
+  install_prometheus
+  install_packages podman runc uidmap man-db binutils systemd
+  local helm_version=v3.22.0
+  local helm="$cache_dir/helm-$helm_version"
+  if ! have helm && [[ ! -x "$helm/helm" && -n "${KEDGE_BUILD_HELM:-}" ]] && have go; then
+    say "    building helm $helm_version, once: about 10 minutes on two cores"
+    GOBIN="$helm" GOFLAGS=-buildvcs=false go install "helm.sh/helm/v3/cmd/helm@$helm_version" ||
+      say "    helm could not be built: see go's output above"
+  fi
+  export PATH="$PATH:$helm"
+  if have helm; then
+    say "    helm $(helm version --short)"
+  else
+    say "    NO HELM (KEDGE_BUILD_HELM=1 builds it where there is a Go): the values of the chart are checked, its templates are not rendered"
+  fi
 }
 
 # Debian's Prometheus, its two programs alone: installing the package would start a service. They go to the cache

@@ -1,96 +1,43 @@
-//! The operator's socket: a Unix socket that only the server's own user opens, one line of JSON each way. `{"command":
-//! …}` is answered with `{"ok": true, …}` or `{"ok": false, "error": …}`.
+//! The operator's commands, as they come over the socket and the operator's page: `{"command": …}` is answered with
+//! `{"ok": true, …}` or `{"ok": false, "error": …}`.
 
-use std::os::unix::fs::PermissionsExt;
+mod cluster;
+mod command;
+mod tiers;
+
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
+use kedge_console::socket::{self, Socket, SocketError};
 use kedge_protocol::action::Kind;
-use kedge_protocol::resource::CustomLimits;
 use kedge_protocol::time::{parse_rfc3339, rfc3339};
-use kedge_protocol::{Address, Id, KeyFrom, KeyOfBatch, Prefix};
+use kedge_protocol::{Id, KeyFrom, KeyOfBatch, Prefix};
 use kedge_storage::{ReadError, Store};
 use kedge_upkeep::archive::{self, LocalArchive, Older};
 use kedge_upkeep::backup::{self, Source};
 use kedge_upkeep::side_keys;
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{UnixListener, UnixStream};
 
+use self::command::Command;
 use crate::app::App;
 use crate::start::Anchoring;
 
-/// Bytes of the longest command.
-const LINE_BYTES_MAX: u64 = 64 * 1024;
 /// The organization of operator actions that concern none.
 const NO_ORGANIZATION: Id = Id {
     prefix: Prefix::Organization,
     bytes: [0; 16],
 };
-/// How long a connection may stay silent.
-const LINE_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Why the admin socket cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum AdminError {
-    /// The system refused.
-    #[error("option admin_socket: {path}: {source}", path = .path.display())]
-    Socket {
-        /// The socket's path.
-        path: PathBuf,
-        /// The system's error.
-        source: std::io::Error,
-    },
-    /// Another server answers on this socket.
-    #[error("option admin_socket: a server is already running on {0}")]
-    InUse(PathBuf),
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, tag = "command", rename_all = "snake_case")]
-enum Command {
-    AnchorNow,
-    Status,
-    RotateTokenKey,
-    RotateSideKey,
-    RetireTokenKey {
-        #[serde(default)]
-        id: Option<String>,
-    },
-    Recover,
-    NameSequencerKey {
-        key: Address,
-        from_batch: u64,
-    },
-    ReadSequencerKeys,
-    Backup {
-        directory: PathBuf,
-        /// An older backup, to link from.
-        #[serde(default)]
-        since: Option<PathBuf>,
-    },
-    Archive {
-        directory: PathBuf,
-        /// Segments that hold nothing from this sequence on are moved.
-        #[serde(default)]
-        before_sequence: Option<u64>,
-        /// How many of the newest sealed segments stay; older ones are moved.
-        #[serde(default)]
-        keep_segments: Option<usize>,
-    },
-    Clock {
-        /// The current time, as stated by the operator.
-        #[serde(default)]
-        confirm: Option<String>,
-    },
-    Tier {
-        organization_id: Id,
-        tier: String,
-        #[serde(default)]
-        limits: CustomLimits,
-    },
+    /// The socket.
+    #[error("option admin_socket: {0}")]
+    Socket(#[from] SocketError),
+    /// The operator's page cannot listen there.
+    #[error("option operator_page_listen: {0}: {1}")]
+    Page(SocketAddr, std::io::Error),
 }
 
 /// Carries out commands.
@@ -109,72 +56,31 @@ pub struct Copied {
     pub data: PathBuf,
 }
 
-/// The socket; dropping it removes its file.
-pub struct Socket {
-    path: PathBuf,
-}
-
-impl Drop for Socket {
-    fn drop(&mut self) {
-        let _best_effort = std::fs::remove_file(&self.path);
-    }
-}
-
-/// Opens the socket and serves it until the process ends or the socket is dropped.
+/// Opens the socket and serves it until the process ends or the socket is dropped; also over HTTP, as `page` says: its
+/// address, and the token that its commands carry.
 pub async fn serve(
     path: &Path,
     app: Arc<App>,
     anchoring: Anchoring,
     copied: Copied,
+    page: Option<(SocketAddr, String)>,
 ) -> Result<Socket, AdminError> {
-    let failed = |source| AdminError::Socket {
-        path: path.to_owned(),
-        source,
-    };
-    if path.exists() {
-        // A file on which nobody answers was left by a process that was killed.
-        if UnixStream::connect(path).await.is_ok() {
-            return Err(AdminError::InUse(path.to_owned()));
-        }
-        std::fs::remove_file(path).map_err(failed)?;
-    }
-    let listener = UnixListener::bind(path).map_err(failed)?;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
     let operator = Arc::new(AdminSocket {
         app,
         anchoring,
         copied,
     });
-    tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            let operator = Arc::clone(&operator);
-            tokio::spawn(async move {
-                if let Err(error) = converse(stream, &operator).await {
-                    tracing::debug!(%error, "an operator's connection ended early");
-                }
-            });
-        }
-    });
-    Ok(Socket {
-        path: path.to_owned(),
-    })
-}
-
-async fn converse(stream: UnixStream, operator: &AdminSocket) -> std::io::Result<()> {
-    let (read, mut write) = stream.into_split();
-    let mut lines = BufReader::new(read);
-    loop {
-        let mut line = String::new();
-        let mut bounded = (&mut lines).take(LINE_BYTES_MAX);
-        let reading = bounded.read_line(&mut line);
-        let count = tokio::time::timeout(LINE_TIMEOUT, reading).await??;
-        if count == 0 {
-            return Ok(());
-        }
-        let mut answer = operator.answer(&line).await.to_string();
-        answer.push('\n');
-        write.write_all(answer.as_bytes()).await?;
+    let answer = move |line: String| {
+        let operator = Arc::clone(&operator);
+        async move { operator.answer(&line).await }
+    };
+    let socket = socket::serve(path, answer.clone()).await?;
+    if let Some((address, token)) = page {
+        let bound = kedge_console::operator::serve(address, &token, answer).await;
+        let bound = bound.map_err(|source| AdminError::Page(address, source))?;
+        tracing::info!(url = %format_args!("http://{bound}/"), "the operator's page");
     }
+    Ok(socket)
 }
 
 impl AdminSocket {
@@ -193,7 +99,13 @@ impl AdminSocket {
     }
 
     async fn carry_out(&self, command: Command) -> Result<Map<String, Value>, String> {
-        tracing::info!(command = command.name(), "the operator commands");
+        let name = command.name();
+        if command.only_reads() {
+            // The operator's page sends these every few seconds.
+            tracing::debug!(command = name, "the operator commands");
+        } else {
+            tracing::info!(command = name, "the operator commands");
+        }
         match command {
             Command::AnchorNow => self.anchoring.anchor_now().await,
             Command::Status => {
@@ -241,11 +153,16 @@ impl AdminSocket {
                 self.archive(directory, older).await
             }
             Command::Clock { confirm } => self.clock(confirm.as_deref()),
+            Command::ClusterStatus => self.cluster_status().await,
+            Command::HandOver { to } => self.hand_over(to).await,
+            Command::RemoveNode { node } => self.remove_node(&node).await,
+            Command::TrustEdge { edge } => self.trust_edge(&edge).await,
             Command::Tier {
                 organization_id,
                 tier,
                 limits,
             } => self.set_tier(organization_id, &tier, &limits).await,
+            Command::Tiers { nearest } => self.tiers(nearest).await,
         }
     }
 
@@ -286,7 +203,7 @@ impl AdminSocket {
         Ok(placement.map(|placement| placement.first_sequence))
     }
 
-    fn operator(&self) -> Result<&crate::operator::Operator, String> {
+    fn operator(&self) -> Result<&kedge_http::operator::Operator, String> {
         let operator = self.app.operator.as_ref().ok_or(
             "this server has no operator's key: set operator_key_file, or KEDGE_OPERATOR_KEY",
         )?;
@@ -325,6 +242,7 @@ impl AdminSocket {
     }
 
     async fn rotate_side_key(&self) -> Result<Map<String, Value>, String> {
+        self.check_single_node()?;
         let Copied { store, data } = self.copied.clone();
         let rotated =
             tokio::task::spawn_blocking(move || side_keys::rotate(&data.join("keys"), &store));
@@ -374,30 +292,6 @@ impl AdminSocket {
         })))
     }
 
-    async fn set_tier(
-        &self,
-        organization_id: Id,
-        tier: &str,
-        limits: &CustomLimits,
-    ) -> Result<Map<String, Value>, String> {
-        let operator = self.operator()?;
-        let limits = serde_json::to_value(limits).map_err(|error| error.to_string())?;
-        let mut payload = members(limits);
-        payload.insert("tier".to_owned(), json!(tier));
-        let payload = Value::Object(payload).to_string();
-        let (kind, target) = (Kind::SystemTier, organization_id);
-        let outcome = operator
-            .act(organization_id, kind, target, &payload, None)
-            .await
-            .map_err(|error| error.message.into_owned())?;
-        let placement = outcome.placement.as_ref();
-        Ok(members(json!({
-            "organization_id": organization_id,
-            "tier": tier,
-            "sequence": placement.map(|placement| placement.first_sequence),
-        })))
-    }
-
     /// Reports the state of the clock. If the operator states a time and the clock agrees with it,
     /// the clock is trusted.
     fn clock(&self, confirm: Option<&str>) -> Result<Map<String, Value>, String> {
@@ -442,6 +336,8 @@ impl AdminSocket {
             "mode": mode,
             "reason": reason,
             "disk_full": engine.disk_full(),
+            "requests_under_way": engine.requests_under_way(),
+            "requests_max": engine.requests_max(),
             "url": self.app.public_url,
             "chain_id": engine.domain().chain_id,
             "domain_contract": engine.domain().verifying_contract,
@@ -450,25 +346,6 @@ impl AdminSocket {
             "sequence": head.sequence,
             "head": head.head,
         }))
-    }
-}
-
-impl Command {
-    fn name(&self) -> &'static str {
-        match self {
-            Self::AnchorNow => "anchor_now",
-            Self::Status => "status",
-            Self::RotateTokenKey => "rotate_token_key",
-            Self::RotateSideKey => "rotate_side_key",
-            Self::RetireTokenKey { .. } => "retire_token_key",
-            Self::Recover => "recover",
-            Self::NameSequencerKey { .. } => "name_sequencer_key",
-            Self::ReadSequencerKeys => "read_sequencer_keys",
-            Self::Backup { .. } => "backup",
-            Self::Archive { .. } => "archive",
-            Self::Clock { .. } => "clock",
-            Self::Tier { .. } => "tier",
-        }
     }
 }
 

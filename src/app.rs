@@ -1,6 +1,6 @@
 //! The parts of the server that requests work with.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use hyper::HeaderMap;
@@ -9,6 +9,7 @@ use kedge_actors::fair::{Full, Turn, Turns, share};
 use kedge_actors::{Engine, Published};
 use kedge_config::Config;
 use kedge_config::secrets::{self, SecretError};
+use kedge_edge::Tripwire;
 use kedge_http::auth::api_key::ApiKeys;
 use kedge_http::auth::bearer::AccessTokens;
 use kedge_http::auth::code::{InvitationCodes, MacKey};
@@ -25,20 +26,22 @@ use kedge_http::events::Streams;
 use kedge_http::files::Files;
 use kedge_http::limits::budget::ANSWER_BYTES;
 use kedge_http::limits::{Budget, Holder, RateLimits, Share};
-use kedge_http::signing::{SignatureHeaders, SignedTexts, Verifier};
+use kedge_http::signing::{SignatureHeaders, SignedTexts, Verifier, Voucher};
 use kedge_http::v2;
 use kedge_protocol::signature::SigningKey;
+use kedge_replica::Replica;
+use kedge_telemetry::Tracer;
 use kedge_upkeep::archive::KeptProofs;
 use kedge_webhooks::Sender;
 use kedge_webhooks::post::PosterError;
 use tokio::sync::Semaphore;
 
-use crate::claims::Claims;
 use crate::disputes::Recorder;
-use crate::idempotency::in_flight::InProgress;
-use crate::operator::Operator;
-use crate::submit::Submitter;
 use kedge_http::batches::Batches;
+use kedge_http::claims::Claims;
+use kedge_http::idempotency::in_flight::InProgress;
+use kedge_http::operator::Operator;
+use kedge_http::submit::Submitter;
 
 /// Longer request texts are hashed on a separate thread. Hashing a shorter one takes less time than
 /// handing it over, and the runtime's few workers are a bounded pool already.
@@ -108,8 +111,16 @@ pub struct App {
     pub cors: Cors,
     /// Sends to webhooks.
     pub webhooks: Sender,
+    /// Whether the log is that of several nodes.
+    pub is_shared: bool,
+    /// The node's part among several, if there are several. A node whose store is read-only takes none.
+    pub replica: OnceLock<Replica>,
+    /// Which edges it trusts while it leads, if it takes requests from edges.
+    pub tripwire: OnceLock<Arc<Tripwire>>,
     /// The URL that callers know.
     pub public_url: String,
+    /// Traces requests, if a collector is configured.
+    pub tracer: Option<Tracer>,
     large_hashes: Arc<Semaphore>,
     long_reads: Arc<Turns<Holder>>,
     pages: Arc<Turns<Holder>>,
@@ -140,20 +151,19 @@ impl App {
         engine: Engine,
         operator_key: Option<SigningKey>,
         claims: Claims,
-        public_url: String,
+        (public_url, tracer): (String, Option<Tracer>),
     ) -> Result<Self, AppError> {
         let keys_dir = config.keys_dir();
         secrets::make_private_dir(&keys_dir)?;
+        let api_key = secrets::read_or_make_32(&keys_dir.join("api-key.key"))?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let percent = config.organization_share_percent;
         let turns = |all, line_max| Turns::new(all, share(all, percent), line_max);
         let verifier = Arc::new(Verifier::new(*engine.domain()));
         let limits = Arc::new(RateLimits::new(config, engine.clone()));
         let submitter = Submitter::new(engine.clone(), Arc::clone(&limits));
-        let operator = operator_key.map(|key| {
-            let verifier = Arc::clone(&verifier);
-            Arc::new(Operator::new(key, submitter.clone(), verifier))
-        });
+        let operator = |key| Operator::new(key, submitter.clone(), Arc::clone(&verifier));
+        let operator = operator_key.map(operator).map(Arc::new);
         Ok(Self {
             verifier,
             access: AccessTokens::open(
@@ -162,12 +172,8 @@ impl App {
                 config.access_token_s,
                 config.token_cache_entries,
             )?,
-            api_keys: ApiKeys::new(
-                secrets::read_or_make_32(&keys_dir.join("api-key.key"))?,
-                config.token_cache_entries,
-                engine.clone(),
-            ),
-            shown_once: ShownOnce::new(secrets::read_or_make_32(&keys_dir.join("api-key.key"))?),
+            api_keys: ApiKeys::new(api_key, config.token_cache_entries, engine.clone()),
+            shown_once: ShownOnce::new(api_key),
             invitations: InvitationCodes::new(MacKey::new(secrets::read_or_make_32(
                 &keys_dir.join("invitation.key"),
             )?)),
@@ -201,7 +207,11 @@ impl App {
             operator,
             v2: v2::Layer::new(config),
             cors: Cors::new(config.cors_origins.clone()),
+            is_shared: !config.cluster_servers.is_empty(),
+            replica: OnceLock::new(),
+            tripwire: OnceLock::new(),
             public_url,
+            tracer,
             engine,
         })
     }
@@ -217,18 +227,19 @@ impl App {
         auth::authenticate(&self.access, &self.api_keys, &published, headers, now_s)
     }
 
-    /// Hashes and checks a signed request.
+    /// Hashes and checks a signed request, whose signature `voucher` may vouch for.
     pub async fn check(
         &self,
         asker: Asker,
         headers: SignatureHeaders,
         signed: SignedTexts,
+        voucher: Option<Arc<dyn Voucher>>,
     ) -> Result<Submission, ApiError> {
         let expires_at = Instant::now() + self.request_timeout;
         let verifier = Arc::clone(&self.verifier);
         let bytes = signed.text.len();
         self.compute(bytes, move || {
-            verifier.check(asker, &headers, signed, expires_at)
+            verifier.check_unless(asker, &headers, signed, expires_at, voucher.as_deref())
         })
         .await?
     }

@@ -1,9 +1,7 @@
-//! Disputes: evidence is checked against what this server knows of its log (`disputes/trust.rs`). A fault that it
+//! Disputes: evidence is checked against what this server knows of its log (`kedge_http::trust`). A fault that it
 //! shows, and a claim that holds, become the action `system.verdict`, signed by the operator, with the evidence or the
 //! claim in its payload. The rules (`machine/src/resources/dispute.rs`) make a dispute of it. Verdicts are recorded one at a
 //! time. A claim is a second `format` of the body and a second `kind` of the verdict.
-
-mod trust;
 
 use std::sync::Arc;
 
@@ -12,6 +10,7 @@ use kedge_actors::{Engine, Published};
 use kedge_api::Code;
 use kedge_api::dispute::DisputeView;
 use kedge_http::error::ApiError;
+use kedge_http::trust;
 use kedge_machine::dispute::{ActionShown, ClaimVerdict, DisputeKind, FaultVerdict};
 use kedge_protocol::Id;
 use kedge_protocol::action::Kind;
@@ -23,9 +22,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::Mutex;
 
-use crate::claims::Claim;
-use crate::idempotency::kept::{Answer, Key};
-use crate::operator::Operator;
+use kedge_http::claims::Claim;
+use kedge_http::idempotency::kept::{Answer, Key};
+use kedge_http::operator::Operator;
 
 /// Seconds a caller should wait if this server has no key to record a verdict with.
 const NO_KEY_RETRY_S: u64 = 3_600;

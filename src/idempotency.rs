@@ -4,8 +4,6 @@
 //! is rebuilt, and the row's `answer` makes the same answer from it. A secret that the answer shows once is kept sealed, so
 //! that the key itself opens it (adr/0020).
 
-pub mod in_flight;
-pub mod kept;
 pub mod secrets;
 pub mod unsigned;
 
@@ -32,9 +30,9 @@ use kedge_protocol::{Hash, Id};
 use kedge_storage::{CodecError, Residue, Resource, Snapshot};
 use parking_lot::Mutex;
 
-use self::in_flight::{Claimed, claim};
 use crate::call::{Call, Earlier};
 use crate::endpoint::{Endpoint, Signs};
+use kedge_http::idempotency::in_flight::{Claimed, claim};
 
 /// The header.
 pub const HEADER: &str = "idempotency-key";

@@ -3,28 +3,24 @@
 //! this crate joins the two, and writes the answers.
 //!
 //! - One request: `server` (its way is in `server/dispatch.rs`), `endpoint` (the table of routes), `idempotency`,
-//!   `call`, `submit`, `routes`.
+//!   `call`, `routes`.
 //! - What answers share: `listing`.
 //! - The API's document: `openapi`.
-//! - Features: `webhooks`, `disputes`, `claims`.
-//! - The operator's side: `start`, `admin`, `operator`, `metrics`, `logging`.
+//! - Features: `webhooks`, `disputes`.
+//! - The operator's side: `start`, `admin`, `metrics`.
 //!
 //! The command line is `kedge-cli`; the program (`main.rs`) passes it the server.
 
 pub mod admin;
 pub mod app;
 pub mod call;
-pub mod claims;
 pub mod disputes;
 pub mod endpoint;
 pub mod idempotency;
 pub mod listing;
-pub mod logging;
 pub mod metrics;
 pub mod openapi;
-pub mod operator;
 pub mod routes;
 pub mod server;
 pub mod start;
-pub mod submit;
 pub mod webhooks;

@@ -13,7 +13,11 @@ fn main() -> ExitCode {
         let served = start::run(config, allowances).await;
         served.map_err(|error| error.to_string())
     };
-    match kedge_cli::main(serve) {
+    let edge = |config| async move {
+        let ended = start::run_edge(config).await;
+        ended.map_err(|error| error.to_string())
+    };
+    match kedge_cli::main(serve, edge) {
         None => ExitCode::SUCCESS,
         // A server that could not stop in order may have threads that still run.
         Some(code) => start::exit_at_once(code),

@@ -1,21 +1,13 @@
-//! The metrics of the edge, and the listener that serves all metrics of the process.
+//! The metrics of the edge, and the process's recorder.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use bytes::Bytes;
-use http_body_util::Full;
-use hyper::header::{CONTENT_TYPE, HeaderValue};
-use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
 use kedge_api::Code;
 use kedge_http::{limits, v2};
+use kedge_telemetry::{Tracer, scrape};
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 
 /// Requests, by route, method and status.
 pub const REQUESTS: &str = "kedge_http_requests_total";
@@ -32,7 +24,7 @@ pub const TIME: &str = "kedge_time_seconds";
 pub const SEARCH_ROWS: &str = "kedge_search_rows";
 
 /// Bounds of the histograms of times, in seconds.
-const SECONDS: [f64; 16] = [
+pub const SECONDS: [f64; 16] = [
     0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
     5.0, 10.0,
 ];
@@ -53,10 +45,6 @@ const BYTES: [f64; 8] = [
 ];
 /// How often old samples of histograms are merged.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
-/// How long a scraper may take to send its request.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
-/// Scrapers that are served at one time; more wait in the kernel.
-const SCRAPERS_MAX: usize = 16;
 
 /// Why there are no metrics.
 #[derive(Debug, thiserror::Error)]
@@ -125,62 +113,21 @@ fn start_at_zero() {
 pub async fn serve(
     address: SocketAddr,
     handle: PrometheusHandle,
+    tracer: Option<Tracer>,
 ) -> Result<SocketAddr, MetricsError> {
-    let failed = |source| MetricsError::Listen { address, source };
-    let listener = TcpListener::bind(address).await.map_err(failed)?;
-    let bound = listener.local_addr().map_err(failed)?;
     let upkeep = handle.clone();
+    let render = move || {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        gauge!(TIME).set(now.unwrap_or_default().as_secs_f64());
+        handle.render()
+    };
+    let bound = scrape::serve(address, render, tracer).await;
+    let bound = bound.map_err(|source| MetricsError::Listen { address, source })?;
     tokio::spawn(async move {
         loop {
             tokio::time::sleep(UPKEEP_INTERVAL).await;
             upkeep.run_upkeep();
         }
     });
-    let turns = Arc::new(Semaphore::new(SCRAPERS_MAX));
-    tokio::spawn(async move {
-        while let Ok(turn) = Arc::clone(&turns).acquire_owned().await {
-            let Ok((stream, _)) = listener.accept().await else {
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
-            };
-            let handle = handle.clone();
-            tokio::spawn(async move {
-                let _turn = turn;
-                scrape(stream, handle).await;
-            });
-        }
-    });
     Ok(bound)
-}
-
-/// Serves one scraper, for a bounded time.
-async fn scrape(stream: TcpStream, handle: PrometheusHandle) {
-    let service = service_fn(move |request| {
-        let answer = page(&request, &handle);
-        async move { Ok::<_, std::convert::Infallible>(answer) }
-    });
-    let served = hyper::server::conn::http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_TIMEOUT)
-        .keep_alive(false)
-        .serve_connection(TokioIo::new(stream), service);
-    let _ended = tokio::time::timeout(4 * HEADER_TIMEOUT, served).await;
-}
-
-fn page(
-    request: &Request<hyper::body::Incoming>,
-    handle: &PrometheusHandle,
-) -> Response<Full<Bytes>> {
-    let (status, text) = if request.uri().path() == "/metrics" {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        gauge!(TIME).set(now.unwrap_or_default().as_secs_f64());
-        (StatusCode::OK, handle.render())
-    } else {
-        (StatusCode::NOT_FOUND, "see /metrics\n".to_owned())
-    };
-    let mut response = Response::new(Full::new(Bytes::from(text)));
-    *response.status_mut() = status;
-    let plain = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-    response.headers_mut().insert(CONTENT_TYPE, plain);
-    response
 }

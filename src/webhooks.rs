@@ -11,6 +11,7 @@ use kedge_http::error::ApiError;
 use kedge_machine::event::Event;
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Webhook;
+use kedge_telemetry::Delivery;
 use kedge_webhooks::{message, not_made};
 use serde_json::json;
 
@@ -38,11 +39,22 @@ impl Courier for Bringer {
                 delivery_id,
                 event,
             } = parcel;
+            let name = event.event_type.text();
+            let sequence = event.action_id.map(|_| event.position.sequence);
             // The failure is already logged.
             let Ok(body) = body(&app, event) else {
                 return not_made();
             };
-            app.webhooks.send(&webhook, delivery_id, body).await
+            let tracer = app.tracer.as_ref().zip(sequence);
+            let traced = tracer.and_then(|(tracer, sequence)| tracer.delivery(sequence));
+            let headers = traced.as_ref().map(Delivery::headers).unwrap_or_default();
+            let sent = app.webhooks.send(&webhook, delivery_id, body, headers);
+            let verdict = sent.await;
+            if let Some(traced) = traced {
+                let (webhook, delivery) = (webhook.id.to_string(), delivery_id.to_string());
+                traced.end(name, webhook, delivery, &verdict);
+            }
+            verdict
         })
     }
 

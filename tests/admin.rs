@@ -120,3 +120,96 @@ fn a_key_that_forges_claims_stops_the_start() {
     assert!(!status.success());
     assert!(reported.contains("12 public inputs"), "{reported}");
 }
+
+fn tiers_of(setup: &Setup, nearest: &str) -> serde_json::Value {
+    let arguments = ["tiers", "--json", "--nearest", nearest];
+    serde_json::from_str(&done(&admin(setup.data(), &arguments))).unwrap()
+}
+
+/// How many organizations a tier has.
+fn counted(view: &serde_json::Value) -> Vec<(&str, u64)> {
+    let tiers = view["tiers"].as_array().unwrap().iter();
+    tiers
+        .map(|tier| {
+            let count = tier["organizations"].as_u64().unwrap();
+            (tier["tier"].as_str().unwrap(), count)
+        })
+        .collect()
+}
+
+/// An organization that may send one request a day has sent more.
+fn is_nearest(view: &serde_json::Value, organization: Id) {
+    let nearest = view["nearest"].as_array().unwrap();
+    assert_eq!(nearest.len(), 1);
+    let shown = |member: &str| nearest[0][member].as_str().unwrap().to_owned();
+    let named = ["organization_id", "tier", "policy"].map(shown);
+    let expected = [organization.to_string().as_str(), "custom", "tier-day"].map(str::to_owned);
+    assert_eq!(named, expected);
+    assert!(
+        nearest[0]["used"].as_u64() >= Some(1) && nearest[0]["limit"] == 1,
+        "{nearest:?}"
+    );
+}
+
+/// A new log is one raw segment.
+fn is_raw(log: &serde_json::Value) {
+    let segments = ["raw", "sealed", "archived"].map(|form| log[form]["segments"].as_u64());
+    assert_eq!(segments, [Some(1), Some(0), Some(0)]);
+    assert_eq!(log["archived"]["place"], serde_json::Value::Null);
+    assert!(log["raw"]["bytes"].as_u64() > Some(0));
+}
+
+/// People see the same as tables.
+fn is_shown(setup: &Setup) {
+    let text = done(&admin(setup.data(), &["tiers"]));
+    let mut lines = text.lines().map(|line| line.split_whitespace());
+    let expected = "developer 1 500 50000 53687091200 99 USD per month".split(' ');
+    assert!(lines.any(|line| line.eq(expected.clone())), "{text}");
+    assert!(text.contains("3 organizations, counted "), "{text}");
+    let refused = admin(setup.data(), &["tiers", "--nearest", "101"]);
+    let error = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1), "{error}");
+    assert!(error.contains("at most 100"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tiers_are_counted_and_who_is_nearest_to_a_limit_comes_first() {
+    let mut rng = Rng::seeded("counted tiers");
+    let directory = tempfile::tempdir().unwrap();
+    let setup = Setup::development(&directory.path().join("data"));
+    let server = setup.start();
+    let client = connect(&setup.url()).await;
+    let mut organizations = Vec::new();
+    for _ in 0..3 {
+        let account = register(&client, rng.key()).await;
+        organizations.push(account.me().await.unwrap().organization_id);
+    }
+    let [first, second] = [0, 1].map(|index: usize| organizations[index].to_string());
+    done(&admin(setup.data(), &["tier", &first, "developer"]));
+    let expected = [
+        ("free", 2),
+        ("developer", 1),
+        ("enterprise", 0),
+        ("custom", 0),
+    ];
+    assert_eq!(counted(&tiers_of(&setup, "10")), expected);
+    // Setting a tier counts again, however new the last count is.
+    let custom = ["tier", &second, "custom", "--requests-per-day", "1"];
+    done(&admin(setup.data(), &custom));
+    let view = tiers_of(&setup, "1");
+    let expected = [
+        ("free", 1),
+        ("developer", 1),
+        ("enterprise", 0),
+        ("custom", 1),
+    ];
+    assert_eq!(counted(&view), expected);
+    assert_eq!(view["organizations"], 3);
+    assert_eq!(view["all_counted"], true);
+    assert_eq!(view["tiers"][0]["limits"]["requests_per_day"], 1_000);
+    assert_eq!(view["tiers"][3]["limits"], serde_json::Value::Null);
+    is_nearest(&view, organizations[1]);
+    is_raw(&view["log"]);
+    is_shown(&setup);
+    server.stop();
+}

@@ -13,6 +13,7 @@ use kedge_protocol::nonce::NonceError;
 use kedge_protocol::resource::{Object, Trace};
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Hash, Id};
+use kedge_timing::RequestTiming;
 use parking_lot::Mutex;
 
 use crate::overlay::Versioned;
@@ -192,6 +193,8 @@ pub struct Submission {
     pub keep: Option<Arc<Keep>>,
     /// When the caller stops waiting: work that has not begun by then never begins.
     pub expires_at: Instant,
+    /// Where the times of its steps are noted, if it is sampled for tracing.
+    pub timing: Option<Arc<RequestTiming>>,
 }
 
 impl Submission {
@@ -372,6 +375,11 @@ pub enum SubmitError {
     /// for its turn.
     #[error("the request waited for others until it timed out; nothing was changed, try again")]
     Waited,
+    /// Another node leads the log. Nothing was done, and nothing will be.
+    #[error(
+        "this node follows the log, and the node that leads it did not take the request; try again"
+    )]
+    NotLeading,
     /// The store accepts no writes now.
     #[error("{0}")]
     ReadOnly(String),

@@ -1,15 +1,20 @@
 //! The engine: everything between a verified request and its durable outcome. [`Engine::start`] spawns the actors and
 //! the committer; the handle is cheap to clone.
+//!
+//! Reading needs the store alone, and lasts as long as the process. Deciding and writing are a part of their own
+//! (`leading.rs`): a single node always has it, and one of several nodes has it while it leads the log. While it does
+//! not, what the leader wrote arrives by [`Follower`](following::Follower).
 
 mod clock;
+pub(crate) mod following;
+mod leading;
 pub(crate) mod preview;
 mod shutdown;
 mod start;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -18,25 +23,29 @@ use kedge_machine::World;
 use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::{Address, Id, SequencerKeys};
+use kedge_running::Running;
 use kedge_storage::{EventRow, Mode, ReadError, SideWrite, Store};
+use kedge_timing::Passed;
 use parking_lot::Mutex;
 use ractor::{Actor, ActorRef, SpawnErr};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{oneshot, watch};
 
 use crate::api::{Committed, Submission, SubmitError};
+use crate::commit::disk::Disk;
 use crate::commit::keeper::Keepers;
 use crate::commit::signing::{HeldKeys, Signing};
 use crate::events::{Listener, Listeners};
-use crate::failure::Failure;
-use crate::messages::{AnchorMessage, NodeHealth, WebhooksMessage};
+use crate::failure::{Failure, FailureSink};
+use crate::messages::NodeHealth;
 use crate::pipeline::messages::DirectoryMessage;
 use crate::pipeline::placed::CommitterMessage;
 use crate::pipeline::room::Room;
 use crate::pipeline::shard::parts;
-use crate::pipeline::threads::ActorThreads;
 use crate::pipeline::unit::Unit;
 use crate::pipeline::world::{Progress, Published, Reader};
 use crate::timekeeper::Timekeeper;
+
+use self::leading::Leading;
 
 /// How the engine is set up.
 #[derive(Clone)]
@@ -51,8 +60,8 @@ pub struct Options {
     pub contract: Option<Address>,
     /// Gives the time, and reports when it cannot be trusted.
     pub time: Arc<Timekeeper>,
-    /// Threads that the actors share, at least one.
-    pub actor_threads: usize,
+    /// What its parts run on.
+    pub running: Running,
     /// Shards that host object actors.
     pub shards: usize,
     /// Object actors that may be live, over all shards.
@@ -79,6 +88,10 @@ pub struct Options {
     pub data_path: PathBuf,
     /// With fewer free bytes, no write is begun.
     pub disk_reserve_bytes: u64,
+    /// Whether other nodes share the log. Then the loss of leadership ends what decides and writes, but not the process.
+    pub replicated: bool,
+    /// Bytes of texts of one commit group, at most.
+    pub group_bytes_max: usize,
 }
 
 /// Why the engine does not start.
@@ -100,27 +113,28 @@ pub(crate) struct Inner {
     pub(crate) store: Arc<Store>,
     published: Arc<ArcSwap<Published>>,
     pub(crate) compared: Arc<AtomicU64>,
-    progress: Progress,
+    /// How far can be read.
+    visible: watch::Sender<u64>,
     listeners: Arc<Listeners>,
     reader: Reader,
-    directory: ActorRef<DirectoryMessage>,
-    pub(crate) supervisor: ActorRef<()>,
-    threads: ActorThreads,
-    pub(crate) work: Mutex<Option<mpsc::Sender<CommitterMessage>>>,
-    committer: Mutex<Option<JoinHandle<()>>>,
+    /// What decides and writes, while this node does.
+    pub(crate) leading: ArcSwapOption<Leading>,
     keepers: Mutex<Option<Keepers>>,
     room: Arc<Room>,
     closing: AtomicBool,
+    /// Why writes are refused for now.
+    stalled: ArcSwapOption<String>,
+    /// Nobody waits any longer for what is in flight.
+    overdue: watch::Sender<bool>,
+    disk: Disk,
     disk_full: Arc<AtomicBool>,
+    sink: FailureSink,
     failed: Failure,
-    /// The actors are being stopped.
+    /// The keepers are being stopped.
     ending: Arc<AtomicBool>,
     pub(crate) checkpoint: Mutex<Option<SignedCheckpoint>>,
-    pub(crate) webhooks: OnceLock<ActorRef<WebhooksMessage>>,
-    pub(crate) anchor: OnceLock<ActorRef<AnchorMessage>>,
     pub(crate) signing: Arc<Signing>,
     pub(crate) node: ArcSwapOption<NodeHealth>,
-    shards: usize,
 }
 
 /// A handle to the running engine.
@@ -139,25 +153,31 @@ impl Engine {
         let submission = submission.into();
         let inner = &self.inner;
         self.check_writable()?;
+        let leading = self.leading()?;
         let expires_at = submission.expires_at;
         let place = inner.room.enter(&submission)?;
-        let parts = parts(&submission, inner.shards, &inner.reader);
+        if let Some(timing) = &submission.timing {
+            timing.note(Passed::Sent, inner.options.env.now());
+        }
+        let parts = parts(&submission, leading.shards, &inner.reader);
         let (reply, mut answer) = oneshot::channel();
         let unit = Box::new(Unit::new(submission, parts, place, reply));
         let fate = Arc::clone(&unit.fate);
         // Whether the caller goes away or its time runs out: work that was not begun ends with it.
         let waiter = unit.waiter();
-        let sent = inner
+        let sent = leading
             .directory
             .send_message(DirectoryMessage::Request(unit));
         sent.map_err(|_| SubmitError::Unavailable)?;
-        let mut failed = inner.failed.clone();
+        let mut failed = leading.failed.clone();
+        drop(leading);
         // A commit that waits for room on the disk may take any time; the caller need not wait for it.
         let answered = tokio::select! {
             biased;
             answered = &mut answer => answered.ok(),
             () = tokio::time::sleep_until(expires_at.into()) => None,
             Some(_) = failed.wait() => None,
+            () = self.overdue() => None,
         };
         if let Some(answered) = answered {
             return answered;
@@ -194,7 +214,10 @@ impl Engine {
         if inner.failed.reason().is_some() || inner.closing.load(Ordering::Relaxed) {
             return Err(SubmitError::Unavailable);
         }
-        Ok(())
+        match inner.stalled.load().as_deref() {
+            Some(why) => Err(SubmitError::ReadOnly(why.clone())),
+            None => Ok(()),
+        }
     }
 
     /// Stores something outside the log; durable when it returns.
@@ -216,8 +239,11 @@ impl Engine {
         if let Mode::ReadOnly(why) = self.inner.store.mode() {
             return Err(SubmitError::ReadOnly(why));
         }
-        let work = self.inner.work.lock().clone();
-        let work = work.ok_or(SubmitError::Unavailable)?;
+        if self.inner.stalled.load().is_some() {
+            return Err(SubmitError::Unavailable);
+        }
+        let leading = self.leading()?;
+        let work = leading.work().ok_or(SubmitError::Unavailable)?;
         let (done, acknowledged) = oneshot::channel();
         let side = CommitterMessage::Side {
             writes,
@@ -227,11 +253,13 @@ impl Engine {
         let sent = work.send(side).await;
         sent.map_err(|_| SubmitError::Unavailable)?;
         drop(work);
-        let mut failed = self.inner.failed.clone();
+        let mut failed = leading.failed.clone();
+        drop(leading);
         tokio::select! {
             biased;
             acknowledged = acknowledged => acknowledged.map_err(|_| SubmitError::Unknown),
             Some(_) = failed.wait() => Err(SubmitError::Unknown),
+            () = self.overdue() => Err(SubmitError::Unknown),
         }
     }
 
@@ -247,7 +275,11 @@ impl Engine {
 
     /// Waits until everything up to `sequence` can be read; false if that takes too long.
     pub async fn wait_for(&self, sequence: u64, timeout: Duration) -> bool {
-        self.inner.progress.wait_for(sequence, timeout).await
+        let progress = Progress::new(
+            self.inner.visible.subscribe(),
+            self.inner.options.running.turns(),
+        );
+        progress.wait_for(sequence, timeout).await
     }
 
     /// Waits for an organization's events.
@@ -324,7 +356,13 @@ impl Engine {
         actor: A,
         arguments: A::Arguments,
     ) -> Result<ActorRef<A::Msg>, SpawnErr> {
-        let supervisor = self.inner.supervisor.get_cell();
+        let leading = self.inner.leading.load_full();
+        let Some(leading) = leading else {
+            return Err(SpawnErr::StartupFailed(
+                "this node does not lead the log".into(),
+            ));
+        };
+        let supervisor = leading.supervisor.get_cell();
         let (actor, _) = Actor::spawn_linked(None, actor, arguments, supervisor).await?;
         Ok(actor)
     }

@@ -3,8 +3,8 @@
 //! any more.
 
 use std::fmt::Display;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use kedge_running::{Panicked, Part, Running, Waits};
 use tokio::sync::watch;
 
 /// Keeps the first failure.
@@ -39,9 +39,24 @@ impl FailureSink {
         self.0.borrow().is_some()
     }
 
-    /// Runs a part to its end, and reports at once if it failed or panicked.
-    pub(crate) fn watch<E: Display>(&self, part: &str, run: impl FnOnce() -> Result<(), E>) {
-        match catch_unwind(AssertUnwindSafe(run)) {
+    /// Starts a part, and reports at once if it fails or panics.
+    pub(crate) fn start<E, F>(
+        &self,
+        running: &Running,
+        part: &'static str,
+        run: impl FnOnce(Waits) -> F + Send + 'static,
+    ) -> std::io::Result<Part>
+    where
+        E: Display + Send + 'static,
+        F: Future<Output = Result<(), E>> + Send + 'static,
+    {
+        let failed = self.clone();
+        running.start(part, run, move |result| failed.ended(part, result))
+    }
+
+    /// A part has ended: reports if it failed or panicked.
+    fn ended<E: Display>(&self, part: &str, result: Result<Result<(), E>, Panicked>) {
+        match result {
             Ok(Ok(())) => {}
             Ok(Err(error)) => self.report(&error),
             Err(_) => self.report(&format!("the {part} panicked")),
@@ -69,9 +84,16 @@ mod tests {
     #[tokio::test]
     async fn the_first_reason_stays_and_an_end_in_order_is_none() {
         let (sink, failure) = channel();
-        sink.watch("writer", || Err::<(), _>("the disk"));
-        sink.watch("releaser", || Ok::<(), &str>(()));
-        sink.watch("committer", || -> Result<(), &str> { panic!("on purpose") });
+        let running = Running::Threads { actors: 1 };
+        let failing = sink.start(&running, "writer", |_| async { Err::<(), _>("the disk") });
+        failing.unwrap().ended().await;
+        let ended = sink.start(&running, "releaser", |_| async { Ok::<(), &str>(()) });
+        ended.unwrap().ended().await;
+        let panicking = sink.start(&running, "committer", |_| async {
+            assert!(std::hint::black_box(false), "on purpose");
+            Ok::<(), &str>(())
+        });
+        panicking.unwrap().ended().await;
         assert_eq!(failure.reason().as_deref(), Some("the disk"));
         assert_eq!(failure.clone().wait().await.as_deref(), Some("the disk"));
 

@@ -5,7 +5,7 @@
 //! Each folder uses only those above it:
 //!
 //! - The ground floor, in this folder: `api` (what goes in and comes out), `overlay` (decisions in flight),
-//!   `messages` (to the actors that are started on the engine), `timekeeper`, `fair`, `failure`,
+//!   `messages` (to the actors that are started on the engine), `fair`, `failure`,
 //!   `metric_definitions`.
 //! - `events`: reading them, waiting for them, and those outside the log.
 //! - `pipeline`: from a request to its place in the log.
@@ -26,7 +26,6 @@ pub mod metric_definitions;
 pub mod overlay;
 mod pipeline;
 mod replay;
-pub mod timekeeper;
 pub mod webhooks;
 
 pub use anchor::{AnchorOptions, CheckpointError, contradiction};
@@ -35,9 +34,13 @@ pub use api::{
     Submission, SubmitError, SubmittedAction,
 };
 pub use commit::signing::{HeldKeys, SigningError};
+pub use engine::following::{FollowError, Follower};
 pub use engine::preview::Preview;
 pub use engine::{Engine, Options, StartError};
 pub use failure::Failure;
+pub use kedge_timekeeper as timekeeper;
+/// When sampled requests passed the engine's steps.
+pub use kedge_timing as timing;
 pub use messages::{AnchorReport, NodeHealth};
 pub use pipeline::world::Published;
 pub use replay::{apply, catch_up};

@@ -148,6 +148,21 @@ pub fn describe() {
     start_at_zero();
 }
 
+/// Sets what only a leader measures to where it begins: a node that leads no longer would show its last values for ever,
+/// and alerts of them would not end.
+pub fn no_longer_leads() {
+    for name in [
+        ANCHOR_LAG_BATCHES,
+        ANCHOR_LAG_SECONDS,
+        REQUEST_OLDEST_SECONDS,
+        SEQUENCER_EARLY,
+    ] {
+        gauge!(name).set(0.0);
+    }
+    // It asks the chain's node no more, and knows nothing bad of it.
+    gauge!(CHAIN_NODE_REACHABLE).set(1.0);
+}
+
 /// A counter that first appears with its first event shows no rate for that event.
 fn start_at_zero() {
     for name in [STALE_UNITS, BATCHES_SEALED, ACTIONS_COMMITTED, OVERLOADED] {

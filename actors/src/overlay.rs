@@ -72,14 +72,19 @@ impl<T> Overlay<T> {
         self.tail.is_empty()
     }
 
-    /// How many decisions are pending.
+    /// How many units' decisions are pending.
     pub(crate) fn depth(&self) -> usize {
         self.tail.len()
     }
 
-    /// Puts a decision on top.
+    /// Puts a decision on top. Of one unit's decisions only the last is kept: they commit together and are dropped
+    /// together, so no later decision rests on one of the others. A batch that changes a resource fifty times would
+    /// otherwise leave fifty versions of it here until the resource is next acted on.
     pub(crate) fn push(&mut self, ticket: u64, next: Arc<Versioned<T>>) {
-        self.tail.push_back((ticket, next));
+        match self.tail.back_mut() {
+            Some((newest, top)) if *newest == ticket => *top = next,
+            _ => self.tail.push_back((ticket, next)),
+        }
     }
 
     /// Drops what came before the newest decision that is committed: tickets commit in order. A refused unit's decision
@@ -95,7 +100,7 @@ impl<T> Overlay<T> {
         }
     }
 
-    /// Drops a refused unit's decisions and everything that rests on them. If a unit's decisions are gone already (with
+    /// Drops a refused unit's decision and everything that rests on them. If a unit's decisions are gone already (with
     /// those they rested on), nothing else is dropped.
     pub(crate) fn drop_unit(&mut self, refused: u64) {
         if let Some(place) = self.tail.iter().position(|(ticket, _)| *ticket == refused) {
@@ -134,6 +139,27 @@ mod tests {
         overlay.settle(9);
         assert!(overlay.is_settled());
         assert_eq!(***overlay.top(), 9);
+    }
+
+    #[test]
+    fn of_one_units_decisions_only_the_last_is_kept() {
+        let mut overlay = overlay(&[3]);
+        let versions = [41, 42, 43].map(|value| Arc::new(Versioned::decided(value)));
+        for version in &versions {
+            overlay.push(4, Arc::clone(version));
+        }
+        assert_eq!((overlay.depth(), ***overlay.top()), (2, 43));
+        let held = |version: &Arc<_>| Arc::strong_count(version) - 1;
+        assert_eq!(versions.each_ref().map(held), [0, 0, 1]);
+        versions[2].set_sequence(9);
+        overlay.settle(4);
+        assert!(overlay.is_settled());
+        assert_eq!(***overlay.top(), 43);
+        // All of them are dropped together.
+        overlay.push(5, Arc::new(Versioned::decided(51)));
+        overlay.push(5, Arc::new(Versioned::decided(52)));
+        overlay.drop_unit(5);
+        assert_eq!((overlay.depth(), ***overlay.top()), (0, 43));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! generator, and the description of the machine.
 
 mod bare;
+mod cluster;
 mod compare;
 mod disk;
 mod drive;
@@ -13,6 +14,7 @@ mod requests;
 mod restart;
 mod search;
 mod server;
+mod tracing;
 
 use clap::{Parser, Subcommand};
 
@@ -35,6 +37,10 @@ enum Command {
     Bare(bare::Options),
     /// Compare the server with the bare pipeline, and with other stores, in turns.
     Compare(compare::Options),
+    /// Compare several nodes that share a log with a single one, in turns.
+    Cluster(cluster::Options),
+    /// Compare a server that traces no request, one in a hundred, and every one, in turns.
+    Tracing(tracing::Options),
     /// Measure the cost of an action in a large store against a small one.
     Growth(growth::Options),
     /// Measure how soon a server with a large store is ready again.
@@ -49,6 +55,8 @@ async fn main() -> std::process::ExitCode {
         Command::Search(options) => search::run(&options).await,
         Command::Bare(options) => bare::run(&options).await,
         Command::Compare(options) => compare::run(&options).await,
+        Command::Cluster(options) => cluster::run(&options).await,
+        Command::Tracing(options) => tracing::run(&options).await,
         Command::Growth(options) => growth::run(&options).await,
         Command::Restart(options) => restart::run(&options).await,
         Command::Disk(options) => disk::run(&options).await,

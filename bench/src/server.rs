@@ -30,6 +30,23 @@ pub(crate) enum Limits {
     On,
 }
 
+/// The command that serves a directory.
+fn serve(program: &Path, data: &Path, limits: Limits) -> Command {
+    let mut command = Command::new(program);
+    command
+        .args(["serve", "--dev", "--listen", "127.0.0.1:0", "--data"])
+        .arg(data)
+        .args(["--set", "embedded_chain_listen=\"127.0.0.1:0\""])
+        .args(["--set", "log_filter=error"]);
+    if limits == Limits::Off {
+        command.args(["--set", "rate_limits=off"]);
+        // One organization sends as much as many would.
+        command.args(["--set", "log_bytes_free=0"]);
+        command.args(["--set", "organization_share_percent=100"]);
+    }
+    command
+}
+
 impl Server {
     /// Starts the server on a directory, with its default settings.
     pub(crate) fn start(program: &Path, data: &Path) -> Result<Self> {
@@ -38,17 +55,14 @@ impl Server {
 
     /// As [`Self::start`], with the rate limiter on or off.
     pub(crate) fn start_with(program: &Path, data: &Path, limits: Limits) -> Result<Self> {
-        let mut command = Command::new(program);
-        command
-            .args(["serve", "--dev", "--listen", "127.0.0.1:0", "--data"])
-            .arg(data)
-            .args(["--set", "embedded_chain_listen=\"127.0.0.1:0\""])
-            .args(["--set", "log_filter=error"]);
-        if limits == Limits::Off {
-            command.args(["--set", "rate_limits=off"]);
-            // One organization sends as much as many would.
-            command.args(["--set", "log_bytes_free=0"]);
-            command.args(["--set", "organization_share_percent=100"]);
+        Self::spawn(serve(program, data, limits), data.join("admin.sock"))
+    }
+
+    /// As [`Self::start`], with more settings: an option, `=`, and its value as in the configuration file.
+    pub(crate) fn start_set(program: &Path, data: &Path, settings: &[String]) -> Result<Self> {
+        let mut command = serve(program, data, Limits::Off);
+        for setting in settings {
+            command.args(["--set", setting]);
         }
         Self::spawn(command, data.join("admin.sock"))
     }

@@ -110,8 +110,19 @@ pub fn describe() {
     for outcome in ANCHOR_OUTCOMES {
         counter!(ANCHOR_TRANSACTIONS_TOTAL, "outcome" => outcome).increment(0);
     }
-    // A log without a bond has no cases.
+    start_gauges();
+    for outcome in BOND_OUTCOMES {
+        counter!(BOND_ANSWERS_TOTAL, "outcome" => outcome).increment(0);
+    }
+}
+
+/// Sets the gauges of senders and responders to where they begin: a log without a bond has no cases, and a node among
+/// several that leads no longer works on none.
+pub fn start_gauges() {
     for name in [
+        ANCHOR_HELD,
+        ANCHOR_INTENTS_OPEN,
+        ANCHOR_STEP_FAILURES,
         BOND_CASES_OPEN,
         BOND_CASES_UNANSWERABLE,
         BOND_DEADLINE_SECONDS,
@@ -119,8 +130,5 @@ pub fn describe() {
         BOND_LOOK_FAILURES,
     ] {
         gauge!(name).set(0.0);
-    }
-    for outcome in BOND_OUTCOMES {
-        counter!(BOND_ANSWERS_TOTAL, "outcome" => outcome).increment(0);
     }
 }

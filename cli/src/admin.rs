@@ -1,6 +1,8 @@
 //! `kedge admin`: the operator's commands, over the server's Unix socket. One line of JSON each way: `{"command": …}`
 //! is answered with `{"ok": true, …}` or `{"ok": false, "error": …}`.
 
+mod tiers;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,6 +13,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
 use super::output::{Failure, columns, print, print_json};
+use tiers::TiersArgs;
 
 /// How long to wait for an answer.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -139,6 +142,11 @@ pub(crate) enum Command {
     Clock(ClockArgs),
     /// Set an organization's tier: free, developer, enterprise, or custom with limits.
     Tier(TierArgs),
+    /// Show the tiers: what each allows, how many organizations it has, and which are nearest to a limit.
+    ///
+    /// Also how much of the log is raw, sealed (compressed) or archived. Organizations are counted at most once a minute,
+    /// and at most 100,000 of them. With several nodes, ask the one that leads: it counts requests for all.
+    Tiers(TiersArgs),
     /// Show the server's state: its log, its anchors, its chain.
     Status(SocketArgs),
 }
@@ -157,8 +165,14 @@ pub(crate) async fn run(command: Command) -> Result<(), Failure> {
         Command::Recover(args) => (plain("recover"), args),
         Command::Clock(args) => (args.command(), &args.socket),
         Command::Tier(args) => (args.command(), &args.socket),
+        Command::Tiers(args) => return tiers::run(args).await,
     };
-    let answer = ask_with(&args.socket, &request).await?;
+    ask_and_print(&request, args).await
+}
+
+/// Sends a command and prints the members of its answer.
+pub(crate) async fn ask_and_print(request: &Value, args: &SocketArgs) -> Result<(), Failure> {
+    let answer = ask_with(&args.socket, request).await?;
     if args.json {
         return print_json(&answer);
     }

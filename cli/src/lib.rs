@@ -9,10 +9,16 @@ mod backup;
 mod bond;
 mod chain;
 mod claims;
+mod cluster;
+mod completions;
 mod contract;
 mod contract_keys;
 mod contract_state;
 mod demo;
+mod dev_chain;
+mod edge;
+mod health;
+mod import;
 mod init;
 mod input;
 mod key;
@@ -27,7 +33,7 @@ mod watch;
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use kedge_config::{Allowances, Config};
 
 use output::Failure;
@@ -63,6 +69,12 @@ enum Command {
     Demo(demo::Args),
     /// Sign one action and print the headers for curl.
     Sign(sign::Args),
+    /// Mint objects from existing records: NDJSON or CSV.
+    ///
+    /// Checks every record against the template's schema, then mints the objects in signed batches. Run the same command
+    /// again after an interruption of any kind: it continues where it ended, and mints no record twice. Exits with 0
+    /// only if all records are minted.
+    Import(Box<import::Args>),
     /// Prove selected words of an action in zero knowledge.
     #[command(subcommand)]
     Prove(prove::Command),
@@ -84,6 +96,19 @@ enum Command {
     /// Control a running server over its admin socket.
     #[command(subcommand)]
     Admin(admin::Command),
+    /// Run the development chain by itself, for several development nodes.
+    ///
+    /// `kedge serve --dev` has it inside. The chain's keys are public: never use it for data that matters.
+    DevChain(dev_chain::Args),
+    /// Show the nodes that share a log, and decide which one leads.
+    #[command(subcommand)]
+    Cluster(cluster::Command),
+    /// Run an edge: take requests for the nodes that share a log, and pass them on.
+    ///
+    /// An edge keeps nothing, and any number of them may run. It finds the nodes by the cluster's servers. Changes go
+    /// straight to the node that leads; everything else to a node that is ready. Stop it with SIGTERM: requests in
+    /// flight are answered first.
+    Edge(edge::Args),
     /// Copy a running server's data directory, and check the copy.
     ///
     /// The copy is of one moment; the server continues meanwhile. It holds everything in the data
@@ -112,43 +137,74 @@ enum Command {
     Rebuild(rebuild::Args),
     /// Write a configuration file with every option explained.
     Init(init::Args),
+    /// Ask a running server whether it answers, or whether it is ready.
+    ///
+    /// Exits with 0 if it does, and with 1 and the reason if not: for the healthcheck of a container.
+    Health(health::Args),
+    /// Print a completion script for a shell.
+    ///
+    /// For bash: kedge completions bash >/etc/bash_completion.d/kedge
+    Completions(completions::Args),
+    /// Write the man pages.
+    #[command(hide = true)]
+    Man(completions::ManArgs),
 }
 
-/// Runs the program, with `serve` to run the server until it ends. Returns the exit code, and nothing if all went well.
-pub fn main<S>(serve: impl FnOnce(Config, Allowances) -> S) -> Option<u8>
+/// Runs the program, with `serve` to run the server until it ends, and `edge` to run an edge. Returns the exit code, and
+/// nothing if all went well.
+pub fn main<S, E>(
+    serve: impl FnOnce(Config, Allowances) -> S,
+    edge: impl FnOnce(Config) -> E,
+) -> Option<u8>
 where
     S: Future<Output = Result<(), String>>,
+    E: Future<Output = Result<(), String>>,
 {
     let cli = Cli::parse();
     let trusted = kedge_tls::trust(cli.ca_file.as_deref());
     let trusted = trusted.map_err(|error| Failure::refused(format!("whom to trust: {error}")));
-    let failure = trusted.and_then(|()| run(cli.command, serve)).err()?;
+    let failure = trusted.and_then(|()| run(cli.command, serve, edge)).err()?;
     output::print_error(failure.message());
     Some(failure.code())
 }
 
-fn run<S>(command: Command, serve: impl FnOnce(Config, Allowances) -> S) -> Result<(), Failure>
+fn run<S, E>(
+    command: Command,
+    serve: impl FnOnce(Config, Allowances) -> S,
+    edge: impl FnOnce(Config) -> E,
+) -> Result<(), Failure>
 where
     S: Future<Output = Result<(), String>>,
+    E: Future<Output = Result<(), String>>,
 {
     match command {
         Command::Serve(args) => {
             let (config, allowances) = args.read().map_err(Failure::refused)?;
             in_runtime(async { serve(config, allowances).await.map_err(Failure::Refused) })
         }
+        Command::Edge(args) => {
+            let config = args.read().map_err(Failure::refused)?;
+            in_runtime(async { edge(config).await.map_err(Failure::Refused) })
+        }
         Command::Demo(args) => in_runtime(demo::run(args)),
         Command::Sign(args) => in_runtime(sign::run(args)),
+        Command::Import(args) => in_runtime(import::run(*args)),
         Command::Prove(command) => in_runtime(prove::run(command)),
         Command::Verify(command) => in_runtime(verify::run(command)),
         Command::Watch(args) => in_runtime(watch::run(args)),
         Command::Keys(command) => key::run(command),
         Command::Contract(command) => in_runtime(contract::run(command)),
         Command::Admin(command) => in_runtime(admin::run(command)),
+        Command::Cluster(command) => in_runtime(cluster::run(command)),
+        Command::DevChain(args) => in_runtime(dev_chain::run(args)),
         Command::Backup(args) => in_runtime(backup::run(args)),
         Command::Restore(args) => backup::restore(&args),
         Command::Archive(args) => in_runtime(archive::run(args)),
         Command::Rebuild(args) => in_runtime(rebuild::run(args)),
         Command::Init(args) => init::run(&args),
+        Command::Health(args) => in_runtime(health::run(args)),
+        Command::Completions(args) => completions::run(&args, Cli::command()),
+        Command::Man(args) => completions::man(&args, Cli::command()),
     }
 }
 
@@ -162,8 +218,6 @@ fn in_runtime(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Fai
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
@@ -180,6 +234,11 @@ mod tests {
             &["kedge", "sign", "--kind", "mint"],
             &["kedge", "nothing"],
             &["kedge", "contract", "handover", "--rpc", "http://h"],
+            &["kedge", "completions"],
+            &["kedge", "completions", "sh"],
+            &["kedge", "health", "--timeout", "0"],
+            &["kedge", "man"],
+            &["kedge", "edge", "--listen", "nowhere"],
         ] {
             let error = Cli::try_parse_from(wrong).err().expect("must be refused");
             assert_eq!(error.exit_code(), 2, "{wrong:?}");

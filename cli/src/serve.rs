@@ -36,7 +36,7 @@ pub(crate) struct Args {
     replace_lost_keys: bool,
 }
 
-fn name_and_value(text: &str) -> Result<(String, String), String> {
+pub(crate) fn name_and_value(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("must be name=value")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }

@@ -9,7 +9,7 @@ use kedge_protocol::action::Kind;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::payload::digest_text;
 use kedge_protocol::signature::SigningKey;
-use kedge_protocol::{Address, Id, Prefix};
+use kedge_protocol::{Address, Hash, Id, Prefix};
 use parking_lot::RwLock;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -19,14 +19,12 @@ use crate::client::Client;
 use crate::error::{Done, Error, Result};
 use crate::nonces::NonceCounter;
 use crate::random;
-use crate::sign::{ActionText, RequestTerms, SignedRequest, deadline_in, sign, unix_now_s};
+use crate::sign::{ActionText, RequestTerms, SignedRequest, deadline_in, sign};
 use crate::transport::{Backoff, Call, HttpAnswer};
 use crate::types::{Changed, LoginAnswer, TokenPair, Wallet};
 
 /// How often a request is signed again after its nonce was found spent.
 const NEW_NONCES_MAX: u32 = 3;
-/// Time that a signature must have left when it is sent after a wait, in seconds.
-const DEADLINE_MARGIN_S: u64 = 5;
 
 /// What registering needs in addition to the key.
 #[derive(Clone, Serialize)]
@@ -285,7 +283,7 @@ impl Account {
                 Ok(answer) => answer,
                 Err(error) if error.done() == Done::Unknown => {
                     (unsure, asking) = (true, true);
-                    if expires(&signed) || !sending.backoff.ask_again(None).await? {
+                    if signed.expires() || !sending.backoff.ask_again(None).await? {
                         return Err(error);
                     }
                     continue;
@@ -313,16 +311,16 @@ impl Account {
             let ask_again = refusal.done() == Done::Unknown
                 || (spent && asking && member(&refusal, "reason") != Some("refused"));
             if ask_again {
-                if expires(&signed) || !sending.backoff.ask_again(Some(&answer)).await? {
+                if signed.expires() || !sending.backoff.ask_again(Some(&answer)).await? {
                     return Err(refusal);
                 }
                 continue;
             }
             if sending.again(&answer).await? {
-                if expires(&signed) && unsure {
+                if signed.expires() && unsure {
                     return Err(refusal);
                 }
-                if expires(&signed) {
+                if signed.expires() {
                     signed = self.sign_now(signs).await?;
                 }
                 continue;
@@ -337,14 +335,18 @@ impl Account {
     }
 
     /// The highest spent nonce, if the answer states it.
-    fn learn_highest(&self, answer: &HttpAnswer) -> Option<u64> {
+    pub(crate) fn learn_highest(&self, answer: &HttpAnswer) -> Option<u64> {
         let highest = answer.number("x-nonce-highest")?;
         self.0.nonces.learn(highest);
         Some(highest)
     }
 
     /// Leaves out the nonces that others have spent.
-    async fn resynchronise(&self, signed: &SignedRequest, highest: Option<u64>) -> Result<()> {
+    pub(crate) async fn resynchronise(
+        &self,
+        signed: &SignedRequest,
+        highest: Option<u64>,
+    ) -> Result<()> {
         match highest {
             Some(highest) => self.0.nonces.resynchronise(signed.head.nonce, highest),
             None => drop(self.me().await?),
@@ -370,7 +372,7 @@ impl Account {
         self.tokens().is_none() && self.0.client.options().api_key.is_some()
     }
 
-    async fn next_nonce(&self) -> Result<u64> {
+    pub(crate) async fn next_nonce(&self) -> Result<u64> {
         if let Some(nonce) = self.0.nonces.take() {
             return Ok(nonce);
         }
@@ -387,22 +389,34 @@ impl Account {
     }
 
     async fn sign_now(&self, signs: &Signs<'_>) -> Result<SignedRequest> {
-        let nonce = self.next_nonce().await?;
-        let client = &self.0.client;
+        let deadline_s = deadline_in(self.0.client.options().deadline_ahead);
         let terms = RequestTerms {
-            key: &self.0.key,
-            domain_separator: client.domain_separator(),
-            nonce,
-            deadline_s: deadline_in(client.options().deadline_ahead),
             atomic: signs.atomic,
-            seed: random::seed()?,
+            ..self.terms(self.next_nonce().await?, deadline_s, random::seed()?)
         };
         sign(&terms, signs.actions)
+    }
+
+    /// The terms of a request that is not atomic.
+    pub(crate) fn terms(&self, nonce: u64, deadline_s: u64, seed: Hash) -> RequestTerms<'_> {
+        RequestTerms {
+            key: &self.0.key,
+            domain_separator: self.0.client.domain_separator(),
+            nonce,
+            deadline_s,
+            atomic: false,
+            seed,
+        }
+    }
+
+    /// Leaves out the nonces up to this one, because requests that were kept use them.
+    pub(crate) fn skip_nonces(&self, highest: u64) {
+        self.0.nonces.learn(highest);
     }
 }
 
 /// One request that is sent, possibly several times.
-struct Sending<'a> {
+pub(crate) struct Sending<'a> {
     account: &'a Account,
     call: Call<'a>,
     headers: &'a [(&'static str, String)],
@@ -413,7 +427,7 @@ struct Sending<'a> {
 }
 
 impl<'a> Sending<'a> {
-    fn new(account: &'a Account, request: &'a Authorized<'a>) -> Self {
+    pub(crate) fn new(account: &'a Account, request: &'a Authorized<'a>) -> Self {
         Self {
             account,
             call: Call {
@@ -429,7 +443,7 @@ impl<'a> Sending<'a> {
         }
     }
 
-    async fn once(&mut self, signed: Option<&SignedRequest>) -> Result<HttpAnswer> {
+    pub(crate) async fn once(&mut self, signed: Option<&SignedRequest>) -> Result<HttpAnswer> {
         let mut headers = self.headers.to_vec();
         let api_key = &self.account.0.client.options().api_key;
         if let Some(api_key) = api_key.as_ref().filter(|_| self.bearer) {
@@ -449,7 +463,7 @@ impl<'a> Sending<'a> {
 
     /// Whether to send the same bytes again: after a refresh, or a wait. Both kinds of refusal come before the
     /// server checks the signature, so it is still usable.
-    async fn again(&mut self, answer: &HttpAnswer) -> Result<bool> {
+    pub(crate) async fn again(&mut self, answer: &HttpAnswer) -> Result<bool> {
         let expired =
             answer.status == 401 && answer.refusal().code() == Some(Code::TokenExpired.text());
         if let Some(used) = self.used.take_if(|_| expired && !self.refreshed) {
@@ -461,11 +475,6 @@ impl<'a> Sending<'a> {
     }
 }
 
-/// True if the signature is too close to its deadline to be sent.
-fn expires(signed: &SignedRequest) -> bool {
-    signed.head.deadline_s < unix_now_s() + DEADLINE_MARGIN_S
-}
-
 fn already_done(sequence: Option<u64>, signed: &SignedRequest) -> Error {
     let action = |content| Id::of_hash(Prefix::Action, content);
     Error::AlreadyDone {
@@ -474,7 +483,7 @@ fn already_done(sequence: Option<u64>, signed: &SignedRequest) -> Error {
     }
 }
 
-fn member<'a>(refusal: &'a Error, name: &str) -> Option<&'a str> {
+pub(crate) fn member<'a>(refusal: &'a Error, name: &str) -> Option<&'a str> {
     match refusal {
         Error::Refused(envelope) => envelope.body.get(name)?.as_str(),
         _ => None,

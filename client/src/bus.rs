@@ -1,5 +1,7 @@
 //! The action bus: actions on objects, one at a time or up to 500 under one signature.
 
+pub(crate) mod once;
+
 use bytes::Bytes;
 use hyper::Method;
 use kedge_protocol::action::Kind;
@@ -53,6 +55,20 @@ impl NewAction {
     /// Transfers an object to a wallet, by id or address.
     pub fn transfer(object_id: Id, to: &str) -> Result<Self> {
         Self::new(Kind::Transfer, object_id, &serde_json::json!({ "to": to }))
+    }
+
+    /// The target's text, as it is signed.
+    fn target(&self) -> String {
+        self.target.to_string()
+    }
+
+    /// The object that the action makes, if its content is this, or acts on.
+    fn object_id(&self, content: &Hash) -> Id {
+        if self.kind == Kind::Mint {
+            Id::made_by(Prefix::Object, content, 0)
+        } else {
+            self.target
+        }
     }
 
     pub(crate) fn wire(&self) -> WireAction<'_> {
@@ -154,7 +170,7 @@ impl BatchOutcome {
 }
 
 /// With `Prefer: return=minimal`: the rest is computed here.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 struct WireResult {
     error: Option<Envelope>,
     sequence: Option<u64>,
@@ -162,7 +178,8 @@ struct WireResult {
     object_version: Option<u64>,
 }
 
-#[derive(Deserialize)]
+/// The answer to a request of many actions.
+#[derive(Clone, Deserialize)]
 struct WireOutcome {
     results: Vec<WireResult>,
     receipt: Option<BatchReceipt>,
@@ -173,15 +190,10 @@ impl WireResult {
         if let Some(envelope) = self.error {
             return Some(ActionResult::Refused(envelope));
         }
-        let mint = action.kind == Kind::Mint;
         Some(ActionResult::Done(DoneAction {
             id: Id::of_hash(Prefix::Action, content),
             content: *content,
-            object_id: if mint {
-                Id::made_by(Prefix::Object, content, 0)
-            } else {
-                action.target
-            },
+            object_id: action.object_id(content),
             object_version: self.object_version?,
             sequence: self.sequence?,
             leaf_index: self.leaf_index?,
@@ -214,23 +226,12 @@ impl Account {
 
     /// Does 1 to 500 actions under one signature and checks their receipt.
     pub async fn batch(&self, actions: &[NewAction], mode: BatchMode) -> Result<BatchOutcome> {
-        let targets: Vec<String> = actions.iter().map(|a| a.target.to_string()).collect();
-        let texts: Vec<ActionText<'_>> = actions
-            .iter()
-            .zip(&targets)
-            .map(|(action, target)| ActionText {
-                kind: &action.kind,
-                target,
-                payload: action.payload.get().as_bytes(),
-            })
-            .collect();
+        let targets: Vec<String> = actions.iter().map(NewAction::target).collect();
+        let texts = batch_texts(actions, &targets);
         let atomic = mode == BatchMode::Atomic;
-        let body = to_json(&WireBatch {
-            actions: actions.iter().map(NewAction::wire).collect(),
-            atomic,
-        })?;
+        let body = batch_body(actions, atomic)?;
         let minimal = vec![("prefer", "return=minimal".to_owned())];
-        let request = post("/ebus/actions/batch", body, minimal);
+        let request = post(BATCHES, body, minimal);
         let signs = Signs {
             actions: &texts,
             atomic,
@@ -242,6 +243,7 @@ impl Account {
         self.read_outcome(actions, &signed.contents, outcome)
     }
 
+    /// Checks the answer to a request whose actions have these contents.
     fn read_outcome(
         &self,
         actions: &[NewAction],
@@ -271,6 +273,27 @@ impl Account {
             receipt: outcome.receipt,
         })
     }
+}
+
+/// Where requests of many actions go.
+const BATCHES: &str = "/ebus/actions/batch";
+
+/// The texts that a request of these actions signs; `targets` are their targets' texts.
+fn batch_texts<'a>(actions: &'a [NewAction], targets: &'a [String]) -> Vec<ActionText<'a>> {
+    let text = |(action, target): (&'a NewAction, &'a String)| ActionText {
+        kind: &action.kind,
+        target,
+        payload: action.payload.get().as_bytes(),
+    };
+    actions.iter().zip(targets).map(text).collect()
+}
+
+/// The body of a request of these actions.
+fn batch_body(actions: &[NewAction], atomic: bool) -> Result<Bytes> {
+    to_json(&WireBatch {
+        actions: actions.iter().map(NewAction::wire).collect(),
+        atomic,
+    })
 }
 
 fn post<'a>(path: &'a str, body: Bytes, headers: Vec<(&'static str, String)>) -> Authorized<'a> {

@@ -44,6 +44,7 @@ mod keys;
 mod nonces;
 mod page;
 mod preview;
+mod probe;
 mod resources;
 mod template;
 mod transport;
@@ -55,6 +56,7 @@ pub use account::{Account, Registration};
 pub use accounts::{
     ApiKey, Invitation, NewApiKey, NewInvitation, ShownApiKey, ShownInvitation, WalletChange,
 };
+pub use bus::once::{Attempt, Keeper, OnceBatch, OnceResult};
 pub use bus::{ActionResult, BatchMode, BatchOutcome, DoneAction, NewAction};
 pub use client::{Builder, Client};
 pub use disputes::{Brought, Dispute, DisputeKind};
@@ -62,6 +64,7 @@ pub use error::{Envelope, Error, Result, VerificationError};
 pub use export::Export;
 pub use page::{ListQuery, Page, Pages};
 pub use preview::{Preview, PreviewResult, PreviewedObject};
+pub use probe::{NodePart, Probe, node_part, probe};
 pub use resources::ProofForm;
 pub use retry::RetryPolicy;
 pub use types::{Changed, NewObject, NewTemplate, NewVariation, Properties, TemplateChange};

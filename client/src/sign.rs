@@ -11,6 +11,9 @@ use kedge_protocol::signature::{Signature, SigningKey};
 
 use crate::error::{Error, Result};
 
+/// Time that a signature must have left when it is sent, in seconds.
+const DEADLINE_MARGIN_S: u64 = 5;
+
 /// An action, as signed.
 #[derive(Clone, Debug)]
 pub struct ActionText<'a> {
@@ -64,6 +67,13 @@ impl SignedRequest {
             ("x-signature-deadline", self.head.deadline_s.to_string()),
             ("x-signature-salt", self.seed.to_string()),
         ]
+    }
+}
+
+impl SignedRequest {
+    /// True if the signature is too close to its deadline to be sent.
+    pub(crate) fn expires(&self) -> bool {
+        self.head.deadline_s < unix_now_s() + DEADLINE_MARGIN_S
     }
 }
 

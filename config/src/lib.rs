@@ -1,12 +1,14 @@
 //! Configuration: a TOML file, then the environment, then flags; checked before anything starts. Also the keys and
-//! secrets in files (`secrets`), and how small files of state are written (`durable`).
+//! secrets in files (`secrets`), how small files of state are written (`durable`).
 
+mod cluster;
 pub mod durable;
 mod forms;
 mod network;
 mod options;
 mod ranges;
 pub mod secrets;
+mod standard;
 
 use std::path::Path;
 
@@ -17,7 +19,7 @@ pub use forms::is_plain_segment;
 use forms::{is_legacy_segment, is_origin};
 pub use network::{Network, NetworkError};
 pub use options::{
-    ChainMode, Config, LogFormat, OPTIONS, OptionRow, Switch, V2Mode, commented_toml,
+    ChainMode, ClusterWrites, Config, LogFormat, OPTIONS, OptionRow, Switch, V2Mode, commented_toml,
 };
 pub use ranges::{Range, ranges};
 
@@ -79,12 +81,32 @@ pub struct Allowances {
 
 /// Reads the configuration and checks it.
 pub fn load(sources: &Sources<'_>) -> Result<Config, ConfigError> {
+    let config = read(sources)?;
+    validate(&config)?;
+    Ok(config)
+}
+
+/// Reads the configuration of an edge: what only a node needs may be missing.
+pub fn load_edge(sources: &Sources<'_>) -> Result<Config, ConfigError> {
+    let config = read(sources)?;
+    if config.cluster_servers.is_empty() {
+        let message = "is required: an edge finds the nodes by the cluster's servers";
+        return Err(wrong("cluster_servers", message));
+    }
+    common(&config)?;
+    cluster::names(&config)?;
+    Ok(config)
+}
+
+fn read(sources: &Sources<'_>) -> Result<Config, ConfigError> {
+    let variable = |name: &str| std::env::var(name).ok();
     let mut figment = Figment::from(Serialized::defaults(Config::default()));
+    figment = figment.merge(Serialized::defaults(standard::options(variable)?));
     if let Some(file) = sources.file {
         if !file.is_file() {
             return Err(ConfigError::NoFile(file.display().to_string()));
         }
-        figment = figment.merge(Toml::file_exact(file));
+        figment = figment.merge(sections(Toml::file_exact(file))?);
     }
     figment = figment.merge(Env::prefixed("KEDGE_").ignore(ENVIRONMENT_ELSEWHERE));
     for (name, value) in &sources.overrides {
@@ -97,12 +119,47 @@ pub fn load(sources: &Sources<'_>) -> Result<Config, ConfigError> {
     if config.dev {
         config.chain = ChainMode::Embedded;
     }
-    validate(&config)?;
+    if standard::is_disabled(variable) {
+        config.tracing_endpoint = None;
+    }
     Ok(config)
+}
+
+/// The sections that the file may have: each holds the options that begin with its name.
+const SECTIONS: [&str; 2] = ["cluster", "tracing"];
+
+/// The file's values, with those of its sections under the options' own names.
+fn sections(file: impl figment::Provider) -> Result<Figment, ConfigError> {
+    let whole = Figment::from(file);
+    if !SECTIONS.iter().any(|name| whole.contains(name)) {
+        return Ok(whole);
+    }
+    let mut values: figment::value::Dict = whole.extract().map_err(unreadable)?;
+    for name in SECTIONS {
+        let Some(section) = values.remove(name) else {
+            continue;
+        };
+        let section = section.into_dict().ok_or_else(|| {
+            let message =
+                format!("must be a section of the options that begin with {name}_, without that");
+            wrong(name, message)
+        })?;
+        for (option, value) in section {
+            values.insert(format!("{name}_{option}"), value);
+        }
+    }
+    Ok(Figment::from(Serialized::defaults(values)))
 }
 
 /// Checks what the types cannot express.
 pub fn validate(config: &Config) -> Result<(), ConfigError> {
+    common(config)?;
+    cluster(config)?;
+    chain(config)
+}
+
+/// Checks what every process needs.
+fn common(config: &Config) -> Result<(), ConfigError> {
     if config.tls_certificate_file.is_some() != config.tls_key_file.is_some() {
         let missing = if config.tls_key_file.is_none() {
             "tls_key_file"
@@ -128,6 +185,15 @@ pub fn validate(config: &Config) -> Result<(), ConfigError> {
             "must lie outside data_dir: restoring that directory would restore the mark with it",
         ));
     }
+    if config
+        .operator_page_listen
+        .is_some_and(|address| !address.ip().is_loopback())
+    {
+        return Err(wrong(
+            "operator_page_listen",
+            "must be a loopback address; from elsewhere, reach it through ssh -L",
+        ));
+    }
     if tracing_subscriber::EnvFilter::try_new(&config.log_filter).is_err() {
         return Err(wrong(
             "log_filter",
@@ -150,7 +216,45 @@ pub fn validate(config: &Config) -> Result<(), ConfigError> {
     for range in ranges(config) {
         range.check()?;
     }
-    chain(config)
+    tracing(config)
+}
+
+fn tracing(config: &Config) -> Result<(), ConfigError> {
+    let is_url = |url: &String| url.starts_with("http://") || url.starts_with("https://");
+    if !config.tracing_endpoint.as_ref().is_none_or(is_url) {
+        let message = "must begin with http:// or https://; OTLP over gRPC is not supported";
+        return Err(wrong("tracing_endpoint", message));
+    }
+    if !(0.0..=1.0).contains(&config.tracing_sample_ratio) {
+        let message = format!("must be 0 to 1, not {}", config.tracing_sample_ratio);
+        return Err(wrong("tracing_sample_ratio", message));
+    }
+    let is_attribute = |text: &String| {
+        text.split_once('=')
+            .is_some_and(|(name, _)| !name.is_empty())
+    };
+    match config
+        .tracing_attributes
+        .iter()
+        .find(|text| !is_attribute(text))
+    {
+        Some(bad) => Err(wrong(
+            "tracing_attributes",
+            format!("{bad:?} must be a name, = and a value"),
+        )),
+        None => Ok(()),
+    }
+}
+
+fn cluster(config: &Config) -> Result<(), ConfigError> {
+    cluster::names(config)?;
+    if !config.cluster_servers.is_empty() && config.public_url.is_none() {
+        return Err(wrong(
+            "public_url",
+            "is required with cluster_servers, the same on each node: access tokens name it",
+        ));
+    }
+    Ok(())
 }
 
 /// Explains an unreadable number with the option's range: the reader reports only that the type is
@@ -257,6 +361,28 @@ mod tests {
             ..dev()
         };
         assert_eq!(option_of(&config), "log_filter");
+        let config = Config {
+            operator_page_listen: Some(([0, 0, 0, 0], 1).into()),
+            ..dev()
+        };
+        assert_eq!(option_of(&config), "operator_page_listen");
+        let config = Config {
+            tracing_endpoint: Some("collector:4317".into()),
+            ..dev()
+        };
+        assert_eq!(option_of(&config), "tracing_endpoint");
+        for ratio in [-0.1, 1.1, f64::NAN] {
+            let config = Config {
+                tracing_sample_ratio: ratio,
+                ..dev()
+            };
+            assert_eq!(option_of(&config), "tracing_sample_ratio");
+        }
+        let config = Config {
+            tracing_attributes: vec!["zone".into()],
+            ..dev()
+        };
+        assert_eq!(option_of(&config), "tracing_attributes");
         for segment in ["", "..", "a/b", "a%2fb", "user", &"x".repeat(65)] {
             let config = Config {
                 v2_legacy_segment: segment.to_owned(),
@@ -282,6 +408,17 @@ mod tests {
         assert_eq!((config.requests_max, config.actions_max), (9, 900));
         assert_eq!(config.data_dir, Path::new("/srv/x"));
         assert_eq!(config.chain, ChainMode::Embedded);
+        std::fs::write(
+            &file,
+            "dev = true\n[tracing]\nendpoint = \"http://127.0.0.1:4318\"\nsample_ratio = 1\n",
+        )
+        .unwrap();
+        let config = load(&sources).unwrap();
+        assert_eq!(
+            config.tracing_endpoint.as_deref(),
+            Some("http://127.0.0.1:4318")
+        );
+        assert!((config.tracing_sample_ratio - 1.0).abs() < f64::EPSILON);
         sources.overrides = vec![("trusted_proxies".into(), r#"["10.0.0.1/8"]"#.into())];
         let error = load(&sources).unwrap_err().to_string();
         assert!(

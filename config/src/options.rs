@@ -72,6 +72,16 @@ pub enum LogFormat {
     Json,
 }
 
+/// What a node that follows does with changes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClusterWrites {
+    /// It hands them to the leader.
+    Forward,
+    /// It answers 307 with the leader's URL.
+    Redirect,
+}
+
 /// How requests to v2 paths are answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -94,6 +104,8 @@ options! {
         /// Origins whose web pages may call the API from a browser, such as
         /// `https://app.example.com`, or `*` for all. Empty: browsers block all pages.
         cors_origins: Vec<String> = Vec::new();
+        /// Whether `/console` serves the web console, if the program was built with it.
+        console: bool = true;
         /// Development mode: keys and the embedded chain are made in the data directory. Insecure
         /// by design; never for data that matters.
         dev: bool = false;
@@ -107,6 +119,9 @@ options! {
         admin_socket: Option<PathBuf> = None;
         /// Address and port of `/metrics`. Absent: no metrics are served.
         metrics_listen: Option<SocketAddr> = None;
+        /// Loopback address and port of the operator's page, which commands with the token in
+        /// `<data_dir>/keys/operator-page.token`. Absent: there is none.
+        operator_page_listen: Option<SocketAddr> = None;
     }
     "TLS" {
         /// PEM file with the certificate chain. Read again on SIGHUP.
@@ -259,6 +274,46 @@ options! {
         /// Without it the operator changes nothing in the log.
         operator_key_file: Option<PathBuf> = None;
     }
+    "Cluster" {
+        /// URLs of the NATS servers that hold the log for several nodes, such as `nats://10.0.0.1:4222`. Empty: this
+        /// node is the only one, and the log is in its own files alone. In the file these options may stand in a
+        /// section `[cluster]`, without `cluster_`.
+        cluster_servers: Vec<String> = Vec::new();
+        /// The name of the cluster: of its stream, its lease and its subjects. Lower-case letters, digits and `-`.
+        cluster_name: String = "kedge".to_owned();
+        /// This node's name, different on each node; required with `cluster_servers`.
+        cluster_node: Option<String> = None;
+        /// The URL under which the other nodes reach this one. The address of `listen` when absent.
+        cluster_url: Option<String> = None;
+        /// Copies of the stream that the NATS servers keep.
+        cluster_replicas: usize = 3;
+        /// How many other nodes must have synced a frame to their own disks before it is answered, in addition to the
+        /// stream's own quorum and this node's disk.
+        cluster_replicas_synced: usize = 1;
+        /// Milliseconds after which another node takes over from a leader that is not heard of.
+        cluster_lease_ms: u64 = 1_500;
+        /// URLs of the NATS servers' monitoring (`http_port`), where their settings are read at the start.
+        cluster_monitors: Vec<String> = Vec::new();
+        /// Accept NATS servers that do not sync each message to their disks. They may lose acknowledged messages when
+        /// several machines lose power at once.
+        cluster_unsynced_allowed: bool = false;
+        /// What a node that follows does with changes: `forward` hands them to the leader, `redirect` answers 307 with
+        /// the leader's URL.
+        cluster_writes: ClusterWrites = ClusterWrites::Forward;
+        /// The names of the edges (`kedge edge`) whose word for a request's signature this node believes while it leads.
+        cluster_edges: Vec<String> = Vec::new();
+        /// Of so many signatures that edges have checked, this node checks one again. The first wrong one ends the trust in
+        /// that edge.
+        cluster_edge_recheck: u64 = 64;
+        /// File with the NATS user's credentials (`.creds`).
+        cluster_credentials_file: Option<PathBuf> = None;
+        /// PEM file with the authorities that the NATS servers' certificates come from. If set, TLS is required.
+        cluster_ca_file: Option<PathBuf> = None;
+        /// PEM file with this node's certificate for the NATS servers.
+        cluster_certificate_file: Option<PathBuf> = None;
+        /// PEM file with the key of that certificate.
+        cluster_key_file: Option<PathBuf> = None;
+    }
     "Claims" {
         /// The verification key of the claim circuit's ceremony, as snarkjs writes it
         /// (`verification_key.json`). Absent: chains 1337 and 31337 use the development key, for
@@ -281,6 +336,35 @@ options! {
         /// PEM file with certificate authorities that receivers' certificates may come from, in
         /// addition to the public ones.
         webhook_ca_file: Option<PathBuf> = None;
+    }
+    "Tracing" {
+        /// URL of an OpenTelemetry collector that takes traces by OTLP over HTTP, such as `http://127.0.0.1:4318`;
+        /// `/v1/traces` is added to a URL without a path. Absent: nothing is traced. In the file these options may stand
+        /// in a section `[tracing]`, without `tracing_`.
+        tracing_endpoint: Option<String> = None;
+        /// File with headers for the collector, one a line, such as `Authorization: Bearer …`.
+        /// `OTEL_EXPORTER_OTLP_HEADERS` may hold them instead.
+        tracing_headers_file: Option<PathBuf> = None;
+        /// PEM file with certificate authorities that the collector's certificate may come from, in addition to the
+        /// system's.
+        tracing_ca_file: Option<PathBuf> = None;
+        /// Which part of the requests is traced, from 0 to 1.
+        tracing_sample_ratio: f64 = 0.01;
+        /// Requests a second that are traced because their caller's `traceparent` says that it records the trace. 0: what
+        /// callers say changes nothing.
+        tracing_callers_per_s: u32 = 10;
+        /// What the traces call this service.
+        tracing_service_name: String = "kedge".to_owned();
+        /// What else the traces say about this process, such as `deployment.environment.name=test`.
+        tracing_attributes: Vec<String> = Vec::new();
+        /// Seconds that the collector may take for an answer.
+        tracing_timeout_s: u64 = 10;
+        /// Spans that may wait in memory; more are dropped and counted.
+        tracing_queue_max: usize = 16_384;
+        /// Spans that are sent at one time.
+        tracing_batch_max: usize = 512;
+        /// Milliseconds that spans wait for others before they are sent.
+        tracing_interval_ms: u64 = 1_000;
     }
     "Store" {
         /// Bytes of memory for blocks read from the store.

@@ -34,7 +34,41 @@ pub fn ranges(config: &Config) -> Vec<Range> {
     let body_bytes_max = kedge_protocol::limits::BODY_BYTES_MAX as u64;
     let of_delays = (config.webhook_retry_schedule_s.iter())
         .map(|delay_s| ("webhook_retry_schedule_s", *delay_s, 0, 366 * 24 * 60 * 60));
-    let ranges: [(&'static str, u64, u64, u64); 52] = [
+    let ranges: [(&'static str, u64, u64, u64); 61] = [
+        ("cluster_replicas", config.cluster_replicas as u64, 1, 5),
+        (
+            "cluster_replicas_synced",
+            config.cluster_replicas_synced as u64,
+            0,
+            4,
+        ),
+        (
+            "tracing_callers_per_s",
+            config.tracing_callers_per_s.into(),
+            0,
+            COUNT_MAX,
+        ),
+        ("tracing_timeout_s", config.tracing_timeout_s, 1, 600),
+        (
+            "tracing_queue_max",
+            config.tracing_queue_max as u64,
+            256,
+            1 << 20,
+        ),
+        (
+            "tracing_batch_max",
+            config.tracing_batch_max as u64,
+            1,
+            8_192,
+        ),
+        ("tracing_interval_ms", config.tracing_interval_ms, 1, 60_000),
+        ("cluster_lease_ms", config.cluster_lease_ms, 300, 60_000),
+        (
+            "cluster_edge_recheck",
+            config.cluster_edge_recheck,
+            1,
+            1 << 20,
+        ),
         ("connections_max", config.connections_max as u64, 1, 1 << 20),
         (
             "connections_per_address",

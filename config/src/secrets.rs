@@ -76,6 +76,15 @@ pub fn make_private_dir(path: &Path) -> Result<(), SecretError> {
 
 /// Reads 32 bytes as `0x…` from a file that only its owner may read.
 pub fn read_32(path: &Path) -> Result<[u8; 32], SecretError> {
+    let text = read_private(path)?;
+    if text.trim().is_empty() {
+        return Err(SecretError::Empty(path.to_owned()));
+    }
+    parse_32(&text, || path.display().to_string())
+}
+
+/// Reads a text from a file that only its owner may read.
+pub fn read_private(path: &Path) -> Result<String, SecretError> {
     let mut file = File::open(path).map_err(file_error(path))?;
     let mode = file
         .metadata()
@@ -87,10 +96,7 @@ pub fn read_32(path: &Path) -> Result<[u8; 32], SecretError> {
     }
     let mut text = String::new();
     file.read_to_string(&mut text).map_err(file_error(path))?;
-    if text.trim().is_empty() {
-        return Err(SecretError::Empty(path.to_owned()));
-    }
-    parse_32(&text, || path.display().to_string())
+    Ok(text)
 }
 
 fn parse_32(text: &str, from: impl Fn() -> String) -> Result<[u8; 32], SecretError> {

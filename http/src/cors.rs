@@ -16,7 +16,7 @@ use crate::reply::Reply;
 const SENT: &str = "Accept, Authorization, Content-Digest, Content-Type, Idempotency-Key, If-Match, \
                     If-None-Match, If-Range, Last-Event-ID, Prefer, Range, X-Api-Key, X-Request-Id, \
                     X-Signature, X-Signature-Address, X-Signature-Deadline, X-Signature-Nonce, \
-                    X-Signature-Salt";
+                    X-Signature-Salt, Traceparent, Tracestate";
 /// Headers of an answer that a page may read in addition to the plain ones.
 const READ: &str = "Accept-Ranges, Allow, Content-Digest, Content-Disposition, Content-Range, \
                     Deprecation, ETag, Idempotent-Replayed, Link, Location, RateLimit, \

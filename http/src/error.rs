@@ -287,9 +287,10 @@ impl From<SubmitError> for ApiError {
             }
             SubmitError::NoSuchWallet => Self::new(Code::Unauthenticated, message),
             SubmitError::Unknown => Self::unknown(None),
-            SubmitError::Overloaded | SubmitError::Waited | SubmitError::Unavailable => {
-                Self::unavailable(message, RETRY_SOON_S)
-            }
+            SubmitError::Overloaded
+            | SubmitError::Waited
+            | SubmitError::NotLeading
+            | SubmitError::Unavailable => Self::unavailable(message, RETRY_SOON_S),
             SubmitError::Share { limit } => Share::Requests.refused(limit),
             SubmitError::ReadOnly(_) => Self::unavailable(message, RETRY_LATER_S),
         }

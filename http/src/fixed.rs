@@ -1,5 +1,5 @@
-//! Answers whose body never changes while the server runs, such as the API's document: compressed once, and sent in that
-//! form to callers that accept it.
+//! Answers whose body never changes while the server runs, such as the API's document: compressed once, here or when the
+//! program was built, and sent in that form to callers that accept it.
 
 use std::io::Write as _;
 
@@ -12,7 +12,7 @@ use hyper::{HeaderMap, StatusCode};
 use crate::conditional::tag_of;
 use crate::reply::Reply;
 
-/// The coding that is offered.
+/// The coding in which bodies are compressed here.
 const GZIP: &str = "gzip";
 /// How callers name a coding that is not among those they list.
 const ANY: &str = "*";
@@ -35,8 +35,8 @@ impl Form {
 pub struct Fixed {
     media_type: HeaderValue,
     plain: Form,
-    /// Absent if the body could not be compressed.
-    zipped: Option<Form>,
+    /// Its compressed forms with their codings, the best one first.
+    coded: Vec<(&'static str, Form)>,
 }
 
 impl Fixed {
@@ -45,33 +45,47 @@ impl Fixed {
         let body = body.into();
         let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
         let written = encoder.write_all(&body).and_then(|()| encoder.finish());
+        let zipped = written.ok().map(|bytes| (GZIP, Bytes::from(bytes)));
+        Self::with_forms(media_type, body, zipped)
+    }
+
+    /// A body that was compressed before. `coded` are its forms with their codings, the best one first.
+    pub fn with_forms(
+        media_type: &'static str,
+        plain: Bytes,
+        coded: impl IntoIterator<Item = (&'static str, Bytes)>,
+    ) -> Self {
+        let form = |(coding, bytes)| (coding, Form::new(bytes));
         Self {
             media_type: HeaderValue::from_static(media_type),
-            plain: Form::new(body),
-            zipped: written.ok().map(|bytes| Form::new(bytes.into())),
+            plain: Form::new(plain),
+            coded: coded.into_iter().map(form).collect(),
         }
     }
 
     /// The answer to a request with these headers, or 304.
     pub fn reply(&self, headers: &HeaderMap, sequence: u64, cache: &'static str) -> Reply {
-        let zipped = self.zipped.as_ref().filter(|_| accepts_gzip(headers));
-        let form = zipped.unwrap_or(&self.plain);
+        let mut coded = self.coded.iter();
+        let coded = coded.find(|(coding, _)| accepts(headers, coding));
+        let form = coded.map_or(&self.plain, |(_, form)| form);
         let media_type = self.media_type.clone();
         let reply = Reply::bytes(StatusCode::OK, sequence, media_type, form.bytes.clone());
         let mut reply = reply.tagged(headers, &form.tag, cache);
         reply
             .headers
             .append(VARY, HeaderValue::from_static("Accept-Encoding"));
-        // A 304 has no body that would be coded.
-        if zipped.is_some() && reply.status == StatusCode::OK {
-            return reply.with(CONTENT_ENCODING, GZIP);
+        match coded {
+            // A 304 has no body that would be coded.
+            Some((coding, _)) if reply.status == StatusCode::OK => {
+                reply.with(CONTENT_ENCODING, coding)
+            }
+            _ => reply,
         }
-        reply
     }
 }
 
-/// Whether a caller accepts gzip (RFC 9110, 12.5.3). A caller that states nothing gets the plain form.
-fn accepts_gzip(headers: &HeaderMap) -> bool {
+/// Whether a caller accepts a coding (RFC 9110, 12.5.3). A caller that states nothing gets the plain form.
+fn accepts(headers: &HeaderMap, wanted_coding: &str) -> bool {
     let mut of_any = false;
     let values = headers.get_all(ACCEPT_ENCODING).iter();
     let codings = values
@@ -86,7 +100,7 @@ fn accepts_gzip(headers: &HeaderMap) -> bool {
             .parse::<f32>()
             .is_ok_and(|weight| weight > 0.0);
         match name.trim() {
-            name if name.eq_ignore_ascii_case(GZIP) => return wanted,
+            name if name.eq_ignore_ascii_case(wanted_coding) => return wanted,
             ANY => of_any = wanted,
             _ => {}
         }
@@ -119,7 +133,7 @@ mod tests {
             "deflate, *;q=0.1",
             "gzip; q=1",
         ] {
-            assert!(accepts_gzip(&asking(accepted)), "{accepted}");
+            assert!(accepts(&asking(accepted), GZIP), "{accepted}");
         }
         for refused in [
             "",
@@ -131,9 +145,23 @@ mod tests {
             "x",
             "gzip;q=x",
         ] {
-            assert!(!accepts_gzip(&asking(refused)), "{refused}");
+            assert!(!accepts(&asking(refused), GZIP), "{refused}");
         }
-        assert!(!accepts_gzip(&HeaderMap::new()));
+        assert!(!accepts(&HeaderMap::new(), GZIP));
+    }
+
+    #[test]
+    fn the_best_form_that_is_accepted_is_sent() {
+        let coded = [("br", Bytes::from("b")), (GZIP, Bytes::from("g"))];
+        let fixed = Fixed::with_forms("text/plain", Bytes::from("plain"), coded);
+        let coding = |accepted: &str| {
+            let reply = fixed.reply(&asking(accepted), 1, "no-cache");
+            let coding = reply.headers.get(CONTENT_ENCODING);
+            coding.map(|coding| coding.to_str().unwrap().to_owned())
+        };
+        assert_eq!(coding("gzip, br").as_deref(), Some("br"));
+        assert_eq!(coding("gzip, br;q=0").as_deref(), Some(GZIP));
+        assert_eq!(coding("identity"), None);
     }
 
     #[test]

@@ -5,11 +5,14 @@
 //!   `cors`, and the redirects of v2's paths (`v2`).
 //! - An answer: `reply`, `fixed` (bodies that never change), `batches` (sealed ones with their trees), `stream`, `events`
 //!   (streams of them), `range`, `cursor`, `error` and how it is written (`envelope`).
+//! - A change: `submit` (to the engine), `idempotency` (keys in flight, kept answers), `operator` (the operator's own actions),
+//!   `claims` (checking them), `trust` (what evidence is judged by).
 //! - `clock`, and the metrics of all of it (`metric_definitions`).
 
 pub mod auth;
 pub mod batches;
 pub mod body;
+pub mod claims;
 pub mod clock;
 pub mod conditional;
 pub mod cors;
@@ -19,8 +22,10 @@ pub mod error;
 pub mod events;
 pub mod files;
 pub mod fixed;
+pub mod idempotency;
 pub mod limits;
 pub mod metric_definitions;
+pub mod operator;
 pub mod query;
 pub mod range;
 pub mod reply;
@@ -28,4 +33,6 @@ pub mod server;
 pub mod shown;
 pub mod signing;
 pub mod stream;
+pub mod submit;
+pub mod trust;
 pub mod v2;

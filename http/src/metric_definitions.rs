@@ -10,6 +10,10 @@ pub const CONNECTIONS_ENDED: &str = "kedge_http_connections_ended_total";
 const ENDS: [&str; 3] = ["address", "stalled", "idle"];
 /// Requests refused by a limit, by the limit's name.
 pub const RATE_LIMITED: &str = "kedge_rate_limited_total";
+/// Questions of a node that follows for leases of limits, by what came of them.
+pub const LIMIT_LEASES: &str = "kedge_limit_leases_total";
+/// What comes of them: a lease, nothing left, no answer; or too many questions wait already.
+const OUTCOMES: [&str; 4] = ["leased", "spent", "unanswered", "crowded"];
 /// Organizations' day counts that were stored.
 pub const USAGE_ROWS_WRITTEN: &str = "kedge_usage_rows_written_total";
 /// Open event streams.
@@ -31,6 +35,11 @@ pub fn describe() {
         RATE_LIMITED,
         Unit::Count,
         "Requests refused by a limit, by the limit's name"
+    );
+    describe_counter!(
+        LIMIT_LEASES,
+        Unit::Count,
+        "Questions of a node that follows for leases of limits, by what came of them"
     );
     describe_counter!(
         USAGE_ROWS_WRITTEN,
@@ -60,6 +69,9 @@ pub fn start_at_zero(limits: impl Iterator<Item = &'static str>, areas: &[&'stat
     }
     for policy in limits {
         counter!(RATE_LIMITED, "policy" => policy).increment(0);
+    }
+    for outcome in OUTCOMES {
+        counter!(LIMIT_LEASES, "outcome" => outcome).increment(0);
     }
     for reason in ENDS {
         counter!(CONNECTIONS_ENDED, "reason" => reason).increment(0);

@@ -68,6 +68,14 @@ impl From<Stream> for Body {
 }
 
 impl Body {
+    /// The bytes of a complete body; none of one that is still being written.
+    pub fn into_whole(self) -> Bytes {
+        match self {
+            Self::Whole(bytes) => bytes,
+            Self::Stream(_) => Bytes::new(),
+        }
+    }
+
     /// A body that a separate task writes; a piece that is not read within `write_timeout` ends it.
     pub fn written(write_timeout: Duration) -> (Writer, Self) {
         let (sender, receiver) = mpsc::channel(1);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
@@ -165,6 +165,11 @@ fn machine_ticks(stat: &str) -> (u64, u64) {
     (of(0) + of(1) + of(2) + of(5) + of(6), of(7))
 }
 
+/// Processor time that a process has used, in user space and in the kernel; zero if there is none with this id.
+pub fn processor_time(pid: u32) -> Duration {
+    Duration::from_secs_f64(ticks_of(pid) as f64 / TICKS_A_SECOND)
+}
+
 fn ticks_of(pid: u32) -> u64 {
     process_ticks(&read(&format!("/proc/{pid}/stat")))
 }
@@ -195,7 +200,7 @@ mod tests {
     fn use_is_counted_between_two_moments() {
         let at = Instant::now();
         let usage = |seconds, all, own, server| Usage {
-            at: at + std::time::Duration::from_secs(seconds),
+            at: at + Duration::from_secs(seconds),
             all,
             stolen: 0,
             own,

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::env::{Env, File, Mode, write_all};
 use crate::error::{IoError, ReadError};
+use crate::position::Position;
 use crate::reader::LogReader;
-use crate::recovery::Position;
 use crate::segment::raw::RawSegment;
 use crate::segment::sealed::SealedSegment;
 use crate::segment::{Key, Kind, PAGE_BYTES, Segment, path_of};

@@ -9,8 +9,8 @@ use kedge_protocol::batch::SignedBatch;
 use crate::env::{Env, Mode, write_all};
 use crate::error::{IoError, OpenError, ReadError};
 use crate::frame::FrameHeader;
+use crate::position::Position;
 use crate::reader::LogReader;
-use crate::recovery::Position;
 use crate::segment::{Key, Kind, NEW_ENDING, PAGE_BYTES, Segment, SegmentHeader, path_of};
 
 /// Bytes of decompressed blocks that are cached during a cut.

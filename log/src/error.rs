@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use kedge_protocol::Hash;
 
-use crate::frame::{FrameRefused, SideError};
+use crate::frame::{EncodeError, FrameError, FrameRefused, SideError};
 
 /// Bytes that differ from what was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,6 +125,15 @@ pub enum OpenError {
 /// Why a frame was not appended.
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
+    /// This node does not lead the log, or another one leads by now. Nothing was changed here.
+    #[error("{0}")]
+    Fenced(String),
+    /// The bytes of a frame that was encoded elsewhere are damaged. Nothing was changed.
+    #[error("the frame is damaged: {0}")]
+    Stored(#[from] FrameError),
+    /// A frame that was encoded elsewhere does not continue this log. Nothing was changed.
+    #[error(transparent)]
+    NotNext(#[from] NotNext),
     /// There is no space. Nothing was changed: the same frame can be appended later.
     #[error("no space for the log: {0}")]
     NoSpace(IoError),
@@ -142,11 +151,52 @@ pub enum AppendError {
     Failed(#[from] Failed),
 }
 
+impl From<EncodeError> for AppendError {
+    fn from(error: EncodeError) -> Self {
+        match error {
+            EncodeError::Refused(error) => Self::Refused(error),
+            EncodeError::NoKey => Self::NoKey,
+            EncodeError::Side(error) => Self::Side(error),
+        }
+    }
+}
+
 /// The log has failed: what the disk holds is unknown, so nothing is written, synced or acknowledged until the
 /// log is opened again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the log accepts nothing until it is opened again: {0}")]
 pub struct Failed(pub String);
+
+/// A frame that was encoded elsewhere does not continue this log.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "frame {frame} does not continue this log, which ends at frame {last_frame}: its {what} is {found}, but the \
+     log continues with {expected}. The frame or this log is of another history; compare both with `kedge verify log`"
+)]
+pub struct NotNext {
+    /// The number that the frame states.
+    pub frame: u64,
+    /// The last frame of this log.
+    pub last_frame: u64,
+    /// What differs.
+    pub what: &'static str,
+    /// What the log continues with.
+    pub expected: String,
+    /// What the frame states.
+    pub found: String,
+}
+
+/// Why frames did not become durable.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SyncError {
+    /// The log failed. It refuses everything until it is opened again.
+    #[error(transparent)]
+    Failed(#[from] Failed),
+    /// Another node leads the log by now, or this one was asked to stop leading. What was appended and not synced is not
+    /// in this node's files.
+    #[error("{0}")]
+    Fenced(String),
+}
 
 /// Why a step of maintenance was not done. The log itself is unchanged.
 #[derive(Debug, thiserror::Error)]

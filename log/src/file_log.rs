@@ -6,15 +6,16 @@ use std::sync::Arc;
 use kedge_protocol::Hash;
 
 use crate::env::{Env, is_no_space, write_all};
-use crate::error::{AppendError, Failed, IoError, OpenError};
-use crate::frame::{EncodeError, Frame, KeyId, Place, Sealer, SideKeys};
+use crate::error::{AppendError, Failed, IoError, NotNext, OpenError, ReadError, SyncError};
+use crate::frame::{Frame, FrameHeader, KeyId, Place, Sealer, SideKeys, StoredFrame};
 use crate::maintenance::Maintenance;
 use crate::open_log::{Appended, Shared, lock};
+use crate::position::Position;
 use crate::reader::LogReader;
-use crate::recovery::{Position, Recovery, Released, find};
+use crate::recovery::{Recovery, Released, find};
 use crate::segment::raw::{FramePlace, RawSegment, Spare};
 use crate::segment::seal::Compression;
-use crate::segment::{Kind, PAGE_BYTES, Segment, SegmentHeader};
+use crate::segment::{Key, Kind, PAGE_BYTES, Segment, SegmentHeader};
 use crate::{Durability, Log};
 
 /// The first raw segment while it is being created.
@@ -71,6 +72,8 @@ pub struct FileLog {
     /// Frames in the open segment.
     frames: usize,
     position: Position,
+    /// The term of the last frame, once it is known.
+    term: Option<u64>,
     buffer: Vec<u8>,
 }
 
@@ -120,6 +123,7 @@ impl FileLog {
             open,
             frames,
             position,
+            term: None,
             buffer: Vec::new(),
         };
         Ok((log, found.recovery))
@@ -196,24 +200,94 @@ fn header_at(identity: Hash, position: &Position) -> SegmentHeader {
     }
 }
 
-impl Log for FileLog {
-    fn append(&mut self, frame: &Frame) -> Result<Position, AppendError> {
-        self.shared.check()?;
-        let place = Place {
-            number: self.position.frame + 1,
-            first_sequence: self.position.next_sequence,
-            first_batch: self.position.next_batch,
-            previous: self.position.hash,
-            durable: self.shared.durable().frame,
+impl FileLog {
+    /// Encodes a frame for its place after a position, without writing it: for a log that several nodes share, whose
+    /// frames have `term`. The position may be ahead of this log. Returns the position after the frame.
+    ///
+    /// # Errors
+    /// As [`Log::append`]. The term is not compared with that of the frame before.
+    pub fn encode(
+        &mut self,
+        frame: &Frame,
+        after: &Position,
+        term: u64,
+    ) -> Result<(Position, Vec<u8>), AppendError> {
+        // No frame is named as durable: see `FrameHeader::durable`.
+        let place = Place::after(after, term, 0, 0);
+        let mut bytes = Vec::new();
+        let header = frame.encode(&place, self.sealer.as_mut(), &mut bytes)?;
+        Ok((Position::after(&header), bytes))
+    }
+
+    /// The term of the last frame; 0 before the first.
+    ///
+    /// # Errors
+    /// [`ReadError`] if the last frame cannot be read.
+    pub fn term(&mut self) -> Result<u64, ReadError> {
+        if let Some(term) = self.term {
+            return Ok(term);
+        }
+        let last = self.reader().header_of(Key::Frame(self.position.frame))?;
+        let term = last.map_or(0, |last| last.term);
+        self.term = Some(term);
+        Ok(term)
+    }
+
+    /// Lets a test write a term that is below the one before.
+    #[cfg(test)]
+    pub(crate) fn forget_term(&mut self) {
+        self.term = Some(0);
+    }
+
+    fn last_term(&mut self) -> Result<u64, Failed> {
+        let term = self.term();
+        term.map_err(|error| Failed(format!("the term of the last frame: {error}")))
+    }
+
+    /// Checks that a frame of another node is whole and continues this log.
+    fn check_stored(&mut self, bytes: &[u8]) -> Result<StoredFrame, AppendError> {
+        let frame = StoredFrame::read(bytes.to_vec())?;
+        frame.check_digests()?;
+        let term = self.last_term()?;
+        let (header, position) = (frame.header(), &self.position);
+        let number = |what, found: u64, expected: u64| {
+            let (found, expected) = (found.to_string(), expected.to_string());
+            (what, found, expected)
         };
-        let mut buffer = std::mem::take(&mut self.buffer);
-        let encoded = frame.encode(&place, self.sealer.as_mut(), &mut buffer);
-        self.buffer = buffer;
-        let header = encoded.map_err(|error| match error {
-            EncodeError::Refused(error) => AppendError::Refused(error),
-            EncodeError::NoKey => AppendError::NoKey,
-            EncodeError::Side(error) => AppendError::Side(error),
-        })?;
+        let hashes = (header.previous.to_string(), position.hash.to_string());
+        let compared = [
+            number("number", header.number, position.frame + 1),
+            ("hash of the frame before", hashes.0, hashes.1),
+            number(
+                "first sequence",
+                header.first_sequence,
+                position.next_sequence,
+            ),
+            number("first batch", header.first_batch, position.next_batch),
+            number("durable frame", header.durable, 0),
+        ];
+        let differs = |what, found, expected| NotNext {
+            frame: header.number,
+            last_frame: position.frame,
+            what,
+            expected,
+            found,
+        };
+        for (what, found, expected) in compared {
+            if found != expected {
+                return Err(differs(what, found, expected).into());
+            }
+        }
+        let lowest = term + u64::from(header.is_empty());
+        if header.term < lowest {
+            let expected = format!("{lowest} or more");
+            return Err(differs("term", header.term.to_string(), expected).into());
+        }
+        Ok(frame)
+    }
+
+    /// Writes the frame in the buffer, which has this header, at the log's end.
+    fn write(&mut self, header: &FrameHeader) -> Result<Position, AppendError> {
         let padded = self.buffer.len().next_multiple_of(PAGE_BYTES as usize);
         self.buffer.resize(padded, 0);
         self.make_room(padded as u64)?;
@@ -226,21 +300,53 @@ impl Log for FileLog {
         write_all(raw.file(), &self.buffer, at)
             .map_err(IoError::at(raw.path()))
             .map_err(|error| self.no_room(error))?;
-        raw.note(self.frames, FramePlace::of(at, &header));
+        raw.note(self.frames, FramePlace::of(at, header));
         raw.set_end(at + padded as u64);
         self.frames += 1;
-        self.position = Position {
-            frame: header.number,
-            next_sequence: header.next_sequence(),
-            next_batch: header.next_batch(),
-            hash: header.hash(),
-        };
+        self.position = Position::after(header);
+        self.term = Some(header.term);
         self.shared.set_appended(Appended {
             segment: Some(Arc::clone(&self.open)),
             frames: self.frames,
             position: self.position,
         });
         Ok(self.position)
+    }
+}
+
+/// A frame that only opens a term, as it follows a position, and the position after it. Several nodes share such a
+/// frame, so it names no frame as durable.
+pub fn encode_term(after: &Position, term: u64) -> (Position, Vec<u8>) {
+    let mut header = FrameHeader::new(after.frame + 1, term, after.next_sequence, after.next_batch);
+    header.previous = after.hash;
+    let mut bytes = Vec::with_capacity(header.frame_bytes());
+    header.write(&mut bytes);
+    (Position::after(&header), bytes)
+}
+
+impl Log for FileLog {
+    fn append(&mut self, frame: &Frame) -> Result<Position, AppendError> {
+        self.shared.check()?;
+        let last_term = self.last_term()?;
+        // A single node sets no term; its log may have been shared before.
+        let term = match frame.term() {
+            0 => last_term,
+            term => term,
+        };
+        let durable = self.shared.durable().frame;
+        let place = Place::after(&self.position, term, last_term, durable);
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let encoded = frame.encode(&place, self.sealer.as_mut(), &mut buffer);
+        self.buffer = buffer;
+        self.write(&encoded?)
+    }
+
+    fn append_stored(&mut self, frame: &[u8]) -> Result<Position, AppendError> {
+        self.shared.check()?;
+        let frame = self.check_stored(frame)?;
+        let header = frame.header().clone();
+        self.buffer = frame.into_bytes();
+        self.write(&header)
     }
 
     fn position(&self) -> Position {
@@ -267,8 +373,8 @@ impl Log for FileLog {
 struct FileDurability(Arc<Shared>);
 
 impl Durability for FileDurability {
-    fn sync(&self) -> Result<Position, Failed> {
-        self.0.sync()
+    fn sync(&self) -> Result<Position, SyncError> {
+        Ok(self.0.sync()?)
     }
 
     fn durable(&self) -> Position {

@@ -21,10 +21,12 @@ mod cut;
 mod error;
 mod file_log;
 pub mod frame;
+mod held;
 mod maintenance;
 mod newest;
 mod open_log;
 pub mod packed;
+mod position;
 mod reader;
 mod recovery;
 mod segment;
@@ -39,13 +41,21 @@ pub use archived::SealedFile;
 pub use codec::CodecError;
 pub use copy::{Copied, CopyError};
 pub use cut::{Cut, CutAt, CutError, cut};
-pub use error::{AppendError, Damage, Failed, IoError, MaintenanceError, OpenError, ReadError};
-pub use file_log::{FileLog, LogOptions};
-pub use frame::{Frame, FrameRefused, KeyId, SideEntry, SideError, SideKeys, StoredFrame};
+pub use error::{
+    AppendError, Damage, Failed, IoError, MaintenanceError, NotNext, OpenError, ReadError,
+    SyncError,
+};
+pub use file_log::{FileLog, LogOptions, encode_term};
+pub use frame::{
+    Frame, FrameError, FrameHeader, FrameRefused, KeyId, SideEntry, SideError, SideKeys,
+    StoredFrame,
+};
+pub use held::{Held, HeldSegments};
 pub use kedge_env as env;
 pub use maintenance::Maintenance;
+pub use position::Position;
 pub use reader::{Frames, LogReader, StoredRequest};
-pub use recovery::{Position, Recovery, Released, Torn};
+pub use recovery::{Recovery, Released, Torn};
 pub use segment::seal::{Compression, Sealed};
 pub use segment::{Kind as SegmentKind, SegmentHeader, SegmentName};
 pub use single::StoredAction;
@@ -59,6 +69,14 @@ pub trait Log: Send {
     /// [`AppendError`]. After [`AppendError::NoSpace`] the log is unchanged and the same frame can be appended
     /// later; after [`AppendError::Failed`] it accepts nothing any more.
     fn append(&mut self, frame: &Frame) -> Result<Position, AppendError>;
+
+    /// Appends a frame that another node encoded, byte for byte. It must be whole, continue this log, and name no frame
+    /// as durable: that describes another node's disk. Like [`Log::append`], it does not make the frame durable.
+    ///
+    /// # Errors
+    /// As [`Log::append`]. [`AppendError::Stored`] if the frame is damaged, [`AppendError::NotNext`] if it does not
+    /// continue this log; it names what both sides hold. After both the log is unchanged.
+    fn append_stored(&mut self, frame: &[u8]) -> Result<Position, AppendError>;
 
     /// The position after the last append.
     fn position(&self) -> Position;
@@ -76,12 +94,14 @@ pub trait Log: Send {
 
 /// Makes durable what was appended.
 pub trait Durability: Send + Sync {
-    /// Makes every frame that was appended before the call durable, and shows it to readers; returns the
-    /// durable position.
+    /// Makes every frame that was appended before the call durable, and shows it to readers; returns the durable position.
+    /// A log that several nodes share gives up the frames of a leadership that ends. The durable position is then before
+    /// what the caller appended: compare the two before you answer anybody.
     ///
     /// # Errors
-    /// [`Failed`], for this and all later calls: what a failed sync left on the disk is unknown.
-    fn sync(&self) -> Result<Position, Failed>;
+    /// [`SyncError::Failed`], for this and all later calls: what a failed sync left on the disk is unknown.
+    /// [`SyncError::Fenced`] if this node does not lead a log that several nodes share.
+    fn sync(&self) -> Result<Position, SyncError>;
 
     /// The durable position.
     fn durable(&self) -> Position;

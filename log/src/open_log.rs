@@ -10,7 +10,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::env::Env;
 use crate::error::Failed;
-use crate::recovery::Position;
+use crate::position::Position;
 use crate::segment::blocks::BlockCache;
 use crate::segment::raw::{RawSegment, Spare};
 use crate::segment::{NEW_ENDING, Segment};

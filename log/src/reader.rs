@@ -17,7 +17,8 @@ use crate::frame::stored::{batches, hashes};
 use crate::frame::{FrameHeader, SectionKind, StoredFrame};
 use crate::open_log::Shared;
 use crate::packed::PackedRequest;
-use crate::recovery::{Position, Recovery, find};
+use crate::position::Position;
+use crate::recovery::{Recovery, find};
 use crate::segment::blocks::{BlockCache, LastBlocks};
 use crate::segment::{Key, Segment};
 

@@ -9,7 +9,7 @@ use kedge_protocol::Hash;
 
 use crate::env::{Env, Mode, write_zeros};
 use crate::error::{Damage, IoError, OpenError, ReadError};
-use crate::frame::header::first_previous;
+use crate::position::Position;
 use crate::segment::path_of;
 use crate::segment::raw::RawSegment;
 use crate::segment::scan::{Scan, read_header};
@@ -18,31 +18,6 @@ use crate::segment::sealed::SealedSegment;
 use crate::segment::{
     Kind, NEW_ENDING, PAGE_BYTES, Segment, SegmentHeader, SegmentName, UNFINISHED_ENDING,
 };
-
-/// How far a log reaches.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Position {
-    /// The number of the last frame; 0 before the first.
-    pub frame: u64,
-    /// The sequence of the next action.
-    pub next_sequence: u64,
-    /// The number of the next batch.
-    pub next_batch: u64,
-    /// The hash of the last frame, or what the first frame names as such.
-    pub hash: Hash,
-}
-
-impl Position {
-    /// Before the first frame of the log with this identity.
-    pub fn start(identity: &Hash) -> Self {
-        Self {
-            frame: 0,
-            next_sequence: 1,
-            next_batch: 0,
-            hash: first_previous(identity),
-        }
-    }
-}
 
 /// How far the log is known to have been released: a start must find this much. Zero means unknown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

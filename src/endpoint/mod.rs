@@ -83,6 +83,9 @@ pub fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
 
+/// Paths whose POST only reads: what is asked for does not fit into a query.
+const READ_BY_POST: [&str; 3] = ["/objects/search", "/objects/count", "/ebus/actions/preview"];
+
 /// One route.
 pub struct Endpoint {
     /// GET (HEAD comes with it), POST, PATCH or DELETE.
@@ -127,6 +130,11 @@ impl Endpoint {
     /// True if the answer reflects the log, so that `min_sequence` makes sense.
     pub fn reads_log(&self) -> bool {
         self.method == Method::GET && self.limit != LimitClass::Free
+    }
+
+    /// True if it may change something. A search and a preview do not, whatever their method.
+    pub fn changes(&self) -> bool {
+        self.method != Method::GET && !READ_BY_POST.contains(&self.path)
     }
 
     /// The right that an API key needs for it; `None` if no key suffices. A request that changes nothing is a read,

@@ -1,5 +1,7 @@
 //! The rows of the service itself.
 
+use kedge_api::service::{DomainView, HealthView, ReadyView, VersionView};
+
 use super::Auth::Public;
 use super::LimitClass::Free;
 use super::row::{get, handler};
@@ -12,7 +14,7 @@ pub(super) fn rows() -> Vec<Endpoint> {
         Endpoint {
             auth: Public,
             limit: Free,
-            response: schema::<service::DomainView>,
+            response: schema::<DomainView>,
             etag: true,
             ..get(
                 "/.well-known/eip712-domain.json",
@@ -34,7 +36,7 @@ pub(super) fn rows() -> Vec<Endpoint> {
         Endpoint {
             auth: Public,
             limit: Free,
-            response: schema::<service::HealthView>,
+            response: schema::<HealthView>,
             ..get(
                 "/healthz",
                 &docs::service::HEALTH,
@@ -44,13 +46,13 @@ pub(super) fn rows() -> Vec<Endpoint> {
         Endpoint {
             auth: Public,
             limit: Free,
-            response: schema::<service::ReadyView>,
+            response: schema::<ReadyView>,
             ..get("/readyz", &docs::service::READY, handler!(service::ready))
         },
         Endpoint {
             auth: Public,
             limit: Free,
-            response: schema::<service::VersionView>,
+            response: schema::<VersionView>,
             ..get(
                 "/version",
                 &docs::service::VERSION,

@@ -11,10 +11,10 @@ use kedge_http::reply::Reply;
 use kedge_protocol::hash::keccak;
 use kedge_storage::Snapshot;
 
-use super::in_flight::{Claimed, claim};
-use super::kept::{Answer, Key};
 use super::{REPLAYED, key_of, scope};
 use crate::call::Call;
+use kedge_http::idempotency::in_flight::{Claimed, claim};
+use kedge_http::idempotency::kept::{Answer, Key};
 
 /// How a request with a key begins.
 pub enum Begun {

@@ -19,9 +19,9 @@ use serde::de::DeserializeOwned;
 use super::PRIVATE;
 use crate::call::Call;
 use crate::disputes::{Recorded, answer_at, check, of_claim};
-use crate::idempotency::kept::Key;
 use crate::idempotency::unsigned::{self, Begun};
 use crate::listing::{Listing, Source};
+use kedge_http::idempotency::kept::Key;
 
 /// Bytes of the longest file that can be submitted.
 const FILE_BYTES_MAX: usize = if CLAIM_BYTES_MAX > EVIDENCE_BYTES_MAX {

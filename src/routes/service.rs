@@ -2,56 +2,26 @@
 
 use hyper::StatusCode;
 use kedge_actors::{NodeHealth, Published};
-use kedge_api::scalars::{AddressText, HashText};
+use kedge_api::scalars::{AddressText, HashText, Time};
+use kedge_api::service::{
+    AnchoringView, ClusterView, DistrustedEdgeView, DomainView, HealthView, NodeView, ReadyView,
+    TypeMember, Types, VersionView,
+};
+use kedge_cluster::{Caught, DistrustedEdges};
 use kedge_http::error::ApiError;
 use kedge_http::reply::Reply;
 use kedge_protocol::eip712::{DOMAIN_NAME, DOMAIN_VERSION};
 use kedge_protocol::{Hash, KeyOfBatch};
+use kedge_replica::Standing;
 use kedge_storage::{AnchorStatus, Mode, Page, ReadError};
 use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::PUBLIC;
 use crate::call::Call;
 use crate::openapi;
 
-/// A member of an EIP-712 type.
-#[derive(Serialize, JsonSchema)]
-struct TypeMember {
-    name: &'static str,
-    #[serde(rename = "type")]
-    type_name: &'static str,
-}
-
 const fn member(name: &'static str, type_name: &'static str) -> TypeMember {
     TypeMember { name, type_name }
-}
-
-/// The types of the signed data.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "PascalCase")]
-struct Types {
-    action_request: [TypeMember; 5],
-    action: [TypeMember; 4],
-}
-
-/// The domain of every signature, in the shape of EIP-5267's `eip712Domain()`.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct DomainView {
-    /// The members of the domain that are used: name, version, chainId, verifyingContract.
-    fields: &'static str,
-    name: &'static str,
-    version: &'static str,
-    chain_id: u64,
-    verifying_contract: AddressText,
-    salt: HashText,
-    #[schemars(with = "Vec<u64>")]
-    extensions: [u64; 0],
-    /// The address that signs the next batch. `GET /sequencer-keys` lists the keys of all batches.
-    sequencer: AddressText,
-    primary_type: &'static str,
-    types: Types,
 }
 
 /// `GET /.well-known/eip712-domain.json`
@@ -105,97 +75,76 @@ pub async fn keys(call: Call) -> Result<Reply, ApiError> {
     Ok(reply.etagged(&call.headers, "public, max-age=300"))
 }
 
-/// The process answers.
-#[derive(Serialize, JsonSchema)]
-pub struct HealthView {
-    /// Always `ok`.
-    status: &'static str,
-}
-
 /// `GET /healthz`
 pub async fn health(call: Call) -> Result<Reply, ApiError> {
     Reply::ok(sequence(&call), &HealthView { status: "ok" })
 }
 
-/// Whether the server accepts changes.
-#[derive(Serialize, JsonSchema)]
-pub struct ReadyView {
-    /// `ready` or `not_ready`.
-    status: &'static str,
-    /// `read_write`, or `read_only` with the reason.
-    mode: &'static str,
-    /// Why it accepts no changes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
-    /// The log's head.
-    head: HashText,
-    /// The last action's sequence.
-    sequence: u64,
-    /// How many batches there are.
-    batches: u64,
-    /// How far the chain lags behind the log.
-    anchoring: AnchoringView,
-    /// The chain's node; absent until it was asked.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    node: Option<NodeView>,
-    /// Requests in flight that change something.
-    requests_under_way: usize,
-    /// The limit of such requests.
-    requests_max: usize,
-}
-
-/// How far the chain lags behind the log. A lag does not make the server unready.
-#[derive(Serialize, JsonSchema)]
-pub struct AnchoringView {
-    /// Batches that a finalized anchor covers.
-    finalized_batches: u64,
-    /// Batches that none covers yet.
-    lag_batches: u64,
-    /// The age of the oldest of them, seconds; 0 if there is none.
-    lag_s: u64,
-}
-
-/// Whether the chain's node answers. The server stays ready if it does not.
-#[derive(Serialize, JsonSchema)]
-pub struct NodeView {
-    /// Whether it answers.
-    reachable: bool,
-    /// For how long it has not answered, seconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unreachable_s: Option<u64>,
-}
-
-impl NodeView {
-    fn of(node: &NodeHealth, now_ms: u64) -> Self {
-        let since_ms = node.unreachable_since_ms;
-        Self {
-            reachable: since_ms.is_none(),
-            unreachable_s: since_ms.map(|since_ms| now_ms.saturating_sub(since_ms) / 1_000),
-        }
+fn distrusted_edge((edge, caught): (String, Caught)) -> DistrustedEdgeView {
+    DistrustedEdgeView {
+        edge,
+        at: Time(caught.at_ms),
+        digest: HashText(caught.digest),
+        caught_by: caught.by,
     }
 }
 
-impl AnchoringView {
-    fn of(published: &Published, now_ms: u64) -> Result<Self, ReadError> {
-        let newest = Page {
-            after: None,
-            descending: true,
-            limit: ANCHORS_LOOKED_AT,
-        };
-        let anchors = published.snapshot.anchors(newest)?;
-        let finalized = anchors
-            .iter()
-            .find(|anchor| anchor.status == AnchorStatus::Finalized);
-        let finalized = finalized.map_or(0, |anchor| anchor.checkpoint.checkpoint.batches);
-        let oldest = published.snapshot.batch(finalized)?;
-        Ok(Self {
-            finalized_batches: finalized,
-            lag_batches: published.head.batches.saturating_sub(finalized),
-            lag_s: oldest.map_or(0, |batch| {
-                now_ms.saturating_sub(batch.header.sealed_at_ms) / 1_000
-            }),
-        })
+/// A follower that lags by more is not ready.
+const LAG_MAX_S: f64 = 1.0;
+
+fn cluster_of(standing: Standing, distrusted: DistrustedEdges) -> ClusterView {
+    let edges: Vec<_> = distrusted.into_iter().map(distrusted_edge).collect();
+    ClusterView {
+        distrusted_edges: (!edges.is_empty()).then_some(edges),
+        role: standing.role.name(),
+        term: standing.term,
+        frame: standing.frame,
+        stream_frame: standing.tail,
+        lag_s: standing.lag_s(),
+        leader: standing.leader.map(|leader| leader.node),
+        stalled: standing.stalled,
+        problem: standing.problem,
     }
+}
+
+/// Why a node among several is not ready, if so.
+fn why_not(cluster: &ClusterView) -> Option<String> {
+    let lags = || match cluster.lag_s {
+        Some(lag_s) if lag_s <= LAG_MAX_S => None,
+        Some(lag_s) => Some(format!("this node lags the log by {lag_s:.1} seconds")),
+        None => Some("this node is still reading the log".to_owned()),
+    };
+    let why = cluster.problem.clone().or_else(|| cluster.stalled.clone());
+    why.or_else(lags)
+}
+
+fn node_of(node: &NodeHealth, now_ms: u64) -> NodeView {
+    let since_ms = node.unreachable_since_ms;
+    NodeView {
+        reachable: since_ms.is_none(),
+        unreachable_s: since_ms.map(|since_ms| now_ms.saturating_sub(since_ms) / 1_000),
+    }
+}
+
+fn anchoring_of(published: &Published, now_ms: u64) -> Result<AnchoringView, ReadError> {
+    let newest = Page {
+        after: None,
+        descending: true,
+        limit: ANCHORS_LOOKED_AT,
+    };
+    let anchors = published.snapshot.anchors(newest)?;
+    let finalized = anchors
+        .iter()
+        .find(|anchor| anchor.status == AnchorStatus::Finalized);
+    let finalized = finalized.map_or(0, |anchor| anchor.checkpoint.checkpoint.batches);
+    let oldest = published.snapshot.batch(finalized)?;
+    Ok(AnchoringView {
+        finalized_batches: finalized,
+        lag_batches: published.head.batches.saturating_sub(finalized),
+        lag_s: oldest.map_or(0, |batch| {
+            now_ms.saturating_sub(batch.header.sealed_at_ms) / 1_000
+        }),
+    })
 }
 
 /// How many of the newest anchors are searched for the last finalized one: only the newest few can
@@ -212,6 +161,12 @@ pub async fn ready(call: Call) -> Result<Reply, ApiError> {
         (None, Mode::ReadWrite) if engine.disk_full() => Some("the disk is full".to_owned()),
         (None, Mode::ReadWrite) => engine.check_clock().err().map(|why| why.to_string()),
     };
+    let replica = call.app.replica.get();
+    let tripwire = call.app.tripwire.get();
+    let distrusted = tripwire.map(|tripwire| tripwire.distrusted());
+    let distrusted = distrusted.unwrap_or_default();
+    let cluster = replica.map(|replica| cluster_of(replica.standing(), distrusted));
+    let reason = reason.or_else(|| cluster.as_ref().and_then(why_not));
     let (status, text, mode) = if reason.is_none() {
         (StatusCode::OK, "ready", "read_write")
     } else {
@@ -225,21 +180,13 @@ pub async fn ready(call: Call) -> Result<Reply, ApiError> {
         head: HashText(head.head),
         sequence: head.sequence,
         batches: head.batches,
-        anchoring: AnchoringView::of(&published, engine.now_ms())?,
-        node: engine
-            .node()
-            .map(|node| NodeView::of(&node, engine.now_ms())),
+        anchoring: anchoring_of(&published, engine.now_ms())?,
+        node: engine.node().map(|node| node_of(&node, engine.now_ms())),
+        cluster,
         requests_under_way: engine.requests_under_way(),
         requests_max: engine.requests_max(),
     };
     Reply::json(status, head.sequence, &view)
-}
-
-/// The running version.
-#[derive(Serialize, JsonSchema)]
-pub struct VersionView {
-    name: &'static str,
-    version: &'static str,
 }
 
 /// `GET /version`

@@ -1,6 +1,6 @@
 //! Webhooks: what they are, what they were sent, and trying them out.
 
-use hyper::StatusCode;
+use hyper::{HeaderMap, StatusCode};
 use kedge_actors::api::{Committed, NewSecret, Submission};
 use kedge_actors::fair::Full;
 use kedge_actors::webhooks::{AlsoWritten, RedeliverError, Verdict};
@@ -20,9 +20,9 @@ use serde::Deserialize;
 
 use super::PRIVATE;
 use crate::call::Call;
-use crate::idempotency::kept::Answer;
 use crate::idempotency::unsigned::{self, Begun};
 use crate::listing::{Listing, Source};
+use kedge_http::idempotency::kept::Answer;
 use kedge_http::shown;
 
 /// The member of a body that is checked here; the rules check the rest.
@@ -177,7 +177,11 @@ pub async fn test(call: Call) -> Result<Reply, ApiError> {
     let id = Id::of_delivery(&event_id, &webhook.id);
     let began_ms = app.engine.now_ms();
     let body = message::test_body(&webhook, event_id, sequence, began_ms);
-    let (status, response_status, error) = match app.webhooks.send(&webhook, id, body).await {
+    let (status, response_status, error) = match app
+        .webhooks
+        .send(&webhook, id, body, HeaderMap::new())
+        .await
+    {
         Verdict::Delivered { status } => (DeliveryStatus::Delivered, Some(status), None),
         Verdict::Failed { status, error, .. } => (DeliveryStatus::Failed, status, Some(error)),
         Verdict::Gone => {

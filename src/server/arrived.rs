@@ -69,13 +69,21 @@ impl Dispatch {
             LimitClass::Free => None,
             _ => Some(app.enter(context.tally.holder())?),
         };
-        let submission = match signature {
+        let mut submission = match signature {
             Some(headers) => {
+                context.phase("verify");
                 self.verify(endpoint, headers, &id, &mut body, context)
                     .await?
             }
             None => None,
         };
+        match (&mut context.traced, &mut submission) {
+            (None, _) => {}
+            (Some(traced), None) => traced.phase("handle"),
+            (Some(traced), Some(submission)) => {
+                submission.timing = Some(traced.engine("submit", submission.actions.len()));
+            }
+        }
         self.wait_for_sequence(&query).await?;
         let call = Call {
             table: &TABLE,
@@ -125,7 +133,8 @@ impl Dispatch {
         let Some((asker, signed)) = read else {
             return Ok(None);
         };
-        let submission = self.app.check(asker, headers, signed).await?;
+        let voucher = context.voucher.take();
+        let submission = self.app.check(asker, headers, signed, voucher).await?;
         context.signer_is_known = true;
         Ok(Some(submission))
     }

@@ -2,20 +2,21 @@
 //! answer. Each step refuses before the next one costs anything. A request takes its place among those in flight once
 //! its body is there, so a slow one keeps nobody out.
 
+use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use hyper::body::Incoming;
-use hyper::header::{AUTHORIZATION, CONNECTION, HeaderName, HeaderValue};
+use hyper::header::{AUTHORIZATION, CONNECTION, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use kedge_actors::metric_definitions::OVERLOADED;
-use kedge_config::{Config, secrets};
+use kedge_config::{ClusterWrites, Config};
+use kedge_console::Console;
 use kedge_http::auth::Session;
 use kedge_http::auth::api_key::API_KEY;
 use kedge_http::body::{self, Arriving, Text};
@@ -23,42 +24,47 @@ use kedge_http::clock::now_s;
 use kedge_http::cors::Readers;
 use kedge_http::envelope::Form;
 use kedge_http::error::ApiError;
-use kedge_http::limits::LimitClass;
-use kedge_http::limits::Tally;
+use kedge_http::limits::{Held, LimitClass, Tally};
 use kedge_http::query::Query;
 use kedge_http::reply::Reply;
 use kedge_http::server::line::{Line, Using};
 use kedge_http::server::refusals::Refusals;
+use kedge_http::server::request_ids::RequestIds;
 use kedge_http::server::sent::SentBody;
 use kedge_http::server::shedding::Shedding;
-use kedge_http::server::{Answering, parsing};
-use kedge_http::signing::SignatureHeaders;
+use kedge_http::server::{Answering, ServerError, parsing};
+use kedge_http::signing::{SignatureHeaders, Voucher};
+use kedge_http::stream::Body;
 use kedge_http::v2;
 use kedge_protocol::Address;
+use kedge_replica::Forwarder;
+use kedge_telemetry::Traced;
 use tracing::Instrument as _;
 
 use super::arrived::Arrived;
 use super::finish::undocumented;
-use super::measured::HttpMetrics;
+use super::measured::{HttpMetrics, traced_method};
 use crate::app::App;
 use crate::endpoint::{Auth, Endpoint, Router, Signs, TABLE, documented};
 use crate::idempotency;
 
-/// The longest request id that is adopted from a caller.
-const REQUEST_ID_BYTES_MAX: usize = 128;
-
-pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// How much longer than the leader itself a follower waits for its answer.
+const FORWARD_MARGIN: Duration = Duration::from_secs(2);
 
 /// Answers requests.
 pub(super) struct Dispatch {
     pub(super) app: Arc<App>,
     router: Router,
+    console: Console,
     pub(super) metrics: HttpMetrics,
     pub(super) ids: RequestIds,
     refusals: Refusals,
     shedding: Arc<Shedding>,
     pub(super) header_bytes_max: usize,
     pub(super) tls: bool,
+    /// What is done with changes while this node follows.
+    pub(super) writes: ClusterWrites,
+    pub(super) forwarder: Forwarder,
 }
 
 /// What is known about a request while it is answered.
@@ -66,8 +72,12 @@ pub(super) struct RequestContext {
     pub(super) request_id: Arc<str>,
     pub(super) form: Form,
     pub(super) tally: Tally,
-    body: Arriving,
+    pub(super) body: Arriving,
+    /// Who is connected.
+    pub(super) peer: IpAddr,
     is_reserve: bool,
+    /// The answer is another node's, which has compared it with the document.
+    pub(super) is_forwarded: bool,
     /// The index in [`TABLE`] of its endpoint.
     pub(super) index: Option<usize>,
     /// The caller.
@@ -75,30 +85,19 @@ pub(super) struct RequestContext {
     /// The alleged signer, and whether the signature proves it.
     pub(super) signer: Option<Address>,
     pub(super) signer_is_known: bool,
+    /// The edge that has checked the signature.
+    pub(super) voucher: Option<Arc<dyn Voucher>>,
+    /// The request's trace, if it is sampled.
+    pub(super) traced: Option<Box<Traced>>,
 }
 
-/// Ids for requests without one: unique across restarts, cheap to make.
-pub(super) struct RequestIds {
-    process: String,
-    next: AtomicU64,
-}
-
-impl RequestIds {
-    pub(super) fn next(&self) -> Arc<str> {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        format!("{}-{number:x}", self.process).into()
+impl RequestContext {
+    /// Begins a phase of the trace, if there is one.
+    pub(super) fn phase(&mut self, name: &'static str) {
+        if let Some(traced) = &mut self.traced {
+            traced.phase(name);
+        }
     }
-}
-
-/// A client's request id, if it can safely be written anywhere.
-fn sane_request_id(value: &HeaderValue) -> Option<Arc<str>> {
-    let text = value.to_str().ok()?;
-    let is_sane = !text.is_empty()
-        && text.len() <= REQUEST_ID_BYTES_MAX
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
-    is_sane.then(|| text.into())
 }
 
 impl Dispatch {
@@ -108,19 +107,23 @@ impl Dispatch {
         app: Arc<App>,
         shedding: Arc<Shedding>,
         tls: bool,
-    ) -> Result<Self, secrets::SecretError> {
+    ) -> Result<Self, ServerError> {
         Ok(Self {
             app,
             router: Router::default(),
+            console: Console::new(config.console),
             metrics: HttpMetrics::new(),
-            ids: RequestIds {
-                process: const_hex::encode(secrets::random::<6>()?),
-                next: AtomicU64::new(1),
-            },
+            ids: RequestIds::new()?,
             refusals: Refusals::default(),
             shedding,
             header_bytes_max: config.header_bytes_max,
             tls,
+            writes: config.cluster_writes,
+            forwarder: Forwarder::new(
+                config.cluster_node.as_deref().unwrap_or_default(),
+                Duration::from_secs(config.request_timeout_s) + FORWARD_MARGIN,
+            )
+            .map_err(|error| ServerError::Forwarding(error.to_string()))?,
         })
     }
 }
@@ -131,53 +134,11 @@ impl Answering for Dispatch {
         let _under_way = self.metrics.begin();
         let (mut parts, incoming) = request.into_parts();
         let is_http2 = parts.version == Version::HTTP_2;
-        let headers = &parts.headers;
-        let mut context = RequestContext {
-            request_id: self.request_id(headers),
-            form: if v2::covers(parts.uri.path()) {
-                Form::Legacy
-            } else {
-                Form::of(headers)
-            },
-            tally: self.app.limits.begin(using.line().peer, headers, now_s()),
-            body: self.app.bodies.arriving(headers, incoming),
-            is_reserve: using.line().is_reserve,
-            index: None,
-            session: None,
-            signer: None,
-            signer_is_known: false,
-        };
-        let readers = self.app.cors.readers(headers);
-        let span = tracing::info_span!("request", id = %context.request_id);
-        let handled = self.route(&mut parts, &readers, &mut context);
-        let result = CatchPanic(Box::pin(handled)).instrument(span.clone()).await;
-        let (result, held) = self.hold(result, &parts, &context, is_http2);
-        let why = context
-            .index
-            .and_then(|index| TABLE[index].contradiction(&result, documented(index)));
-        if let Some(why) = why {
-            undocumented(&why);
-        }
-        let (reply, code) = match result {
-            Ok(reply) => (reply, None),
-            Err(error) => {
-                let signs = context
-                    .index
-                    .is_some_and(|index| TABLE[index].signs != Signs::Nothing);
-                let error = if signs { error.of_change() } else { error };
-                let error = self.with_nonce(error, &parts.headers, &context);
-                let reply = self.refuse(context.form, &error, &context.request_id);
-                (reply, Some(error.code))
-            }
-        };
-        let status = reply.status;
-        self.metrics
-            .end(context.index, status, code, begun.elapsed());
-        span.in_scope(|| {
-            let elapsed_us = begun.elapsed().as_micros() as u64;
-            let (method, path) = (&parts.method, parts.uri.path());
-            tracing::debug!(%method, path, status = status.as_u16(), elapsed_us, "answered");
-        });
+        let body = self.app.bodies.arriving(&parts.headers, incoming);
+        let line = using.line();
+        let mut context = self.context(&parts, body, line.peer, line.is_reserve);
+        let replying = self.replied(&mut parts, &mut context, is_http2, begun);
+        let (reply, held, readers) = replying.await;
         let is_read = self.app.bodies.pass_over(&mut context.body).await;
         let mut response = self.finish(reply, &context).map(|body| (body, held));
         readers.write(response.headers_mut());
@@ -199,9 +160,105 @@ impl Answering for Dispatch {
 }
 
 impl Dispatch {
-    fn request_id(&self, headers: &HeaderMap) -> Arc<str> {
-        let brought = headers.get(REQUEST_ID).and_then(sane_request_id);
-        brought.unwrap_or_else(|| self.ids.next())
+    /// What is known of a request before anything is done for it.
+    fn context(
+        &self,
+        parts: &Parts,
+        body: Arriving,
+        peer: IpAddr,
+        is_reserve: bool,
+    ) -> RequestContext {
+        let headers = &parts.headers;
+        let tracer = self.app.tracer.as_ref();
+        RequestContext {
+            traced: tracer.and_then(|tracer| tracer.begin(headers, traced_method(&parts.method))),
+            request_id: self.ids.of(headers),
+            form: if v2::covers(parts.uri.path()) {
+                Form::Legacy
+            } else {
+                Form::of(headers)
+            },
+            tally: self.app.limits.begin(peer, headers, now_s()),
+            body,
+            peer,
+            is_reserve,
+            is_forwarded: false,
+            index: None,
+            session: None,
+            signer: None,
+            signer_is_known: false,
+            voucher: None,
+        }
+    }
+
+    /// Answers a request that an edge has submitted, and whose signature it may vouch for.
+    pub(super) async fn submitted(
+        &self,
+        request: Request<Bytes>,
+        caller: IpAddr,
+        voucher: Arc<dyn Voucher>,
+    ) -> Response<Bytes> {
+        let begun = Instant::now();
+        let _under_way = self.metrics.begin();
+        let (mut parts, body) = request.into_parts();
+        let mut context = self.context(&parts, Arriving::whole(body), caller, false);
+        context.voucher = Some(voucher);
+        let replying = self.replied(&mut parts, &mut context, false, begun);
+        let (reply, _held, readers) = replying.await;
+        let mut response = self.finish(reply, &context);
+        readers.write(response.headers_mut());
+        response.map(Body::into_whole)
+    }
+
+    /// The reply to a request, what it holds until it is sent, and who may read it.
+    async fn replied(
+        &self,
+        parts: &mut Parts,
+        context: &mut RequestContext,
+        is_http2: bool,
+        begun: Instant,
+    ) -> (Reply, Option<Held>, Readers) {
+        let readers = self.app.cors.readers(&parts.headers);
+        let span = match &context.traced {
+            None => tracing::info_span!("request", id = %context.request_id),
+            Some(traced) => {
+                let trace_id = traced.trace_id();
+                tracing::info_span!("request", id = %context.request_id, trace_id)
+            }
+        };
+        let handled = self.route(parts, &readers, context);
+        let result = CatchPanic(Box::pin(handled)).instrument(span.clone()).await;
+        context.phase("answer");
+        let (result, held) = self.hold(result, parts, context, is_http2);
+        let why = context
+            .index
+            .filter(|_| !context.is_forwarded)
+            .and_then(|index| TABLE[index].contradiction(&result, documented(index)));
+        if let Some(why) = why {
+            undocumented(&why);
+        }
+        let (reply, code) = match result {
+            Ok(reply) => (reply, None),
+            Err(error) => {
+                let signs = context
+                    .index
+                    .is_some_and(|index| TABLE[index].signs != Signs::Nothing);
+                let error = if signs { error.of_change() } else { error };
+                let error = self.with_nonce(error, &parts.headers, context);
+                let reply = self.refuse(context.form, &error, &context.request_id);
+                (reply, Some(error.code))
+            }
+        };
+        let status = reply.status;
+        let took = begun.elapsed();
+        self.metrics.end(context.index, status, code, took);
+        span.in_scope(|| {
+            let elapsed_us = begun.elapsed().as_micros() as u64;
+            let (method, path) = (&parts.method, parts.uri.path());
+            tracing::debug!(%method, path, status = status.as_u16(), elapsed_us, "answered");
+        });
+        self.end_trace(context, parts, (status, code), took);
+        (reply, held, readers)
     }
 
     /// Finds the endpoint of a request and handles it.
@@ -222,6 +279,10 @@ impl Dispatch {
             let sequence = self.app.published().head.sequence;
             return self.app.v2.answer(method, &parts.uri, sequence);
         }
+        if kedge_console::covers(path) {
+            let sequence = self.app.published().head.sequence;
+            return self.console.answer(method, path, &parts.headers, sequence);
+        }
         let found = match self.router.find(method, path) {
             Ok(found) => found,
             Err(error) => {
@@ -235,6 +296,9 @@ impl Dispatch {
         };
         context.index = Some(found.index);
         let endpoint = &TABLE[found.index];
+        if let Some(traced) = &mut context.traced {
+            traced.route(endpoint.path);
+        }
         if context.is_reserve && endpoint.limit != LimitClass::Free {
             return Err(ApiError::overloaded());
         }
@@ -250,13 +314,18 @@ impl Dispatch {
         context: &mut RequestContext,
     ) -> Result<Reply, ApiError> {
         let app = &self.app;
+        if let Some(answered) = self.by_leader(endpoint, parts, context).await {
+            return answered;
+        }
         if let Err(error) = self.check_room(endpoint) {
             app.bodies.pass_over(&mut context.body).await;
             self.refusals.turn().await;
             return Err(error);
         }
+        context.phase("authenticate");
         let now_s = now_s();
-        let session = self.identify(endpoint, &parts.headers, now_s, context)?;
+        let identifying = self.identify(endpoint, &parts.headers, now_s, context);
+        let session = identifying.await?;
         let query = self.check(endpoint, session.as_ref(), parts, context)?;
         let signature = match endpoint.signs {
             Signs::Nothing => None,
@@ -308,6 +377,9 @@ impl Dispatch {
         let app = &self.app;
         let holder = context.tally.holder();
         let is_public = endpoint.auth == Auth::Public;
+        if endpoint.request.is_some() {
+            context.phase("read body");
+        }
         match (endpoint.request, &endpoint.signs, context.session) {
             (None, ..) => Ok(Text::default()),
             (Some(_), Signs::File, Some(session)) => {
@@ -344,7 +416,7 @@ impl Dispatch {
     /// Identifies the caller, and counts the request even if it will be refused for lack of a
     /// token. A public read with a token is counted on the token's organization; otherwise its
     /// caller is unknown.
-    fn identify(
+    async fn identify(
         &self,
         endpoint: &Endpoint,
         headers: &HeaderMap,
@@ -366,7 +438,8 @@ impl Dispatch {
         context.session = session.as_ref().ok().copied().flatten();
         let organization = counted_on.map(|session| session.organization_id);
         let limits = &self.app.limits;
-        limits.count(&mut context.tally, endpoint.limit, organization)?;
+        let counting = limits.count(&mut context.tally, endpoint.limit, organization);
+        counting.await?;
         session
     }
 }
@@ -392,15 +465,6 @@ mod tests {
     use kedge_api::Code;
 
     use super::*;
-
-    #[test]
-    fn request_ids_are_taken_over_if_sane() {
-        let sane = |text: &str| sane_request_id(&HeaderValue::from_str(text).unwrap());
-        assert_eq!(sane("a-1.b_C").as_deref(), Some("a-1.b_C"));
-        for bad in ["", "a b", "a\"b", "a/b", &"x".repeat(129)] {
-            assert_eq!(sane(bad), None, "{bad}");
-        }
-    }
 
     #[tokio::test]
     async fn a_panic_is_an_internal_error() {

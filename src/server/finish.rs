@@ -18,16 +18,17 @@ use kedge_http::limits::LimitClass;
 use kedge_http::limits::{Held, Tally};
 use kedge_http::reply::Reply;
 use kedge_http::server::line::Line;
+use kedge_http::server::request_ids::REQUEST_ID;
 use kedge_http::server::{parsing, sent};
 use kedge_http::signing::SignatureHeaders;
 use kedge_http::stream::Body;
 use kedge_protocol::Address;
 use kedge_storage::ReadError;
 
-use super::dispatch::{Dispatch, REQUEST_ID, RequestContext};
+use super::dispatch::{Dispatch, RequestContext};
 use crate::endpoint::{Signs, TABLE};
 
-const SEQUENCE: HeaderName = HeaderName::from_static("x-sequence");
+pub(super) const SEQUENCE: HeaderName = HeaderName::from_static("x-sequence");
 
 /// An API's answers are data: nothing in them may be executed, framed or sniffed.
 const SECURITY_HEADERS: [(&str, &str); 3] = [
@@ -157,6 +158,7 @@ impl Dispatch {
         *response.headers_mut() = reply.headers;
         let headers = response.headers_mut();
         headers.insert(SEQUENCE, HeaderValue::from(reply.sequence));
+        self.state_role(headers);
         self.app
             .limits
             .finish(tally, reply.is_known, headers, now_s());
@@ -192,10 +194,6 @@ impl Dispatch {
             .end(None, reply.status, Some(error.code), Duration::ZERO);
         let response = self.with_headers(reply, &request_id, &tally);
         let (parts, body) = response.into_parts();
-        let body = match body {
-            Body::Whole(bytes) => bytes,
-            Body::Stream(_) => Bytes::new(),
-        };
-        parsing::write(parts.status, &parts.headers, &body)
+        parsing::write(parts.status, &parts.headers, &body.into_whole())
     }
 }

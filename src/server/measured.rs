@@ -2,12 +2,54 @@
 
 use std::time::Duration;
 
-use hyper::StatusCode;
+use hyper::http::request::Parts;
+use hyper::{Method, StatusCode};
 use kedge_api::Code;
+use kedge_telemetry::Answered;
 use metrics::{Gauge, Histogram, counter, gauge, histogram};
 
+use super::dispatch::{Dispatch, RequestContext};
 use crate::endpoint::TABLE;
 use crate::metrics::{ERRORS, REQUEST_SECONDS, REQUESTS, REQUESTS_IN_FLIGHT};
+
+/// A method as traces name it.
+pub(super) fn traced_method(method: &Method) -> &'static str {
+    match method.as_str() {
+        "HEAD" => "HEAD",
+        "OPTIONS" => "OPTIONS",
+        "PUT" => "PUT",
+        other => match method_label(other) {
+            "other" => "_OTHER",
+            known => known,
+        },
+    }
+}
+
+impl Dispatch {
+    /// Ends the trace of an answered request, if it has one, and leads from its histogram to it.
+    pub(super) fn end_trace(
+        &self,
+        context: &mut RequestContext,
+        parts: &Parts,
+        (status, code): (StatusCode, Option<Code>),
+        took: Duration,
+    ) {
+        let (Some(tracer), Some(traced)) = (&self.app.tracer, context.traced.take()) else {
+            return;
+        };
+        let (route, method) = labels(context.index);
+        let labels = [("route", route), ("method", method)];
+        tracer.exemplify(REQUEST_SECONDS, &labels, took.as_secs_f64(), traced.span());
+        traced.end(&Answered {
+            status: status.as_u16(),
+            code: code.map(Code::text),
+            version: parts.version,
+            request_id: &context.request_id,
+            scheme: if self.tls { "https" } else { "http" },
+            path: parts.uri.path(),
+        });
+    }
+}
 
 /// Counts requests.
 pub(super) struct HttpMetrics {

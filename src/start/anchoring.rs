@@ -8,6 +8,7 @@ use kedge_chain::sender::SenderOptions;
 use kedge_chain::transaction::FeePolicy;
 use kedge_config::Config;
 use kedge_storage::{AnchorRow, AnchorStatus, Page};
+use kedge_telemetry::Tracer;
 use serde_json::{Map, Value, json};
 
 use super::Chain;
@@ -52,16 +53,12 @@ fn responder(config: &Config, chain: &Chain) -> Option<ResponderOptions> {
 #[derive(Clone)]
 pub struct Anchoring {
     engine: Engine,
-    interval_s: u64,
+    options: AnchorOptions,
 }
 
 impl Anchoring {
-    /// Starts anchoring the engine's log on the chain. The node may be down.
-    pub async fn start(
-        config: &Config,
-        chain: &Chain,
-        engine: &Engine,
-    ) -> Result<Self, kedge_chain::sender::OpenError> {
+    /// How the engine's log is anchored on the chain; nothing is anchored before [`Self::begin`].
+    pub fn new(config: &Config, chain: &Chain, engine: &Engine, tracer: Option<&Tracer>) -> Self {
         let domain = chain.domain();
         let mut sender = SenderOptions::new(domain.chain_id, chain.contract(), domain.separator());
         sender.confirmations = config.chain_confirmations;
@@ -79,13 +76,18 @@ impl Anchoring {
             interval_ms: config.anchor_interval_s * 1_000,
             poll_ms,
             responder: responder(config, chain),
+            observer: tracer.map(Tracer::observer),
         };
-        // Boxed because it is large, and awaited only once.
-        Box::pin(engine.start_anchoring(options)).await?;
-        Ok(Self {
+        Self {
             engine: engine.clone(),
-            interval_s: config.anchor_interval_s,
-        })
+            options,
+        }
+    }
+
+    /// Starts anchoring, until the engine no longer leads. The chain's node may be down.
+    pub async fn begin(&self) -> Result<(), kedge_chain::sender::OpenError> {
+        // Boxed because it is large, and awaited only once.
+        Box::pin(self.engine.start_anchoring(self.options.clone())).await
     }
 
     /// Requests an anchor of the newest head; returns when it has begun.
@@ -150,7 +152,10 @@ impl Anchoring {
                 .saturating_sub(anchor.checkpoint.checkpoint.batches)
         });
         let mut members = Map::new();
-        members.insert("anchor_interval_s".to_owned(), json!(self.interval_s));
+        members.insert(
+            "anchor_interval_s".to_owned(),
+            json!(self.options.interval_ms / 1_000),
+        );
         members.insert("batches_not_anchored".to_owned(), json!(lag));
         members.insert(
             "last_anchor".to_owned(),

@@ -6,13 +6,15 @@
 
 mod anchoring;
 mod chain;
-mod failing;
-mod open_files;
+mod cluster;
+mod contents;
+mod edge;
 mod sequencer_keys;
 mod store;
 mod timekeeping;
 
 use std::io::Write as _;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,23 +25,29 @@ use kedge_config::{Allowances, Config};
 use kedge_env::{Env, RealEnv};
 use kedge_http::clock::{self, now_s};
 use kedge_http::server::tls::Tls;
-use kedge_http::server::{Bound, ServerError};
+use kedge_http::server::{Bound, ServerError, failing, open_files, stopping};
+use kedge_protocol::Address;
 use kedge_protocol::signature::SigningKey;
+use kedge_replica::Replica;
+use kedge_running::Running;
 use kedge_storage::{Mode, OpenError, SideWrite, Store};
+use kedge_telemetry::logging::{self, LoggingError};
+use kedge_telemetry::{Tracer, TracingError};
 use kedge_upkeep::archive::{self, ArchiveError};
 use kedge_upkeep::private::{PrivateError, make_private_from_now_on, tighten};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::admin::{self, AdminError, Copied};
 use crate::app::{App, AppError};
-use crate::claims::{Claims, ClaimsKeyError};
-use crate::logging::{self, LoggingError};
 use crate::metrics::{self, MetricsError};
 use crate::webhooks;
+use kedge_http::claims::{Claims, ClaimsKeyError};
 
 pub use anchoring::Anchoring;
 pub use chain::{Chain, ChainError};
-pub use failing::exit_at_once;
+use cluster::{Connected, LeaderDuties};
+pub use edge::run_edge;
+pub use kedge_http::server::failing::exit_at_once;
 pub use store::LostKey;
 
 /// Organizations whose actors are kept alive.
@@ -48,6 +56,8 @@ const ORGANIZATIONS_LIVE_MAX: usize = 10_000;
 const RECENT_KEYS_MAX: usize = 1 << 20;
 /// Templates and variations that are cached.
 const CATALOG_ENTRIES_MAX: usize = 100_000;
+/// Bytes of texts of one commit group.
+const GROUP_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Free bytes of disk below which no write begins.
 const DISK_RESERVE_BYTES: u64 = 256 * 1024 * 1024;
 
@@ -60,6 +70,9 @@ pub enum RunError {
     /// The metrics.
     #[error(transparent)]
     Metrics(#[from] MetricsError),
+    /// Tracing.
+    #[error(transparent)]
+    Tracing(#[from] TracingError),
     /// The listener.
     #[error(transparent)]
     Server(#[from] ServerError),
@@ -81,6 +94,12 @@ pub enum RunError {
     /// The chain.
     #[error(transparent)]
     Chain(#[from] ChainError),
+    /// The stream that several nodes share.
+    #[error(transparent)]
+    Cluster(#[from] kedge_cluster::ConnectError),
+    /// An edge.
+    #[error(transparent)]
+    Edge(#[from] kedge_edge::EdgeError),
     /// The store.
     #[error(transparent)]
     Store(#[from] OpenError),
@@ -127,8 +146,9 @@ pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError>
     let time = timekeeping::timekeeper(&config, &env);
     clock::keep(Arc::clone(&time));
     let handle = metrics::install()?;
+    let tracer = Tracer::start(&config, &metrics::SECONDS)?;
     if let Some(address) = config.metrics_listen {
-        let bound = metrics::serve(address, handle).await?;
+        let bound = metrics::serve(address, handle, tracer.clone()).await?;
         tracing::info!(url = %format_args!("http://{bound}/metrics"), "metrics");
     }
     let bound = Bound::bind(&config).await?;
@@ -139,11 +159,17 @@ pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError>
     let operator_key = operator_key(&config)?;
     let chain = Chain::open(&config, first_key).await?;
     let claims = Claims::open(&config, chain.domain().chain_id)?;
-    let opened = store::open(&config, &env, &chain, first_key, allowances).await?;
+    let connected = Connected::connect(&config, &chain.domain()).await?;
+    let replicate = connected.as_ref().map(Connected::replicate);
+    let opened = store::open(&config, &env, &chain, first_key, allowances, replicate).await?;
     sequencer_keys::check(&opened.store, &keys)?;
     let archived = archive::announce(&opened.store, &config.data_dir)?;
     let store = Arc::clone(&opened.store);
-    let engine = start_engine(&config, &env, &chain, (keys, time), store).await?;
+    let options = engine_options(&config, &env, &chain, (keys, time), connected.is_some());
+    let engine = match &connected {
+        None => Engine::start(options, store).await?,
+        Some(_) => Engine::open(options, store)?,
+    };
     failing::end_process(engine.failure())?;
     let parts = Parts {
         env,
@@ -153,6 +179,9 @@ pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError>
         operator_key,
         claims,
         bound,
+        connected,
+        first_key,
+        tracer: tracer.clone(),
     };
     let served = serve(&config, &engine, parts).await;
     // Also if serving never began: no thread of the engine outlives the store.
@@ -163,6 +192,9 @@ pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError>
         std::future::pending::<()>().await;
     }
     chain.shutdown().await;
+    if let Some(tracer) = &tracer {
+        tracer.stop().await;
+    }
     served?;
     if is_written {
         Ok(())
@@ -180,6 +212,9 @@ struct Parts<'a> {
     operator_key: Option<SigningKey>,
     claims: Claims,
     bound: Bound,
+    connected: Option<Connected>,
+    first_key: Address,
+    tracer: Option<Tracer>,
 }
 
 /// Serves until SIGINT or SIGTERM, and stops what depends on the engine.
@@ -187,51 +222,105 @@ async fn serve(config: &Config, engine: &Engine, parts: Parts<'_>) -> Result<(),
     let Parts { chain, bound, .. } = parts;
     timekeeping::watch(engine.clone(), &*parts.env, chain.second_source()).await;
     sequencer_keys::ask_contract(chain, engine).await;
-    let anchoring = Anchoring::start(config, chain, engine).await?;
-
+    let anchoring = Anchoring::new(config, chain, engine, parts.tracer.as_ref());
+    let is_single = parts.connected.is_none();
+    if is_single {
+        anchoring.begin().await?;
+    }
     let url = bound.url();
     let public_url = config.public_url.clone().unwrap_or_else(|| url.clone());
-    let operator_key = stored(parts.operator_key, engine).await?;
+    let operator = cluster::address_of(parts.operator_key.as_ref());
+    let operator_key = if is_single {
+        stored(parts.operator_key, engine).await?
+    } else {
+        parts.operator_key
+    };
     let app = App::new(
         config,
         engine.clone(),
         operator_key,
         parts.claims,
-        public_url,
+        (public_url, parts.tracer),
     )?;
     app.key_proofs.replace(parts.archived.key_proofs);
     // A store that is read-only, or that the chain may still contradict, may lack rows that a newer
-    // copy of it has.
-    if parts.opened.chain_agrees && engine.mode() == Mode::ReadWrite {
+    // copy of it has. So may that of one of several nodes.
+    if is_single && parts.opened.chain_agrees && engine.mode() == Mode::ReadWrite {
         app.files.sweep()?;
     }
     let app = Arc::new(app);
     if let Some(overdue) = app.v2.overdue(now_s()) {
         tracing::warn!("{overdue}");
     }
-    webhooks::start(config, &app).await?;
-    let path = config.admin_socket();
+    let duties = LeaderDuties {
+        config: config.clone(),
+        app: Arc::clone(&app),
+        anchoring: anchoring.clone(),
+        operator,
+    };
+    let shared = (Arc::clone(&parts.opened.store), parts.first_key);
+    let joined = parts.connected.map(|log| (log, shared));
+    // Boxed because it is large, and awaited only once.
+    let replica = Box::pin(take_part(joined, &url, duties)).await?;
     let copied = Copied {
         store: parts.opened.store,
         data: config.data_dir.clone(),
     };
-    let socket = admin::serve(&path, Arc::clone(&app), anchoring.clone(), copied).await?;
+    let page = operator_page(config)?;
+    let path = config.admin_socket();
+    let socket = admin::serve(&path, Arc::clone(&app), anchoring.clone(), copied, page).await?;
     reload_on_hangup(bound.tls(), Arc::clone(&app))?;
     let counting = Arc::clone(&app);
     tokio::spawn(async move { counting.limits.keep_stored().await });
     // Before the server announces itself, so that a stop right after that is noticed.
-    let stop = stop_signal()?;
+    let stop = stopping::signal()?;
     announce(&url, chain, config)?;
     crate::server::serve(bound, config, Arc::clone(&app), stop).await?;
 
     tracing::info!("stopping");
     app.limits.store().await;
+    if let Some(replica) = &replica {
+        replica.stop().await;
+    }
     drop(socket);
+    anchor_before_stop(config, engine, &anchoring).await;
+    Ok(())
+}
+
+/// Where the operator's page listens, and the token that its commands carry.
+fn operator_page(config: &Config) -> Result<Option<(SocketAddr, String)>, SecretError> {
+    let Some(address) = config.operator_page_listen else {
+        return Ok(None);
+    };
+    let token = secrets::read_or_make_32(&config.keys_dir().join("operator-page.token"))?;
+    Ok(Some((address, const_hex::encode(token))))
+}
+
+/// Anchors what is new before the stop, if that is wanted and this node may.
+async fn anchor_before_stop(config: &Config, engine: &Engine, anchoring: &Anchoring) {
     if config.anchor_on_shutdown && engine.mode() == Mode::ReadWrite {
         let limit = Duration::from_secs(config.anchor_on_shutdown_timeout_s);
         anchoring.anchor_before_stop(limit).await;
     }
-    Ok(())
+}
+
+/// Begins to take part in the log of several nodes, or, on a single node, what else it does.
+async fn take_part(
+    joined: Option<(Connected, (Arc<Store>, Address))>,
+    url: &str,
+    duties: LeaderDuties,
+) -> Result<Option<Replica>, RunError> {
+    let (config, app) = (duties.config.clone(), Arc::clone(&duties.app));
+    let Some((connected, (store, first_key))) = joined else {
+        webhooks::start(&config, &app).await?;
+        return Ok(None);
+    };
+    let replica = connected.start(&config, url, first_key, store, duties);
+    if let Some(replica) = &replica {
+        // This runs once.
+        let _ = app.replica.set(replica.clone());
+    }
+    Ok(replica)
 }
 
 /// The operator's key, if there is one.
@@ -266,24 +355,26 @@ async fn stored(key: Option<SigningKey>, engine: &Engine) -> Result<Option<Signi
 }
 
 /// The only place where the configuration becomes an engine.
-async fn start_engine(
+fn engine_options(
     config: &Config,
     env: &Arc<dyn Env>,
     chain: &Chain,
     (keys, time): (HeldKeys, Arc<Timekeeper>),
-    store: Arc<Store>,
-) -> Result<Engine, kedge_actors::StartError> {
+    replicated: bool,
+) -> kedge_actors::Options {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let options = kedge_actors::Options {
+    kedge_actors::Options {
         env: Arc::clone(env),
         domain: chain.domain(),
         keys,
         contract: Some(chain.contract()),
         time,
-        actor_threads: if config.actor_threads == 0 {
-            (cores / 2).max(1)
-        } else {
-            config.actor_threads
+        running: Running::Threads {
+            actors: if config.actor_threads == 0 {
+                (cores / 2).max(1)
+            } else {
+                config.actor_threads
+            },
         },
         shards: if config.shards == 0 {
             cores
@@ -302,8 +393,13 @@ async fn start_engine(
         catalog_entries_max: CATALOG_ENTRIES_MAX,
         data_path: config.data_dir.clone(),
         disk_reserve_bytes: DISK_RESERVE_BYTES,
-    };
-    Engine::start(options, store).await
+        replicated,
+        group_bytes_max: if replicated {
+            kedge_replica::GROUP_BYTES_MAX
+        } else {
+            GROUP_BYTES_MAX
+        },
+    }
 }
 
 /// Reads certificate and token keys again on SIGHUP; those that cannot be read stay as they were.
@@ -327,28 +423,18 @@ fn reload_on_hangup(tls: Option<Arc<Tls>>, app: Arc<App>) -> Result<(), std::io:
     Ok(())
 }
 
-/// A future that resolves when the server should stop.
-fn stop_signal() -> Result<impl Future<Output = ()>, std::io::Error> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-    })
-}
-
 /// Prints where the server is and what to try.
 fn announce(url: &str, chain: &Chain, config: &Config) -> Result<(), std::io::Error> {
     let domain = chain.domain();
     let socket = config.admin_socket();
     let socket = socket.display();
     let rpc = chain.url().unwrap_or("<chain_rpc_url>");
+    let console = kedge_console::announcement(config.console, url);
     let text = format!(
         "listening on {url}\n\
          chain id     {}\n\
          contract     {}\n\
+         console      {console}\n\
          \n\
          Try:\n  \
            curl {url}/.well-known/eip712-domain.json\n  \

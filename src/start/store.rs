@@ -13,7 +13,7 @@ use kedge_config::{Allowances, Config};
 use kedge_env::Env;
 use kedge_protocol::Address;
 use kedge_storage::{
-    Access, HighWater, KeyId, Mark, MissingMark, Mode, ReadError, SideKeys, Store, Table,
+    Access, HighWater, KeyId, Mark, MissingMark, Mode, ReadError, Replicate, SideKeys, Store, Table,
 };
 use kedge_upkeep::side_keys;
 
@@ -59,6 +59,7 @@ pub(super) async fn open(
     chain: &Chain,
     first_key: Address,
     allowances: Allowances,
+    replicate: Option<Replicate>,
 ) -> Result<Opened, RunError> {
     let log_path = config.data_dir.join("log");
     let side_keys = side_keys(config, &log_path, allowances)?;
@@ -77,6 +78,7 @@ pub(super) async fn open(
             ..kedge_storage::LogOptions::default()
         },
         access: Access::Write,
+        replicate,
         env: Arc::clone(env),
     };
     let mark = HighWater::read(&**env, &config.high_water_path());

@@ -1,6 +1,6 @@
-//! Segments of the log that leave its directory while the server runs.
+//! Segments of the log that leave its directory while the server runs, and those that are in it.
 
-use kedge_log::SealedFile;
+use kedge_log::{HeldSegments, SealedFile};
 
 use crate::read::Page;
 use crate::snapshot::ReadError;
@@ -13,6 +13,11 @@ const STARTED_BATCHES: u64 = 3;
 const ANCHORS_LOOKED_AT: usize = 64;
 
 impl Store {
+    /// How much of the log its directory holds, without reading a file; `None` if the store was opened without a log.
+    pub fn held_segments(&self) -> Option<HeldSegments> {
+        self.database.log().map(kedge_log::LogReader::held)
+    }
+
     /// Writes to the disk everything that was applied, including the index of actions, while commits continue. Returns
     /// the sealed segments, from the log's beginning on, that neither a start nor an anchor needs any more: those that
     /// a finalized anchor covers.

@@ -69,6 +69,9 @@ pub struct HighWaterError {
 pub struct HighWater {
     file: Arc<dyn File>,
     path: PathBuf,
+    /// How far headers had been released when it was opened: a node that reads an older part of its log again must not
+    /// set the mark back.
+    batches_before: u64,
 }
 
 impl std::fmt::Debug for HighWater {
@@ -106,12 +109,13 @@ impl HighWater {
             )
     }
 
-    /// Opens an existing mark, to advance it.
-    pub fn open(env: &dyn Env, path: &Path) -> Result<Self, HighWaterError> {
+    /// Opens an existing mark, which was read as `released`, to advance it.
+    pub fn open(env: &dyn Env, path: &Path, released: Released) -> Result<Self, HighWaterError> {
         let file = env.open(path, Mode::Write);
         file.map(|file| Self {
             file,
             path: path.to_owned(),
+            batches_before: released.batches,
         })
         .map_err(|source| HighWaterError {
             path: path.to_owned(),
@@ -147,6 +151,7 @@ impl HighWater {
             .map(|file| Self {
                 file,
                 path: path.to_owned(),
+                batches_before: released.batches,
             })
             .map_err(|source| HighWaterError {
                 path: path.to_owned(),
@@ -157,9 +162,17 @@ impl HighWater {
     /// Notes that headers up to `released` are about to leave. Call it after their commit and before they leave. The
     /// page cache outlives the process; only a crash of the machine can lose the last update.
     pub fn advance(&self, released: Released) -> io::Result<()> {
+        if released.batches < self.batches_before {
+            return Ok(());
+        }
         let offset = released.batches % 2 * SLOT_DISTANCE;
         let written = write_all(&*self.file, &released.to_slot(), offset);
         written.map_err(|error| self.named("writing", &error))
+    }
+
+    /// How many batches had been released when the mark was opened.
+    pub fn batches_before(&self) -> u64 {
+        self.batches_before
     }
 
     /// An error of the file, with what was being done and the file's name.

@@ -4,8 +4,8 @@
 //! - [`Store::begin`] checks that the log is whole and returns what it has more than the rows; the caller, which knows
 //!   the rules, applies that; [`Opening::finish`] then recomputes the last batches, holds them against the head and
 //!   against the high-water mark of released headers, and reports what is wrong and what to do.
-//! - A [`Group`] gathers what one commit writes. [`Store::append`] puts it into the log, [`Store::sync`] makes that
-//!   durable, and [`Store::apply`] then writes the rows and gives a [`Snapshot`] with them. A step that a full disk
+//! - A [`Group`] gathers what one commit writes. [`Store::append`] puts it into the log, [`Store::sync_through`] makes
+//!   that durable, and [`Store::apply`] then writes the rows and gives a [`Snapshot`] with them. A step that a full disk
 //!   refuses can be tried again.
 //! - [`Store::release`] advances the mark, after the commit and before headers leave. Without a path for it the mark
 //!   lies in the data directory: there it shows writes that were lost, but not that the whole directory is an old copy.
@@ -18,6 +18,7 @@ mod archived;
 mod check;
 mod codec;
 mod copies;
+mod followed;
 mod group;
 mod high_water;
 mod live_files;
@@ -41,7 +42,10 @@ pub use copies::{CopyError, LogCopy};
 pub use group::{Group, SideWrite};
 pub use high_water::{HighWater, HighWaterError, Mark, Released};
 pub use kedge_log::frame::FrameError;
-pub use kedge_log::{KeyId, LogOptions, Position as LogPosition, SideEntry, SideKeys, StoredFrame};
+pub use kedge_log::{
+    FileLog, HeldSegments, KeyId, Log, LogOptions, Position as LogPosition, SideEntry, SideKeys,
+    StoredFrame,
+};
 pub use open::{ARCHIVED_LIST, OpenError, Opening};
 pub use read::{
     Indexed, Listed, LogReader, LoggedRequest, Page, PlacedAction, PropertyRange, Window,
@@ -49,7 +53,7 @@ pub use read::{
 pub use released::MissingMark;
 pub use sealing::SealError;
 pub use snapshot::{RawRow, ReadError, Snapshot};
-pub use store::{Access, CommitError, Mode, Store, StoreOptions};
+pub use store::{Access, CommitError, Mode, Replicate, Store, StoreOptions};
 pub use tables::Table;
 pub use tables::accounts::{SessionRow, Usage};
 pub use tables::anchors::{AnchorRow, AnchorStatus};
@@ -59,3 +63,5 @@ pub use tables::meta::LogHead;
 pub use tables::objects::{ObjectIndex, Origin};
 pub use tables::records::{IdempotencyRow, SecretRow};
 pub use tables::residue::{Residue, Resource};
+#[doc(hidden)]
+pub use tables::rewritten::rewritten;

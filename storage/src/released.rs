@@ -72,7 +72,9 @@ pub(crate) fn open_mark(
     mark: &Mark,
 ) -> Result<HighWater, HighWaterError> {
     match mark {
-        Mark::Released(released) if released.batches >= head.batches => HighWater::open(env, path),
+        Mark::Released(released) if released.batches >= head.batches => {
+            HighWater::open(env, path, *released)
+        }
         _ => HighWater::put(
             env,
             path,

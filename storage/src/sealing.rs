@@ -27,8 +27,9 @@ impl Store {
     /// [`SealError`] if the log accepts nothing, or no randomness is available.
     pub fn seal_with(&self, keys: &SideKeys) -> Result<Option<KeyId>, SealError> {
         let writing = self.writing.as_ref().ok_or(SealError::ReadOnly)?;
-        let mut log = writing.log.lock();
-        Ok(log.seal_with(keys)?)
+        let sealing = writing.log.lock().seal_with(keys)?;
+        *writing.side_keys.lock() = keys.clone();
+        Ok(sealing)
     }
 
     /// The number of the key under which the newest side entries are sealed; `None` if there are none near the log's

@@ -2,12 +2,15 @@
 //! it is durable there.
 
 use std::borrow::Borrow;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use kedge_env::{Env, RealEnv};
-use kedge_log::{AppendError, Durability, Log, Maintenance, Position, SideKeys};
+use kedge_log::{
+    AppendError, Durability, FileLog, Log, Maintenance, Position, SideKeys, SyncError,
+};
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
 use metrics::{counter, gauge, histogram};
@@ -54,6 +57,19 @@ pub struct StoreOptions {
     pub segments: kedge_log::LogOptions,
     /// What may be changed.
     pub access: Access,
+    /// Shares the log with other nodes; `None` on a single node.
+    pub replicate: Option<Replicate>,
+}
+
+/// Puts the log in files into one that other nodes share. The store then begins no log of its own: its first frame is
+/// whatever the nodes agree on, and frames of others arrive with [`Store::append_stored`].
+#[derive(Clone)]
+pub struct Replicate(pub Arc<dyn Fn(FileLog) -> Box<dyn Log> + Send + Sync>);
+
+impl fmt::Debug for Replicate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Replicate")
+    }
 }
 
 impl StoreOptions {
@@ -73,6 +89,7 @@ impl StoreOptions {
             replay_bytes_max: 128 << 20,
             segments: kedge_log::LogOptions::default(),
             access: Access::Write,
+            replicate: None,
         }
     }
 
@@ -114,6 +131,9 @@ pub enum CommitError {
     /// The store was opened, or made, read-only.
     #[error("the store is read-only: {0}")]
     ReadOnly(String),
+    /// This node does not lead, or another one leads by now. Nothing of the group is durable, and nothing of it will be.
+    #[error("another node leads the log: {0}")]
+    Fenced(String),
     /// The write failed and how much of it is on the disk is unknown: the process must end.
     #[error("the write failed: {0}")]
     Failed(String),
@@ -134,7 +154,17 @@ impl From<AppendError> for CommitError {
     fn from(error: AppendError) -> Self {
         match error {
             AppendError::NoSpace(error) => Self::NoSpace(error.to_string()),
+            AppendError::Fenced(why) => Self::Fenced(why),
             error => Self::Failed(error.to_string()),
+        }
+    }
+}
+
+impl From<SyncError> for CommitError {
+    fn from(error: SyncError) -> Self {
+        match error {
+            SyncError::Fenced(why) => Self::Fenced(why),
+            SyncError::Failed(error) => Self::Failed(error.to_string()),
         }
     }
 }
@@ -144,6 +174,8 @@ pub(crate) struct Writing {
     pub(crate) log: Mutex<Box<dyn Log>>,
     pub(crate) durability: Arc<dyn Durability>,
     pub(crate) maintenance: Maintenance,
+    /// The keys that open side entries.
+    pub(crate) side_keys: Mutex<SideKeys>,
 }
 
 /// An open store.
@@ -169,8 +201,8 @@ pub struct Store {
     pub(crate) env: Arc<dyn Env>,
 }
 
-impl std::fmt::Debug for Store {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Store")
             .field("mode", &self.mode())
             .finish_non_exhaustive()
@@ -238,7 +270,7 @@ impl Store {
     pub fn commit(&self, group: impl Borrow<Group>) -> Result<Snapshot, CommitError> {
         let group = group.borrow();
         let position = self.append(group)?;
-        self.sync()?;
+        self.sync_through(&position)?;
         let snapshot = self.apply(group, &position)?;
         self.index(&group.action_ids);
         Ok(snapshot)
@@ -249,7 +281,7 @@ impl Store {
         self.database.actions().add(actions);
     }
 
-    /// Appends a group to the log and returns the position after it. It is durable after the next [`Store::sync`], and
+    /// Appends a group to the log and returns the position after it. It is durable after [`Store::sync_through`], and
     /// must not be acknowledged before. A crash before that loses it and everything after it, or nothing. Only one
     /// thread appends.
     pub fn append(&self, group: &Group) -> Result<Position, CommitError> {
@@ -275,18 +307,37 @@ impl Store {
         Ok(position)
     }
 
-    /// Makes everything that was appended before the call durable. After a failure it is unknown what is on the disk:
-    /// the process must end.
-    pub fn sync(&self) -> Result<(), CommitError> {
-        let writing = self.writing.as_ref().ok_or_else(no_log)?;
+    /// Makes everything that was appended up to this position durable. After [`CommitError::Failed`] it is unknown what
+    /// is on the disk: the process must end.
+    ///
+    /// # Errors
+    /// [`CommitError::Fenced`] if the log gave up what was appended, because this node's leadership ended first: then
+    /// nobody may be answered.
+    pub fn sync_through(&self, position: &Position) -> Result<(), CommitError> {
         let started = self.env.now();
-        writing
-            .durability
-            .sync()
-            .map_err(|error| CommitError::Failed(error.to_string()))
-            .inspect_err(|_| counter!(names::COMMIT_FAILURES).increment(1))?;
+        let durable = self.sync()?;
+        let is_held = durable.frame > position.frame
+            || (durable.frame == position.frame && durable.hash == position.hash);
+        if !is_held {
+            counter!(names::COMMIT_FAILURES).increment(1);
+            return Err(CommitError::Fenced(format!(
+                "leadership ended before frame {} was durable",
+                position.frame
+            )));
+        }
         histogram!(names::SYNC_SECONDS).record(self.env.now() - started);
         Ok(())
+    }
+
+    /// Makes what the log holds durable, and returns how far that is. A log that several nodes share may hold less than
+    /// was appended: [`Store::sync_through`] checks it.
+    ///
+    /// # Errors
+    /// As [`Store::sync_through`].
+    pub fn sync(&self) -> Result<Position, CommitError> {
+        let writing = self.writing.as_ref().ok_or_else(no_log)?;
+        let synced = writing.durability.sync().map_err(CommitError::from);
+        synced.inspect_err(|_| counter!(names::COMMIT_FAILURES).increment(1))
     }
 
     /// Writes the rows of a group that is durable in the log, which reached up to `position` with it; all of them or

@@ -27,6 +27,7 @@ export async function startPrometheus(target) {
     `--web.listen-address=127.0.0.1:${port}`,
     `--web.console.templates=${join(PROMETHEUS, 'consoles')}`,
     `--web.console.libraries=${join(PROMETHEUS, 'consoles')}`,
+    '--enable-feature=exemplar-storage',
   ], process.env);
   const url = `http://127.0.0.1:${port}`;
   const cleanUp = async () => {
@@ -47,6 +48,8 @@ export async function startPrometheus(target) {
   return {
     /** The series that a query gives now. */
     query: async (query) => (await api('query', { query })).result,
+    /** The exemplars of a query's series, of the last ten minutes. */
+    exemplars: (query) => api('query_exemplars', { query, start: Date.now() / 1000 - 600, end: Date.now() / 1000 + 60 }),
     /** All rules as Prometheus has read them. */
     rules: async () => (await api('rules')).groups.flatMap(({ rules }) => rules),
     page: (path) => fetch(`${url}${path}`),

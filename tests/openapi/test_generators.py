@@ -65,8 +65,8 @@ def test_linters_have_nothing_to_say(folder):
 
 
 def test_openapi_generator_finds_no_fault(folder):
-    told = openapi_generator(folder, "validate", "--recommend", "-i", "openapi.json")
-    assert "No validation issues detected" in told, told
+    output = openapi_generator(folder, "validate", "--recommend", "-i", "openapi.json")
+    assert "No validation issues detected" in output, output
 
 
 def test_typescript_clients(folder, server):

@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use kedge_client::{Account, BatchMode, ListQuery, NewAction, NewObject, NewWebhook};
+use kedge_client::{
+    Account, BatchMode, ListQuery, NewAction, NewObject, NewWebhook, WebhookChange,
+};
 use kedge_protocol::hash::sha256;
 use kedge_storage::{Store, StoreOptions};
 use serde_json::json;
@@ -177,8 +179,13 @@ async fn narrow_bounds_hold() {
     assert!((3_990..=4_000).contains(&lifetime_s), "{lifetime_s}");
 }
 
-async fn snapshots(setup: &Setup) -> f64 {
-    http::metric(setup.metrics_port(), "kedge_storage_snapshots", &[]).await
+/// Waits until the store holds no snapshot but the published one.
+async fn only_the_newest_snapshot(setup: &Setup) {
+    let one = || async {
+        let held = http::metric(setup.metrics_port(), "kedge_storage_snapshots", &[]).await;
+        ((held - 1.0).abs() < 0.1).then_some(())
+    };
+    eventually("no snapshot but the newest", PATIENCE, one).await;
 }
 
 /// An export that nobody reads keeps no old state of the store, however much is written meanwhile. The store holds as
@@ -199,12 +206,7 @@ async fn an_export_keeps_no_snapshot() {
         };
         ann.mint(of, &object).await.unwrap();
     }
-    let is = |wanted: f64| {
-        let setup = &setup;
-        move || async move { ((snapshots(setup).await - wanted).abs() < 0.1).then_some(()) }
-    };
-    // The published snapshot.
-    eventually("no snapshot but the newest", PATIENCE, is(1.0)).await;
+    only_the_newest_snapshot(&setup).await;
     let exports = [
         unread(&setup, &ann, "/export").await,
         unread(&setup, &ann, "/export?from=2").await,
@@ -212,7 +214,7 @@ async fn an_export_keeps_no_snapshot() {
     for _ in 0..20 {
         ann.mint(of, &NewObject::default()).await.unwrap();
     }
-    eventually("no snapshot but the newest", PATIENCE, is(1.0)).await;
+    only_the_newest_snapshot(&setup).await;
     // They are still in flight: far more remains than the buffers hold.
     for mut export in exports {
         let mut piece = vec![0; 1 << 20];
@@ -223,6 +225,39 @@ async fn an_export_keeps_no_snapshot() {
             bytes += read;
         }
     }
+    server.stop();
+}
+
+/// A webhook is served for as long as it exists, and keeps no state of the store for that long: not while it waits for
+/// events, not while its receiver fails, and not while it is switched off.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_webhook_keeps_no_snapshot() {
+    let directory = tempfile::tempdir().unwrap();
+    let setup = Setup::development(&directory.path().join("data"))
+        .set("webhook_allowed_networks", "[\"127.0.0.0/8\"]");
+    let server = setup.start();
+    let ann = account(&setup, "hooks").await;
+    let of = template(&ann, "events").await;
+    let mut made = Vec::new();
+    for events in ["object.created", "object.burned", "template.created"] {
+        let hook = NewWebhook {
+            // Nobody listens there.
+            url: "http://127.0.0.1:9/hook".to_owned(),
+            events: vec![events.to_owned()],
+            active: true,
+            description: String::new(),
+        };
+        made.push(ann.create_webhook(&hook).await.unwrap().resource.id);
+    }
+    let off = WebhookChange {
+        active: Some(false),
+        ..WebhookChange::default()
+    };
+    ann.update_webhook(made[2], &off).await.unwrap();
+    for _ in 0..20 {
+        ann.mint(of, &NewObject::default()).await.unwrap();
+    }
+    only_the_newest_snapshot(&setup).await;
     server.stop();
 }
 

@@ -4,6 +4,10 @@
 
 mod chain;
 mod commands;
+mod health;
+mod import;
+mod import_csv;
+mod import_killed;
 mod limits;
 mod log;
 mod ranges;

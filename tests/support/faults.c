@@ -2,14 +2,19 @@
 // lets calls on chosen files fail or stall, and moves the clock. The test writes what it wants into
 // a small file that both sides have in memory, so that a fault begins and ends at once.
 //
-// Where FAULTS_LOSSES names a file, every write is noted there with what it replaced, and every sync of a file. A test
-// that undoes the writes since each file's last sync has the disk as a loss of power may leave it.
+// A fault meets one call by its letter, or every call of a group by the group's: S sync, W write, R read, O open,
+// N rename, A allocate and truncate, M mkdir, U unlink. So a test can count a group's calls and fail each in turn.
+//
+// Where FAULTS_LOSSES names a file, every write is noted there with what it replaced, every new, renamed and removed name,
+// and every sync. A test that undoes what no sync has followed has the disk as a loss of power may leave it.
+// The calls of names, reads and opens are in faults_names.c.
 
 #define _GNU_SOURCE
 #include <errno.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <netdb.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,58 +29,90 @@
 
 // The file's layout; tests/support/faults.rs writes it.
 struct control {
-  volatile char call;         // d fdatasync, f fsync, w write, p pwrite, u unlink, g getaddrinfo; 0 for none
-  volatile char fault;        // e fails with EIO, n with ENOSPC, h writes half, s stalls until the fault is lifted,
-                              // k kills the process
+  volatile char call;         // d fdatasync, f fsync, w write, p pwrite, u unlink, g getaddrinfo, or a group; 0 for none
+  volatile char fault;        // e fails with EIO, n with ENOSPC, h writes or reads half, s stalls until the fault is
+                              // lifted, k kills the process, l reports a sync that was not done, c counts the calls of all groups and fails none
   char path[118];             // what the file's path, or the name, must contain
   volatile int64_t clock_ms;  // how far the clock is ahead
   volatile int64_t met;       // how many calls have met the fault
   volatile int64_t skip;      // how many calls are spared first
+  volatile int64_t most;      // how many calls fail after them; 0 for all
+  volatile int64_t counts[8]; // how many calls of each group there were, in the order of `groups`, while c counts
 };
+
+static const char groups[] = "OWSNARMU";
 
 static struct control *control;
 static int losses = -1;
+static void keep_in(const char *losses);
 static pthread_mutex_t noting = PTHREAD_MUTEX_INITIALIZER;
 
 __attribute__((constructor)) static void load(void) {
   const char *noted = getenv("FAULTS_LOSSES");
-  if (noted != NULL) losses = open(noted, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC;
+  if (noted != NULL) losses = (int)syscall(SYS_openat, AT_FDCWD, noted, flags, 0600);
+  if (noted != NULL) keep_in(noted);
   const char *path = getenv("FAULTS_CONTROL");
   if (path == NULL) return;
-  int file = open(path, O_RDWR | O_CLOEXEC);
+  int file = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC, 0);
   if (file < 0) return;
   void *memory = mmap(NULL, sizeof(struct control), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   close(file);
   if (memory != MAP_FAILED) control = memory;
 }
 
+static char group(char call) {
+  switch (call) {
+    case 'd': case 'f': case 'y': return 'S';
+    case 'w': case 'p': return 'W';
+    case 'u': return 'U';
+    default: return call;
+  }
+}
+
+static int asked(char call) {
+  return control != NULL && (control->call == call || control->call == group(call) || control->fault == 'c');
+}
+
 // Whether a call on this path or name fails. One that stalls returns from here when the fault is lifted.
 static int meets(char call, const char *path) {
   if (strstr(path, control->path) == NULL) return 0;
+  if (control->fault == 'c') {
+    const char *counted = strchr(groups, group(call));
+    if (counted != NULL) __atomic_add_fetch(&control->counts[counted - groups], 1, __ATOMIC_SEQ_CST);
+    return 0;
+  }
   if (__atomic_fetch_sub(&control->skip, 1, __ATOMIC_SEQ_CST) > 0) return 0;
-  __atomic_fetch_add(&control->met, 1, __ATOMIC_SEQ_CST);
-  if (control->call == call && control->fault == 'k') kill(getpid(), SIGKILL);
-  while (control->call == call && control->fault == 's') usleep(5000);
-  return control->call == call ? control->fault : 0;
-}
-
-// What a call on this file meets: 0 for nothing.
-static int fails(char call, int file) {
-  if (control == NULL || control->call != call) return 0;
-  char link[64], path[512];
-  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
-  ssize_t length = readlink(link, path, sizeof path - 1);
-  if (length < 0) return 0;
-  path[length] = 0;
-  if (path[0] != '/') return 0;
-  int fault = meets(call, path);
+  int64_t met = __atomic_add_fetch(&control->met, 1, __ATOMIC_SEQ_CST);
+  if (control->most > 0 && met > control->most) return 0;
+  if (asked(call) && control->fault == 'k') kill(getpid(), SIGKILL);
+  while (asked(call) && control->fault == 's') usleep(5000);
+  int fault = asked(call) ? control->fault : 0;
   if (fault == 'e') errno = EIO;
   if (fault == 'n') errno = ENOSPC;
   return fault == 's' ? 0 : fault;
 }
 
-// A note: what happened (w a write, s a sync), the file's number, where, how long the file was, how many bytes of it
-// were replaced; these follow.
+// What a call on this file meets: 0 for nothing. The server's own output is left alone.
+static int fails(char call, int file) {
+  if (file <= STDERR_FILENO || !asked(call)) return 0;
+  char link[64], path[512];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  ssize_t length = readlink(link, path, sizeof path - 1);
+  if (length < 0) return 0;
+  path[length] = 0;
+  return path[0] == '/' ? meets(call, path) : 0;
+}
+
+// Whether a call on this path fails instead of being done.
+static int refused(char call, const char *path) {
+  int fault = path != NULL && asked(call) ? meets(call, path) : 0;
+  return fault == 'e' || fault == 'n';
+}
+
+// A note: what happened, the file's number, where, how long the file was, how many bytes follow. w is a write or a change
+// of the length, with the bytes that it replaced; s a sync, x one that failed. Names are noted with the numbers of their
+// folders instead, and the paths follow: c a new file, m a new folder, l a link, n a rename, u a removal.
 struct note {
   char what;
   char unused[7];
@@ -105,8 +142,8 @@ static ssize_t noted(int file, const void *bytes, size_t count, int64_t offset, 
   void *before = replaced > 0 ? malloc((size_t)replaced) : NULL;
   char reopened[64];
   snprintf(reopened, sizeof reopened, "/proc/self/fd/%d", file);
-  int reader = replaced > 0 ? open(reopened, O_RDONLY | O_CLOEXEC) : -1;
-  ssize_t got = reader < 0 ? 0 : pread(reader, before, (size_t)replaced, offset);
+  int reader = replaced > 0 ? (int)syscall(SYS_openat, AT_FDCWD, reopened, O_RDONLY | O_CLOEXEC, 0) : -1;
+  ssize_t got = reader < 0 ? 0 : syscall(SYS_pread64, reader, before, (size_t)replaced, offset);
   if (reader >= 0) close(reader);
   struct note note = {'w', {0}, (int64_t)is.st_ino, offset, is.st_size, got > 0 ? got : 0};
   put(&note, before, got > 0 ? (size_t)got : 0);
@@ -136,9 +173,34 @@ static ssize_t written(char call, int file, const void *bytes, size_t count, int
   return noted(file, bytes, count, offset, call == 'p');
 }
 
-int fdatasync(int file) { return fails('d', file) ? -1 : synced(file, SYS_fdatasync); }
+// A sync that fails may have dropped what was to be written, and the next one need not report that.
+static int unsynced(int file, int fault) {
+  int error = errno;
+  struct stat is;
+  if (losses >= 0 && fstat(file, &is) == 0) {
+    struct note note = {'x', {0}, (int64_t)is.st_ino, 0, 0, 0};
+    pthread_mutex_lock(&noting);
+    put(&note, NULL, 0);
+    pthread_mutex_unlock(&noting);
+  }
+  errno = error;
+  return fault == 'l' ? 0 : -1;
+}
 
-int fsync(int file) { return fails('f', file) ? -1 : synced(file, SYS_fsync); }
+int fdatasync(int file) {
+  int fault = fails('d', file);
+  return fault ? unsynced(file, fault) : synced(file, SYS_fdatasync);
+}
+
+int fsync(int file) {
+  int fault = fails('f', file);
+  return fault ? unsynced(file, fault) : synced(file, SYS_fsync);
+}
+
+// It makes nothing durable, so it is not noted.
+int sync_file_range(int file, off64_t offset, off64_t count, unsigned int flags) {
+  return fails('y', file) ? -1 : (int)syscall(SYS_sync_file_range, file, offset, count, flags);
+}
 
 ssize_t write(int file, const void *bytes, size_t count) { return written('w', file, bytes, count, 0); }
 
@@ -148,15 +210,6 @@ ssize_t pwrite(int file, const void *bytes, size_t count, off_t offset) {
 
 ssize_t pwrite64(int file, const void *bytes, size_t count, off64_t offset) {
   return written('p', file, bytes, count, offset);
-}
-
-typedef int (*remove_name)(const char *);
-
-int unlink(const char *path) {
-  int fault = control != NULL && control->call == 'u' ? meets('u', path) : 0;
-  if (fault == 'e') errno = EIO;
-  remove_name real = (remove_name)dlsym(RTLD_NEXT, "unlink");
-  return fault == 'e' || real == NULL ? -1 : real(path);
 }
 
 int clock_gettime(clockid_t clock, struct timespec *time) {
@@ -187,3 +240,5 @@ int getaddrinfo(const char *name, const char *service, const struct addrinfo *hi
   look_up real = (look_up)dlsym(RTLD_NEXT, "getaddrinfo");
   return real == NULL ? EAI_FAIL : real(name, service, hints, found);
 }
+
+#include "faults_names.c"

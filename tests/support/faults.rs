@@ -1,5 +1,5 @@
 //! Faults of the disk, the resolver and the clock in a running server: calls that fail or stall, a clock that is wrong.
-//! `faults.c` does it, loaded in front of the C library; a file directs it.
+//! `faults.c` and `faults_names.c` do it, loaded in front of the C library; a file directs them.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -15,7 +15,9 @@ const PATH_BYTES: usize = 118;
 const CLOCK_AT: u64 = 120;
 const MET_AT: u64 = 128;
 const SKIP_AT: u64 = 136;
-const BYTES: u64 = 144;
+const MOST_AT: u64 = 144;
+const COUNTS_AT: u64 = 152;
+const BYTES: u64 = COUNTS_AT + 8 * Group::ALL.len() as u64;
 
 /// How a call fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,10 +26,12 @@ pub(crate) enum With {
     Error,
     /// ENOSPC.
     NoSpace,
-    /// Half of the bytes are written, and the call returns that.
+    /// Half of the bytes are written or read, and the call returns that.
     Half,
     /// The process is killed before the call does anything.
     Kill,
+    /// The call does nothing and reports success; a sync alone.
+    Lie,
 }
 
 impl With {
@@ -37,6 +41,7 @@ impl With {
             Self::NoSpace => b'n',
             Self::Half => b'h',
             Self::Kill => b'k',
+            Self::Lie => b'l',
         }
     }
 }
@@ -52,6 +57,49 @@ pub(crate) enum OnCall {
     Unlink,
     /// Looking up a name; the path is part of the name.
     Getaddrinfo,
+    /// Every call of a group.
+    Any(Group),
+}
+
+/// Calls that do the same, by whatever name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Group {
+    Open,
+    Write,
+    Sync,
+    Rename,
+    /// Allocating space, and setting a length.
+    Allocate,
+    Read,
+    Mkdir,
+    Unlink,
+}
+
+impl Group {
+    /// In the order of `groups` in `faults.c`.
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Open,
+        Self::Write,
+        Self::Sync,
+        Self::Rename,
+        Self::Allocate,
+        Self::Read,
+        Self::Mkdir,
+        Self::Unlink,
+    ];
+
+    fn letter(self) -> u8 {
+        match self {
+            Self::Open => b'O',
+            Self::Write => b'W',
+            Self::Sync => b'S',
+            Self::Rename => b'N',
+            Self::Allocate => b'A',
+            Self::Read => b'R',
+            Self::Mkdir => b'M',
+            Self::Unlink => b'U',
+        }
+    }
 }
 
 impl OnCall {
@@ -63,6 +111,7 @@ impl OnCall {
             Self::Pwrite => b'p',
             Self::Unlink => b'u',
             Self::Getaddrinfo => b'g',
+            Self::Any(group) => group.letter(),
         }
     }
 }
@@ -114,7 +163,7 @@ impl Faults {
             .environment("FAULTS_CONTROL", self.path.to_str().unwrap())
     }
 
-    fn begin(&self, call: OnCall, fault: u8, path: &str, spared: u64) {
+    fn begin(&self, call: OnCall, fault: u8, path: &str, spared: u64, most: u64) {
         self.lift();
         let mut bytes = [0; PATH_BYTES];
         bytes[..path.len()].copy_from_slice(path.as_bytes());
@@ -124,6 +173,9 @@ impl Faults {
             .unwrap();
         self.control
             .write_all_at(&spared.to_ne_bytes(), SKIP_AT)
+            .unwrap();
+        self.control
+            .write_all_at(&most.to_ne_bytes(), MOST_AT)
             .unwrap();
         self.control
             .write_all_at(&[call.letter(), fault], 0)
@@ -137,12 +189,31 @@ impl Faults {
 
     /// Such calls fail like this, after `spared` calls that do not.
     pub(crate) fn fail_with(&self, with: With, spared: u64, call: OnCall, path: &str) {
-        self.begin(call, with.letter(), path, spared);
+        self.begin(call, with.letter(), path, spared, 0);
+    }
+
+    /// Of the calls of this group, the one after `spared` others fails like this, and no other.
+    pub(crate) fn fail_one(&self, with: With, spared: u64, group: Group, path: &str) {
+        self.begin(OnCall::Any(group), with.letter(), path, spared, 1);
+    }
+
+    /// From now on the calls of all groups are counted.
+    pub(crate) fn count(&self, path: &str) {
+        self.begin(OnCall::Any(Group::Open), b'c', path, 0, 0);
+    }
+
+    /// How many calls of a group were counted.
+    pub(crate) fn counted(&self, group: Group) -> u64 {
+        let place = Group::ALL.iter().position(|other| *other == group);
+        let mut bytes = [0; 8];
+        let at = COUNTS_AT + 8 * place.unwrap() as u64;
+        self.control.read_exact_at(&mut bytes, at).unwrap();
+        u64::from_ne_bytes(bytes)
     }
 
     /// From now on such calls do not return until the fault is lifted.
     pub(crate) fn stall(&self, call: OnCall, path: &str) {
-        self.begin(call, b's', path, 0);
+        self.begin(call, b's', path, 0, 0);
     }
 
     /// Stalled calls fail instead, and so do the following ones.

@@ -13,6 +13,13 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
+    /// A header's value.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let fields = self.head.lines().filter_map(|line| line.split_once(':'));
+        let mut found = fields.filter(|(field, _)| field.eq_ignore_ascii_case(name));
+        found.next().map(|(_, value)| value.trim())
+    }
+
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
     }
@@ -43,18 +50,29 @@ pub(crate) async fn try_get(port: u16, path: &str) -> Option<Answer> {
     exchange(port, &request).await
 }
 
-/// GETs `path` with an additional header.
-pub(crate) async fn get_with(port: u16, path: &str, header: &str) -> Answer {
+/// GETs `path` with an additional header; `None` if nobody answers.
+pub(crate) async fn try_get_with(port: u16, path: &str, header: &str) -> Option<Answer> {
     let request =
         format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n{header}\r\n\r\n");
-    let answer = exchange(port, &request).await;
+    exchange(port, &request).await
+}
+
+/// GETs `path` with an additional header.
+pub(crate) async fn get_with(port: u16, path: &str, header: &str) -> Answer {
+    let answer = try_get_with(port, path, header).await;
     answer.unwrap_or_else(|| panic!("no answer to GET {path} on port {port}"))
 }
 
-/// POSTs a body unchanged.
-pub(crate) async fn post(port: u16, path: &str, headers: &[(&str, String)], body: &str) -> Answer {
+/// Sends a body unchanged; `None` if nobody answers.
+pub(crate) async fn try_send(
+    port: u16,
+    method: &str,
+    path: &str,
+    headers: &[(&str, String)],
+    body: &str,
+) -> Option<Answer> {
     let mut request = format!(
-        "POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\
+        "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\
          Content-Type: application/json\r\nContent-Length: {}\r\n",
         body.len()
     );
@@ -63,7 +81,12 @@ pub(crate) async fn post(port: u16, path: &str, headers: &[(&str, String)], body
     }
     request.push_str("\r\n");
     request.push_str(body);
-    let answer = exchange(port, &request).await;
+    exchange(port, &request).await
+}
+
+/// POSTs a body unchanged.
+pub(crate) async fn post(port: u16, path: &str, headers: &[(&str, String)], body: &str) -> Answer {
+    let answer = try_send(port, "POST", path, headers, body).await;
     answer.unwrap_or_else(|| panic!("no answer to POST {path} on port {port}"))
 }
 

@@ -1,14 +1,15 @@
-//! A loss of power: everything that was written to a file after its last sync is undone. `faults.c` notes every write
-//! with what it replaced.
+//! A loss of power: what no sync has followed is undone, in files and in folders. `faults.c` notes every write with what
+//! it replaced, and every new, renamed and removed name.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use super::faults::Faults;
 use super::server::Setup;
 
-/// Bytes of a note before the replaced bytes.
+/// Bytes of a note before what follows it.
 const NOTE_BYTES: usize = 40;
 
 /// The notes of one server.
@@ -16,11 +17,13 @@ pub(crate) struct Losses {
     path: PathBuf,
 }
 
-struct Write {
+/// One note. For a name, `offset` and `size` are the numbers of its folder and of the one where it was before.
+struct Note {
+    what: u8,
     file: u64,
     offset: u64,
     size: u64,
-    replaced: Vec<u8>,
+    bytes: Vec<u8>,
 }
 
 impl Losses {
@@ -38,24 +41,18 @@ impl Losses {
             .environment("FAULTS_LOSSES", self.path.to_str().unwrap())
     }
 
-    /// Undoes all writes below `root` that no sync has followed, and starts new notes. The server must have ended.
-    /// Returns how many writes were lost.
+    /// Undoes everything below `root` that no sync has followed, and starts new notes. A file's sync makes its contents
+    /// durable and its name, if it is new; other changes of names need a sync of the folder. What waited for a sync that
+    /// failed is lost, whatever later syncs report. The server must have ended. Returns how many writes and names were
+    /// lost.
     pub(crate) fn lose(&self, root: &Path) -> usize {
-        let notes = std::fs::read(&self.path).unwrap_or_default();
-        let mut lost = Vec::new();
-        let mut synced = HashSet::new();
-        // From the last note backwards: writes before a sync of their file stay.
-        for (what, write) in read(&notes).into_iter().rev() {
-            if what == b's' {
-                synced.insert(write.file);
-            } else if !synced.contains(&write.file) {
-                lost.push(write);
-            }
-        }
+        let notes = read(&std::fs::read(&self.path).unwrap_or_default());
+        let lost = lost(&notes);
+        let names = lost.iter().filter(|note| is_name(note)).collect::<Vec<_>>();
+        let mut count = names.iter().filter(|note| undo_name(note, root)).count();
         let mut files = HashMap::new();
         find(root, &mut files);
-        let mut count = 0;
-        for write in lost {
+        for write in lost.iter().filter(|note| note.what == b'w') {
             let Some(path) = files.get(&write.file) else {
                 continue;
             };
@@ -63,7 +60,7 @@ impl Losses {
             if file.metadata().unwrap().len() > write.size {
                 file.set_len(write.size).unwrap();
             }
-            file.write_all_at(&write.replaced, write.offset).unwrap();
+            file.write_all_at(&write.bytes, write.offset).unwrap();
             count += 1;
         }
         std::fs::write(&self.path, b"").unwrap();
@@ -71,21 +68,92 @@ impl Losses {
     }
 }
 
-fn read(mut notes: &[u8]) -> Vec<(u8, Write)> {
+fn is_name(note: &Note) -> bool {
+    matches!(note.what, b'c' | b'm' | b'l' | b'n' | b'u')
+}
+
+/// What is lost, the last first.
+fn lost(notes: &[Note]) -> Vec<&Note> {
+    let mut lost = Vec::new();
+    let mut synced = HashSet::new();
+    // Since a failed sync of a file, what was written before is lost up to the sync before that.
+    let mut dropped = HashSet::new();
+    // What later writes that stay have put there.
+    let mut kept: HashMap<u64, Vec<Range<u64>>> = HashMap::new();
+    for note in notes.iter().rev() {
+        match note.what {
+            b's' => {
+                synced.insert(note.file);
+                dropped.remove(&note.file);
+            }
+            b'x' => {
+                dropped.insert(note.file);
+            }
+            b'w' => {
+                let range = note.offset..note.offset + (note.bytes.len() as u64).max(1);
+                let ranges = kept.entry(note.file).or_default();
+                if synced.contains(&note.file) && !dropped.contains(&note.file) {
+                    ranges.push(range);
+                } else if !ranges
+                    .iter()
+                    .any(|kept| kept.start < range.end && range.start < kept.end)
+                {
+                    lost.push(note);
+                }
+            }
+            b'n' | b'u' => {
+                let folders = [note.offset, note.size];
+                let mut moved = folders.iter().filter(|folder| **folder != 0);
+                if !moved.all(|folder| synced.contains(folder)) {
+                    lost.push(note);
+                }
+            }
+            _ if synced.contains(&note.offset) || synced.contains(&note.file) => {}
+            _ => lost.push(note),
+        }
+    }
+    lost
+}
+
+/// Whether there was something to undo.
+fn undo_name(note: &Note, root: &Path) -> bool {
+    let text = String::from_utf8_lossy(&note.bytes);
+    let texts: Vec<&str> = text.split('\0').collect();
+    let [name, before, link, ..] = texts.as_slice() else {
+        panic!("a note of a name has three texts: {texts:?}");
+    };
+    let is_there = std::fs::symlink_metadata(name).is_ok_and(|found| found.ino() == note.file)
+        || note.what == b'u';
+    if !Path::new(name).starts_with(root) || !is_there {
+        return false;
+    }
+    match note.what {
+        b'm' => return std::fs::remove_dir(name).is_ok(),
+        b'n' => std::fs::rename(name, before).unwrap(),
+        b'u' => {}
+        _ => std::fs::remove_file(name).unwrap(),
+    }
+    if !link.is_empty() && !Path::new(name).exists() {
+        std::fs::rename(link, name).unwrap();
+    }
+    true
+}
+
+fn read(mut notes: &[u8]) -> Vec<Note> {
     let mut found = Vec::new();
     while let Some((head, rest)) = notes.split_at_checked(NOTE_BYTES) {
         let number = |at: usize| u64::from_ne_bytes(head[at..at + 8].try_into().unwrap());
         // A killed server may leave half a note; its write was not done.
-        let Some((replaced, rest)) = rest.split_at_checked(number(32) as usize) else {
+        let Some((bytes, rest)) = rest.split_at_checked(number(32) as usize) else {
             break;
         };
-        let write = Write {
+        found.push(Note {
+            what: head[0],
             file: number(8),
             offset: number(16),
             size: number(24),
-            replaced: replaced.to_vec(),
-        };
-        found.push((head[0], write));
+            bytes: bytes.to_vec(),
+        });
         notes = rest;
     }
     found

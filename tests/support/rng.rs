@@ -27,6 +27,11 @@ impl Rng {
         Self(seed)
     }
 
+    /// The numbers of a seed that is not printed.
+    pub(crate) fn of(seed: u64) -> Self {
+        Self(seed)
+    }
+
     pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

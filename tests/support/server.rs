@@ -70,6 +70,28 @@ impl Setup {
         self
     }
 
+    /// The same options as a configuration file, for commands that read one.
+    pub(crate) fn as_file(&self) -> String {
+        let mut text = format!("data_dir = \"{}\"\n", self.data.display());
+        let mut arguments = self.arguments.iter();
+        while let Some(argument) = arguments.next() {
+            if argument == "--set"
+                && let Some((option, value)) = arguments.next().and_then(|set| set.split_once('='))
+            {
+                // Words without quotes are texts here, as on the command line.
+                let is_word = value.chars().all(|c| c.is_ascii_alphabetic() || c == '_');
+                let is_text = is_word && !["true", "false"].contains(&value);
+                let value = if is_text {
+                    format!("{value:?}")
+                } else {
+                    value.to_owned()
+                };
+                text.push_str(&format!("{option} = {value}\n"));
+            }
+        }
+        text
+    }
+
     pub(crate) fn data(&self) -> &Path {
         &self.data
     }
@@ -138,6 +160,13 @@ impl Setup {
 
     /// Starts the server and waits until it serves.
     pub(crate) fn start(&self) -> Server {
+        self.try_start().unwrap_or_else(|status| {
+            panic!("the server does not start ({status}):\n{}", self.log_tail())
+        })
+    }
+
+    /// Starts the server and waits until it serves, or until it has ended instead.
+    pub(crate) fn try_start(&self) -> Result<Server, ExitStatus> {
         let mut child = self.spawn();
         let stdout = child.stdout.take().unwrap();
         let (sender, lines) = mpsc::channel();
@@ -147,14 +176,21 @@ impl Setup {
                 let _ = sender.send(line);
             }
         });
-        let server = Server {
+        let mut server = Server {
             child,
             setup: self.clone(),
         };
         loop {
             match lines.recv_timeout(START_LIMIT) {
-                Ok(line) if line.starts_with("listening on ") => return server,
+                Ok(line) if line.starts_with("listening on ") => return Ok(server),
                 Ok(_) => {}
+                // Its output is closed: it ends.
+                Err(mpsc::RecvTimeoutError::Disconnected) => {
+                    let status = server.ended(STOP_LIMIT);
+                    return Err(status.unwrap_or_else(|| {
+                        panic!("closed its output and stays:\n{}", self.log_tail())
+                    }));
+                }
                 Err(error) => panic!("the server does not start ({error}):\n{}", self.log_tail()),
             }
         }

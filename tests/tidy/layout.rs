@@ -16,6 +16,8 @@ const FUNCTION_LINES_MAX: usize = 70;
 const LONG_FUNCTIONS: &[&str] = &[
     "actors/src/metric_definitions.rs::describe",
     "chain/src/contract/bond/calldata.rs::every_call_encodes_with_the_artifacts_abi",
+    "cluster/tests/stream/reseed.rs::a_stream_is_made_again_from_a_log",
+    "cluster/tests/stream/settings.rs::a_stream_that_may_lose_frames_is_refused",
     "config/src/ranges.rs::ranges",
     "search/src/tests/filters.rs::filters_that_are_not_right_are_refused_with_a_pointer",
     "src/endpoint/accounts.rs::rows",
@@ -41,6 +43,8 @@ const LONG_FUNCTIONS: &[&str] = &[
     "tests/api/resources/search.rs::others_objects_are_found_only_where_they_are_public_and_named",
     "tests/api/resources/search.rs::searches_that_are_not_right_are_refused",
     "tests/bond.rs::the_server_answers_what_its_bond_asks",
+    "tests/cluster.rs::writes_go_on_when_the_leader_is_lost_and_nothing_acknowledged_is",
+    "tests/cluster/feeds.rs::survive_the_leader",
     "tests/faults/outcomes.rs::no_answer_denies_what_the_log_holds",
     "tests/faults/stalled.rs::what_waits_for_new_rules_is_decided_by_them",
     "tests/model/compare.rs::events",

@@ -15,7 +15,7 @@ use kedge_config::durable;
 use kedge_log::SealedFile;
 use kedge_protocol::Hash;
 use kedge_protocol::proof::ProofFile;
-use kedge_storage::{ARCHIVED_LIST, CommitError, Store};
+use kedge_storage::{ARCHIVED_LIST, CommitError, HeldSegments, Store};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
@@ -223,6 +223,64 @@ pub fn announce(store: &Store, data: &Path) -> Result<Record, ArchiveError> {
         store.set_archive(record.places());
     }
     Ok(record)
+}
+
+/// How much of a running server's log is in which form, and how large the store is.
+#[derive(Debug, Serialize)]
+pub struct Forms {
+    raw: Form,
+    sealed: SealedForm,
+    archived: ArchivedForm,
+    store_bytes: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Form {
+    segments: u64,
+    bytes: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct SealedForm {
+    segments: u64,
+    bytes: u64,
+    uncompressed_bytes: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct ArchivedForm {
+    segments: usize,
+    bytes: u64,
+    /// The archives' names; `None` if nothing is archived.
+    place: Option<String>,
+}
+
+/// How much of the log is in which form. Reads the list of what was archived, and nothing of the log itself.
+///
+/// # Errors
+/// [`ArchiveError`] if the list cannot be read.
+pub fn forms(store: &Store, data: &Path) -> Result<Forms, ArchiveError> {
+    let HeldSegments { raw, sealed } = store.held_segments().unwrap_or_default();
+    let log = data.join("log");
+    let record = Record::read(&log)?;
+    let archived = record.missing(&log);
+    Ok(Forms {
+        raw: Form {
+            segments: raw.segments,
+            bytes: raw.bytes,
+        },
+        sealed: SealedForm {
+            segments: sealed.segments,
+            bytes: sealed.bytes,
+            uncompressed_bytes: sealed.frames_bytes,
+        },
+        archived: ArchivedForm {
+            segments: archived.len(),
+            bytes: archived.iter().map(|segment| segment.bytes).sum(),
+            place: (!archived.is_empty()).then(|| record.places()),
+        },
+        store_bytes: store.size_bytes(),
+    })
 }
 
 /// One command at a time: of two at once, each would write the list without the other's segments.

@@ -2,6 +2,7 @@
 //! decide when and in which order.
 
 pub mod guard;
+mod idle;
 pub mod message;
 pub mod post;
 pub mod secret;
@@ -68,8 +69,14 @@ impl Sender {
         self.tests.share()
     }
 
-    /// Signs a message with the webhook's current secrets, and sends it once.
-    pub async fn send(&self, webhook: &Webhook, id: Id, body: Vec<u8>) -> Verdict {
+    /// Signs a message with the webhook's current secrets, and sends it once. `headers` go with it, unsigned.
+    pub async fn send(
+        &self,
+        webhook: &Webhook,
+        id: Id,
+        body: Vec<u8>,
+        mut headers: HeaderMap,
+    ) -> Verdict {
         let secrets = self.engine.published().snapshot.secret(webhook.id);
         let secrets = match secrets {
             Ok(Some(secrets)) => secrets,
@@ -81,7 +88,6 @@ impl Sender {
         };
         let (id, timestamp_s) = (id.to_string(), self.engine.now_ms() / 1_000);
         let signatures = secret::signatures(&secrets, &id, timestamp_s, &body);
-        let mut headers = HeaderMap::new();
         let fields = [
             (MESSAGE_ID, id),
             (TIMESTAMP, timestamp_s.to_string()),

@@ -1,5 +1,5 @@
-//! One POST to a receiver: over its own connection, to an address that was checked, within a bounded time. Redirects
-//! are answers like others, and little of the answer's body is read.
+//! One POST to a receiver: over a connection of its organization, to an address that was checked, within a bounded time.
+//! Redirects are answers like others, and little of the answer's body is read.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -20,10 +20,10 @@ use kedge_protocol::limits::WEBHOOK_ANSWER_BYTES_MAX;
 use kedge_tls::TrustError;
 use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
-use tokio::task::AbortHandle;
 use tokio_rustls::TlsConnector;
 
 use super::guard::{Guard, Target, TargetError};
+use super::idle::{Connection, IdleConnections, Route};
 
 /// How long to wait for the body of an answer, which decides nothing.
 const ANSWER_BODY_TIMEOUT: Duration = Duration::from_secs(1);
@@ -34,6 +34,7 @@ pub struct Poster {
     guard: Guard,
     tls: TlsConnector,
     timeout: Duration,
+    idle: IdleConnections,
 }
 
 /// Why webhooks cannot be sent with this configuration.
@@ -63,15 +64,6 @@ enum NoAnswer {
     Timeout(u64),
 }
 
-/// Runs a connection for as long as it is held.
-struct Driver(AbortHandle);
-
-impl Drop for Driver {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
 impl Poster {
     /// Sends to the public internet and to the allowed networks, each POST within `timeout`. One
     /// organization may have at most this percentage of the names looked up at one time.
@@ -89,6 +81,7 @@ impl Poster {
             guard: Guard::new(allowed, share_percent),
             tls: TlsConnector::from(Arc::new(tls)),
             timeout,
+            idle: IdleConnections::default(),
         })
     }
 
@@ -128,60 +121,98 @@ impl Poster {
         body: Vec<u8>,
     ) -> Result<(u16, HeaderMap), NoAnswer> {
         let target = Target::parse(url)?;
-        let addresses = self.guard.addresses(organization, &target).await?;
-        let mut request = Request::new(Full::new(Bytes::from(body)));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = target.path.clone().into();
-        *request.headers_mut() = headers;
-        let fields = [
-            (HOST, target.authority.as_str()),
-            (CONTENT_TYPE, "application/json"),
-            (USER_AGENT, AGENT),
-        ];
-        for (name, value) in fields {
-            let value = value.parse().map_err(|_| TargetError::Form)?;
-            request.headers_mut().insert(name, value);
+        let request = request(&target, headers, body)?;
+        let route = Route {
+            organization,
+            is_https: target.is_https,
+            authority: target.authority.clone(),
+        };
+        if let Some(kept) = self.idle.take(&route)
+            && let Ok(answer) = self.answer(kept, route.clone(), request.clone()).await
+        {
+            return Ok(answer);
         }
+        // The receiver may have closed the one that was kept at that moment: this is still the same attempt.
+        let connection = self.open(organization, target).await?;
+        self.answer(connection, route, request).await
+    }
+
+    async fn open(&self, organization: Id, target: Target) -> Result<Connection, NoAnswer> {
+        let addresses = self.guard.addresses(organization, &target).await?;
         let stream = connect(&addresses).await?;
         if !target.is_https {
-            return answer(stream, request).await;
+            return begin(stream).await;
         }
         let name = ServerName::try_from(target.name).map_err(|_| TargetError::Form)?;
         let stream = self.tls.connect(name, stream).await;
-        answer(
-            stream.map_err(|error| NoAnswer::Tls(error.to_string()))?,
-            request,
-        )
-        .await
+        begin(stream.map_err(|error| NoAnswer::Tls(error.to_string()))?).await
     }
+
+    /// Sends the request, and keeps the connection if it can be used again.
+    async fn answer(
+        &self,
+        mut connection: Connection,
+        route: Route,
+        request: Request<Full<Bytes>>,
+    ) -> Result<(u16, HeaderMap), NoAnswer> {
+        let response = connection.sender.send_request(request).await;
+        let (parts, body) = response.map_err(|_| NoAnswer::Broken)?.into_parts();
+        // The body is read and dropped, so that a receiver that writes first can close cleanly.
+        let rest = async {
+            let body = Limited::new(body, WEBHOOK_ANSWER_BYTES_MAX).collect();
+            body.await.is_ok() && connection.sender.ready().await.is_ok()
+        };
+        if tokio::time::timeout(ANSWER_BODY_TIMEOUT, rest).await == Ok(true) {
+            self.idle.keep(route, connection);
+        }
+        Ok((parts.status.as_u16(), parts.headers))
+    }
+}
+
+fn request(
+    target: &Target,
+    headers: HeaderMap,
+    body: Vec<u8>,
+) -> Result<Request<Full<Bytes>>, NoAnswer> {
+    let mut request = Request::new(Full::new(Bytes::from(body)));
+    *request.method_mut() = Method::POST;
+    *request.uri_mut() = target.path.clone().into();
+    *request.headers_mut() = headers;
+    let fields = [
+        (HOST, target.authority.as_str()),
+        (CONTENT_TYPE, "application/json"),
+        (USER_AGENT, AGENT),
+    ];
+    for (name, value) in fields {
+        let value = value.parse().map_err(|_| TargetError::Form)?;
+        request.headers_mut().insert(name, value);
+    }
+    Ok(request)
 }
 
 async fn connect(addresses: &[SocketAddr]) -> Result<TcpStream, NoAnswer> {
     for address in addresses {
         if let Ok(stream) = TcpStream::connect(address).await {
+            // A message is one write: nothing is gained by waiting for more.
+            let _slower = stream.set_nodelay(true);
             return Ok(stream);
         }
     }
     Err(NoAnswer::Connect)
 }
 
-async fn answer<S>(stream: S, request: Request<Full<Bytes>>) -> Result<(u16, HeaderMap), NoAnswer>
+async fn begin<S>(stream: S) -> Result<Connection, NoAnswer>
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
     TokioIo<S>: Read + Write,
 {
-    let broken = |_| NoAnswer::Broken;
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
-        .await
-        .map_err(broken)?;
-    let driver = Driver(tokio::spawn(connection).abort_handle());
-    let response = sender.send_request(request).await.map_err(broken)?;
-    let (parts, body) = response.into_parts();
-    // The body is read and dropped, so that a receiver that writes first can close cleanly.
-    let rest = Limited::new(body, WEBHOOK_ANSWER_BYTES_MAX).collect();
-    let _read = tokio::time::timeout(ANSWER_BODY_TIMEOUT, rest).await;
-    drop(driver);
-    Ok((parts.status.as_u16(), parts.headers))
+    let begun = http1::handshake(TokioIo::new(stream)).await;
+    let (sender, connection) = begun.map_err(|_| NoAnswer::Broken)?;
+    let driver = tokio::spawn(async move {
+        // The sender learns how it ended.
+        let _ended = connection.await;
+    });
+    Ok(Connection::new(sender, driver.abort_handle()))
 }
 
 /// The verdict for an answer.

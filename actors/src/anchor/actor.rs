@@ -6,6 +6,7 @@
 //! contract: the chain is the truth. When the next anchor is due follows from the time of the last one, which is
 //! stored.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_chain::contract::AnchorContract;
@@ -17,6 +18,7 @@ use kedge_chain::sender::{
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Hash, log_tree};
 use kedge_storage::{AnchorRow, AnchorStatus, SideWrite};
+use kedge_timing::{AnchorRound, Observer};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
 use super::rows::{AnswerRows, Rows, recent, store_error};
@@ -27,6 +29,7 @@ use crate::messages::{AnchorMessage, AnchorReport};
 use crate::metric_definitions as metric;
 
 /// How anchoring is set up.
+#[derive(Clone)]
 pub struct AnchorOptions {
     /// The sender's own options.
     pub sender: SenderOptions,
@@ -42,6 +45,8 @@ pub struct AnchorOptions {
     pub poll_ms: u64,
     /// The bond whose cases are answered, if the log has one.
     pub responder: Option<ResponderOptions>,
+    /// Makes a span of each anchor, if the server traces.
+    pub observer: Option<Arc<dyn Observer>>,
 }
 
 pub(crate) struct AnchorActor;
@@ -83,6 +88,7 @@ pub(crate) async fn start(
         finality_fallback_depth,
         next_keys_at_ms: 0,
         asked: Vec::new(),
+        observer: options.observer,
     };
     let actor = engine
         .spawn_linked(AnchorActor, state)
@@ -326,12 +332,37 @@ impl AnchorState {
                 self.anchor_soon();
             }
         }
+        self.observe(before, &row);
         self.store(before, row).await?;
         if let (Some(covered), Status::Finalized) = (foreign, update.status) {
             self.foreign = Some(covered);
             self.adopt().await?;
         }
         Ok(())
+    }
+
+    /// Reports an anchor that has just got into a block that counts, or never will.
+    fn observe(&self, before: AnchorStatus, row: &AnchorRow) {
+        let status = |status| match status {
+            AnchorStatus::Pending | AnchorStatus::Submitted => None,
+            AnchorStatus::Confirmed => Some("confirmed"),
+            AnchorStatus::Finalized => Some("finalized"),
+            AnchorStatus::Failed => Some("failed"),
+        };
+        let (Some(observer), None, Some(status)) =
+            (&self.observer, status(before), status(row.status))
+        else {
+            return;
+        };
+        let checkpoint = &row.checkpoint.checkpoint;
+        observer.anchored(&AnchorRound {
+            batches: checkpoint.batches,
+            status,
+            begun_ms: checkpoint.issued_at_ms,
+            ended_ms: self.engine.now_ms(),
+            attempts: row.attempts,
+            block_number: row.block_number,
+        });
     }
 
     fn record_lag(&self, now_ms: u64) -> Result<(), StoreError> {

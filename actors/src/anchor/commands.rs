@@ -19,8 +19,10 @@ impl Engine {
     pub async fn start_anchoring(&self, options: AnchorOptions) -> Result<(), OpenError> {
         let actor = Box::pin(actor::start(self, options)).await?;
         // A second one would compete for the same transactions.
+        let leading = self.inner.leading.load();
+        let started = leading.as_ref().map(|leading| leading.anchor.set(actor));
         assert!(
-            self.inner.anchor.set(actor).is_ok(),
+            started.is_none_or(|set| set.is_ok()),
             "anchoring is started once"
         );
         Ok(())
@@ -51,7 +53,8 @@ impl Engine {
         message: fn(RpcReplyPort<Result<T, String>>) -> AnchorMessage,
         late: &str,
     ) -> Result<T, String> {
-        let actor = self.inner.anchor.get();
+        let leading = self.inner.leading.load_full();
+        let actor = leading.as_ref().and_then(|leading| leading.anchor.get());
         let actor = actor.ok_or("this server does not anchor")?;
         match actor.call(message, Some(ANSWER_MAX)).await {
             Ok(CallResult::Success(answer)) => answer,

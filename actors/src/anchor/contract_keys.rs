@@ -26,7 +26,9 @@ impl Engine {
     /// Notes the contract's keys, and has the committer check which key signs now.
     pub async fn note_contract_keys(&self, keys: KeyTrust) {
         self.inner.signing.contract.store(Some(Arc::new(keys)));
-        let work = self.inner.work.lock().clone();
+        let leading = self.inner.leading.load_full();
+        let work = leading.as_ref().and_then(|leading| leading.work());
+        drop(leading);
         if let Some(work) = work {
             let (done, looked) = oneshot::channel();
             // An engine that has ended signs nothing.

@@ -1,8 +1,11 @@
 //! What the anchor actor holds.
 
+use std::sync::Arc;
+
 use kedge_chain::contract::AnchorContract;
 use kedge_chain::responder::Responder;
 use kedge_chain::sender::Sender;
+use kedge_timing::Observer;
 use ractor::RpcReplyPort;
 
 use super::rows::{AnswerRows, Rows};
@@ -27,6 +30,7 @@ pub(crate) struct AnchorState {
     pub(super) next_keys_at_ms: u64,
     /// Callers that asked for an anchor that has not begun yet.
     pub(super) asked: Vec<RpcReplyPort<Result<AnchorReport, String>>>,
+    pub(super) observer: Option<Arc<dyn Observer>>,
 }
 
 /// A checkpoint that a node claims and that this store does not lead to.

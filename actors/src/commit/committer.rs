@@ -31,6 +31,7 @@ use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::resource::{Object, ObjectStatus};
 use kedge_protocol::signature::SigningKey;
 use kedge_storage::{Group, IdempotencyRow, LogHead, SecretRow, SideWrite};
+use kedge_timing::{GroupPassed, Passed};
 
 use super::error::CommitterError;
 use super::group::{Afterwards, CommitGroup};
@@ -49,8 +50,6 @@ use crate::timekeeper::Timekeeper;
 
 /// Actions of one commit group, at most: eight full batches.
 const GROUP_ACTIONS_MAX: usize = 8 * BATCH_ACTIONS_MAX;
-/// Bytes of texts of one commit group, at most.
-const GROUP_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// What the committer is made of. Its steps are [`Committer::begin`], [`Committer::add`] and [`Committer::close`]; it owns no
 /// thread and no channel, and never waits.
@@ -71,6 +70,8 @@ pub(crate) struct Committer {
     pub(crate) pace: Pace,
     /// Bytes of the last group: the next one is likely to need as much room.
     pub(crate) group_bytes: usize,
+    /// Bytes of texts of one commit group, at most.
+    pub(crate) group_bytes_max: usize,
 }
 
 /// A group that is being formed.
@@ -86,13 +87,15 @@ pub(crate) struct OpenGroup {
     requests: usize,
     actions: usize,
     bytes: usize,
+    /// With so many it is full.
+    bytes_max: usize,
     form_time: Duration,
 }
 
 impl OpenGroup {
     /// Whether it takes nothing more.
     pub(crate) fn is_full(&self) -> bool {
-        self.actions >= GROUP_ACTIONS_MAX || self.bytes >= GROUP_BYTES_MAX
+        self.actions >= GROUP_ACTIONS_MAX || self.bytes >= self.bytes_max
     }
 
     fn is_nothing(&self) -> bool {
@@ -121,9 +124,10 @@ pub(crate) struct Unpruned {
 
 impl Committer {
     /// Begins a group, in an empty one that may have the memory of an earlier one.
-    pub(crate) fn begin(group: Group) -> OpenGroup {
+    pub(crate) fn begin(&self, group: Group) -> OpenGroup {
         OpenGroup {
             group,
+            bytes_max: self.group_bytes_max,
             ..OpenGroup::default()
         }
     }
@@ -147,6 +151,9 @@ impl Committer {
             work,
             CommitterMessage::Side { .. } | CommitterMessage::Keys { .. }
         ));
+        if let Some(unit) = work.unit() {
+            unit.note(Passed::Taken, || started);
+        }
         forming.actions += work.actions();
         forming.bytes += work.bytes();
         match work {
@@ -169,6 +176,7 @@ impl Committer {
                         .add_failed(organization, &unit.submission, &outcome, now_ms);
                 }
                 outcome.nonce_highest = self.window(unit.submission.head.signer)?.highest();
+                forming.afterwards.observe(&unit, None, || started);
                 forming.afterwards.refusals.push((unit, outcome));
             }
             CommitterMessage::Side {
@@ -245,6 +253,9 @@ impl Committer {
         self.group_bytes = group.len_bytes();
         let now = self.env.now();
         metrics::histogram!(metric::GROUP_FORM_SECONDS).record(form_time + (now - closed_at));
+        if let Some(observed) = &afterwards.observed {
+            observed.note(GroupPassed::Formed, now);
+        }
         self.pace.handed_over(now);
         CommitGroup {
             group,
@@ -312,6 +323,7 @@ impl Committer {
                 timestamp_ms: unit.timestamp_ms,
             };
             first_leaf_index += placement.count;
+            afterwards.observe(&unit.unit, Some(&placement), || self.env.now());
             afterwards.placed.push((unit, placement));
         }
         self.head = LogHead::after(&header);

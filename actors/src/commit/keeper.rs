@@ -4,10 +4,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use kedge_env::Env;
+use kedge_running::{Part, Running, Waits};
 use kedge_storage::{CommitError, Store};
 
 use super::disk::{Disk, Stuck};
@@ -29,8 +29,8 @@ const AGAIN_AFTER: Duration = Duration::from_secs(5);
 
 /// The threads that look after the store.
 pub(crate) struct Keepers {
-    flusher: JoinHandle<()>,
-    keeper: JoinHandle<()>,
+    flusher: Part,
+    keeper: Part,
 }
 
 /// Does a part of the work; returns whether there may be more to do at once. What it is given is called after each small
@@ -45,16 +45,16 @@ pub(crate) fn start(
     env: &Arc<dyn Env>,
     ending: &Arc<AtomicBool>,
     failed: &FailureSink,
+    running: &Running,
 ) -> std::io::Result<Keepers> {
     let spawn = |name: &'static str, step: Step, gives_way: bool| {
         let (store, ending) = (Arc::downgrade(store), Arc::clone(ending));
-        let (disk, env, failed) = (disk.clone(), Arc::clone(env), failed.clone());
-        let named = std::thread::Builder::new().name(name.into());
-        named.spawn(move || {
-            if gives_way {
+        let (disk, env) = (disk.clone(), Arc::clone(env));
+        failed.start(running, name, move |waits| async move {
+            if gives_way && matches!(waits, Waits::Thread) {
                 give_way();
             }
-            failed.watch(name, || run(step, &store, &disk, &*env, &ending));
+            run(name, step, &store, &disk, &*env, (&ending, &waits)).await
         })
     };
     let flush: Step = |store, _| store.flush_gathered().map(|()| false);
@@ -66,11 +66,10 @@ pub(crate) fn start(
 
 impl Keepers {
     /// Waits until both have ended.
-    pub(crate) fn join(self) {
-        for thread in [self.flusher, self.keeper] {
-            // A panic was reported when it happened.
-            let _ = thread.join();
-        }
+    pub(crate) async fn ended(self) {
+        // The next start finishes what they were doing.
+        self.flusher.ended().await;
+        self.keeper.ended().await;
     }
 }
 
@@ -83,27 +82,29 @@ fn give_way() {
 }
 
 /// Pauses between two small parts of the work, as long as the work can wait.
-fn between(waiting: usize, since: &mut Instant, env: &dyn Env) {
+fn between(waiting: usize, since: &mut Instant, env: &dyn Env, waits: &Waits) {
     if env.now().saturating_duration_since(*since) < WORK {
         return;
     }
     if waiting <= WAITING_MAX {
-        std::thread::sleep(PAUSE);
+        waits.pause_within(PAUSE);
     }
     *since = env.now();
 }
 
-fn run(
+async fn run(
+    name: &'static str,
     step: Step,
     store: &Weak<Store>,
     disk: &Disk,
     env: &dyn Env,
-    ending: &AtomicBool,
+    (ending, waits): (&AtomicBool, &Waits),
 ) -> Result<(), CommitError> {
     let mut stuck = Stuck::default();
     let mut not_before = env.now();
     while !ending.load(Ordering::Relaxed) {
-        std::thread::sleep(INTERVAL);
+        waits.pause(INTERVAL).await;
+        waits.before(name).await;
         if env.now() < not_before {
             continue;
         }
@@ -112,7 +113,9 @@ fn run(
                 return Ok(());
             };
             let mut since = env.now();
-            match step(&store, &mut |waiting| between(waiting, &mut since, env)) {
+            match step(&store, &mut |waiting| {
+                between(waiting, &mut since, env, waits);
+            }) {
                 Ok(true) => {}
                 Ok(false) => {
                     stuck.over();

@@ -96,6 +96,11 @@ impl Signing {
         }
     }
 
+    /// Goes back to the keys that the committed log names.
+    pub(crate) fn reset(&self, log: SequencerKeys) {
+        self.log.store(Arc::new(log));
+    }
+
     /// The address of the key that the log names for a batch.
     pub(crate) fn named_for(&self, batch: u64) -> Address {
         self.log.load().key_of(batch)

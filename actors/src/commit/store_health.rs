@@ -12,7 +12,7 @@ use crate::pipeline::placed::CommitterMessage;
 /// How often it checks.
 const INTERVAL: Duration = Duration::from_millis(250);
 
-/// Starts checking, until the engine or its store is gone. After a failure in the background it makes an empty commit
+/// Starts checking, until the committer or its store is gone. After a failure in the background it makes an empty commit
 /// as an attempt, and the store reports whether it still accepts writes.
 pub(crate) fn watch(store: &Arc<Store>, committer: &mpsc::Sender<CommitterMessage>) {
     let (store, committer): (Weak<Store>, _) = (Arc::downgrade(store), committer.downgrade());
@@ -20,6 +20,9 @@ pub(crate) fn watch(store: &Arc<Store>, committer: &mpsc::Sender<CommitterMessag
         let mut known = 0;
         loop {
             tokio::time::sleep(INTERVAL).await;
+            if committer.strong_count() == 0 {
+                return;
+            }
             let Some(failures) = store.upgrade().map(|store| store.observe()) else {
                 return;
             };

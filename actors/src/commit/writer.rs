@@ -16,12 +16,11 @@ mod waiting;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::mpsc;
 
 use arc_swap::ArcSwap;
 use kedge_env::Env;
 use kedge_storage::{Group, LogPosition, Store};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 use super::disk::Disk;
 use super::error::CommitterError;
@@ -53,11 +52,12 @@ enum Step<T, W> {
 
 /// The committer's end: what it has handed over, and how much of it is published.
 pub(crate) struct Writing {
-    groups: mpsc::SyncSender<CommitGroup>,
+    /// At most [`AHEAD_MAX`] of them are in it.
+    groups: mpsc::UnboundedSender<CommitGroup>,
     handed_over: u64,
     published: watch::Receiver<u64>,
     /// Groups no longer in use, emptied.
-    spent: mpsc::Receiver<Group>,
+    spent: mpsc::UnboundedReceiver<Group>,
 }
 
 impl Writing {
@@ -86,7 +86,7 @@ impl Writing {
     }
 
     /// An empty group: with the memory of an earlier one if there is one, otherwise with room for `capacity_bytes`.
-    pub(crate) fn empty_group(&self, capacity_bytes: usize) -> Group {
+    pub(crate) fn empty_group(&mut self, capacity_bytes: usize) -> Group {
         self.spent
             .try_recv()
             .unwrap_or_else(|_| Group::with_capacity_bytes(capacity_bytes))

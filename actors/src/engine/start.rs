@@ -2,18 +2,19 @@
 //! watches over them.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, OnceLock};
-use std::thread::JoinHandle;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use kedge_machine::sequencer::Tip;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::log_tree::Frontier;
+use kedge_running::{Part, Running};
 use kedge_storage::{LogHead, Mode, Store};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 
+use super::leading::Leading;
 use super::{Engine, Inner, Options, StartError};
 use crate::commit::agreement::Sampler;
 use crate::commit::committer::{Caches, Committer, CommitterThread};
@@ -22,8 +23,8 @@ use crate::commit::pace::Pace;
 use crate::commit::signing::Signing;
 use crate::commit::writer::{self, Outlet};
 use crate::commit::{keeper, store_health};
-use crate::events::{Listeners, SideEvents};
-use crate::failure::{self, FailureSink};
+use crate::events::SideEvents;
+use crate::failure::{self, Failure, FailureSink};
 use crate::pipeline::admission::Bounds;
 use crate::pipeline::placed::CommitterMessage;
 use crate::pipeline::room::Room;
@@ -35,81 +36,17 @@ use crate::pipeline::{Pipeline, Sizes};
 /// Placed units that may wait for the committer.
 const WORK_QUEUE: usize = 4_096;
 
-/// What the parts of an engine share.
-struct Shared {
-    options: Options,
-    store: Arc<Store>,
-    /// Where the log ends at the start.
-    head: LogHead,
-    published: Arc<ArcSwap<Published>>,
-    signing: Arc<Signing>,
-    listeners: Arc<Listeners>,
-    room: Arc<Room>,
-    disk: Disk,
-    disk_full: Arc<AtomicBool>,
-    compared: Arc<AtomicU64>,
-    committed_ticket: Arc<AtomicU64>,
-    ending: Arc<AtomicBool>,
-    /// Dropped after the start: once the parts have ended in order, nobody holds one.
-    failed: FailureSink,
-}
-
 impl Engine {
-    /// Starts the engine on an open store.
+    /// Starts the engine on an open store, and lets it decide and write.
     pub async fn start(options: Options, store: Arc<Store>) -> Result<Self, StartError> {
-        let (failure_sink, failed) = failure::channel();
-        let shared = Shared::new(options, store, failure_sink)?;
-        let (visible, progress) = watch::channel(shared.head.sequence);
-        let progress = Progress::new(progress);
-        let (work, placed) = mpsc::channel(WORK_QUEUE);
-        let committer = shared.start_committer(visible, placed)?;
-
-        let threads = ActorThreads::start(shared.options.actor_threads)?;
-        let catalog = Arc::new(Catalog::new(shared.options.catalog_entries_max));
-        let reader = Reader::new(Arc::clone(&shared.published), catalog);
-        let pipeline = shared.pipeline(reader.clone(), work.clone(), progress.clone());
-        let actors = threads.run(pipeline.spawn()).await??;
-
-        disk::watch(shared.disk.clone(), &shared.disk_full);
-        store_health::watch(&shared.store, &work);
-        let env = &shared.options.env;
-        let (disk, ending) = (&shared.disk, &shared.ending);
-        let keepers = keeper::start(&shared.store, disk, env, ending, &shared.failed)?;
-        shared.room.watch();
-        Ok(Self {
-            inner: Arc::new(Inner {
-                options: shared.options,
-                store: shared.store,
-                published: shared.published,
-                compared: shared.compared,
-                progress,
-                listeners: shared.listeners,
-                reader,
-                directory: actors.directory,
-                supervisor: actors.supervisor,
-                threads,
-                work: Mutex::new(Some(work)),
-                committer: Mutex::new(Some(committer)),
-                keepers: Mutex::new(Some(keepers)),
-                room: shared.room,
-                closing: AtomicBool::new(false),
-                disk_full: shared.disk_full,
-                failed,
-                ending: shared.ending,
-                checkpoint: Mutex::new(None),
-                webhooks: OnceLock::new(),
-                anchor: OnceLock::new(),
-                signing: shared.signing,
-                node: ArcSwapOption::empty(),
-                shards: actors.shards,
-            }),
-        })
+        let engine = Self::open(options, store)?;
+        engine.lead().await?;
+        Ok(engine)
     }
-}
 
-impl Shared {
-    /// Reads the committed state, and sets the clock and the keys to it.
-    fn new(options: Options, store: Arc<Store>, failed: FailureSink) -> Result<Self, StartError> {
+    /// Starts an engine that only reads, until [`Engine::lead`].
+    pub fn open(options: Options, store: Arc<Store>) -> Result<Self, StartError> {
+        let (sink, failed) = failure::channel();
         let snapshot = store.snapshot();
         let head = snapshot.head()?;
         let signing = Arc::new(Signing::new(
@@ -118,12 +55,7 @@ impl Shared {
             options.contract.is_some(),
             snapshot.sequencer_keys()?,
         ));
-        if store.mode() == Mode::ReadWrite {
-            signing.begin(head.batches);
-        }
-        let last_ms = (head.batches > 0).then_some(head.last_sealed_at_ms);
-        options.time.log_ends_at(last_ms);
-        let env = &options.env;
+        let env = Arc::clone(&options.env);
         let actions_max = options.actions_max.max(BATCH_ACTIONS_MAX);
         let bounds = Bounds {
             requests_min: options.requests_min.min(options.requests_max),
@@ -131,77 +63,155 @@ impl Shared {
             wait_target: options.wait_target,
         };
         let share_percent = options.organization_share_percent;
-        let room = Room::new(bounds, share_percent, actions_max, Arc::clone(env));
+        let room = Room::new(bounds, share_percent, actions_max, Arc::clone(&env));
+        let room = Arc::new(room);
         let reserve_bytes = options.disk_reserve_bytes;
-        Ok(Self {
-            disk: Disk::new(Arc::clone(env), &options.data_path, reserve_bytes),
-            room: Arc::new(room),
-            options,
-            store,
+        let disk = Disk::new(Arc::clone(&env), &options.data_path, reserve_bytes);
+        let published = Arc::new(ArcSwap::from_pointee(Published {
             head,
-            published: Arc::new(ArcSwap::from_pointee(Published {
-                head,
-                keys_changed_at: head.sequence,
-                snapshot,
-            })),
-            signing,
-            listeners: Arc::default(),
-            disk_full: Arc::default(),
-            compared: Arc::default(),
+            keys_changed_at: head.sequence,
+            snapshot,
+        }));
+        let catalog = Arc::new(Catalog::new(options.catalog_entries_max));
+        let disk_full = Arc::default();
+        let ending = Arc::default();
+        disk::watch(disk.clone(), &disk_full);
+        let keepers = keeper::start(&store, &disk, &env, &ending, &sink, &options.running)?;
+        room.watch();
+        Ok(Self {
+            inner: Arc::new(Inner {
+                reader: Reader::new(Arc::clone(&published), catalog),
+                published,
+                options,
+                store,
+                compared: Arc::default(),
+                visible: watch::channel(head.sequence).0,
+                listeners: Arc::default(),
+                leading: ArcSwapOption::empty(),
+                keepers: Mutex::new(Some(keepers)),
+                room,
+                closing: AtomicBool::new(false),
+                stalled: ArcSwapOption::empty(),
+                overdue: watch::channel(false).0,
+                disk,
+                disk_full,
+                sink,
+                failed,
+                ending,
+                checkpoint: Mutex::new(None),
+                signing,
+                node: ArcSwapOption::empty(),
+            }),
+        })
+    }
+
+    /// Begins to decide and to write, where the log ends. The log must be this node's to extend.
+    pub async fn lead(&self) -> Result<(), StartError> {
+        let inner = &self.inner;
+        let starting = Starting::new(inner)?;
+        let (work, placed) = mpsc::channel(WORK_QUEUE);
+        let committer = starting.start_committer(placed)?;
+        let threads = ActorThreads::start(&inner.options.running)?;
+        let pipeline = starting.pipeline(work.clone());
+        let actors = threads.run(pipeline.spawn()).await??;
+        store_health::watch(&inner.store, &work);
+        let Starting { ending, failed, .. } = starting;
+        let leading = Leading::new(actors, threads, work, committer, failed.1, ending);
+        inner.leading.store(Some(Arc::new(leading)));
+        Ok(())
+    }
+}
+
+/// What the parts that decide and write share while they are started.
+struct Starting<'a> {
+    inner: &'a Inner,
+    published: Arc<Published>,
+    /// Where the log ends.
+    head: LogHead,
+    committed_ticket: Arc<AtomicU64>,
+    ending: Arc<AtomicBool>,
+    failed: (FailureSink, Failure),
+}
+
+impl<'a> Starting<'a> {
+    /// Reads the committed state, and sets the clock and the keys to it.
+    fn new(inner: &'a Inner) -> Result<Self, StartError> {
+        let published = inner.published.load_full();
+        let head = published.head;
+        inner.signing.reset(published.snapshot.sequencer_keys()?);
+        if inner.store.mode() == Mode::ReadWrite {
+            inner.signing.begin(head.batches);
+        }
+        let last_ms = (head.batches > 0).then_some(head.last_sealed_at_ms);
+        inner.options.time.log_ends_at(last_ms);
+        let failed = if inner.options.replicated {
+            failure::channel()
+        } else {
+            (inner.sink.clone(), inner.failed.clone())
+        };
+        Ok(Self {
+            inner,
+            published,
+            head,
             committed_ticket: Arc::default(),
             ending: Arc::default(),
             failed,
         })
     }
 
-    /// Starts the threads that write: the committer's, and those after it. `visible` gets how far can be read.
-    fn start_committer(
-        &self,
-        visible: watch::Sender<u64>,
-        work: mpsc::Receiver<CommitterMessage>,
-    ) -> Result<JoinHandle<()>, StartError> {
+    /// Starts the threads that write: the committer's, and those after it.
+    fn start_committer(&self, work: mpsc::Receiver<CommitterMessage>) -> Result<Part, StartError> {
         let committer = self.committer()?;
-        let options = &self.options;
-        let sampler = Sampler::new(options.compare_groups_every, Arc::clone(&self.compared));
-        let (writing, threads) = writer::start(self.outlet(visible), sampler)?;
+        let inner = self.inner;
+        let compared = Arc::clone(&inner.compared);
+        let sampler = Sampler::new(inner.options.compare_groups_every, compared);
+        let running = &inner.options.running;
+        let (writing, threads) = writer::start(self.outlet(), sampler, running)?;
+        let runtime = match running {
+            Running::Threads { .. } => Some(
+                tokio::runtime::Builder::new_current_thread()
+                    .enable_time()
+                    .build()?,
+            ),
+            Running::Tasks(_) => None,
+        };
         let committer = CommitterThread {
             committer,
             work,
-            runtime: tokio::runtime::Builder::new_current_thread()
-                .enable_time()
-                .build()?,
+            runtime,
             writing,
         };
-        let failed = self.failed.clone();
-        let thread = std::thread::Builder::new().name("committer".into());
-        Ok(thread.spawn(move || failed.watch("committer", || committer.run(threads)))?)
+        let run = move |waits| committer.run(threads, waits);
+        Ok(self.failed.0.start(running, "committer", run)?)
     }
 
-    fn outlet(&self, visible: watch::Sender<u64>) -> Outlet {
+    fn outlet(&self) -> Outlet {
+        let inner = self.inner;
         Outlet {
-            env: Arc::clone(&self.options.env),
-            store: Arc::clone(&self.store),
-            published: Arc::clone(&self.published),
-            visible,
+            env: Arc::clone(&inner.options.env),
+            store: Arc::clone(&inner.store),
+            published: Arc::clone(&inner.published),
+            visible: inner.visible.clone(),
             committed_ticket: Arc::clone(&self.committed_ticket),
-            disk_full: Arc::clone(&self.disk_full),
-            disk: self.disk.clone(),
-            listeners: Arc::clone(&self.listeners),
-            failed: self.failed.clone(),
+            disk_full: Arc::clone(&inner.disk_full),
+            disk: inner.disk.clone(),
+            listeners: Arc::clone(&inner.listeners),
+            failed: self.failed.0.clone(),
         }
     }
 
     fn committer(&self) -> Result<Committer, StartError> {
-        let options = &self.options;
-        let snapshot = &self.published.load().snapshot;
-        let permits = self.room.requests();
+        let inner = self.inner;
+        let options = &inner.options;
+        let snapshot = &self.published.snapshot;
+        let permits = inner.room.requests();
         Ok(Committer {
             env: Arc::clone(&options.env),
             domain_separator: options.domain.separator(),
-            signing: Arc::clone(&self.signing),
+            signing: Arc::clone(&inner.signing),
             parked: VecDeque::new(),
             time: Arc::clone(&options.time),
-            published: Arc::clone(&self.published),
+            published: Arc::clone(&inner.published),
             side_events: SideEvents::load(snapshot)?,
             head: self.head,
             keys_changed_at: self.head.sequence,
@@ -209,16 +219,13 @@ impl Shared {
             caches: Caches::default(),
             pace: Pace::new(permits, options.requests_max, options.env.now()),
             group_bytes: 0,
+            group_bytes_max: options.group_bytes_max,
         })
     }
 
-    fn pipeline(
-        &self,
-        reader: Reader,
-        committer: mpsc::Sender<CommitterMessage>,
-        progress: Progress,
-    ) -> Pipeline {
-        let options = &self.options;
+    fn pipeline(&self, committer: mpsc::Sender<CommitterMessage>) -> Pipeline {
+        let inner = self.inner;
+        let options = &inner.options;
         Pipeline {
             env: Arc::clone(&options.env),
             time: Arc::clone(&options.time),
@@ -233,12 +240,13 @@ impl Shared {
                 head: self.head.head,
                 timestamp_ms: self.head.last_sealed_at_ms,
             },
-            reader,
+            reader: inner.reader.clone(),
             committer,
+            turns: options.running.turns(),
             committed_ticket: Arc::clone(&self.committed_ticket),
-            progress,
+            progress: Progress::new(inner.visible.subscribe(), options.running.turns()),
             supervision: SupervisorOptions {
-                failed: self.failed.clone(),
+                failed: self.failed.0.clone(),
                 ending: Arc::clone(&self.ending),
             },
         }

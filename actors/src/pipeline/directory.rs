@@ -11,6 +11,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use kedge_protocol::Id;
+use kedge_running::Turns;
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 
 use super::messages::{DirectoryMessage, OrganizationMessage, SequencerMessage, ShardMessage};
@@ -29,6 +30,7 @@ pub(crate) struct DirectoryOptions {
         Box<dyn Fn(Option<Id>, ActorRef<DirectoryMessage>) -> OrganizationOptions + Send + Sync>,
     pub(crate) organizations_live_max: usize,
     pub(crate) catalog: Arc<Catalog>,
+    pub(crate) turns: Turns,
 }
 
 pub(crate) struct Directory;
@@ -121,6 +123,7 @@ impl Actor for Directory {
         message: DirectoryMessage,
         state: &mut DirectoryState,
     ) -> Result<(), ActorProcessingErr> {
+        state.options.turns.before("directory").await;
         match message {
             DirectoryMessage::Request(unit) => {
                 let organization = unit.submission.asker.organization_id();

@@ -36,6 +36,7 @@ use std::sync::atomic::AtomicU64;
 
 use kedge_env::Env;
 use kedge_machine::sequencer::{self as machine, Tip};
+use kedge_running::Turns;
 use ractor::{Actor, ActorRef, SpawnErr};
 use tokio::sync::mpsc;
 
@@ -57,6 +58,7 @@ pub(crate) struct Pipeline {
     pub(crate) tip: Tip,
     pub(crate) reader: Reader,
     pub(crate) committer: mpsc::Sender<CommitterMessage>,
+    pub(crate) turns: Turns,
     pub(crate) committed_ticket: Arc<AtomicU64>,
     pub(crate) progress: Progress,
     pub(crate) supervision: SupervisorOptions,
@@ -92,16 +94,19 @@ impl Pipeline {
             tip,
             reader,
             committer,
+            turns,
             committed_ticket,
             progress,
             supervision,
         } = self;
         let (supervisor, _) = Actor::spawn(None, Supervisor, supervision).await?;
         let sequencer_options = SequencerOptions {
+            env: Arc::clone(&env),
             machine: machine::Sequencer::new(tip, sizes.recent_keys_max),
             committer,
             progress,
             time,
+            turns: turns.clone(),
         };
         let cell = supervisor.get_cell();
         let (sequencer, _) =
@@ -112,6 +117,7 @@ impl Pipeline {
             let shard_options = ShardOptions {
                 env: Arc::clone(&env),
                 index,
+                turns: turns.clone(),
                 reader: reader.clone(),
                 committed_ticket: Arc::clone(&committed_ticket),
                 live_max: (sizes.objects_live_max / sizes.shards).max(1),
@@ -123,12 +129,14 @@ impl Pipeline {
             shards: shards.clone(),
             sequencer: sequencer.clone(),
             catalog: reader.catalog(),
+            turns: turns.clone(),
             organization: Box::new(move |id, directory| OrganizationOptions {
                 env: Arc::clone(&env),
                 id,
                 reader: reader.clone(),
                 committed_ticket: Arc::clone(&committed_ticket),
                 directory,
+                turns: turns.clone(),
             }),
             organizations_live_max: sizes.organizations_live_max,
         };

@@ -14,7 +14,7 @@ use super::refused::Refused;
 use crate::api::Expected;
 use crate::overlay::{Overlay, Versioned};
 
-/// Decisions on one object that may be in flight; more is a queue that no one would wait for.
+/// Units with decisions on one object that may be in flight; more is a queue that no one would wait for.
 const DEPTH_MAX: usize = 4_096;
 /// What a processor fetches at once.
 const CACHE_LINE_BYTES: usize = 64;

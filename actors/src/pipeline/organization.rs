@@ -17,6 +17,7 @@ use kedge_protocol::limits::NONCE_WINDOW;
 use kedge_protocol::nonce::{NonceError, NonceWindow};
 use kedge_protocol::resource::Wallet;
 use kedge_protocol::{Address, Id};
+use kedge_running::Turns;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
 use super::messages::{DirectoryMessage, OrganizationMessage, Settlement};
@@ -37,6 +38,7 @@ pub(crate) struct OrganizationOptions {
     pub(crate) reader: Reader,
     pub(crate) committed_ticket: Arc<AtomicU64>,
     pub(crate) directory: ActorRef<DirectoryMessage>,
+    pub(crate) turns: Turns,
 }
 
 pub(crate) struct Organization;
@@ -82,6 +84,7 @@ impl Actor for Organization {
         message: OrganizationMessage,
         state: &mut OrganizationState,
     ) -> Result<(), ActorProcessingErr> {
+        state.options.turns.before("organization").await;
         match message {
             OrganizationMessage::Admit(unit) => state.admit(unit, &myself),
             OrganizationMessage::Reserve(unit) => state.reserve_and_pass_on(unit, &myself),

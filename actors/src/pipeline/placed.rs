@@ -43,6 +43,15 @@ pub(crate) enum CommitterMessage {
 }
 
 impl CommitterMessage {
+    /// The request that it is about, if it is about one.
+    pub(crate) fn unit(&self) -> Option<&Unit> {
+        match self {
+            Self::Placed(placed) => Some(&placed.unit),
+            Self::Refused { unit, .. } => Some(unit),
+            Self::Side { .. } | Self::Keys { .. } => None,
+        }
+    }
+
     /// How many actions it is about, so that a group stays bounded.
     pub(crate) fn actions(&self) -> usize {
         match self {

@@ -18,8 +18,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use kedge_env::Env;
 use kedge_machine::Refusal;
 use kedge_machine::sequencer::{self as machine, KeyWrite, ToPlace};
+use kedge_running::Turns;
+use kedge_timing::Passed;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::mpsc;
 
@@ -39,10 +42,12 @@ const ROUNDS_MAX: u32 = 8;
 
 /// What the sequencer is made of.
 pub(crate) struct SequencerOptions {
+    pub(crate) env: Arc<dyn Env>,
     pub(crate) machine: machine::Sequencer,
     pub(crate) committer: mpsc::Sender<CommitterMessage>,
     pub(crate) progress: Progress,
     pub(crate) time: Arc<Timekeeper>,
+    pub(crate) turns: Turns,
 }
 
 pub(crate) struct Sequencer;
@@ -84,6 +89,7 @@ impl Actor for Sequencer {
         message: SequencerMessage,
         state: &mut SequencerState,
     ) -> Result<(), ActorProcessingErr> {
+        state.options.turns.before("sequencer").await;
         match message {
             SequencerMessage::Wire { directory, shards } => {
                 state.directory = Some(directory);
@@ -94,6 +100,7 @@ impl Actor for Sequencer {
                 state.answer_flush();
             }
             SequencerMessage::Propose { ticket, unit } => {
+                unit.note(Passed::Decided, || state.options.env.now());
                 state.early.insert(ticket, unit);
                 while let Some(unit) = state.early.remove(&state.next_ticket) {
                     let ticket = state.next_ticket;
@@ -140,6 +147,7 @@ impl SequencerState {
                 writes,
                 timestamp_ms,
             } => {
+                unit.note(Passed::Placed, || self.options.env.now());
                 let work = self.place(ticket, unit, decisions, &writes, timestamp_ms);
                 self.commit(work).await?;
             }
@@ -147,6 +155,7 @@ impl SequencerState {
                 if decided {
                     self.drop_decisions(ticket, &unit);
                 }
+                unit.note(Passed::Placed, || self.options.env.now());
                 self.commit(CommitterMessage::Refused { unit, outcome })
                     .await?;
             }

@@ -15,6 +15,7 @@ use kedge_protocol::action::Kind;
 use kedge_protocol::chain::next_integrities;
 use kedge_protocol::ids::IdMap;
 use kedge_protocol::{Hash, Id, Prefix};
+use kedge_running::Turns;
 use metrics::{Counter, Gauge};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
@@ -35,6 +36,7 @@ type Live = IdMap<Id, ObjectActor>;
 pub(crate) struct ShardOptions {
     pub(crate) env: Arc<dyn Env>,
     pub(crate) index: usize,
+    pub(crate) turns: Turns,
     pub(crate) reader: Reader,
     pub(crate) committed_ticket: Arc<AtomicU64>,
     pub(crate) live_max: usize,
@@ -92,6 +94,7 @@ impl Actor for Shard {
         message: ShardMessage,
         state: &mut ShardState,
     ) -> Result<(), ActorProcessingErr> {
+        state.options.turns.before("shard").await;
         match message {
             ShardMessage::Decide { part, indices } => state.decide(part, &indices),
             ShardMessage::Drop { ticket, unit } => state.drop_unit(ticket, &unit),
@@ -132,34 +135,48 @@ impl ShardState {
         part.report(decisions, u64::MAX);
     }
 
-    /// The next integrity of each action's object, hashed side by side; of an object that another
-    /// action of the unit changes first, and of one that is not live, the rules hash it themselves.
-    fn links(&self, unit: &Unit, indices: &[u16]) -> impl Iterator<Item = Link> + use<> {
+    /// The next integrity of each action's object, hashed side by side, in rounds: first that of each object's first
+    /// action, then that of the second of each that has one. After a refusal the rules hash an object's later ones
+    /// themselves; so they do for an object that is not live.
+    fn links(&self, unit: &Unit, indices: &[u16]) -> Vec<Link> {
         let actions = indices
             .iter()
             .map(|&index| &unit.submission.actions[usize::from(index)]);
         // One step for all of them after the other: objects lie all over the memory, and what short loops fetch of
         // many at once takes about as long as what a long one fetches of one.
-        let actors: Vec<Option<&ObjectActor>> = actions
+        let ids: Vec<Option<Id>> = actions
             .clone()
-            .map(|action| {
-                let target = unit.submission.text(&action.target);
-                let id = Id::parse_as(Prefix::Object, target).ok();
-                id.and_then(|id| self.live.get(&id))
-            })
+            .map(|action| Id::parse_as(Prefix::Object, unit.submission.text(&action.target)).ok())
             .collect();
-        let before: Vec<Hash> = actors
+        let actors: Vec<Option<&ObjectActor>> = ids
             .iter()
-            .map(|actor| actor.map_or(Hash::ZERO, ObjectActor::integrity))
+            .map(|id| id.and_then(|id| self.live.get(&id)))
+            .collect();
+        let mut links: Vec<Link> = actors
+            .iter()
+            .map(|actor| Link {
+                previous: actor.map_or(Hash::ZERO, ObjectActor::integrity),
+                next: Hash::ZERO,
+            })
             .collect();
         actors
             .into_iter()
             .flatten()
             .for_each(ObjectActor::fetch_properties);
-        let contents = actions.map(|action| &action.content);
-        let after = next_integrities(before.iter().zip(contents));
-        let links = before.into_iter().zip(after);
-        links.map(|(previous, next)| Link { previous, next })
+        let contents: Vec<&Hash> = actions.map(|action| &action.content).collect();
+        for round in rounds(&ids) {
+            for step in &round {
+                if let Some(before) = step.before {
+                    links[step.place].previous = links[before].next;
+                }
+            }
+            let steps = round.iter().map(|step| step.place);
+            let hashed = steps.map(|place| (&links[place].previous, contents[place]));
+            for (step, next) in round.iter().zip(next_integrities(hashed)) {
+                links[step.place].next = next;
+            }
+        }
+        links
     }
 
     fn mint(
@@ -271,6 +288,38 @@ impl ShardState {
     }
 }
 
+/// An action of a round.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Step {
+    /// Which of the actions it is.
+    place: usize,
+    /// The one before it on the same object.
+    before: Option<usize>,
+}
+
+/// Actions on these objects in rounds, so that none is in a round with another one on the same object.
+fn rounds(ids: &[Option<Id>]) -> Vec<Vec<Step>> {
+    let mut rounds: Vec<Vec<Step>> = vec![Vec::with_capacity(ids.len())];
+    // Each object's last action so far, and its round.
+    let mut last: IdMap<Id, (usize, usize)> = IdMap::default();
+    last.reserve(ids.len());
+    for (place, id) in ids.iter().enumerate() {
+        let before = id.and_then(|id| last.get(&id).copied());
+        let round = before.map_or(0, |(_, round)| round + 1);
+        if rounds.len() == round {
+            rounds.push(Vec::new());
+        }
+        rounds[round].push(Step {
+            place,
+            before: before.map(|(place, _)| place),
+        });
+        if let Some(id) = id {
+            last.insert(*id, (place, round));
+        }
+    }
+    rounds
+}
+
 /// The shard that an object falls to.
 pub(crate) fn shard_of(id: &Id, shards: usize) -> usize {
     let mut first = [0; 8];
@@ -309,4 +358,27 @@ pub(crate) fn parts<W: World>(
     }
     let parts = parts.into_iter().enumerate();
     parts.filter(|(_, indices)| !indices.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_round_has_two_actions_on_one_object() {
+        let id = |byte| {
+            Some(Id {
+                prefix: Prefix::Object,
+                bytes: [byte; 16],
+            })
+        };
+        let step = |place, before| Step { place, before };
+        let ids = [id(1), id(2), None, id(1), None, id(1), id(2)];
+        let expected = [
+            vec![step(0, None), step(1, None), step(2, None), step(4, None)],
+            vec![step(3, Some(0)), step(6, Some(1))],
+            vec![step(5, Some(3))],
+        ];
+        assert_eq!(rounds(&ids), expected);
+    }
 }

@@ -4,20 +4,34 @@
 
 use std::time::Duration;
 
+use kedge_running::Running;
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
 
 /// The threads that the engine's actors share.
-pub(crate) struct ActorThreads(Mutex<Option<Runtime>>);
+pub(crate) struct ActorThreads {
+    runtime: Mutex<Option<Runtime>>,
+    /// They have none of their own: actors run where the engine was started.
+    callers: bool,
+}
 
 impl ActorThreads {
-    pub(crate) fn start(threads: usize) -> std::io::Result<Self> {
+    pub(crate) fn start(running: &Running) -> std::io::Result<Self> {
+        let Running::Threads { actors } = running else {
+            return Ok(Self {
+                runtime: Mutex::new(None),
+                callers: true,
+            });
+        };
         let runtime = Builder::new_multi_thread()
-            .worker_threads(threads.max(1))
+            .worker_threads((*actors).max(1))
             .thread_name("actors")
             .enable_time()
             .build()?;
-        Ok(Self(Mutex::new(Some(runtime))))
+        Ok(Self {
+            runtime: Mutex::new(Some(runtime)),
+            callers: false,
+        })
     }
 
     /// Runs a task on them.
@@ -25,7 +39,13 @@ impl ActorThreads {
     where
         F: Future<Output: Send> + Send + 'static,
     {
-        let running = self.0.lock().as_ref().map(|runtime| runtime.spawn(task));
+        if self.callers {
+            return Ok(task.await);
+        }
+        let running = {
+            let runtime = self.runtime.lock();
+            runtime.as_ref().map(|runtime| runtime.spawn(task))
+        };
         match running {
             Some(running) => running.await.map_err(std::io::Error::other),
             None => Err(std::io::Error::other("the actors' threads have ended")),
@@ -35,7 +55,7 @@ impl ActorThreads {
     /// Ends them, and waits for it: their actors must let go of the store before the process ends, because the store's
     /// library must not be used after the end of `main`.
     pub(crate) async fn stop(&self, timeout: Duration) {
-        let Some(runtime) = self.0.lock().take() else {
+        let Some(runtime) = self.runtime.lock().take() else {
             return;
         };
         let ending = tokio::task::spawn_blocking(move || runtime.shutdown_timeout(timeout));
@@ -48,7 +68,7 @@ impl ActorThreads {
 impl Drop for ActorThreads {
     /// Dropping a runtime waits for its threads, which no asynchronous caller may do.
     fn drop(&mut self) {
-        if let Some(runtime) = self.0.lock().take() {
+        if let Some(runtime) = self.runtime.lock().take() {
             runtime.shutdown_background();
         }
     }

@@ -10,6 +10,7 @@ use std::time::Instant;
 use kedge_machine::kinds::spec;
 use kedge_machine::{Caller, Input};
 use kedge_protocol::Id;
+use kedge_timing::Passed;
 use parking_lot::Mutex;
 use ractor::ActorRef;
 use tokio::sync::oneshot;
@@ -131,7 +132,18 @@ impl Unit {
 
     /// Begins to decide a part of it, if it is in time and a caller waits for it.
     pub(crate) fn begin(&self, now: Instant) -> bool {
-        now < self.submission.expires_at && self.ending.begin()
+        let begun = now < self.submission.expires_at && self.ending.begin();
+        if begun {
+            self.note(Passed::Begun, || now);
+        }
+        begun
+    }
+
+    /// Notes when it passes a step, if it is sampled; otherwise asks for no time.
+    pub(crate) fn note(&self, step: Passed, now: impl FnOnce() -> Instant) {
+        if let Some(timing) = &self.submission.timing {
+            timing.note(step, now());
+        }
     }
 
     /// What was decided was dropped. False if no caller waits for another round.

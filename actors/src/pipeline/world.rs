@@ -11,6 +11,7 @@ use kedge_machine::{Counted, Held, KeyPlace, Recipient, TemplateRules, Unavailab
 use kedge_protocol::limits::PAGE_ITEMS_MAX;
 use kedge_protocol::resource::{ApiKey, Invitation, Organization, Variation, Wallet, Webhook};
 use kedge_protocol::{Address, Hash, Id};
+use kedge_running::Turns;
 use kedge_storage::{LogHead, Page, ReadError, Snapshot};
 use quick_cache::sync::Cache;
 use tokio::sync::watch;
@@ -32,17 +33,21 @@ pub struct Published {
 #[derive(Clone)]
 pub(crate) struct Progress {
     visible: watch::Receiver<u64>,
+    turns: Turns,
 }
 
 impl Progress {
-    pub(crate) fn new(visible: watch::Receiver<u64>) -> Self {
-        Self { visible }
+    pub(crate) fn new(visible: watch::Receiver<u64>, turns: Turns) -> Self {
+        Self { visible, turns }
     }
 
     /// Waits until everything up to `sequence` can be read, however long that takes: for callers that must not decide
     /// earlier. False if it never will be, because the engine has failed or is ending.
     pub(crate) async fn reach(&self, sequence: u64) -> bool {
         let mut visible = self.visible.clone();
+        if self.turns.are_chosen() {
+            return self.turns.reach(&visible, sequence).await;
+        }
         visible.wait_for(|seen| *seen >= sequence).await.is_ok()
     }
 

@@ -1,7 +1,7 @@
 //! Opening a store. The store says which frame was applied last. Everything that the log holds after it is applied by
 //! the rules before anything is served.
 
-mod hashed;
+pub(crate) mod hashed;
 
 use kedge_storage::{Group, MissingMark, OpenError, Opening, Store, StoreOptions, StoredFrame};
 

@@ -1,19 +1,17 @@
 //! Attempts: what is due, what came of it, and which deliveries are requested again.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_machine::event::Event;
 use kedge_protocol::Id;
 use kedge_protocol::event::Position;
 use kedge_protocol::resource::Webhook;
 use kedge_storage::{DeliveryRow, DeliveryStatus, ReadError, Rest, SideWrite};
 
-use super::desk::{Desk, PIECE_BYTES, Waiting};
-use super::worker::Trouble;
+use super::desk::{Desk, PIECE_BYTES, PIECE_EVENTS, Waiting};
+use super::trouble::Trouble;
 use super::{AlsoWritten, Parcel, RedeliverError, Verdict};
-use crate::engine::Engine;
 use crate::events::{self, Filter, Span};
 use crate::metric_definitions as metric;
 
@@ -48,6 +46,9 @@ impl Desk {
 
     /// How many more attempts may begin now.
     fn room(&self) -> usize {
+        if self.unstored.is_full() {
+            return 0;
+        }
         let attempts_max = if self.failing { 1 } else { ATTEMPTS_MAX };
         attempts_max.saturating_sub(self.under_way.len())
     }
@@ -75,22 +76,22 @@ impl Desk {
     }
 
     /// Begins what is due.
-    pub(super) async fn begin(&mut self, webhook: &Arc<Webhook>) -> Result<(), Trouble> {
+    pub(super) fn begin(&mut self, webhook: &Arc<Webhook>) -> Result<(), Trouble> {
         for number in self.due(self.engine.now_ms()) {
+            let known = |waiting: &Waiting| waiting.event.is_some();
+            if !self.waiting.get(&number).is_some_and(known) {
+                self.fetch(webhook, number)?;
+            }
             let Some(waiting) = self.waiting.get_mut(&number) else {
                 continue;
             };
-            let event = match waiting.event.take() {
-                Some(event) => Some(event),
-                None => event_of(&self.engine, webhook, &waiting.row)?,
-            };
-            let Some(event) = event else {
+            let Some(event) = waiting.event.take() else {
                 let lost = Verdict::Failed {
                     status: None,
                     error: "the event is no longer kept".to_owned(),
                     retry_after_ms: None,
                 };
-                self.end(number, &lost).await?;
+                self.end(number, &lost);
                 continue;
             };
             waiting.under_way = true;
@@ -148,7 +149,7 @@ impl Desk {
         row.last_attempt_at_ms = Some(began_ms);
         let schedule = &self.options.schedule;
         match &verdict {
-            Verdict::Delivered { .. } => self.end(number, &verdict).await?,
+            Verdict::Delivered { .. } => self.end(number, &verdict),
             Verdict::Failed {
                 status,
                 error,
@@ -159,12 +160,12 @@ impl Desk {
                     row.error = Some(error.clone());
                     row.next_attempt_at_ms = Some(self.engine.now_ms() + delay_ms);
                     let write = SideWrite::Delivery(row.clone());
-                    self.engine.side_write(write).await?;
+                    self.unstored.add_result([write]);
                 }
-                None => self.end(number, &verdict).await?,
+                None => self.end(number, &verdict),
             },
             Verdict::Gone => {
-                self.end(number, &verdict).await?;
+                self.end(number, &verdict);
                 if !self.options.courier.switch_off(Arc::clone(webhook)).await {
                     let version = webhook.trace.version;
                     self.outbox.rest = Some(Rest::Gone { version });
@@ -178,9 +179,9 @@ impl Desk {
     }
 
     /// Ends a delivery.
-    async fn end(&mut self, number: u64, verdict: &Verdict) -> Result<(), Trouble> {
+    fn end(&mut self, number: u64, verdict: &Verdict) {
         let Some(Waiting { mut row, .. }) = self.waiting.remove(&number) else {
-            return Ok(());
+            return;
         };
         row.next_attempt_at_ms = None;
         (row.status, row.response_status, row.error) = match verdict {
@@ -201,7 +202,43 @@ impl Desk {
         self.ended.push_back((number, row.id));
         let mut writes = vec![SideWrite::Delivery(row)];
         writes.extend(self.prune());
-        Ok(self.engine.side_writes(writes).await?)
+        self.unstored.add_result(writes);
+    }
+
+    /// Reads the event of a delivery again, and with it those of deliveries after it that need theirs soon.
+    fn fetch(&mut self, webhook: &Webhook, number: u64) -> Result<(), ReadError> {
+        let Some(first) = self.waiting.get(&number) else {
+            return Ok(());
+        };
+        let held = self.waiting.values().filter(|next| next.event.is_some());
+        let room = PIECE_EVENTS.saturating_sub(held.count());
+        let after = before(first.row.position);
+        let read = |events_max| {
+            let span = Span {
+                after: Some(after),
+                until: None,
+                descending: false,
+                events_max,
+                bytes_max: PIECE_BYTES,
+                rows_max: events_max,
+            };
+            let published = self.engine.published();
+            let snapshot = &published.snapshot;
+            // All events: the webhook may want others by now.
+            events::read(snapshot, webhook.organization_id, &Filter::default(), span)
+        };
+        let piece = read(room.max(1))?;
+        let later = self.waiting.range(number..).take(2 * PIECE_EVENTS);
+        let numbers: HashMap<Id, u64> = later
+            .map(|(number, next)| (next.row.event_id, *number))
+            .collect();
+        for event in piece.events {
+            let next = numbers.get(&event.id);
+            if let Some(next) = next.and_then(|number| self.waiting.get_mut(number)) {
+                next.event = Some(event);
+            }
+        }
+        Ok(())
     }
 
     /// Makes a delivery due at once, and restarts its schedule.
@@ -247,25 +284,4 @@ impl Desk {
         self.engine.side_writes(writes).await?;
         Ok(Ok(row))
     }
-}
-
-/// The event of a delivery, read again.
-fn event_of(
-    engine: &Engine,
-    webhook: &Webhook,
-    row: &DeliveryRow,
-) -> Result<Option<Event>, ReadError> {
-    let span = Span {
-        after: Some(before(row.position)),
-        until: None,
-        descending: false,
-        events_max: 1,
-        bytes_max: PIECE_BYTES,
-        rows_max: 1,
-    };
-    let published = engine.published();
-    let snapshot = &published.snapshot;
-    let piece = events::read(snapshot, webhook.organization_id, &Filter::default(), span)?;
-    let found = piece.events.into_iter().next();
-    Ok(found.filter(|event| event.id == row.event_id))
 }

@@ -15,14 +15,16 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::attempts::Attempted;
-use super::worker::{Next, Order, Trouble, Worker};
+use super::trouble::Trouble;
+use super::unstored::{New, Unstored};
+use super::worker::{Next, Order, Worker};
 use super::{RedeliverError, WebhookOptions};
 use crate::engine::Engine;
 use crate::events::{self, Filter, Span};
 use crate::fair::Turns;
 
 /// Events read at once.
-const PIECE_EVENTS: usize = 64;
+pub(super) const PIECE_EVENTS: usize = 64;
 /// Bytes of events read at once.
 pub(super) const PIECE_BYTES: usize = 256 * 1024;
 /// Events examined at once.
@@ -61,6 +63,7 @@ pub(super) struct Desk {
     /// Deliveries that have ended and are kept for inspection, oldest first.
     pub(super) ended: VecDeque<(u64, Id)>,
     pub(super) under_way: JoinSet<Attempted>,
+    pub(super) unstored: Unstored,
     /// The last attempt failed: until one succeeds, only one is made at a time.
     pub(super) failing: bool,
 }
@@ -88,6 +91,7 @@ impl Desk {
             waiting: BTreeMap::new(),
             ended: VecDeque::new(),
             under_way: JoinSet::new(),
+            unstored: Unstored::default(),
             failing: false,
         };
         let all = Page {
@@ -213,47 +217,75 @@ impl Desk {
         let filter = filter(webhook);
         loop {
             self.stage(webhook, &filter).await?;
-            self.begin(webhook).await?;
-            let has_room = self.waiting.len() < WEBHOOK_PENDING_MAX;
+            self.begin(webhook)?;
+            self.unstored.begin(&self.engine);
+            let has_room = self.has_room();
             let due_in = self.due_in();
             tokio::select! {
                 order = orders.recv() => match order {
                     None => return Ok(Next::End),
-                    Some(Order::Changed) => return Ok(Next::Look),
+                    Some(Order::Changed) => break,
                     Some(Order::Redeliver {
                         delivery,
                         also,
                         reply,
                     }) => {
+                        self.store().await?;
                         let result = self.redeliver(delivery, also).await?;
                         let _ = reply.send(result);
                     }
                 },
+                Some(stored) = self.unstored.stored() => self.wait_for_all(stored?),
                 Some(attempted) = self.under_way.join_next() => {
                     if self.finish(webhook, attempted?).await? {
-                        return Ok(Next::Look);
+                        break;
                     }
                 }
                 () = listener.changed(), if has_room => {}
                 () = tokio::time::sleep(due_in.unwrap_or_default()), if due_in.is_some() => {}
             }
         }
+        self.store().await?;
+        Ok(Next::Look)
     }
 
-    /// Reads what happened and queues the wanted events: deliveries and place in one commit.
-    async fn stage(&mut self, webhook: &Webhook, filter: &Filter) -> Result<(), Trouble> {
+    /// Stores everything that is not stored yet.
+    async fn store(&mut self) -> Result<(), Trouble> {
         loop {
-            let room = WEBHOOK_PENDING_MAX.saturating_sub(self.waiting.len());
-            if room == 0 {
-                return Ok(());
+            self.unstored.begin(&self.engine);
+            match self.unstored.stored().await {
+                None => return Ok(()),
+                Some(stored) => self.wait_for_all(stored?),
             }
+        }
+    }
+
+    fn wait_for_all(&mut self, new: Vec<New>) {
+        for New { row, event } in new {
+            // A long queue is not kept in memory.
+            let event = Some(event).filter(|_| self.waiting.len() < PIECE_EVENTS);
+            self.wait(row, event);
+        }
+    }
+
+    /// Whether there is room for as many events as are read at once. With less, a full queue would read and store
+    /// events one by one.
+    fn has_room(&self) -> bool {
+        let pending = self.waiting.len() + self.unstored.new_deliveries();
+        pending + PIECE_EVENTS <= WEBHOOK_PENDING_MAX
+    }
+
+    /// Reads what happened and queues the wanted events, until some were found: deliveries and place go into one
+    /// commit, and what else there is is read after it.
+    async fn stage(&mut self, webhook: &Webhook, filter: &Filter) -> Result<(), Trouble> {
+        while self.has_room() {
             let published = self.engine.published();
             let at = self.outbox.position;
             let span = Span {
                 after: Some(at),
                 until: None,
                 descending: false,
-                events_max: room.min(PIECE_EVENTS),
+                events_max: PIECE_EVENTS,
                 bytes_max: PIECE_BYTES,
                 rows_max: PIECE_ROWS,
             };
@@ -265,35 +297,32 @@ impl Desk {
                 piece.reached.unwrap_or(at)
             };
             drop(published);
-            self.queue(piece.events).await?;
-            if piece.ended {
-                return Ok(());
+            let has_found = !piece.events.is_empty();
+            self.queue(piece.events);
+            if piece.ended || has_found {
+                break;
             }
             tokio::task::yield_now().await;
         }
+        Ok(())
     }
 
-    async fn queue(&mut self, events: Vec<Event>) -> Result<(), Trouble> {
+    fn queue(&mut self, events: Vec<Event>) {
         let moved = self.outbox.position.sequence - self.stored.sequence;
         if events.is_empty() && moved < UNSTORED_SEQUENCES_MAX {
-            return Ok(());
+            return;
         }
         let now_ms = self.engine.now_ms();
         let first = self.outbox.next_number;
-        let rows: Vec<DeliveryRow> = (first..)
-            .zip(&events)
-            .map(|(number, event)| self.new_row(number, event, now_ms))
-            .collect();
-        self.outbox.next_number += rows.len() as u64;
-        let mut writes = vec![self.outbox_write()];
-        writes.extend(rows.iter().cloned().map(SideWrite::Delivery));
-        self.engine.side_writes(writes).await?;
-        for (row, event) in rows.into_iter().zip(events) {
-            // A long queue is not kept in memory.
-            let event = Some(event).filter(|_| self.waiting.len() < PIECE_EVENTS);
-            self.wait(row, event);
-        }
-        Ok(())
+        let new = |(number, event): (u64, Event)| New {
+            row: self.new_row(number, &event, now_ms),
+            event,
+        };
+        let new: Vec<New> = (first..).zip(events).map(new).collect();
+        self.outbox.next_number += new.len() as u64;
+        let rows = new.iter().map(|new| SideWrite::Delivery(new.row.clone()));
+        let writes: Vec<SideWrite> = [self.outbox_write()].into_iter().chain(rows).collect();
+        self.unstored.add_new(writes, new);
     }
 
     fn new_row(&self, number: u64, event: &Event, now_ms: u64) -> DeliveryRow {

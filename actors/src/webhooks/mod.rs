@@ -4,7 +4,8 @@
 //! read up to, so a commit writes nothing for webhooks. Each webhook has its own worker, which alone owns its
 //! deliveries: a receiver that is slow or gone delays nobody else's. A commit that concerns its organization wakes the
 //! worker. It reads the events after the place, stores the new place and a delivery for each wanted event in one
-//! commit, and only then sends. After a crash in between it sends again, under the same id: `H(event id ‖ webhook id)`.
+//! commit, and only then sends. Results are stored in commits of their own, each with all that have gathered; at most 64
+//! may wait for that. What a crash leaves unstored is sent again, under the same id: `H(event id ‖ webhook id)`.
 //!
 //! Pending deliveries are bounded (`WEBHOOK_PENDING_MAX`). At the bound the place stands still, and what happens
 //! meanwhile waits in the log. A worker has at most 8 attempts in flight, and one while its receiver fails; all workers
@@ -16,6 +17,8 @@
 mod attempts;
 mod desk;
 mod schedule;
+mod trouble;
+mod unstored;
 mod worker;
 
 use std::collections::HashMap;
@@ -232,8 +235,10 @@ impl Engine {
     pub async fn start_webhooks(&self, options: WebhookOptions) -> Result<(), StartError> {
         let actor = start(self, options).await?;
         // A second one would send everything twice.
+        let leading = self.inner.leading.load();
+        let started = leading.as_ref().map(|leading| leading.webhooks.set(actor));
         assert!(
-            self.inner.webhooks.set(actor).is_ok(),
+            started.is_none_or(|set| set.is_ok()),
             "webhooks are started once"
         );
         Ok(())
@@ -241,7 +246,8 @@ impl Engine {
 
     /// Notifies that a webhook was made, changed or ended.
     pub fn webhook_changed(&self, id: Id) {
-        if let Some(actor) = self.inner.webhooks.get() {
+        let leading = self.inner.leading.load();
+        if let Some(actor) = leading.as_ref().and_then(|leading| leading.webhooks.get()) {
             // An actor that has ended serves no webhook.
             let _ = actor.send_message(WebhooksMessage::Changed(id));
         }
@@ -254,7 +260,8 @@ impl Engine {
         delivery: Id,
         also: Option<AlsoWritten>,
     ) -> Result<DeliveryRow, RedeliverError> {
-        let actor = self.inner.webhooks.get();
+        let leading = self.inner.leading.load_full();
+        let actor = leading.as_ref().and_then(|leading| leading.webhooks.get());
         let actor = actor.ok_or(RedeliverError::Unavailable)?;
         let ask = |reply| WebhooksMessage::Redeliver {
             webhook,

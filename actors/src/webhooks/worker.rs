@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_protocol::Id;
-use kedge_storage::{DeliveryRow, Page, ReadError, SideWrite, Snapshot};
+use kedge_protocol::resource::Webhook;
+use kedge_storage::{DeliveryRow, Page, SideWrite, Snapshot};
 use ractor::RpcReplyPort;
 use tokio::sync::mpsc;
 
 use super::desk::Desk;
+use super::trouble::Trouble;
 use super::{AlsoWritten, RedeliverError, WebhookOptions};
-use crate::api::SubmitError;
 use crate::engine::Engine;
 use crate::fair::Turns;
 
@@ -29,17 +30,6 @@ pub(super) enum Order {
         also: Option<AlsoWritten>,
         reply: RpcReplyPort<Result<DeliveryRow, RedeliverError>>,
     },
-}
-
-/// Why a worker had to stop for a while.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum Trouble {
-    #[error("the store could not be read: {0}")]
-    Read(#[from] ReadError),
-    #[error("deliveries could not be stored: {0}")]
-    Write(#[from] SubmitError),
-    #[error("an attempt was aborted: {0}")]
-    Attempt(#[from] tokio::task::JoinError),
 }
 
 /// What follows after a worker has served for a while.
@@ -76,18 +66,7 @@ impl Worker {
 
     async fn serve(&mut self) -> Result<(), Trouble> {
         let mut desk = None;
-        loop {
-            let published = self.engine.published();
-            let Some(webhook) = published.snapshot.webhook(self.id)? else {
-                return Ok(());
-            };
-            if webhook.deleted {
-                return self.forget(&published.snapshot).await;
-            }
-            let mut at = match desk.take() {
-                Some(desk) => desk,
-                None => Desk::load(self, &webhook, &published.snapshot)?,
-            };
+        while let Some((webhook, mut at)) = self.look(desk.take()).await? {
             let next = if at.goes_on(&webhook).await? {
                 at.work(&Arc::new(webhook), &mut self.orders).await?
             } else {
@@ -98,6 +77,25 @@ impl Worker {
             }
             desk = Some(at);
         }
+        Ok(())
+    }
+
+    /// The webhook as it is now, with its deliveries; `None` once nothing is left of it. The snapshot is held no longer
+    /// than this takes: what it shows cannot leave memory or the tables before that, and a webhook is served for months.
+    async fn look(&self, desk: Option<Desk>) -> Result<Option<(Webhook, Desk)>, Trouble> {
+        let published = self.engine.published();
+        let Some(webhook) = published.snapshot.webhook(self.id)? else {
+            return Ok(None);
+        };
+        if webhook.deleted {
+            self.forget(&published.snapshot).await?;
+            return Ok(None);
+        }
+        let desk = match desk {
+            Some(desk) => desk,
+            None => Desk::load(self, &webhook, &published.snapshot)?,
+        };
+        Ok(Some((webhook, desk)))
     }
 
     /// Deletes everything about a webhook that was ended.

@@ -9,3 +9,4 @@ mod objects;
 mod resources;
 mod supply;
 mod support;
+mod timing;

@@ -20,6 +20,7 @@ use kedge_protocol::hash::keccak;
 use kedge_protocol::receipt::{BatchReceipt, RECEIPT_VERSION, ReceiptAction};
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash, Id};
+use kedge_running::Running;
 use kedge_storage::Store;
 
 pub(crate) const DOMAIN: Domain = Domain {
@@ -61,7 +62,7 @@ pub(crate) async fn start_by(clock: Clock, path: &Path, store: Arc<Store>) -> En
         contract: None,
         time: Arc::new(Timekeeper::unbounded(clock)),
         env: Arc::new(RealEnv),
-        actor_threads: 2,
+        running: Running::Threads { actors: 2 },
         shards: 3,
         objects_live_max: 64,
         organizations_live_max: 4,
@@ -75,6 +76,8 @@ pub(crate) async fn start_by(clock: Clock, path: &Path, store: Arc<Store>) -> En
         catalog_entries_max: 100,
         data_path: path.to_owned(),
         disk_reserve_bytes: 1 << 20,
+        replicated: false,
+        group_bytes_max: 32 << 20,
     };
     Engine::start(options, store).await.unwrap()
 }
@@ -154,6 +157,7 @@ impl Client {
             expected: None,
             keep: None,
             expires_at: Instant::now() + Duration::from_secs(20),
+            timing: None,
         };
         Sent {
             submission,

@@ -16,6 +16,7 @@ pub mod scalars;
 pub mod schema;
 pub mod search;
 pub mod sequencer_keys;
+pub mod service;
 pub mod webhook;
 
 use schemars::JsonSchema;

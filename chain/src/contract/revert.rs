@@ -11,7 +11,7 @@ pub fn decode_revert(data: &[u8]) -> String {
         return "reverted without a reason".to_owned();
     }
     custom_error(data)
-        .or_else(|| solidity_error(data))
+        .or_else(|| solidity_error(data).filter(|reason| !reason.trim().is_empty()))
         .unwrap_or_else(|| format!("reverted with {}", kedge_protocol::hash::to_hex(data)))
 }
 
@@ -95,6 +95,9 @@ mod tests {
         let mut text = vec![0x08, 0xc3, 0x79, 0xa0];
         text.extend(encode(&[Token::String("no".to_owned())]));
         assert_eq!(decode_revert(&text), "no");
+        let mut empty = vec![0x08, 0xc3, 0x79, 0xa0];
+        empty.extend(encode(&[Token::String(" ".to_owned())]));
+        assert!(decode_revert(&empty).starts_with("reverted with 0x08c379a0"));
         let mut panic = vec![0x4e, 0x48, 0x7b, 0x71];
         panic.extend(encode(&[Token::Uint(0x11.into())]));
         assert_eq!(decode_revert(&panic), "Panic(0x11)");

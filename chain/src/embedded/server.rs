@@ -6,9 +6,12 @@ use std::thread::JoinHandle;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    CONTENT_TYPE, HeaderMap, HeaderValue, ORIGIN, VARY,
+};
 use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
@@ -98,10 +101,16 @@ async fn handle(
     queue: ChainQueue,
     request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, std::convert::Infallible> {
-    let response = match respond(&queue, request).await {
+    let page = own_page(request.headers());
+    let mut response = match respond(&queue, request, page.is_some()).await {
         Ok(response) => response,
         Err(status) => plain(status),
     };
+    let headers = response.headers_mut();
+    headers.insert(VARY, HeaderValue::from_static("Origin"));
+    if let Some(page) = page {
+        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, page);
+    }
     let outcome = if response.status().is_success() {
         "ok"
     } else {
@@ -111,10 +120,38 @@ async fn handle(
     Ok(response)
 }
 
+/// The origin of the page that asks, if this machine served it, such as the console. Pages of other hosts are kept out.
+fn own_page(headers: &HeaderMap) -> Option<HeaderValue> {
+    let origin = headers.get(ORIGIN)?;
+    let uri: Uri = origin.to_str().ok()?.parse().ok()?;
+    let is_own = uri.scheme_str() == Some("http")
+        && matches!(uri.host(), Some("127.0.0.1" | "[::1]" | "localhost"));
+    is_own.then(|| origin.clone())
+}
+
+/// The answer to a browser that asks whether a page may send JSON.
+fn preflight() -> Response<Full<Bytes>> {
+    let mut response = plain(StatusCode::NO_CONTENT);
+    let headers = response.headers_mut();
+    headers.insert(
+        ACCESS_CONTROL_ALLOW_METHODS,
+        HeaderValue::from_static("POST"),
+    );
+    headers.insert(
+        ACCESS_CONTROL_ALLOW_HEADERS,
+        HeaderValue::from_static("Content-Type"),
+    );
+    response
+}
+
 async fn respond(
     queue: &ChainQueue,
     request: Request<Incoming>,
+    is_own_page: bool,
 ) -> Result<Response<Full<Bytes>>, StatusCode> {
+    if request.method() == Method::OPTIONS && is_own_page {
+        return Ok(preflight());
+    }
     if request.method() != Method::POST {
         return Err(StatusCode::METHOD_NOT_ALLOWED);
     }
@@ -158,4 +195,37 @@ fn plain(status: StatusCode) -> Response<Full<Bytes>> {
 /// The address that `listener` got.
 pub(super) fn local_address(listener: &TcpListener) -> std::io::Result<SocketAddr> {
     listener.local_addr()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_pages_of_this_machine_may_ask() {
+        let asked_by = |origin: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(ORIGIN, HeaderValue::from_static(origin));
+            own_page(&headers).is_some()
+        };
+        for own in [
+            "http://127.0.0.1:8080",
+            "http://localhost:8080",
+            "http://[::1]:8080",
+            "http://localhost",
+        ] {
+            assert!(asked_by(own), "{own}");
+        }
+        for foreign in [
+            "https://example.com",
+            "http://127.0.0.1.example.com",
+            "http://localhost.example.com:8080",
+            "http://127.0.0.1@example.com",
+            "null",
+            "",
+        ] {
+            assert!(!asked_by(foreign), "{foreign}");
+        }
+        assert!(own_page(&HeaderMap::new()).is_none());
+    }
 }

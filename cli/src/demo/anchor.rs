@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use indicatif::ProgressBar;
 use kedge_chain::contract::AnchorContract;
 use kedge_chain::rpc::{RpcClient, RpcOptions};
-use kedge_client::{Client, ProofForm};
+use kedge_client::{Account, Client, ProofForm};
 use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::proof::ProofFile;
 use kedge_protocol::{KeyOfBatch, SequencerKeys};
@@ -24,17 +24,20 @@ use super::steps::Shown;
 const POLL_FIRST: Duration = Duration::from_millis(500);
 const POLL_LONGEST: Duration = Duration::from_secs(4);
 
+/// Anchors through this admin socket, and proves an action of this account.
 pub(super) async fn run(
     shown: &Shown,
+    account: &Account,
+    socket: &Path,
     args: &Args,
-    client: &Client,
     report: &mut Report,
 ) -> Result<(), Failure> {
+    let client = account.client();
     let spinner = ProgressBar::new_spinner().with_message("anchoring");
     spinner.enable_steady_tick(Duration::from_millis(100));
     let started = Instant::now();
-    admin::ask(&args.socket, "anchor_now").await?;
-    let proof = wait_for_anchor(shown, args.patience).await?;
+    admin::ask(socket, "anchor_now").await?;
+    let proof = wait_for_anchor(shown, account, args.patience).await?;
     spinner.finish_and_clear();
     let waited_s = started.elapsed().as_secs_f64();
 
@@ -54,12 +57,15 @@ pub(super) async fn run(
     Ok(())
 }
 
-async fn wait_for_anchor(shown: &Shown, patience_s: u64) -> Result<ProofFile, Failure> {
+async fn wait_for_anchor(
+    shown: &Shown,
+    account: &Account,
+    patience_s: u64,
+) -> Result<ProofFile, Failure> {
     let give_up = Instant::now() + Duration::from_secs(patience_s);
     let mut pause = POLL_FIRST;
     loop {
-        let proof = shown
-            .account
+        let proof = account
             .proof(shown.action_id, ProofForm::Authorship)
             .await?;
         if proof.anchor.is_some() {

@@ -1,7 +1,9 @@
 //! `kedge demo`: the whole way of an action, from a new key to a proof that the chain confirms, against a running
-//! server.
+//! server. On a node of a cluster it can lose the leader on the way, and show that nothing else is lost.
 
+mod acknowledged;
 mod anchor;
+mod failover;
 mod report;
 mod steps;
 
@@ -15,15 +17,25 @@ use super::output::{Failure, print, print_json};
 /// Most objects of one demo: enough to measure, and few enough for a free organization's limits.
 /// Minting takes eight batches and updating takes one; ten a minute are allowed.
 const OBJECTS_MAX: u32 = 4_000;
+/// How long a node may take to state its part in a cluster.
+const PART_TIMEOUT_MS: u64 = 5_000;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The server.
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
     url: String,
-    /// The server's admin socket, used to request an anchor.
+    /// The server's admin socket, used to request an anchor. In a cluster that takes the leader's: `{node}` stands for
+    /// its name.
     #[arg(long, value_name = "PATH", default_value = "data/admin.sock")]
     socket: PathBuf,
+    /// For a node of a cluster: a shell command that kills the node that leads. `{node}` stands for its name.
+    ///
+    /// The demo runs it once, after its other writes and while it writes further ones through another node. Then it
+    /// checks that the log holds everything that was acknowledged. Whoever runs the nodes knows how to kill one; the
+    /// demo is a client and does not.
+    #[arg(long, value_name = "COMMAND")]
+    kill_leader_with: Option<String>,
     /// JSON-RPC URL of the chain that the server anchors on.
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8545")]
     rpc: Endpoint,
@@ -43,22 +55,38 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args) -> Result<(), Failure> {
-    // A demo must not wait for minutes, so it never retries and shows refusals at once.
-    let client = Client::builder(&args.url)
-        .retry(RetryPolicy::never())
-        .connect()
-        .await
-        .map_err(|error| {
-            Failure::refused(format!(
-                "{error}\n  is the server running? `make run` starts one (--url)"
-            ))
-        })?;
+    let client = connect(&args.url).await?;
+    let part = kedge_client::node_part(&args.url, PART_TIMEOUT_MS).await?;
+    if part.is_none() && args.kill_leader_with.is_some() {
+        return Err(Failure::usage(format!(
+            "{} is a single node: --kill-leader-with is for a node of a cluster",
+            args.url
+        )));
+    }
     let mut report = report::Report::new(&client);
     let shown = steps::run(&client, args.objects, &mut report).await?;
-    anchor::run(&shown, &args, &client, &mut report).await?;
+    let account = match (&part, &args.kill_leader_with) {
+        (Some(_), Some(command)) => failover::run(&shown, &args, command, &mut report).await?,
+        _ => shown.person.account.clone(),
+    };
+    let socket = failover::socket(&args, account.client().base_url()).await?;
+    anchor::run(&shown, &account, &socket, &args, &mut report).await?;
+    if part.is_some() && args.kill_leader_with.is_none() {
+        report.hint("kedge demo --kill-leader-with COMMAND loses the leader once".to_owned());
+    }
     if args.json {
         print_json(&report.as_json())
     } else {
         print(&report.as_text())
     }
+}
+
+/// A client of a node. A demo must not wait for minutes, so it never retries and shows refusals at once.
+async fn connect(url: &str) -> Result<Client, Failure> {
+    let client = Client::builder(url).retry(RetryPolicy::never()).connect();
+    client.await.map_err(|error| {
+        Failure::refused(format!(
+            "{error}\n  is the server running? `make run` starts one (--url)"
+        ))
+    })
 }

@@ -8,6 +8,8 @@ use kedge_protocol::SequencerKeys;
 use kedge_protocol::eip712::Domain;
 use serde_json::{Value, json};
 
+use super::acknowledged::Acknowledged;
+
 /// One kind of step: the numbers of actions and requests, and the latency of each request.
 pub(super) struct Measure {
     name: &'static str,
@@ -72,6 +74,7 @@ pub(super) struct Report {
     domain: Domain,
     keys: SequencerKeys,
     measures: Vec<Measure>,
+    acknowledged: Vec<Acknowledged>,
     proven: Vec<(&'static str, String)>,
     hints: Vec<String>,
 }
@@ -82,6 +85,7 @@ impl Report {
             domain: client.domain(),
             keys: client.sequencer_keys(),
             measures: Vec::new(),
+            acknowledged: Vec::new(),
             proven: Vec::new(),
             hints: Vec::new(),
         }
@@ -89,6 +93,16 @@ impl Report {
 
     pub(super) fn measured(&mut self, measure: Measure) {
         self.measures.push(measure);
+    }
+
+    /// Keeps what was acknowledged with a receipt.
+    pub(super) fn acknowledged(&mut self, actions: Vec<Acknowledged>) {
+        self.acknowledged.extend(actions);
+    }
+
+    /// Everything that was acknowledged with a receipt. Registrations are not: the client checks theirs and drops it.
+    pub(super) fn all_acknowledged(&self) -> &[Acknowledged] {
+        &self.acknowledged
     }
 
     pub(super) fn proven(&mut self, what: &'static str, how: String) {

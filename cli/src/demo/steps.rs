@@ -8,19 +8,40 @@ use kedge_client::{
 use kedge_protocol::Id;
 use kedge_protocol::hash::to_hex;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
+use kedge_protocol::signature::SigningKey;
 use serde_json::json;
 
 use super::super::key::new_key;
 use super::super::output::Failure;
+use super::acknowledged::Acknowledged;
 use super::report::{Measure, Report};
 
 /// Single requests of each kind: enough for a median, few enough for a free organization's limits.
 const SINGLE_REQUESTS: usize = 16;
 
+/// Somebody who acts, with what it takes to log in elsewhere.
+pub(super) struct Person {
+    pub(super) account: Account,
+    key: SigningKey,
+    email: String,
+    password: String,
+}
+
+impl Person {
+    /// The same person at another node of the log.
+    pub(super) async fn at(&self, client: &Client) -> Result<Account, Failure> {
+        let account = client.account(self.key.clone());
+        account.login(&self.email, &self.password).await?;
+        Ok(account)
+    }
+}
+
 /// What the later steps prove.
 pub(super) struct Shown {
-    /// The account that made the action.
-    pub(super) account: Account,
+    /// Who made the action.
+    pub(super) person: Person,
+    /// The template of the objects.
+    pub(super) template: Id,
     /// The mint action.
     pub(super) action_id: Id,
     /// The object it made.
@@ -38,10 +59,10 @@ pub(super) async fn run(
     let bob = register(client, &format!("bob-{nickname}"), &mut accounts).await?;
     report.measured(accounts);
 
-    let (template, variations) = make_template(&ann, &nickname, report).await?;
-    let minted = mint(&ann, template, &variations, objects, report).await?;
-    update(&ann, &minted, report).await?;
-    transfer(&ann, &minted, &bob, report).await?;
+    let (template, variations) = make_template(&ann.account, &nickname, report).await?;
+    let minted = mint(&ann.account, template, &variations, objects, report).await?;
+    update(&ann.account, &minted, report).await?;
+    transfer(&ann.account, &minted, &bob.account, report).await?;
 
     report.proven(
         "every receipt",
@@ -54,16 +75,18 @@ pub(super) async fn run(
         .first()
         .ok_or_else(|| Failure::refused("nothing was minted"))?;
     Ok(Shown {
-        account: ann,
+        person: ann,
+        template,
         action_id: first.action,
         object_id: first.object,
     })
 }
 
-async fn register(client: &Client, name: &str, measure: &mut Measure) -> Result<Account, Failure> {
-    let account = client.account(new_key()?);
+async fn register(client: &Client, name: &str, measure: &mut Measure) -> Result<Person, Failure> {
+    let key = new_key()?;
+    let account = client.account(key.clone());
     let email = format!("{name}@example.com");
-    let password = to_hex(&random::bytes::<16>()?);
+    let password = to_hex(&random::bytes::<32>()?);
     let registration = Registration {
         email: email.clone(),
         password: password.clone(),
@@ -72,7 +95,12 @@ async fn register(client: &Client, name: &str, measure: &mut Measure) -> Result<
     };
     measure.time(1, account.register(&registration)).await?;
     account.login(&email, &password).await?;
-    Ok(account)
+    Ok(Person {
+        account,
+        key,
+        email,
+        password,
+    })
 }
 
 async fn make_template(
@@ -86,10 +114,9 @@ async fn make_template(
         properties: properties(&json!({"hall": "north", "used": false})),
         ..NewTemplate::default()
     };
-    let template = measure
-        .time(1, ann.create_template(&template))
-        .await?
-        .resource;
+    let template = measure.time(1, ann.create_template(&template)).await?;
+    report.acknowledged(Acknowledged::single(&template)?);
+    let template = template.resource;
     let variations = ["stalls", "balcony", "box"].map(|name| NewVariation {
         name: name.to_owned(),
         properties: properties(&json!({ "area": name })),
@@ -97,6 +124,7 @@ async fn make_template(
     let made = measure
         .time(1, ann.create_variations(template.id, &variations))
         .await?;
+    report.acknowledged(Acknowledged::single(&made)?);
     report.measured(measure);
     let variations = made
         .resource
@@ -132,7 +160,7 @@ async fn mint(
         })
         .collect::<Result<Vec<NewAction>, _>>()?;
     let mut measure = Measure::new("mint, batches of 500");
-    let done = batches(ann, &actions, &mut measure, "mint").await?;
+    let done = batches(ann, &actions, &mut measure, "mint", report).await?;
     report.measured(measure);
     Ok(done)
 }
@@ -143,6 +171,7 @@ async fn batches(
     actions: &[NewAction],
     measure: &mut Measure,
     name: &'static str,
+    report: &mut Report,
 ) -> Result<Vec<Minted>, Failure> {
     let bar = bar(name, actions.len());
     let mut done = Vec::with_capacity(actions.len());
@@ -154,6 +183,7 @@ async fn batches(
                 "action {index} of a batch was refused: {envelope}"
             )));
         }
+        report.acknowledged(Acknowledged::batch(&outcome)?);
         done.extend(outcome.done().map(|action| Minted {
             action: action.id,
             object: action.object_id,
@@ -172,14 +202,15 @@ async fn update(ann: &Account, minted: &[Minted], report: &mut Report) -> Result
         .map(|minted| NewAction::update(minted.object, &patch))
         .collect::<Result<Vec<NewAction>, _>>()?;
     let mut measure = Measure::new("update, batch of 500");
-    batches(ann, &actions, &mut measure, "update").await?;
+    batches(ann, &actions, &mut measure, "update", report).await?;
     report.measured(measure);
 
     let mut measure = Measure::new("update, one by one");
     let bar = bar("update singly", SINGLE_REQUESTS.min(minted.len()));
     for minted in minted.iter().take(SINGLE_REQUESTS) {
         let patch = properties(&json!({"gate": null}));
-        measure.time(1, ann.update(minted.object, &patch)).await?;
+        let updated = measure.time(1, ann.update(minted.object, &patch)).await?;
+        report.acknowledged(Acknowledged::single(&updated)?);
         bar.inc(1);
     }
     bar.finish();
@@ -203,6 +234,7 @@ async fn transfer(
                 "a transferred object did not change its owner",
             ));
         }
+        report.acknowledged(Acknowledged::single(&given)?);
         bar.inc(1);
     }
     bar.finish();

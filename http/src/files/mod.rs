@@ -20,9 +20,11 @@ mod sink;
 mod sweep;
 
 use std::fs::File;
+use std::future::Future;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use kedge_actors::Engine;
@@ -40,6 +42,8 @@ use quota::{Quotas, Reservation};
 pub const FOLDER: &str = "files";
 /// The folder for contents being received, inside that.
 const RECEIVED_FOLDER: &str = "tmp";
+/// Seconds until a caller should retry when the content could not be shared.
+const RETRY_SHARED_S: u64 = 2;
 /// Seconds until a caller should retry when the disk is full.
 const RETRY_DISK_S: u64 = 60;
 
@@ -49,8 +53,22 @@ pub fn place(folder: &Path, sha256: &Hash) -> PathBuf {
     folder.join(&digits[..2]).join(&digits[2..])
 }
 
+/// A boxed future.
+pub type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// Where several nodes share contents: the log names them, but does not hold them.
+pub trait SharedContents: Send + Sync {
+    /// Stores a file's content. Only then does the log name it.
+    fn put(&self, sha256: Hash, from: PathBuf) -> Boxed<io::Result<()>>;
+
+    /// Writes a content to a new file; false if nobody has stored it.
+    fn fetch(&self, sha256: Hash, to: PathBuf) -> Boxed<io::Result<bool>>;
+}
+
 /// The contents of files.
 pub struct Files {
+    /// Where other nodes get them from, if there are several nodes.
+    pub shared: OnceLock<Arc<dyn SharedContents>>,
     engine: Engine,
     folder: PathBuf,
     bytes_max: u64,
@@ -119,6 +137,7 @@ impl Files {
         }
         make_private_dir(&received)?;
         Ok(Self {
+            shared: OnceLock::new(),
             engine,
             bytes_max: config.file_bytes_max,
             timeout: Duration::from_secs(config.body_timeout_s),
@@ -145,12 +164,41 @@ impl Files {
         });
         let placed = task.await.map_err(|error| ApiError::internal(&error))?;
         let claim = placed.map_err(|error| of_disk(&error))?;
+        if let Some(shared) = self.shared.get() {
+            let from = place(&self.folder, &stored.sha256);
+            if let Err(error) = shared.put(stored.sha256, from).await {
+                tracing::warn!(%error, "a content could not be shared with the other nodes");
+                claim.settle(Fate::Refused);
+                let message = "the content could not be shared with the other nodes; try again";
+                return Err(ApiError::unavailable(message, RETRY_SHARED_S));
+            }
+        }
         Ok(Kept { claim, reservation })
     }
 
-    /// Opens a content.
+    /// Opens a content. One that another node accepted is fetched first.
     pub async fn content(&self, sha256: &Hash) -> io::Result<tokio::fs::File> {
-        tokio::fs::File::open(place(&self.folder, sha256)).await
+        let at = place(&self.folder, sha256);
+        match (tokio::fs::File::open(&at).await, self.shared.get()) {
+            (Err(error), Some(shared)) if error.kind() == io::ErrorKind::NotFound => {
+                self.fetch(&**shared, *sha256).await?;
+                tokio::fs::File::open(at).await
+            }
+            (opened, _) => opened,
+        }
+    }
+
+    async fn fetch(&self, shared: &dyn SharedContents, sha256: Hash) -> io::Result<()> {
+        let received = NamedTempFile::new_in(self.folder.join(RECEIVED_FOLDER))?;
+        if !shared.fetch(sha256, received.path().to_owned()).await? {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let folder = self.folder.clone();
+        let placed = tokio::task::spawn_blocking(move || {
+            received.as_file().sync_all()?;
+            put(received, &folder, &sha256)
+        });
+        placed.await.map_err(io::Error::other)?
     }
 
     /// Removes what a crash has left, in the background. Must be called before anything is received.

@@ -10,10 +10,8 @@ use kedge_storage::ReadError;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::RateLimits;
+use super::policy::LOG_BYTES;
 use crate::error::{ApiError, Detail};
-
-/// The quota's name in `body.policy` of a refusal.
-pub const LOG_BYTES: &str = "log-bytes";
 
 /// How much of its quota an organization uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -7,24 +7,28 @@
 
 mod addresses;
 pub mod budget;
+mod census;
 pub mod fields;
+pub mod leases;
 mod log_bytes;
 mod logins;
 mod organizations;
 mod policy;
+mod refusal;
 mod shares;
 mod tier;
 mod window;
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hyper::HeaderMap;
-use hyper::header::{HeaderValue, RETRY_AFTER};
+use hyper::header::HeaderValue;
 use kedge_actors::Engine;
 use kedge_actors::api::SubmitError;
-use kedge_api::Code;
 use kedge_config::{Config, Switch};
 use kedge_protocol::hash::sha256;
 use kedge_protocol::limits::{
@@ -34,20 +38,25 @@ use kedge_protocol::resource::{Organization, Tier};
 use kedge_protocol::{Hash, Id};
 use kedge_storage::{Mode, ReadError, SideWrite, Usage};
 use metrics::counter;
+use parking_lot::Mutex;
 
 use self::addresses::Addresses;
+use self::census::{Census, Nearest, Part, Shares};
+use self::leases::Leases;
 use self::log_bytes::Arriving;
 use self::logins::{LoginLimits, Logins};
 use self::organizations::{Account, Organizations};
+use self::refusal::refuse;
 use self::tier::{LogQuotas, Plan};
-use crate::error::{ApiError, Detail};
-use crate::metric_definitions::{RATE_LIMITED, USAGE_ROWS_WRITTEN};
+use crate::error::ApiError;
+use crate::metric_definitions::USAGE_ROWS_WRITTEN;
 
 pub use self::addresses::ClientAddress;
 pub use self::budget::{Budget, Held};
-pub use self::log_bytes::{LOG_BYTES, LogHold, LogUse};
+pub use self::census::{NEAREST_MAX, Overview};
+pub use self::log_bytes::{LogHold, LogUse};
 pub use self::logins::Login;
-pub use self::policy::{LimitClass, Policy, Standing};
+pub use self::policy::{LOG_BYTES, LimitClass, Policy, Standing};
 pub use self::shares::{Holder, Share};
 pub use self::tier::{Limits, PerLimit, limits_of, price_of};
 pub use self::window::Period;
@@ -76,6 +85,15 @@ pub struct RateLimits {
     free: Arc<Plan>,
     developer: Arc<Plan>,
     enterprise: Arc<Plan>,
+    /// The last count of organizations by tier.
+    census: Mutex<Option<Census>>,
+    /// How often the operator has set a tier.
+    tiers_set: AtomicU32,
+    /// Where a node that follows gets its part of limits from.
+    leases: OnceLock<Leases>,
+    /// Whether this node led when it was last looked at, and how often it began to.
+    led: AtomicBool,
+    times_led: AtomicU32,
 }
 
 /// The limits that one request was counted on.
@@ -88,7 +106,8 @@ pub struct Tally {
 enum Counted {
     Nothing,
     Address,
-    Organization(Arc<Account>, LimitClass),
+    /// With its class, and whether it was counted on what the leader has leased.
+    Organization(Arc<Account>, LimitClass, bool),
 }
 
 impl Tally {
@@ -100,7 +119,7 @@ impl Tally {
     /// The holder of the request's share.
     pub fn holder(&self) -> Holder {
         match &self.counted {
-            Counted::Organization(account, _) => Holder::Organization(account.organization_id()),
+            Counted::Organization(account, ..) => Holder::Organization(account.organization_id()),
             Counted::Address | Counted::Nothing => Holder::Address(self.address),
         }
     }
@@ -144,6 +163,11 @@ impl RateLimits {
             free: Plan::new(Tier::Free, quotas),
             developer: Plan::new(Tier::Developer, quotas),
             enterprise: Plan::new(Tier::Enterprise, quotas),
+            census: Mutex::default(),
+            tiers_set: AtomicU32::new(0),
+            leases: OnceLock::new(),
+            led: AtomicBool::new(false),
+            times_led: AtomicU32::new(0),
         }
     }
 
@@ -167,7 +191,7 @@ impl RateLimits {
 
     /// Counts a request on its organization's limits, or on its address's if the organization is
     /// unknown; or refuses it.
-    pub fn count(
+    pub async fn count(
         &self,
         tally: &mut Tally,
         class: LimitClass,
@@ -177,11 +201,17 @@ impl RateLimits {
             _ if class == LimitClass::Free => Ok(()),
             Some(id) => {
                 let account = self.account(id)?;
-                account
-                    .take(class, tally.taken_s, self.enforced)
-                    .map_err(|standing| refuse(&standing, tally.taken_s))?;
+                let leases = self.leases().filter(|_| self.enforced);
+                let taken = if let Some(leases) = leases {
+                    let taking = self.take_leased(leases, &account, class, tally.taken_s);
+                    taking.await
+                } else {
+                    self.catch_up(&account)?;
+                    account.take(class, tally.taken_s, self.enforced)
+                };
+                taken.map_err(|standing| refuse(&standing, tally.taken_s))?;
                 self.note(&account);
-                tally.counted = Counted::Organization(account, class);
+                tally.counted = Counted::Organization(account, class, leases.is_some());
                 Ok(())
             }
             None => self.count_address(tally),
@@ -240,10 +270,10 @@ impl RateLimits {
             return;
         }
         match &tally.counted {
-            Counted::Organization(account, class) => {
+            Counted::Organization(account, class, is_leased) => {
                 let plan = account.plan();
                 let mut room = [Standing::NOTHING; 3];
-                let standings = account.standings(&plan, *class, now_s, &mut room);
+                let standings = account.standings((*class, *is_leased), now_s, &mut room);
                 if let Some(policy) = plan.policy_field(*class) {
                     fields::write(headers, standings, policy.clone(), now_s);
                 }
@@ -258,8 +288,8 @@ impl RateLimits {
     /// At most as many are returned per minute as the minute's limit allows, because each took the work of an answer.
     fn give_back(&self, tally: &Tally) {
         match &tally.counted {
-            Counted::Organization(account, class) => {
-                account.give_back_known(*class, tally.taken_s);
+            Counted::Organization(account, class, is_leased) => {
+                account.give_back_known(*class, tally.taken_s, *is_leased);
                 self.note(account);
             }
             Counted::Address => {
@@ -309,6 +339,21 @@ impl RateLimits {
         })
     }
 
+    /// When this node has begun to lead, the former leader may have stored a higher count of the day.
+    fn catch_up(&self, account: &Account) -> Result<(), ReadError> {
+        if !account.is_new_in(self.times_led.load(Ordering::Acquire)) {
+            return Ok(());
+        }
+        let organization = account.organization_id();
+        let stored: Option<Usage> = self.engine.published().snapshot.usage(organization)?;
+        if let Some(usage) = stored {
+            let used = u32::try_from(usage.requests).unwrap_or(u32::MAX);
+            let day = u32::try_from(usage.day).unwrap_or_default();
+            account.counter(Policy::TierDay).raise_to(day, used);
+        }
+        Ok(())
+    }
+
     /// How much an organization has used.
     pub fn used(&self, organization_id: Id, now_s: u64) -> Result<Use, ReadError> {
         let account = self.account(organization_id)?;
@@ -343,7 +388,7 @@ impl RateLimits {
             return;
         }
         let changed = self.organizations.take_changed();
-        if changed.is_empty() || self.engine.mode() != Mode::ReadWrite {
+        if changed.is_empty() || self.engine.mode() != Mode::ReadWrite || !self.engine.leads() {
             // A store that accepts no writes is no reason to keep every account in memory: they are
             // released, and noted again with their next request.
             return;
@@ -365,73 +410,60 @@ impl RateLimits {
             }
         }
     }
-}
 
-/// 429 for the limit that has no room.
-fn refuse(standing: &Standing, now_s: u64) -> ApiError {
-    let policy = standing.policy;
-    counter!(RATE_LIMITED, "policy" => policy.name()).increment(1);
-    let wait_s = standing.resets_in_s(now_s);
-    let what = match policy {
-        Policy::LoginAddress | Policy::LoginAccount => "failed logins",
-        _ => "requests",
-    };
-    let window = match policy.period() {
-        Period::Minute => "a minute",
-        Period::QuarterHour => "in 15 minutes",
-        Period::Day => "a day",
-    };
-    let message = format!(
-        "the limit {} of {} {what} {window} is used up; try again in {wait_s} s",
-        policy.name(),
-        standing.limit
-    );
-    let mut error = ApiError {
-        detail: Detail::Limit {
-            policy: policy.name(),
-        },
-        ..ApiError::new(Code::RateLimited, message)
-    }
-    .with_header(RETRY_AFTER, wait_s.to_string());
-    let mut headers = HeaderMap::with_capacity(5);
-    let quota = fields::policy(&[(policy, standing.limit)]);
-    fields::write(&mut headers, &mut [*standing], quota, now_s);
-    for (name, value) in &headers {
-        let text = value.to_str().unwrap_or_default();
-        error = error.with_header(name.clone(), text.to_owned());
-    }
-    error
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_refusal_names_its_limit_and_says_when_to_come_back() {
-        let now_s = 1_795_255_308;
-        let standing = Standing {
-            policy: Policy::ActionBatches,
-            limit: 10,
-            remaining: 0,
-            resets_at_s: 1_795_255_320,
+    /// How many organizations are in each tier, and at most `count` of those that are nearest to a limit. A count of
+    /// the last minute is used again. May read for a while: call it on a thread that may wait.
+    pub fn overview(&self, now_s: u64, count: usize) -> Result<Overview, ReadError> {
+        let tiers_set = self.tiers_set.load(Ordering::Acquire);
+        let mut kept = self.census.lock();
+        let fresh = kept.take_if(|census| census.is_fresh(tiers_set));
+        let census = if let Some(census) = fresh {
+            census
+        } else {
+            let snapshot = &self.engine.published().snapshot;
+            Census::take(snapshot, self.quotas, now_s, tiers_set)?
         };
-        let error = refuse(&standing, now_s);
-        assert_eq!(error.code, Code::RateLimited);
-        let header = |name: &str| {
-            let mut headers = error.headers.iter();
-            headers
-                .find(|(known, _)| known == name)
-                .map(|(_, value)| value.as_str())
-        };
-        assert_eq!(header("retry-after"), Some("12"));
-        assert_eq!(header("x-ratelimit-limit"), Some("10"));
-        assert_eq!(header("x-ratelimit-remaining"), Some("0"));
-        assert_eq!(header("x-ratelimit-reset"), Some("1795255320"));
-        assert_eq!(header("ratelimit"), Some(r#""action-batches";r=0;t=12"#));
-        assert_eq!(
-            error.message,
-            "the limit action-batches of 10 requests a minute is used up; try again in 12 s"
-        );
+        let census = kept.insert(census);
+        let nearest = self.nearest(census, now_s, count.min(NEAREST_MAX))?;
+        Ok(census.overview(self.quotas, nearest))
+    }
+
+    /// Lets the next overview count again: the operator has changed a tier.
+    pub fn count_again(&self) {
+        self.tiers_set.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// The organizations that are nearest to a limit: of those with requests in memory, and of those counted.
+    fn nearest(
+        &self,
+        census: &Census,
+        now_s: u64,
+        count: usize,
+    ) -> Result<Vec<Nearest>, ReadError> {
+        let mut shares = Shares::default();
+        for account in self.organizations.all() {
+            let used = |policy| u64::from(account.count(policy, now_s).used);
+            shares.add(
+                account.organization_id(),
+                Part::of_requests(&account.plan().limits, used),
+            );
+        }
+        let mut nearest = Vec::new();
+        for id in shares
+            .largest(count)
+            .chain(census.nearest())
+            .collect::<BTreeSet<Id>>()
+        {
+            let Some(organization) = self.engine.published().snapshot.organization(id)? else {
+                continue;
+            };
+            let (Use { limits, used, .. }, log) = (self.used(id, now_s)?, self.log_use(id)?);
+            let requests =
+                Part::of_requests(&limits, |policy| used.of(policy).copied().unwrap_or(0));
+            let part = Part::larger(requests, Part::of(LOG_BYTES, log.bytes, log.limit));
+            nearest.extend(part.map(|part| Nearest::new(organization, part)));
+        }
+        census::sort(&mut nearest, count);
+        Ok(nearest)
     }
 }

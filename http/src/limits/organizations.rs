@@ -1,8 +1,8 @@
 //! What organizations have used: counters in memory, on which requests count directly. The day's count goes to the
 //! store from time to time: [`Organizations::take_changed`].
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use kedge_protocol::Id;
@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use quick_cache::sync::Cache;
 use quick_cache::{DefaultHashBuilder, Lifecycle, UnitWeighter};
 
+use super::leases::Leased;
 use super::policy::{LimitClass, Policy, Standing};
 use super::tier::Plan;
 use super::window::{Count, Counter, Period};
@@ -26,10 +27,37 @@ pub(super) struct Account {
     given_back: Counter,
     /// The account is queued for storing its day's count.
     queued: AtomicBool,
+    /// What the leader has leased to this node, if this is one of several that follows.
+    leased: OnceLock<Box<Leased>>,
+    /// The latest time of leading in which the stored count of the day was looked at.
+    looked_up: AtomicU32,
+}
+
+/// Counts a request on every limit that covers it, or on none: then returns the one that has no room. `of` names a
+/// limit's counter and the most that it may count.
+pub(super) fn take_all<'a>(
+    class: LimitClass,
+    now_s: u64,
+    of: impl Fn(Policy) -> (&'a Counter, u32),
+) -> Result<(), Policy> {
+    let covering = Policy::covering(class);
+    for (taken, &policy) in covering.iter().enumerate() {
+        let window = policy.period().window(now_s);
+        let (counter, ceiling) = of(policy);
+        if counter.take(window, ceiling) || ceiling == u32::MAX {
+            continue;
+        }
+        for &earlier in &covering[..taken] {
+            of(earlier).0.give_back(earlier.period().window(now_s));
+        }
+        return Err(policy);
+    }
+    Ok(())
 }
 
 impl Account {
-    fn new(organization_id: Id, plan: Arc<Plan>, stored: Option<Usage>) -> Self {
+    /// An account whose count of the day continues from the stored one.
+    pub(super) fn new(organization_id: Id, plan: Arc<Plan>, stored: Option<Usage>) -> Self {
         let counters = std::array::from_fn(|policy| match stored {
             Some(usage) if policy == Policy::TierDay as usize => Counter::from_count(Count {
                 window: u32::try_from(usage.day).unwrap_or_default(),
@@ -43,10 +71,13 @@ impl Account {
             counters,
             given_back: Counter::default(),
             queued: AtomicBool::new(false),
+            leased: OnceLock::new(),
+            looked_up: AtomicU32::new(0),
         }
     }
 
-    fn counter(&self, policy: Policy) -> &Counter {
+    /// The counter of a limit.
+    pub(super) fn counter(&self, policy: Policy) -> &Counter {
         &self.counters[policy as usize]
     }
 
@@ -69,47 +100,58 @@ impl Account {
         enforced: bool,
     ) -> Result<(), Standing> {
         let plan = self.plan.load();
-        let covering = Policy::covering(class);
-        for (taken, &policy) in covering.iter().enumerate() {
-            let window = policy.period().window(now_s);
+        let taken = take_all(class, now_s, |policy| {
             let ceiling = if enforced {
                 plan.ceiling(policy)
             } else {
                 u32::MAX
             };
-            if self.counter(policy).take(window, ceiling) || !enforced {
-                continue;
-            }
-            for &earlier in &covering[..taken] {
-                let window = earlier.period().window(now_s);
-                self.counter(earlier).give_back(window);
-            }
-            return Err(Standing {
-                policy,
-                limit: u64::from(ceiling),
-                remaining: 0,
-                resets_at_s: policy.period().ends_s(window),
-            });
-        }
-        Ok(())
+            (self.counter(policy), ceiling)
+        });
+        taken.map_err(|policy| self.spent(policy, now_s))
     }
 
-    /// Returns what [`Self::take`] counted at that moment.
-    fn give_back(&self, class: LimitClass, taken_s: u64) {
+    /// The state of a limit that has no room.
+    pub(super) fn spent(&self, policy: Policy, now_s: u64) -> Standing {
+        Standing {
+            policy,
+            limit: u64::from(self.plan.load().ceiling(policy)),
+            remaining: 0,
+            resets_at_s: policy.period().ends_s(policy.period().window(now_s)),
+        }
+    }
+
+    /// What the leader has leased to this node.
+    pub(super) fn leased(&self) -> &Leased {
+        self.leased.get_or_init(Box::default)
+    }
+
+    /// Whether the stored count of the day has to be looked up: this node leads for the so-many-th time.
+    pub(super) fn is_new_in(&self, leading: u32) -> bool {
+        self.looked_up.load(Ordering::Relaxed) != leading
+            && self.looked_up.swap(leading, Ordering::Relaxed) != leading
+    }
+
+    /// Returns what was counted at that moment: on leases, or by [`Self::take`].
+    fn give_back(&self, class: LimitClass, taken_s: u64, is_leased: bool) {
         for &policy in Policy::covering(class) {
-            let window = policy.period().window(taken_s);
-            self.counter(policy).give_back(window);
+            let counter = if is_leased {
+                self.leased().used(policy)
+            } else {
+                self.counter(policy)
+            };
+            counter.give_back(policy.period().window(taken_s));
         }
     }
 
     /// Returns a request whose answer the caller already had, at most as many a minute as the
     /// minute's limit allows.
-    pub(super) fn give_back_known(&self, class: LimitClass, taken_s: u64) {
+    pub(super) fn give_back_known(&self, class: LimitClass, taken_s: u64, is_leased: bool) {
         let minute = Policy::TierMinute;
         let window = minute.period().window(taken_s);
         let ceiling = self.plan.load().ceiling(minute);
         if self.given_back.take(window, ceiling) {
-            self.give_back(class, taken_s);
+            self.give_back(class, taken_s, is_leased);
         }
     }
 
@@ -119,22 +161,28 @@ impl Account {
     }
 
     /// Writes the state of the limits that cover a request of this class to `standings`; returns
-    /// the entries written.
+    /// the entries written. What is leased to this node and not used counts as left (`is_leased`).
     pub(super) fn standings<'a>(
         &self,
-        plan: &Plan,
-        class: LimitClass,
+        (class, is_leased): (LimitClass, bool),
         now_s: u64,
         standings: &'a mut [Standing; 3],
     ) -> &'a mut [Standing] {
+        let plan = self.plan.load();
         let mut count = 0;
         for &policy in Policy::covering(class) {
             if let (Some(limit), Some(place)) = (plan.reported(policy), standings.get_mut(count)) {
                 let used = self.count(policy, now_s);
+                let left = limit.saturating_sub(u64::from(used.used));
+                let remaining = if is_leased {
+                    self.leased().remaining(policy, left, now_s)
+                } else {
+                    left
+                };
                 *place = Standing {
                     policy,
                     limit,
-                    remaining: limit.saturating_sub(u64::from(used.used)),
+                    remaining: remaining.min(limit),
                     resets_at_s: policy.period().ends_s(used.window),
                 };
                 count += 1;
@@ -155,7 +203,13 @@ impl Lifecycle<Id, Arc<Account>> for KeepUsed {
     fn is_pinned(&self, _: &Id, account: &Arc<Account>) -> bool {
         let minute = Period::Minute.window(clock::now_s());
         let is_held = Arc::strong_count(account) > 1;
-        is_held || account.counter(Policy::TierMinute).count(minute).used > 0
+        let is_lent = || {
+            account
+                .leased
+                .get()
+                .is_some_and(|leased| leased.is_used(minute))
+        };
+        is_held || account.counter(Policy::TierMinute).count(minute).used > 0 || is_lent()
     }
 }
 
@@ -191,6 +245,11 @@ impl Organizations {
             let (plan, stored) = load()?;
             Ok(Arc::new(Account::new(organization_id, plan, stored)))
         })
+    }
+
+    /// The cached accounts, in no order.
+    pub(super) fn all(&self) -> impl Iterator<Item = Arc<Account>> + '_ {
+        self.accounts.iter().map(|(_, account)| account)
     }
 
     /// Puts another tier in force if the account is cached. It is called after the tier is stored:
@@ -332,9 +391,8 @@ mod tests {
                 .unwrap();
         }
         assert_eq!(used(&account, Policy::TierMinute), 150);
-        let plan = account.plan();
         let mut room = [Standing::NOTHING; 3];
-        let standings = account.standings(&plan, LimitClass::ObjectWrites, NOW_S, &mut room);
+        let standings = account.standings((LimitClass::ObjectWrites, false), NOW_S, &mut room);
         assert_eq!(standings.len(), 3);
         assert_eq!(
             standings.iter().map(|standing| standing.remaining).min(),
@@ -346,7 +404,7 @@ mod tests {
     fn what_is_given_back_is_given_back_everywhere() {
         let account = free(None);
         account.take(LimitClass::Lists, NOW_S, true).unwrap();
-        account.give_back(LimitClass::Lists, NOW_S);
+        account.give_back(LimitClass::Lists, NOW_S, false);
         for policy in [Policy::TierDay, Policy::TierMinute, Policy::ListReads] {
             assert_eq!(used(&account, policy), 0, "{policy:?}");
         }
@@ -380,7 +438,7 @@ mod tests {
         assert_eq!(changed.len(), 1);
         assert_eq!(changed[0].1.requests, 3);
         assert!(organizations.take_changed().is_empty());
-        account.give_back(LimitClass::Tier, NOW_S);
+        account.give_back(LimitClass::Tier, NOW_S, false);
         organizations.note(&account);
         assert_eq!(organizations.take_changed()[0].1.requests, 2);
     }

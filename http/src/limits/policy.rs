@@ -2,6 +2,9 @@
 
 use super::window::Period;
 
+/// The name of the quota of bytes in the log, as `body.policy` of a refusal states it.
+pub const LOG_BYTES: &str = "log-bytes";
+
 /// The limit that a request counts towards besides its organization's tier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LimitClass {

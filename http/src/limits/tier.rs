@@ -120,7 +120,8 @@ pub(super) struct LogQuotas {
 }
 
 impl LogQuotas {
-    fn of(self, tier: &Tier) -> Option<u64> {
+    /// The quota of a tier; `None` is none.
+    pub(super) fn of(self, tier: &Tier) -> Option<u64> {
         let quota = match tier {
             Tier::Free => Some(self.free),
             Tier::Developer => Some(self.developer),

@@ -109,6 +109,45 @@ impl Counter {
             .is_ok()
     }
 
+    /// Counts a share of what `limit` leaves, which `share` chooses from the limit and what is left; returns it.
+    pub(super) fn take_share(
+        &self,
+        window: u32,
+        limit: u32,
+        share: impl Fn(u32, u32) -> u32,
+    ) -> u32 {
+        let mut taken = 0;
+        let more = |word| {
+            let count = Count::of_word(word).seen_from(window);
+            let left = limit.saturating_sub(count.used);
+            taken = share(limit, left).min(left);
+            let used = count.used.saturating_add(taken);
+            (taken > 0).then(|| Count { used, ..count }.word())
+        };
+        // Nothing is counted where nothing is left.
+        let _ = self
+            .0
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, more);
+        taken
+    }
+
+    /// Adds to the count of this window.
+    pub(super) fn add(&self, window: u32, more: u32) {
+        self.take_share(window, u32::MAX, |_, _| more);
+    }
+
+    /// Raises the count of this window to what is known to be counted elsewhere.
+    pub(super) fn raise_to(&self, window: u32, used: u32) {
+        let higher = |word| {
+            let count = Count::of_word(word).seen_from(window);
+            (count.used < used).then(|| Count { used, ..count }.word())
+        };
+        // It is no error if the count is that high.
+        let _ = self
+            .0
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, higher);
+    }
+
     /// Returns one that was counted in this window; once the window has ended there is nothing to
     /// return.
     pub(super) fn give_back(&self, window: u32) {
@@ -204,6 +243,25 @@ mod tests {
         counter.give_back(8);
         counter.give_back(8);
         assert_eq!(counter.count(8).used, 0);
+    }
+
+    #[test]
+    fn a_share_is_of_what_is_left_in_its_window() {
+        let counter = Counter::default();
+        let half = |_: u32, left: u32| left.div_ceil(2);
+        assert_eq!(counter.take_share(7, 5, half), 3);
+        assert_eq!(counter.take_share(7, 5, |_, _| 100), 2);
+        assert_eq!(counter.take_share(7, 5, |_, _| 100), 0);
+        assert!(!counter.take(7, 5));
+        assert_eq!(counter.take_share(8, 5, half), 3);
+        counter.add(8, 4);
+        assert_eq!(counter.count(8).used, 7);
+        counter.raise_to(8, 6);
+        assert_eq!(counter.count(8).used, 7);
+        counter.raise_to(8, 9);
+        assert_eq!(counter.count(8).used, 9);
+        counter.raise_to(9, 1);
+        assert_eq!(counter.count(9), Count { window: 9, used: 1 });
     }
 
     #[test]

@@ -2,13 +2,18 @@
 //! way down.
 
 mod connection;
+pub mod failing;
 mod io;
 pub mod line;
+pub mod open_files;
+pub mod page;
 pub mod parsing;
 pub mod refusals;
+pub mod request_ids;
 mod room;
 pub mod sent;
 pub mod shedding;
+pub mod stopping;
 pub mod tls;
 
 use std::net::SocketAddr;
@@ -52,6 +57,9 @@ pub enum ServerError {
     /// The measuring thread could not be started.
     #[error("the thread that measures how long requests wait did not start: {0}")]
     Probe(std::io::Error),
+    /// Nothing can be sent to other nodes.
+    #[error("requests cannot be forwarded: {0}")]
+    Forwarding(String),
     /// The system provides no randomness.
     #[error(transparent)]
     Secret(#[from] kedge_config::secrets::SecretError),
@@ -68,6 +76,16 @@ pub trait Answering: Send + Sync + 'static {
 
     /// The bytes of the answer to a request that could not be parsed, and that would get this status.
     fn refuse_unparsed(&self, status: StatusCode, line: &Arc<Line>) -> Bytes;
+}
+
+impl<T: Answering> Answering for Arc<T> {
+    async fn answer(&self, request: Request<Incoming>, using: Using) -> Response<SentBody> {
+        T::answer(self, request, using).await
+    }
+
+    fn refuse_unparsed(&self, status: StatusCode, line: &Arc<Line>) -> Bytes {
+        T::refuse_unparsed(self, status, line)
+    }
 }
 
 /// A bound listener that accepts nothing yet.

@@ -65,6 +65,17 @@ pub fn read(
     circumstances: &Circumstances<'_>,
     body: &mut body::Text,
 ) -> Result<Option<(Asker, SignedTexts)>, ApiError> {
+    let signed = texts(signs, circumstances, body)?;
+    let asker = |signed| Ok((circumstances.asker(signs)?, signed));
+    signed.map(asker).transpose()
+}
+
+/// Reads what a request signs, as [`read`] does, whoever sends it.
+pub fn texts(
+    signs: &Signs,
+    circumstances: &Circumstances<'_>,
+    body: &mut body::Text,
+) -> Result<Option<SignedTexts>, ApiError> {
     let signed = match signs {
         Signs::Nothing => return Ok(None),
         Signs::Registration => registration::read(&body.text, circumstances.invitations)?.into(),
@@ -96,7 +107,7 @@ pub fn read(
         Signs::Action => bus::single(std::mem::take(&mut body.text))?,
         Signs::Batch => bus::batch(std::mem::take(&mut body.text))?,
     };
-    Ok(Some((circumstances.asker(signs)?, signed)))
+    Ok(Some(signed))
 }
 
 /// One action whose payload is the whole text.

@@ -72,7 +72,7 @@ pub struct Section {
 pub struct FrameHeader {
     /// The frame's number, from 1, without gaps.
     pub number: u64,
-    /// The term of the machine that wrote it; 0 if there is only one machine.
+    /// The term of the node that wrote it; 0 if there is only one node. It never falls from one frame to the next.
     pub term: u64,
     /// The sequence of its first action, or of the next one if it holds none.
     pub first_sequence: u64,
@@ -83,7 +83,8 @@ pub struct FrameHeader {
     /// The number of batches it holds.
     pub batches: u32,
     /// The last frame that was durable when this one was written. Not part of the hash: it describes the disk,
-    /// not the log.
+    /// not the log. It is 0 in a frame that several nodes share: what was durable on the node that wrote it may be torn
+    /// on another one, and recovery would take that for damage.
     pub durable: u64,
     /// The hash of the previous frame.
     pub previous: Hash,
@@ -143,6 +144,11 @@ impl FrameHeader {
         if let Some(section) = &mut self.sections[kind.place()] {
             section.length = None;
         }
+    }
+
+    /// Whether it holds nothing, and so only opens a term.
+    pub fn is_empty(&self) -> bool {
+        self.sections.iter().all(Option::is_none)
     }
 
     fn present(&self) -> impl Iterator<Item = (SectionKind, &Section)> {
@@ -326,6 +332,10 @@ impl FrameHeader {
             "its length does not match its sections",
         )?;
         holds(self.number > 0, "frames are counted from 1")?;
+        holds(
+            !self.is_empty() || self.term > 0,
+            "it is empty and opens no term",
+        )?;
         holds(
             self.durable < self.number,
             "it was durable before it was written",

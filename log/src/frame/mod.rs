@@ -20,11 +20,13 @@ pub use self::stored::{FrameError, StoredFrame};
 use crate::bytes::Fields;
 use crate::codec::CodecError;
 use crate::packed::{self, PackedRequest};
+use crate::position::Position;
 
 /// A commit group to be appended to the log. Its buffers keep their capacity when it is cleared.
 #[derive(Default)]
 pub struct Frame {
     term: u64,
+    opens_term: bool,
     requests: RequestsWriter,
     batches: Vec<u8>,
     batch_bounds: Option<Bounds>,
@@ -52,9 +54,19 @@ impl Frame {
         Self::default()
     }
 
+    /// A frame that only opens a term: it holds nothing else. `term` is above 0, and above that of the frame before.
+    pub fn opens_term(term: u64) -> Self {
+        Self {
+            term,
+            opens_term: true,
+            ..Self::default()
+        }
+    }
+
     /// Clears the contents and keeps the memory.
     pub fn clear(&mut self) {
         self.term = 0;
+        self.opens_term = false;
         self.requests.clear();
         self.batches.clear();
         self.batch_bounds = None;
@@ -62,9 +74,14 @@ impl Frame {
         self.side.clear();
     }
 
-    /// Sets the term; it stays 0 if there is only one machine.
+    /// Sets the term. With 0 the frame has the term of the one before it.
     pub fn set_term(&mut self, term: u64) {
         self.term = term;
+    }
+
+    /// The term that was set.
+    pub fn term(&self) -> u64 {
+        self.term
     }
 
     /// Adds a request after those in the frame.
@@ -127,7 +144,7 @@ impl Frame {
         self.side.push(entry);
     }
 
-    /// Whether it is empty; an empty frame cannot be appended.
+    /// Whether it is empty; an empty frame cannot be appended, unless it opens a term.
     pub fn is_empty(&self) -> bool {
         self.side.is_empty() && self.batch_bounds.is_none() && self.requests.bounds().is_none()
     }
@@ -202,17 +219,27 @@ impl Frame {
     fn placed(&self, place: &Place) -> Result<FrameHeader, FrameRefused> {
         let mut header = FrameHeader::new(
             place.number,
-            self.term,
+            place.term,
             place.first_sequence,
             place.first_batch,
         );
         (header.durable, header.previous) = (place.durable, place.previous);
+        if place.term < place.last_term {
+            return Err(FrameRefused(
+                "its term is below that of the frame before it",
+            ));
+        }
         let of_requests = self.requests.bounds();
         match self.batch_bounds {
             None if of_requests.is_some() => {
                 return Err(FrameRefused("it has requests without a batch"));
             }
-            None if self.side.is_empty() => return Err(FrameRefused("it is empty")),
+            None if self.side.is_empty() && !self.opens_term => {
+                return Err(FrameRefused("it is empty"));
+            }
+            None if self.opens_term && place.term == place.last_term => {
+                return Err(FrameRefused("its term was opened before"));
+            }
             None => {}
             Some(bounds) => {
                 if of_requests != Some((bounds.first_sequence, bounds.next_sequence)) {
@@ -240,10 +267,28 @@ impl Frame {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
     pub(crate) number: u64,
+    pub(crate) term: u64,
+    /// The term of the frame before, or a lower bound of it.
+    pub(crate) last_term: u64,
     pub(crate) first_sequence: u64,
     pub(crate) first_batch: u64,
     pub(crate) previous: Hash,
     pub(crate) durable: u64,
+}
+
+impl Place {
+    /// The place after a position.
+    pub(crate) fn after(position: &Position, term: u64, last_term: u64, durable: u64) -> Self {
+        Self {
+            number: position.frame + 1,
+            term,
+            last_term,
+            first_sequence: position.next_sequence,
+            first_batch: position.next_batch,
+            previous: position.hash,
+            durable,
+        }
+    }
 }
 
 /// Why a frame could not be encoded.

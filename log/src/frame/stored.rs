@@ -64,6 +64,16 @@ impl StoredFrame {
         &self.bytes
     }
 
+    /// The frame's bytes for another node: without what it states of this node's disk. Its hash does not change.
+    pub fn for_others(&self) -> Vec<u8> {
+        let mut header = self.header.clone();
+        header.durable = 0;
+        let mut bytes = Vec::with_capacity(self.bytes.len());
+        header.write(&mut bytes);
+        bytes.extend_from_slice(&self.bytes[header.header_bytes()..]);
+        bytes
+    }
+
     /// The buffer that holds the bytes, for reuse.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.bytes
@@ -123,8 +133,10 @@ impl StoredFrame {
         let Some(section) = self.header.section(SectionKind::Leaves) else {
             return Ok(Vec::new());
         };
+        // Their number is checked against the header here: the header alone could ask for any amount of memory.
+        let requests = self.requests()?;
         let mut leaves = Vec::with_capacity(self.header.actions as usize);
-        for group in groups(&self.requests()?) {
+        for group in groups(&requests) {
             let found = leaves_of(group);
             let found =
                 found.map_err(|(_, error)| FrameError::Section(SectionKind::Requests, error));

@@ -82,6 +82,11 @@ impl RawSegment {
         self.bytes
     }
 
+    /// Bytes of the frames, with what fills their last pages.
+    pub(crate) fn frames_bytes(&self) -> u64 {
+        self.end().saturating_sub(PAGE_BYTES)
+    }
+
     /// Where the next frame is written: after the last one.
     pub(crate) fn end(&self) -> u64 {
         self.end.load(Ordering::Relaxed)

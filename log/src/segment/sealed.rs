@@ -242,6 +242,13 @@ impl SealedSegment {
         self.footer.raw_bytes
     }
 
+    /// Bytes of the file.
+    pub(crate) fn bytes(&self) -> u64 {
+        let blocks_end = self.starts.last().copied().unwrap_or_default();
+        let entries = self.footer.blocks.len() * ENTRY_BYTES;
+        blocks_end + (FOOTER_FIXED_BYTES + entries + TRAILER_BYTES) as u64
+    }
+
     /// Where to start looking for the frame of a key.
     pub(crate) fn start_from(&self, key: Key) -> Option<u64> {
         let blocks = &self.footer.blocks;

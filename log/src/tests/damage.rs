@@ -9,8 +9,31 @@ use rayon::prelude::*;
 use super::sample::{Writer, dir, keys, open, start};
 use crate::env::simulated::{Loss, SimulatedEnv};
 use crate::env::{Env as _, Mode};
+use crate::frame::{FrameHeader, Section, SectionKind};
 use crate::segment::{HEADER_BYTES, PAGE_BYTES};
-use crate::{Log, OpenError, ReadError, Released};
+use crate::{FrameError, Log, OpenError, ReadError, Released, StoredFrame};
+
+/// A header may state any number of actions whose leaves were dropped. Nothing is allocated for them.
+#[test]
+fn a_frame_with_many_actions_and_no_leaves_is_damaged() {
+    let section = |length| Section {
+        length,
+        digest: Hash::ZERO,
+    };
+    let mut header = FrameHeader::new(1, 0, 1, 0);
+    header.actions = u32::MAX;
+    header.set_section(SectionKind::Leaves, section(None));
+    header.set_section(SectionKind::Requests, section(Some(4)));
+    header.body_crc = crc32c::crc32c(&[0; 4]);
+    let mut bytes = Vec::new();
+    header.write(&mut bytes);
+    bytes.extend_from_slice(&[0; 4]);
+    let frame = StoredFrame::read(bytes).unwrap();
+    assert!(matches!(
+        frame.leaves(),
+        Err(FrameError::Section(SectionKind::Requests, _))
+    ));
+}
 
 /// A log of some frames, all durable; `seal` closes and compresses as much as possible.
 fn written(frames: usize, seal: bool) -> (SimulatedEnv, u64) {

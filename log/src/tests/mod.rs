@@ -10,4 +10,5 @@ mod growing;
 mod reading;
 pub(crate) mod sample;
 mod sealing;
+mod terms;
 mod verify;

@@ -10,7 +10,7 @@ use std::time::Instant;
 use super::sample::{Writer, appended_frames, dir, open, open_at};
 use crate::env::simulated::{Fault, Loss, SimulatedEnv};
 use crate::env::{Env, File, Mode};
-use crate::{Log, LogReader, OpenError, Released, SegmentName};
+use crate::{Held, Log, LogReader, OpenError, Released, SegmentName};
 
 /// A disk with closed segments, all raw; and the released position.
 fn closed(frames: usize) -> (SimulatedEnv, Released) {
@@ -63,6 +63,32 @@ fn both() -> (SimulatedEnv, Released) {
     assert!(has(&env, &sealed) && !has(&env, &raw));
     env.put(&raw, bytes);
     (env, released)
+}
+
+#[test]
+fn what_the_log_holds_is_counted_by_the_form_of_its_files() {
+    let (env, released) = closed(10);
+    let (log, _) = open(&env, released).unwrap();
+    let reader = log.reader();
+    let before = reader.held();
+    assert_eq!(before.sealed, Held::default());
+    assert!(log.maintenance().seal_next().unwrap().is_some());
+    let held = reader.held();
+    let counts = [held.sealed.segments, held.raw.segments];
+    assert_eq!(counts, [1, before.raw.segments - 1]);
+    let bytes = |ending: &str| {
+        let segments = reader.segments();
+        let paths = segments.iter().map(|segment| segment.path());
+        let of_form = paths.filter(|path| path.extension().is_some_and(|found| found == ending));
+        of_form
+            .map(|path| env.contents(path).unwrap().len() as u64)
+            .sum::<u64>()
+    };
+    assert_eq!(
+        [held.sealed.bytes, held.raw.bytes],
+        [bytes("seg"), bytes("log")]
+    );
+    assert!(held.sealed.frames_bytes > 0);
 }
 
 #[test]

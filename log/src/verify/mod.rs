@@ -14,7 +14,7 @@ use kedge_protocol::{Address, Hash, SequencerKeys};
 use self::frames::Own;
 use self::signers::Signers;
 use crate::error::ReadError;
-use crate::frame::{KeyId, SideKeys, StoredFrame};
+use crate::frame::{FrameHeader, KeyId, SideKeys, StoredFrame};
 use crate::reader::{Frames, LogReader};
 
 /// Bytes of frames that are checked at once, while the next ones are read.
@@ -149,6 +149,8 @@ fn fault(frame: &StoredFrame, sequence: u64, what: impl std::fmt::Display) -> Fa
 /// Joins individually checked frames to those before them.
 struct Walk {
     separator: Hash,
+    /// The term of the frame before; unknown for the first frame of a log whose older segments are elsewhere.
+    term: Option<u64>,
     last: Option<SignedBatch>,
     tree: Option<Frontier>,
     last_timestamp_ms: u64,
@@ -160,6 +162,7 @@ impl Walk {
     fn new(separator: Hash) -> Self {
         Self {
             separator,
+            term: None,
             last: None,
             tree: Frontier::of_peaks(0, Vec::new()),
             last_timestamp_ms: 0,
@@ -174,6 +177,8 @@ impl Walk {
     fn join(&mut self, frame: &StoredFrame, own: Own) -> Result<(), Fault> {
         let header = frame.header();
         let first = header.first_sequence;
+        self.term(header)
+            .map_err(|what| fault(frame, first, what))?;
         if let Some((begin, last)) = own.times {
             if begin < self.last_timestamp_ms {
                 return Err(fault(
@@ -204,6 +209,25 @@ impl Walk {
         self.summary.side_entries += own.side_entries;
         self.summary.side_keys.extend(own.side_keys);
         self.sequence = header.next_sequence() - 1;
+        Ok(())
+    }
+
+    /// Terms never fall, and a frame that only opens a term opens a new one.
+    fn term(&mut self, header: &FrameHeader) -> Result<(), String> {
+        let term = header.term;
+        let before = match self.term.replace(term) {
+            None if header.number == 1 => 0,
+            None => return Ok(()),
+            Some(before) => before,
+        };
+        if term < before {
+            return Err(format!(
+                "its term is {term}, but that of the frame before it is {before}"
+            ));
+        }
+        if header.is_empty() && term == before {
+            return Err(format!("it is empty, but term {term} was opened before it"));
+        }
         Ok(())
     }
 

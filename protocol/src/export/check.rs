@@ -258,9 +258,11 @@ impl Checker {
             organization == Some(line.organization_id),
             "the request is of another organization than the export",
         )?;
-        let batch_first = self.sequence + 1 - self.leaves.len() as u64;
-        let index = first.checked_sub(batch_first);
-        let end = index.map(|index| index as usize + line.actions.len());
+        // An export may state any numbers.
+        let next = self.sequence.checked_add(1);
+        let batch_first = next.and_then(|next| next.checked_sub(self.leaves.len() as u64));
+        let index = batch_first.and_then(|batch_first| first.checked_sub(batch_first));
+        let end = index.and_then(|index| (index as usize).checked_add(line.actions.len()));
         ensure(
             self.frontier.size().checked_sub(1) == Some(line.batch_number)
                 && index == Some(u64::from(line.first_leaf_index))

@@ -7,11 +7,13 @@
 export { Refused } from './refused.js';
 export { type Hex } from './protocol/bytes.js';
 export { type Checkpoint, type Domain, type Header, domainOf, separatorOf } from './protocol/domain.js';
-export { type ActionWords, actionId, authorityOf, contentOf, firstIntegrity, idBytes, madeId } from './protocol/chain.js';
+export { type ActionWords, actionId, authorityOf, contentOf, firstIntegrity, idBytes, madeId, nextHead } from './protocol/chain.js';
 export { checkConsistency, checkInclusion, rootOf } from './protocol/merkle.js';
 export { readStrictly } from './reading/json.js';
 export { type SequencerKey, type Trust } from './verify/trust.js';
 export { type ProofFacts, type ReceiptFacts, verifyBatchReceipt, verifyProofFile, verifyReceipt } from './verify/receipts.js';
+export { verifyCheckpoint, verifyHeader } from './verify/signed.js';
+export { type OnStep, type Step } from './verify/steps.js';
 export { Follower } from './verify/followed.js';
 export { type ExportFacts, verifyExport } from './verify/exports.js';
 export { type ClaimFacts, verificationKeyHash, verifyClaim } from './verify/claims.js';

@@ -175,24 +175,31 @@ pub enum OpenError {
 
 /// RocksDB refuses.
 pub(super) fn of_rocks(path: &Path) -> impl Fn(rocksdb::Error) -> OpenError {
-    move |error| {
-        let kind = error.kind();
-        let text = error.into_string();
-        let path = path.to_owned();
-        match kind {
-            ErrorKind::IOError if text.contains("lock") && !text.contains("block") => {
-                OpenError::Locked { path, text }
-            }
-            ErrorKind::IOError if text.contains("No such file") => {
-                OpenError::Corruption { path, text }
-            }
-            ErrorKind::IOError => OpenError::Io { path, text },
-            ErrorKind::InvalidArgument if text.contains("Column famil") => {
-                OpenError::OtherFormat { found: text }
-            }
-            _ => OpenError::Corruption { path, text },
+    move |error| of_kind(path.to_owned(), &error.kind(), error.into_string())
+}
+
+fn of_kind(path: PathBuf, kind: &ErrorKind, text: String) -> OpenError {
+    match kind {
+        ErrorKind::IOError if is_lock(&text) => OpenError::Locked { path, text },
+        ErrorKind::IOError if text.contains("No such file") => OpenError::Corruption { path, text },
+        ErrorKind::IOError => OpenError::Io { path, text },
+        ErrorKind::InvalidArgument if text.contains("Column famil") => {
+            OpenError::OtherFormat { found: text }
         }
+        // It tried a file and does not say what the system answered.
+        ErrorKind::InvalidArgument if text.contains("Direct I/O") => OpenError::Io {
+            path,
+            text: format!(
+                "{text} Either its file system cannot do direct I/O, or it failed now; the system's log says which"
+            ),
+        },
+        _ => OpenError::Corruption { path, text },
     }
+}
+
+/// Whether another process, or another store in this one, has the lock. The path may hold any words.
+fn is_lock(text: &str) -> bool {
+    text.contains("While lock file") || text.contains("lock hold by current process")
 }
 
 /// The system refuses.
@@ -219,5 +226,32 @@ pub(super) fn of_format(found: u64) -> OpenError {
         OpenError::OtherFormat {
             found: found.to_string(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A fault of the disk is neither damage, for which one rebuilds, nor another process.
+    #[test]
+    fn what_the_system_refuses_is_told_apart() {
+        let of = |kind, text: &str| of_kind(PathBuf::from("store"), &kind, text.to_owned());
+        let lock = "IO error: While lock file: store/LOCK: Resource temporarily unavailable";
+        assert!(matches!(
+            of(ErrorKind::IOError, lock),
+            OpenError::Locked { .. }
+        ));
+        for failed in [
+            "IO error: While open a file for lock: store/LOCK: Input/output error",
+            "IO error: While open a file for appending: /srv/clock/store/1.log: Input/output error",
+        ] {
+            let found = of(ErrorKind::IOError, failed);
+            assert!(matches!(found, OpenError::Io { .. }), "{found}");
+        }
+        let direct = "Invalid argument: Direct I/O is not supported by the specified DB.";
+        let found = of(ErrorKind::InvalidArgument, direct);
+        assert!(matches!(found, OpenError::Io { .. }), "{found}");
+        assert!(!found.to_string().contains("rebuild"), "{found}");
     }
 }

@@ -21,7 +21,7 @@ use crate::recent::{Recent, batch_through, row_writes, write_batch};
 use crate::released::{MARK_FILE, MissingMark, equivocation, open_mark};
 use crate::rocks::{Access as Files, Database};
 use crate::snapshot::Snapshot;
-use crate::store::{Access, CommitError, Store, StoreOptions, Writing};
+use crate::store::{Access, CommitError, Replicate, Store, StoreOptions, Writing};
 use crate::tables::meta::{Applied, LogHead};
 
 /// A store whose rows may lag its log.
@@ -245,10 +245,18 @@ impl Opening {
             )?),
             Some(_) => None,
         };
-        let writing = log.map(|log| Writing {
-            durability: log.durability(),
-            maintenance: log.maintenance(),
-            log: Mutex::new(Box::new(log)),
+        let writing = log.map(|log| {
+            let maintenance = log.maintenance();
+            let log = match &options.replicate {
+                Some(Replicate(share)) => share(log),
+                None => Box::new(log),
+            };
+            Writing {
+                durability: log.durability(),
+                maintenance,
+                log: Mutex::new(log),
+                side_keys: Mutex::new(options.side_keys),
+            }
         });
         let store = Store {
             recent: Recent::new(Arc::clone(&database)),
@@ -284,15 +292,16 @@ impl Opening {
         }
         let mut group = Group::new();
         group.put_first_key(key);
-        let batch = if let Some(log) = &mut self.log {
+        // A log of several nodes is begun by the first that leads it.
+        let begun_here = self.options.replicate.is_none();
+        let batch = if let Some(log) = self.log.as_mut().filter(|_| begun_here) {
             let failed = |what: String| OpenError::Commit(CommitError::Failed(what));
             let frame = group.frame().map_err(|error| failed(error.to_string()))?;
             let position = log.append(frame).map_err(CommitError::from)?;
-            let synced = log.durability().sync();
-            synced.map_err(|error| failed(error.to_string()))?;
+            log.durability().sync().map_err(CommitError::from)?;
             batch_through(&self.database, &group, Applied::from(&position))
         } else {
-            // A log that accepts nothing was never begun: then the key belongs to this copy of the rows only.
+            // The log does not name the key yet: then it belongs to this copy of the rows only.
             write_batch(&self.database, &group)
         };
         let written = self.database.raw().write_opt(batch, &row_writes());
@@ -458,6 +467,12 @@ fn refuses(
     }
     let mark_path = mark_path(options);
     match mark {
+        // A log of several nodes: what it lacks comes from the others before this node leads.
+        Mark::Released(released)
+            if options.replicate.is_some() && position.next_batch < released.batches =>
+        {
+            None
+        }
         Mark::Released(released) => {
             // A batch that cannot be read does not count as another one: `verify` names it.
             let stored = |number| Some(log?.batch(number).ok()??.header.head);

@@ -48,6 +48,11 @@ impl Snapshot {
         self.resource(id)
     }
 
+    /// Every organization, in the order of their ids.
+    pub fn every_organization(&self) -> impl Iterator<Item = Result<Organization, ReadError>> {
+        self.every()
+    }
+
     /// A wallet's password hash, in PHC form.
     pub fn password_hash(&self, wallet: Id) -> Result<Option<String>, ReadError> {
         let (table, prefix) = (Table::Credentials, Prefix::Wallet);

@@ -110,8 +110,8 @@ stored_as! {
         Some(Rest::Gone { version }) => (2, version),
     },
     |form| match form {
-        (0, _) => Ok(None),
-        (1, _) => Ok(Some(Rest::Off)),
+        (0, 0) => Ok(None),
+        (1, 0) => Ok(Some(Rest::Off)),
         (2, version) => Ok(Some(Rest::Gone { version })),
         (other, _) => Err(CodecError::Number(other, "rest of a webhook")),
     },
@@ -173,6 +173,19 @@ mod tests {
             created_at_ms: 1,
             last_attempt_at_ms: Some(2),
             next_attempt_at_ms: None,
+        }
+    }
+
+    /// Numbers where none belong are damage: otherwise two rows would read as one.
+    #[test]
+    fn a_webhook_that_is_not_gone_has_no_version() {
+        for kind in [0_u8, 1] {
+            let mut bytes = Vec::new();
+            encode_into(&mut bytes, &(kind, 0_u64));
+            assert!(decode::<Row<Option<Rest>>>(&bytes).is_ok());
+            bytes.clear();
+            encode_into(&mut bytes, &(kind, 7_u64));
+            assert!(decode::<Row<Option<Rest>>>(&bytes).is_err(), "{kind}");
         }
     }
 

@@ -12,6 +12,7 @@ mod corruption;
 mod disk_full;
 mod expiry;
 mod forging;
+mod given_up;
 mod id_files;
 mod lists;
 mod log_first;

@@ -1,5 +1,6 @@
 //! Webhooks: what receivers get, when they get it again, and where nothing is ever sent.
 
+mod busy;
 mod receiver;
 mod tls;
 

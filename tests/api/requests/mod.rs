@@ -3,6 +3,7 @@
 mod answers;
 mod bad_input;
 mod client;
+mod console;
 mod hints;
 mod idempotency;
 mod secrets;

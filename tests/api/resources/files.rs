@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::harness::{Answer, Caller, PASSWORD, Server, signature};
 
 const BOUNDARY: &str = "a-boundary";
-const FORM: &str = "multipart/form-data; boundary=a-boundary";
+pub(crate) const FORM: &str = "multipart/form-data; boundary=a-boundary";
 
 /// A part of a form: the text after `form-data;`, and the bytes.
 pub(crate) type Part<'a> = (&'a str, &'a [u8]);
@@ -50,7 +50,11 @@ pub(crate) fn headers(
     headers
 }
 
-async fn post(server: &Server, headers: &[(&'static str, String)], body: Vec<u8>) -> Answer {
+pub(crate) async fn post(
+    server: &Server,
+    headers: &[(&'static str, String)],
+    body: Vec<u8>,
+) -> Answer {
     let mut request = Request::post(format!("{}/files", server.url));
     for (name, value) in headers {
         request = request.header(*name, value);

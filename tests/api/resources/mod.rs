@@ -1,6 +1,7 @@
 //! Objects, templates and files: made, changed, listed and found.
 
 pub(crate) mod files;
+mod forms;
 mod history;
 mod index;
 mod lists;

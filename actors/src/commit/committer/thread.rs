@@ -3,6 +3,7 @@
 
 use std::time::Instant;
 
+use kedge_running::Waits;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
@@ -16,23 +17,30 @@ use crate::pipeline::placed::CommitterMessage;
 pub(crate) struct CommitterThread {
     pub(crate) committer: Committer,
     pub(crate) work: mpsc::Receiver<CommitterMessage>,
-    pub(crate) runtime: Runtime,
+    /// Where it waits; `None` if it is a task.
+    pub(crate) runtime: Option<Runtime>,
     pub(crate) writing: Writing,
 }
 
 impl CommitterThread {
     /// Runs until the senders are gone. Returns early only if a commit failed.
-    pub(crate) fn run(mut self, threads: Threads) -> Result<(), CommitterError> {
-        let formed = self.form_groups();
+    pub(crate) async fn run(
+        mut self,
+        threads: Threads,
+        waits: Waits,
+    ) -> Result<(), CommitterError> {
+        let formed = self.form_groups(&waits).await;
         // When nothing gives them groups any more, the threads finish what they were given and end.
         drop(self);
-        threads.join();
+        threads.ended().await;
         formed
     }
 
-    fn form_groups(&mut self) -> Result<(), CommitterError> {
-        while let Some(first) = self.work.blocking_recv() {
-            if let Some(formed) = self.form(first)? {
+    async fn form_groups(&mut self, waits: &Waits) -> Result<(), CommitterError> {
+        while let Some(first) = waits.receive_bounded(&mut self.work).await {
+            waits.before("committer").await;
+            if let Some(formed) = self.form(first).await? {
+                waits.before("committer").await;
                 self.writing.hand_over(formed)?;
             }
         }
@@ -40,13 +48,16 @@ impl CommitterThread {
     }
 
     /// Forms a group that begins with this; `None` if there is nothing to write.
-    fn form(&mut self, first: CommitterMessage) -> Result<Option<CommitGroup>, CommitterError> {
+    async fn form(
+        &mut self,
+        first: CommitterMessage,
+    ) -> Result<Option<CommitGroup>, CommitterError> {
         if self.committer.remembers_much() {
-            self.settle()?;
+            self.settle().await?;
             self.committer.forget();
         }
         let empty = self.writing.empty_group(self.committer.group_bytes);
-        let mut forming = Committer::begin(empty);
+        let mut forming = self.committer.begin(empty);
         self.committer.add(&mut forming, first)?;
         // A group stays open while earlier ones are in flight, and accepts new work.
         loop {
@@ -59,7 +70,7 @@ impl CommitterThread {
             if self.writing.is_ready() && held_until.is_none() {
                 break;
             }
-            let Some(next) = self.wait(!forming.is_full(), held_until)? else {
+            let Some(next) = self.wait(!forming.is_full(), held_until).await? else {
                 break;
             };
             self.committer.add(&mut forming, next)?;
@@ -68,25 +79,25 @@ impl CommitterThread {
             Closed::Nothing => Ok(None),
             Closed::Whole(formed) => Ok(Some(formed)),
             Closed::Unpruned(closed) => {
-                self.settle()?;
+                self.settle().await?;
                 self.committer.prune(closed).map(Some)
             }
         }
     }
 
     /// Waits until everything handed over is published.
-    fn settle(&mut self) -> Result<(), CommitterError> {
-        self.runtime.block_on(self.writing.settled())
+    async fn settle(&mut self) -> Result<(), CommitterError> {
+        wait_on(self.runtime.as_ref(), self.writing.settled()).await
     }
 
     /// Waits for more work if it is `wanted`, or until the group may be handed over (`None`).
-    fn wait(
+    async fn wait(
         &mut self,
         wanted: bool,
         held_until: Option<Instant>,
     ) -> Result<Option<CommitterMessage>, CommitterError> {
         let (work, writing) = (&mut self.work, &mut self.writing);
-        self.runtime.block_on(async {
+        let waiting = async {
             let released = async {
                 if let Some(until) = held_until {
                     tokio::time::sleep_until(until.into()).await;
@@ -103,6 +114,15 @@ impl CommitterThread {
                 }
             }
             released.await
-        })
+        };
+        wait_on(self.runtime.as_ref(), waiting).await
+    }
+}
+
+/// Waits on the thread's own runtime, which is blocked meanwhile, or as the task that this is.
+async fn wait_on<F: Future>(runtime: Option<&Runtime>, what: F) -> F::Output {
+    match runtime {
+        Some(runtime) => runtime.block_on(what),
+        None => what.await,
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use kedge_env::Env;
 use kedge_storage::Store;
+use kedge_timing::GroupPassed;
 
 use super::waiting::Waiting;
 use super::{Logged, Outlet, Step};
@@ -106,6 +107,9 @@ impl Writer {
         match self.store.append(&next.formed.group) {
             Ok(position) => {
                 self.waiting.ended(&*self.env);
+                if let Some(observed) = &next.formed.afterwards.observed {
+                    observed.note(GroupPassed::Appended, self.env.now());
+                }
                 let appended = self.given.pop_front().map(|next| Logged {
                     formed: next.formed,
                     position,
@@ -125,8 +129,13 @@ impl Writer {
 
     /// Makes durable what is appended.
     fn sync(&mut self) -> Result<(), CommitterError> {
-        if !self.appended.is_empty() {
-            self.store.sync()?;
+        if let Some(last) = self.appended.last() {
+            self.store.sync_through(&last.position)?;
+            for logged in &self.appended {
+                if let Some(observed) = &logged.formed.afterwards.observed {
+                    observed.note(GroupPassed::Synced, self.env.now());
+                }
+            }
             self.durable.append(&mut self.appended);
         }
         Ok(())

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use kedge_protocol::Id;
 use kedge_storage::{CommitError, Group, Snapshot};
+use kedge_timing::GroupPassed;
 
 use super::waiting::Waiting;
 use super::{Logged, Outlet, Step};
@@ -80,6 +81,9 @@ impl Releaser {
         };
         waiting.ended(env);
         stuck.over();
+        if let Some(observed) = &formed.afterwards.observed {
+            observed.note(GroupPassed::Applied, env.now());
+        }
         let released = given.pop_front().map(|logged| logged.formed);
         let released = released.map(|formed| outlet.release(formed, snapshot));
         Ok(released.transpose()?.map(Step::Done))
@@ -133,12 +137,19 @@ impl Outlet {
         } = formed;
         self.store.index(&group.take_action_ids());
         self.store.release(&head)?;
+        // Before anybody can read what follows from them.
+        if let Some(observed) = &afterwards.observed {
+            observed.placed();
+        }
         let published = Published {
             head,
             keys_changed_at,
             snapshot,
         };
         self.publish(published, &afterwards.placed);
+        if let Some(observed) = &afterwards.observed {
+            observed.note(GroupPassed::Published, self.env.now());
+        }
         self.wake(&afterwards);
         Ok(Released { afterwards, group })
     }
@@ -171,6 +182,7 @@ impl Outlet {
 }
 
 fn answer(afterwards: Afterwards) {
+    let observed = afterwards.observed;
     for done in afterwards.acknowledgements {
         // The caller may be gone.
         let _ = done.send(());
@@ -186,5 +198,9 @@ fn answer(afterwards: Afterwards) {
             failed_index: None,
             nonce_highest: placed.nonce_highest,
         }));
+    }
+    // Nobody waits for what is made of the times.
+    if let Some(observed) = observed {
+        observed.committed();
     }
 }

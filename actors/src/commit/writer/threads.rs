@@ -1,16 +1,15 @@
 //! The two threads that follow the committer. Each receives a group, lets its steps do the work, pauses where a step
-//! asks for it, and sends the result on.
+//! asks for it, and sends the result on. In a simulator they are tasks (`running.rs`).
 
-use std::sync::mpsc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
+use kedge_running::{Part, Running, Waits};
 use kedge_storage::Group;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 use super::appending::{Until, Writer};
 use super::releaser::Releaser;
-use super::{AHEAD_MAX, Logged, Outlet, Step, Writing};
+use super::{Logged, Outlet, Step, Writing};
 use crate::commit::agreement::Sampler;
 use crate::commit::error::CommitterError;
 use crate::commit::group::CommitGroup;
@@ -20,18 +19,23 @@ const SETTLING_PAUSE: Duration = Duration::from_micros(200);
 
 /// The threads that follow the committer.
 pub(crate) struct Threads {
-    writer: JoinHandle<()>,
-    releaser: JoinHandle<()>,
+    writer: Part,
+    releaser: Part,
 }
 
 /// Starts the writer and the releaser. They end when the committer's end is dropped. If one of them fails, it ends
 /// early and reports that itself, at once: the committer would notice it with the next group at the earliest. `sampler`
-/// compares groups before they are written.
-pub(crate) fn start(outlet: Outlet, sampler: Sampler) -> std::io::Result<(Writing, Threads)> {
-    let (groups, formed) = mpsc::sync_channel(AHEAD_MAX as usize);
-    let (logged_sender, logged) = mpsc::sync_channel(AHEAD_MAX as usize);
+/// compares groups before they are written. The channels need no bounds: the committer hands over no more groups than
+/// may be ahead of what is published.
+pub(crate) fn start(
+    outlet: Outlet,
+    sampler: Sampler,
+    running: &Running,
+) -> std::io::Result<(Writing, Threads)> {
+    let (groups, formed) = mpsc::unbounded_channel();
+    let (logged_sender, logged) = mpsc::unbounded_channel();
     let (count, published) = watch::channel(0);
-    let (spent_sender, spent) = mpsc::channel();
+    let (spent_sender, spent) = mpsc::unbounded_channel();
     let mut writer = WriterThread {
         writer: Writer::new(&outlet, sampler),
         formed,
@@ -40,18 +44,19 @@ pub(crate) fn start(outlet: Outlet, sampler: Sampler) -> std::io::Result<(Writin
         published: published.clone(),
     };
     let failed = outlet.failed.clone();
-    let releaser_failed = failed.clone();
     let mut releaser = ReleaserThread {
         releaser: Releaser::new(outlet),
         logged,
         count,
         spent: spent_sender,
     };
-    let named = |name: &str| std::thread::Builder::new().name(name.into());
     let threads = Threads {
-        writer: named("writer").spawn(move || failed.watch("writer", || writer.run()))?,
-        releaser: named("releaser")
-            .spawn(move || releaser_failed.watch("releaser", || releaser.run()))?,
+        writer: failed.start(running, "writer", move |waits| async move {
+            writer.run(&waits).await
+        })?,
+        releaser: failed.start(running, "releaser", move |waits| async move {
+            releaser.run(&waits).await
+        })?,
     };
     let writing = Writing {
         groups,
@@ -63,35 +68,34 @@ pub(crate) fn start(outlet: Outlet, sampler: Sampler) -> std::io::Result<(Writin
 }
 
 impl Threads {
-    /// Waits until both have ended.
-    pub(crate) fn join(self) {
-        for thread in [self.writer, self.releaser] {
-            // A panic was reported when it happened.
-            let _ = thread.join();
-        }
+    /// Waits until both have ended. A thread that calls this is blocked meanwhile.
+    pub(crate) async fn ended(self) {
+        self.writer.joined().await;
+        self.releaser.joined().await;
     }
 }
 
 struct WriterThread {
     writer: Writer,
-    formed: mpsc::Receiver<CommitGroup>,
-    logged: mpsc::SyncSender<Logged>,
+    formed: mpsc::UnboundedReceiver<CommitGroup>,
+    logged: mpsc::UnboundedSender<Logged>,
     /// How many groups were given to the releaser, and how many of them are published.
     given: u64,
     published: watch::Receiver<u64>,
 }
 
 impl WriterThread {
-    fn run(&mut self) -> Result<(), CommitterError> {
-        while let Ok(first) = self.formed.recv() {
+    async fn run(&mut self, waits: &Waits) -> Result<(), CommitterError> {
+        while let Some(first) = waits.receive(&mut self.formed).await {
             self.writer.give(first);
-            while self.step()? {}
+            while self.step(waits).await? {}
         }
         Ok(())
     }
 
     /// Accepts one more group, if one has arrived, and does one step; false if nothing is left to do.
-    fn step(&mut self) -> Result<bool, CommitterError> {
+    async fn step(&mut self, waits: &Waits) -> Result<bool, CommitterError> {
+        waits.before("writer").await;
         let step = self.writer.step();
         self.hand_on()?;
         match step? {
@@ -101,8 +105,8 @@ impl WriterThread {
                     self.writer.give(next);
                 }
             }
-            Some(Step::Blocked(Until::Passed(pause))) => std::thread::sleep(pause),
-            Some(Step::Blocked(Until::Published)) => self.settle()?,
+            Some(Step::Blocked(Until::Passed(pause))) => waits.pause(pause).await,
+            Some(Step::Blocked(Until::Published)) => self.settle(waits).await?,
         }
         Ok(true)
     }
@@ -118,12 +122,12 @@ impl WriterThread {
     }
 
     /// Waits until the store holds every group that was given to the releaser.
-    fn settle(&mut self) -> Result<(), CommitterError> {
+    async fn settle(&mut self, waits: &Waits) -> Result<(), CommitterError> {
         while *self.published.borrow() < self.given {
             self.published
                 .has_changed()
                 .map_err(|_| CommitterError::Writer)?;
-            std::thread::sleep(SETTLING_PAUSE);
+            waits.pause(SETTLING_PAUSE).await;
         }
         Ok(())
     }
@@ -131,28 +135,30 @@ impl WriterThread {
 
 struct ReleaserThread {
     releaser: Releaser,
-    logged: mpsc::Receiver<Logged>,
+    logged: mpsc::UnboundedReceiver<Logged>,
     /// How many groups are published.
     count: watch::Sender<u64>,
     /// Receives groups no longer in use.
-    spent: mpsc::Sender<Group>,
+    spent: mpsc::UnboundedSender<Group>,
 }
 
 impl ReleaserThread {
-    fn run(&mut self) -> Result<(), CommitterError> {
-        while let Ok(logged) = self.logged.recv() {
+    async fn run(&mut self, waits: &Waits) -> Result<(), CommitterError> {
+        while let Some(logged) = waits.receive(&mut self.logged).await {
             self.releaser.give(logged);
+            waits.before("releaser").await;
             while let Some(step) = self.releaser.step()? {
                 match step {
                     Step::Done(released) => {
                         // Before the answers: the next group is handed over while they are sent.
                         self.count.send_modify(|count| *count += 1);
+                        waits.before("releaser").await;
                         if let Some(group) = released.answer() {
                             // The committer may have ended: then the group is not needed.
                             let _ = self.spent.send(group);
                         }
                     }
-                    Step::Blocked(pause) => std::thread::sleep(pause),
+                    Step::Blocked(pause) => waits.pause(pause).await,
                 }
             }
         }

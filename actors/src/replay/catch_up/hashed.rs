@@ -16,8 +16,8 @@ use crate::replay::apply::{Apply, ApplyError};
 const AHEAD_MAX: usize = 4;
 
 /// A frame, and the hashes of what stands in it.
-pub(super) struct HashedFrame {
-    pub(super) frame: StoredFrame,
+pub(crate) struct HashedFrame {
+    pub(crate) frame: StoredFrame,
     /// What the leaves of each request are made of.
     placed: Vec<Vec<Leaf>>,
     batches: Vec<HashedBatch>,
@@ -37,7 +37,7 @@ impl HashedFrame {
     ///
     /// # Errors
     /// [`ApplyError`] where the frame is damaged.
-    fn of(frame: StoredFrame) -> Result<Self, ApplyError> {
+    pub(crate) fn of(frame: StoredFrame) -> Result<Self, ApplyError> {
         let mut placed = Vec::new();
         let mut batches = Vec::new();
         let mut sealed = frame.batches()?.into_iter();
@@ -78,7 +78,7 @@ impl Apply {
     ///
     /// # Errors
     /// [`ApplyError`] where the rules do not make what it says, or its requests are not those that the sequencer signed.
-    pub(super) fn frame(&mut self, hashed: &HashedFrame) -> Result<(), ApplyError> {
+    pub(crate) fn frame(&mut self, hashed: &HashedFrame) -> Result<(), ApplyError> {
         let mut requests = hashed.frame.requests()?.into_iter().zip(&hashed.placed);
         for batch in &hashed.batches {
             for (request, placed) in requests.by_ref().take(batch.requests) {

@@ -2356,6 +2356,39 @@ export interface components {
             /** When the action was placed. */
             timestamp: components["schemas"]["Time"];
         };
+        /** What a node is among several that share a log. A follower is ready once it lags by less than a second. */
+        ClusterView: {
+            /** Edges that vouched for a wrong signature: no node believes them any more. Absent if there are none. */
+            distrusted_edges?: components["schemas"]["DistrustedEdgeView"][] | null;
+            /**
+             * Format: uint64
+             * The last frame of the log that it holds.
+             */
+            frame: number;
+            /**
+             * Format: double
+             * Seconds since it held everything that the stream holds; absent before that was ever so.
+             */
+            lag_s?: number | null;
+            /** The name of the node that leads, as far as it knows. */
+            leader: string | null;
+            /** Why it cannot continue, if so: the operator has to act. */
+            problem?: string | null;
+            /** `leader` or `follower`. */
+            role: string;
+            /** Why it accepts no changes although it leads, if so; it continues by itself. */
+            stalled?: string | null;
+            /**
+             * Format: uint64
+             * The last frame of the stream, when that was last seen.
+             */
+            stream_frame: number;
+            /**
+             * Format: uint64
+             * The newest term it knows.
+             */
+            term: number;
+        };
         /** Proof that one size of the log extends another (RFC 9162, 2.1.4). */
         ConsistencyView: {
             /** The root at the smaller size. */
@@ -2544,6 +2577,17 @@ export interface components {
              */
             version: number;
         };
+        /** An edge that vouched for a wrong signature. What it submits is refused until the operator trusts it again. */
+        DistrustedEdgeView: {
+            /** When it was caught. */
+            at: components["schemas"]["Time"];
+            /** The node that caught it. */
+            caught_by: string;
+            /** The digest whose signature was wrong. */
+            digest: components["schemas"]["Hash"];
+            /** Its name. */
+            edge: string;
+        };
         /** What a log is bound to for its whole life: a chain and the log's first anchor contract there. */
         Domain: {
             /**
@@ -2556,18 +2600,28 @@ export interface components {
         };
         /** The domain of every signature, in the shape of EIP-5267's `eip712Domain()`. */
         DomainView: {
-            /** Format: uint64 */
+            /**
+             * Format: uint64
+             * The chain.
+             */
             chainId: number;
+            /** None. */
             extensions: number[];
             /** The members of the domain that are used: name, version, chainId, verifyingContract. */
             fields: string;
+            /** Its name. */
             name: string;
+            /** The type that is signed. */
             primaryType: string;
+            /** Zero: it is not used. */
             salt: components["schemas"]["Hash"];
             /** The address that signs the next batch. `GET /sequencer-keys` lists the keys of all batches. */
             sequencer: components["schemas"]["Address"];
+            /** The types of the signed data. */
             types: components["schemas"]["Types"];
+            /** The contract. */
             verifyingContract: components["schemas"]["Address"];
+            /** Its version. */
             version: string;
         };
         /** Details of an event. */
@@ -3572,6 +3626,8 @@ export interface components {
              * How many batches there are.
              */
             batches: number;
+            /** This node's part among several; absent on a single node. */
+            cluster?: components["schemas"]["ClusterView"] | null;
             /** The log's head. */
             head: components["schemas"]["Hash"];
             /** `read_write`, or `read_only` with the reason. */
@@ -4008,12 +4064,16 @@ export interface components {
         };
         /** A member of an EIP-712 type. */
         TypeMember: {
+            /** Its name. */
             name: string;
+            /** Its type. */
             type: string;
         };
         /** The types of the signed data. */
         Types: {
+            /** Those of an action. */
             Action: components["schemas"]["TypeMember"][];
+            /** Those of a request. */
             ActionRequest: components["schemas"]["TypeMember"][];
         };
         UpdateAction: {
@@ -4085,7 +4145,9 @@ export interface components {
         };
         /** The running version. */
         VersionView: {
+            /** Its name. */
             name: string;
+            /** Its version. */
             version: string;
         };
         /** The body of `PATCH /wallets/me`. */

@@ -9,6 +9,7 @@ import { address, fileOf, shape, text, u32, u64, word, words } from '../reading/
 import * as forms from './forms.js';
 import { type VerificationKey, checkProof } from './groth16.js';
 import { checkPlaced } from './placed.js';
+import { type OnStep, unseen } from './steps.js';
 import type { Trust } from './trust.js';
 
 const INPUTS = 13;
@@ -104,14 +105,17 @@ export interface ClaimFacts {
  *
  * @throws Refused if anything does not hold
  */
-export function verifyClaim(file: string | object, trust: Trust, key: VerificationKey): ClaimFacts {
+export function verifyClaim(file: string | object, trust: Trust, key: VerificationKey, onStep: OnStep = unseen): ClaimFacts {
+  onStep('form');
   const read = claimFile(fileOf(file, readStrictly));
   refuseUnless(read.format === 'kedge.claim', 'the file is no claim');
   refuseUnless(read.key_hash === checkKey(key, trust.domain.chainId), 'the claim is for another key');
+  onStep('words');
   checkTexts(read.disclosed);
   const inputs = inputsOf(read, trust.domain);
   refuseUnless(read.public_inputs.every((input, i) => input === inputs[i]), 'the public inputs are not those of the claim');
-  checkPlaced(read, trust);
+  checkPlaced(read, trust, { onStep });
+  onStep('proof');
   checkProof(read.proof, inputs, key);
   const { disclosed, binding, leaf } = read;
   const context = contextOf(trust.domain, binding);

@@ -7,6 +7,7 @@ import { sameAddress, signerUnless } from '../protocol/curve.js';
 import { type Header, batchHash, checkpointHash, digestOf } from '../protocol/domain.js';
 import { checkInclusion, logLeaf } from '../protocol/merkle.js';
 import type { SignedBatch, anchor, domain, inclusion } from './forms.js';
+import { type OnStep, unseen } from './steps.js';
 import { type Trust, keyOf } from './trust.js';
 
 /** Most actions of a batch, and of a request. */
@@ -34,10 +35,12 @@ export function checkSigner(digest: Hex, signature: unknown, expected: string, w
   refuseUnless(other === null, `${what} was signed by ${other}, not by ${expected}`);
 }
 
+const checkCount = ({ count }: Header): void => refuseUnless(count >= 1n && count <= ACTIONS_MAX, 'a batch holds 1 to 500 actions');
+
 /** Checks a header's count and signature. Returns its hash. */
 export function checkHeader(batch: SignedBatch, trust: Trust, seen?: SeenHeaders): Hex {
   const { header, signature } = batch;
-  refuseUnless(header.count >= 1n && header.count <= ACTIONS_MAX, 'a batch holds 1 to 500 actions');
+  checkCount(header);
   const hash = batchHash(header);
   if (seen?.has(batch, hash)) return hash;
   checkSigner(digestOf(trust.domain, hash), signature, keyOf(trust.sequencer, header.number), `the header of batch ${header.number}`);
@@ -66,6 +69,13 @@ function checkAnchor(file: ReturnType<typeof anchor>, header: Header, hash: Hex,
   checkInclusion(checkpoint.history, checkpoint.batches, [header.number], [logLeaf(hash)], file.path);
 }
 
+/** What a check of a place may be given. */
+export interface PlacedOptions {
+  readonly onStep?: OnStep | undefined;
+  readonly seen?: SeenHeaders | undefined;
+  readonly checkLeaf?: () => void;
+}
+
 /** What leads from a leaf to a header and an anchor. */
 export interface Placed {
   readonly version: bigint;
@@ -76,15 +86,23 @@ export interface Placed {
   readonly anchor: ReturnType<typeof anchor> | null;
 }
 
-/** Checks that the log holds a leaf where a file places it. */
-export function checkPlaced(file: Placed, trust: Trust, seen?: SeenHeaders): void {
+/** Checks that the log holds a leaf where a file places it. `checkLeaf` is what more the kind of file states of it. */
+export function checkPlaced(file: Placed, trust: Trust, { onStep = unseen, seen, checkLeaf }: PlacedOptions = {}): void {
+  onStep('log');
   checkLog(file, trust);
-  const hash = checkHeader(file.batch, trust, seen);
   const { header } = file.batch;
   const { leaf_index: index, path } = file.inclusion;
+  onStep('leaf');
+  checkLeaf?.();
+  checkCount(header);
   checkPlace(header, file.leaf, index);
+  onStep('path');
   checkInclusion(header.root, header.count, [index], [leafOf(file.leaf)], path);
-  if (file.anchor !== null) checkAnchor(file.anchor, header, hash, trust);
+  onStep('header');
+  const hash = checkHeader(file.batch, trust, seen);
+  if (file.anchor === null) return;
+  onStep('history');
+  checkAnchor(file.anchor, header, hash, trust);
 }
 
 /** Adds where something was found to what is refused. */

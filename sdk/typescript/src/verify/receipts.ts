@@ -9,6 +9,7 @@ import { readStrictly } from '../reading/json.js';
 import { fileOf } from '../reading/shapes.js';
 import * as forms from './forms.js';
 import { ACTIONS_MAX, type SeenHeaders, checkHeader, checkIntegrity, checkLog, checkPlace, checkPlaced, checkSigner } from './placed.js';
+import { type OnStep, unseen } from './steps.js';
 import type { Trust } from './trust.js';
 
 /** What a receipt that holds shows about one action. */
@@ -30,11 +31,12 @@ export interface ReceiptFacts {
  * @param file the receipt: its text, or parsed JSON whose numbers are exact
  * @throws Refused if anything does not hold
  */
-export function verifyReceipt(file: string | object, trust: Trust, content: Hex, seen?: SeenHeaders): ReceiptFacts {
+export function verifyReceipt(file: string | object, trust: Trust, content: Hex, seen?: SeenHeaders, onStep: OnStep = unseen): ReceiptFacts {
+  onStep('form');
   const { leaf_index: index, path, ...read } = forms.receipt(fileOf(file, readStrictly));
-  checkIntegrity(read.leaf);
-  checkPlaced({ ...read, inclusion: { leaf_index: index, path }, anchor: null }, trust, seen);
+  onStep('words');
   refuseUnless(read.leaf.content === content.toLowerCase(), 'the receipt is for another action');
+  checkPlaced({ ...read, inclusion: { leaf_index: index, path }, anchor: null }, trust, { onStep, seen, checkLeaf: () => checkIntegrity(read.leaf) });
   return { sequence: read.leaf.sequence, timestampMs: read.leaf.timestamp_ms, batch: read.batch.header.number, content };
 }
 
@@ -44,11 +46,21 @@ export function verifyReceipt(file: string | object, trust: Trust, content: Hex,
  *
  * @throws Refused if anything does not hold
  */
-export function verifyBatchReceipt(file: string | object, trust: Trust, contents: readonly Hex[], seen?: SeenHeaders): Map<number, ReceiptFacts> {
+export function verifyBatchReceipt(
+  file: string | object,
+  trust: Trust,
+  contents: readonly Hex[],
+  seen?: SeenHeaders,
+  onStep: OnStep = unseen,
+): Map<number, ReceiptFacts> {
+  onStep('form');
   const read = forms.batchReceipt(fileOf(file, readStrictly));
+  onStep('log');
   checkLog(read, trust);
+  onStep('header');
   checkHeader(read.batch, trust, seen);
   const { header } = read.batch;
+  onStep('leaf');
   const facts = new Map<number, ReceiptFacts>();
   const leaves = read.actions.map((done, i) => {
     const before = read.actions[i - 1];
@@ -59,6 +71,7 @@ export function verifyBatchReceipt(file: string | object, trust: Trust, contents
     facts.set(Number(done.index), { sequence: done.sequence, timestampMs: done.timestamp_ms, batch: header.number, content });
     return leafOf({ ...done, content, integrity: nextIntegrity(done.previous_integrity, content) });
   });
+  onStep('path');
   checkInclusion(header.root, header.count, read.actions.map((done) => done.leaf_index), leaves, read.proof);
   return facts;
 }
@@ -91,12 +104,16 @@ export interface ProofFacts extends ReceiptFacts {
  *
  * @throws Refused if anything does not hold
  */
-export function verifyProofFile(file: string | object, trust: Trust): ProofFacts {
+export function verifyProofFile(file: string | object, trust: Trust, onStep: OnStep = unseen): ProofFacts {
+  onStep('form');
   const read = forms.proofFile(fileOf(file, readStrictly));
+  onStep('words');
   refuseUnless(contentOf(read.action) === read.leaf.content, 'the content is not that of the words');
-  checkIntegrity(read.leaf);
-  checkPlaced(read, trust);
-  if (read.authorship !== undefined) checkAuthorship(read.authorship, read.action, read.leaf.timestamp_ms, trust);
+  checkPlaced(read, trust, { onStep, checkLeaf: () => checkIntegrity(read.leaf) });
+  if (read.authorship !== undefined) {
+    onStep('authorship');
+    checkAuthorship(read.authorship, read.action, read.leaf.timestamp_ms, trust);
+  }
   return {
     sequence: read.leaf.sequence,
     timestampMs: read.leaf.timestamp_ms,

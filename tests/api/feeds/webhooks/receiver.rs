@@ -1,7 +1,8 @@
 //! A receiver of webhooks: a real HTTP server that answers as a test directs.
 
-use std::convert::Infallible;
+use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -22,6 +23,8 @@ const PATIENCE: Duration = Duration::from_mins(1);
 #[derive(Clone, Debug)]
 pub(super) struct Message {
     headers: HeaderMap,
+    /// The number of the connection that it came over, from 0.
+    pub(super) connection: usize,
     pub(super) bytes: Bytes,
     pub(super) body: Value,
 }
@@ -68,6 +71,8 @@ pub(super) enum Reaction {
     With(u16, &'static str, &'static str),
     /// Never answers.
     Silence,
+    /// Closes the connection instead of an answer.
+    HangUp,
 }
 
 pub(super) struct Receiver {
@@ -108,18 +113,20 @@ impl Receiver {
         let url = format!("{scheme}://{}/hook", listener.local_addr().unwrap());
         let (sender, messages) = watch::channel(Vec::new());
         let (sender, react) = (Arc::new(sender), Arc::new(react));
+        let connections = AtomicUsize::new(0);
         let serving = tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
+                let number = connections.fetch_add(1, Ordering::Relaxed);
                 let (sender, react) = (Arc::clone(&sender), Arc::clone(&react));
                 let tls = tls.clone();
                 tokio::spawn(async move {
                     match tls {
-                        None => serve(stream, sender, react).await,
+                        None => serve(stream, number, sender, react).await,
                         // Some tests include a sender that disconnects.
                         Some(tls) => {
                             if let Ok(stream) = tls.accept(stream).await {
-                                serve(stream, sender, react).await;
+                                serve(stream, number, sender, react).await;
                             }
                         }
                     }
@@ -155,8 +162,12 @@ impl Receiver {
 }
 
 /// Serves one connection.
-async fn serve<S, F>(stream: S, sender: Arc<watch::Sender<Vec<Message>>>, react: Arc<F>)
-where
+async fn serve<S, F>(
+    stream: S,
+    connection: usize,
+    sender: Arc<watch::Sender<Vec<Message>>>,
+    react: Arc<F>,
+) where
     S: AsyncRead + AsyncWrite + Unpin,
     F: Fn(&Message, &[Message]) -> Reaction,
 {
@@ -170,6 +181,7 @@ where
             let bytes = body.to_bytes();
             let message = Message {
                 headers: parts.headers,
+                connection,
                 body: serde_json::from_slice(&bytes).unwrap(),
                 bytes,
             };
@@ -183,7 +195,7 @@ where
                 *response.status_mut() = hyper::StatusCode::from_u16(status).unwrap();
                 response
             };
-            Ok::<_, Infallible>(match reaction {
+            Ok(match reaction {
                 Reaction::Status(status) => answer(status),
                 Reaction::With(status, name, value) => {
                     let mut response = answer(status);
@@ -191,6 +203,7 @@ where
                     response
                 }
                 Reaction::Silence => std::future::pending().await,
+                Reaction::HangUp => return Err(io::Error::other("hung up")),
             })
         }
     });

@@ -128,6 +128,7 @@ impl Bench {
             caches: Caches::default(),
             pace: Pace::new(room.requests(), 1_000, env.now()),
             group_bytes: 0,
+            group_bytes_max: 32 << 20,
         };
         let outlet = Outlet {
             env: Arc::clone(&dyn_env),
@@ -194,7 +195,7 @@ impl Bench {
 
     /// One group of this work.
     pub(super) fn form(&mut self, work: impl IntoIterator<Item = CommitterMessage>) -> Closed {
-        let mut forming = Committer::begin(Group::new());
+        let mut forming = self.committer.begin(Group::new());
         for work in work {
             self.committer.add(&mut forming, work).unwrap();
         }
@@ -257,5 +258,6 @@ fn registration(number: u8, env: &SimulatedEnv) -> Submission {
         expected: None,
         keep: None,
         expires_at: env.now() + Duration::from_secs(20),
+        timing: None,
     }
 }

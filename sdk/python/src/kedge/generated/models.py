@@ -763,53 +763,6 @@ class PreviewUpdate(TypedDict):
 Properties: TypeAlias = dict[str, Any]
 
 
-class ReadyView(TypedDict):
-    """
-    Whether the server accepts changes.
-    """
-
-    anchoring: AnchoringView
-    """
-    How far the chain lags behind the log.
-    """
-    batches: int
-    """
-    How many batches there are.
-    """
-    head: Hash
-    """
-    The log's head.
-    """
-    mode: str
-    """
-    `read_write`, or `read_only` with the reason.
-    """
-    node: NotRequired[NodeView | None]
-    """
-    The chain's node; absent until it was asked.
-    """
-    reason: NotRequired[str | None]
-    """
-    Why it accepts no changes.
-    """
-    requests_max: int
-    """
-    The limit of such requests.
-    """
-    requests_under_way: int
-    """
-    Requests in flight that change something.
-    """
-    sequence: int
-    """
-    The last action's sequence.
-    """
-    status: str
-    """
-    `ready` or `not_ready`.
-    """
-
-
 class ReceiptAction(TypedDict):
     """
     What the sender of a request of many actions cannot know about one of them.
@@ -1001,7 +954,13 @@ class TypeMember(TypedDict):
     """
 
     name: str
+    """
+    Its name.
+    """
     type: str
+    """
+    Its type.
+    """
 
 
 class TypedAction(TypedDict):
@@ -1044,7 +1003,13 @@ class Types(TypedDict):
     """
 
     Action: list[TypeMember]
+    """
+    Those of an action.
+    """
     ActionRequest: list[TypeMember]
+    """
+    Those of a request.
+    """
 
 
 class UpdateAction(TypedDict):
@@ -1142,7 +1107,13 @@ class VersionView(TypedDict):
     """
 
     name: str
+    """
+    Its name.
+    """
     version: str
+    """
+    Its version.
+    """
 
 
 class WalletBody(TypedDict):
@@ -1891,27 +1862,74 @@ class DisclosedView(TypedDict):
     """
 
 
+class DistrustedEdgeView(TypedDict):
+    """
+    An edge that vouched for a wrong signature. What it submits is refused until the operator trusts it again.
+    """
+
+    at: Time
+    """
+    When it was caught.
+    """
+    caught_by: str
+    """
+    The node that caught it.
+    """
+    digest: Hash
+    """
+    The digest whose signature was wrong.
+    """
+    edge: str
+    """
+    Its name.
+    """
+
+
 class DomainView(TypedDict):
     """
     The domain of every signature, in the shape of EIP-5267's `eip712Domain()`.
     """
 
     chainId: int
+    """
+    The chain.
+    """
     extensions: list[int]
+    """
+    None.
+    """
     fields: str
     """
     The members of the domain that are used: name, version, chainId, verifyingContract.
     """
     name: str
+    """
+    Its name.
+    """
     primaryType: str
+    """
+    The type that is signed.
+    """
     salt: Hash
+    """
+    Zero: it is not used.
+    """
     sequencer: Address
     """
     The address that signs the next batch. `GET /sequencer-keys` lists the keys of all batches.
     """
     types: Types
+    """
+    The types of the signed data.
+    """
     verifyingContract: Address
+    """
+    The contract.
+    """
     version: str
+    """
+    Its version.
+    """
 
 
 EventData: TypeAlias = FailedData | ActionData | BatchData | AnchorData
@@ -3020,6 +3038,49 @@ class ClaimShownView(TypedDict):
     """
 
 
+class ClusterView(TypedDict):
+    """
+    What a node is among several that share a log. A follower is ready once it lags by less than a second.
+    """
+
+    distrusted_edges: NotRequired[list[DistrustedEdgeView] | None]
+    """
+    Edges that vouched for a wrong signature: no node believes them any more. Absent if there are none.
+    """
+    frame: int
+    """
+    The last frame of the log that it holds.
+    """
+    lag_s: NotRequired[float | None]
+    """
+    Seconds since it held everything that the stream holds; absent before that was ever so.
+    """
+    leader: str | None
+    """
+    The name of the node that leads, as far as it knows.
+    """
+    problem: NotRequired[str | None]
+    """
+    Why it cannot continue, if so: the operator has to act.
+    """
+    role: str
+    """
+    `leader` or `follower`.
+    """
+    stalled: NotRequired[str | None]
+    """
+    Why it accepts no changes although it leads, if so; it continues by itself.
+    """
+    stream_frame: int
+    """
+    The last frame of the stream, when that was last seen.
+    """
+    term: int
+    """
+    The newest term it knows.
+    """
+
+
 DisputeBody: TypeAlias = EvidenceBody | ClaimBody
 
 
@@ -3303,6 +3364,57 @@ class ProofFile(TypedDict):
     version: int
     """
     The format's version.
+    """
+
+
+class ReadyView(TypedDict):
+    """
+    Whether the server accepts changes.
+    """
+
+    anchoring: AnchoringView
+    """
+    How far the chain lags behind the log.
+    """
+    batches: int
+    """
+    How many batches there are.
+    """
+    cluster: NotRequired[ClusterView | None]
+    """
+    This node's part among several; absent on a single node.
+    """
+    head: Hash
+    """
+    The log's head.
+    """
+    mode: str
+    """
+    `read_write`, or `read_only` with the reason.
+    """
+    node: NotRequired[NodeView | None]
+    """
+    The chain's node; absent until it was asked.
+    """
+    reason: NotRequired[str | None]
+    """
+    Why it accepts no changes.
+    """
+    requests_max: int
+    """
+    The limit of such requests.
+    """
+    requests_under_way: int
+    """
+    Requests in flight that change something.
+    """
+    sequence: int
+    """
+    The last action's sequence.
+    """
+    status: str
+    """
+    `ready` or `not_ready`.
     """
 
 

@@ -1,0 +1,170 @@
+//! What decides and writes: the actors, the committer and the threads after it. A single node has it from its start to
+//! its end. One of several nodes has it while it leads the log; then it can end while the engine continues to read.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use kedge_running::Part;
+use kedge_storage::ReadError;
+use parking_lot::Mutex;
+use ractor::ActorRef;
+use tokio::sync::mpsc;
+
+use super::Engine;
+use crate::api::SubmitError;
+use crate::failure::Failure;
+use crate::messages::{AnchorMessage, WebhooksMessage};
+use crate::pipeline::Actors;
+use crate::pipeline::messages::DirectoryMessage;
+use crate::pipeline::placed::CommitterMessage;
+use crate::pipeline::threads::ActorThreads;
+
+/// The time that the threads which write get to end, however little patience there is with requests: what is placed
+/// gets written.
+const WRITING_MIN: Duration = Duration::from_secs(5);
+
+/// The parts that decide and write.
+pub(crate) struct Leading {
+    pub(super) directory: ActorRef<DirectoryMessage>,
+    pub(super) supervisor: ActorRef<()>,
+    threads: ActorThreads,
+    work: Mutex<Option<mpsc::Sender<CommitterMessage>>>,
+    committer: Mutex<Option<Part>>,
+    pub(super) failed: Failure,
+    /// The actors are being stopped.
+    ending: Arc<AtomicBool>,
+    pub(crate) webhooks: OnceLock<ActorRef<WebhooksMessage>>,
+    pub(crate) anchor: OnceLock<ActorRef<AnchorMessage>>,
+    pub(super) shards: usize,
+}
+
+impl Leading {
+    pub(super) fn new(
+        actors: Actors,
+        threads: ActorThreads,
+        work: mpsc::Sender<CommitterMessage>,
+        committer: Part,
+        failed: Failure,
+        ending: Arc<AtomicBool>,
+    ) -> Self {
+        Self {
+            directory: actors.directory,
+            supervisor: actors.supervisor,
+            threads,
+            work: Mutex::new(Some(work)),
+            committer: Mutex::new(Some(committer)),
+            failed,
+            ending,
+            webhooks: OnceLock::new(),
+            anchor: OnceLock::new(),
+            shards: actors.shards,
+        }
+    }
+
+    /// Where the committer gets its work from; `None` once it is being stopped.
+    pub(crate) fn work(&self) -> Option<mpsc::Sender<CommitterMessage>> {
+        self.work.lock().clone()
+    }
+
+    /// Stops the actors, and lets the threads that write finish what was placed. False if they did not end in time.
+    async fn end(&self, timeout: Duration) -> bool {
+        self.ending.store(true, Ordering::Relaxed);
+        self.supervisor.stop_children(None);
+        self.supervisor.stop(None);
+        self.threads.stop(timeout).await;
+        drop(self.work.lock().take());
+        let Some(committer) = self.committer.lock().take() else {
+            return true;
+        };
+        let patience = timeout.max(WRITING_MIN);
+        tokio::time::timeout(patience, committer.ended())
+            .await
+            .is_ok()
+    }
+}
+
+impl Engine {
+    /// The parts that decide and write, if this node has them.
+    pub(super) fn leading(&self) -> Result<Arc<Leading>, SubmitError> {
+        let leading = self.inner.leading.load_full();
+        leading.ok_or(SubmitError::NotLeading)
+    }
+
+    /// Whether this node decides and writes.
+    pub fn leads(&self) -> bool {
+        self.inner.leading.load().is_some()
+    }
+
+    /// Reports when the parts that decide and write cannot continue; `None` if this node has none.
+    pub fn leading_failure(&self) -> Option<Failure> {
+        let leading = self.inner.leading.load();
+        leading.as_ref().map(|leading| leading.failed.clone())
+    }
+
+    /// Ends the process: what this node can no longer do, it must not pretend to.
+    pub fn fail(&self, why: &str) {
+        self.inner.sink.report(&why);
+    }
+
+    /// Refuses writes for this reason until it is called with `None`.
+    pub fn set_stalled(&self, why: Option<String>) {
+        self.inner.stalled.store(why.map(Arc::new));
+    }
+
+    /// While it is true, nobody waits for what is in flight: who asked learns that its outcome is unknown.
+    pub fn set_overdue(&self, is_overdue: bool) {
+        self.inner.overdue.send_replace(is_overdue);
+    }
+
+    /// Waits until what is in flight is overdue.
+    pub(super) async fn overdue(&self) {
+        let mut overdue = self.inner.overdue.subscribe();
+        if overdue.wait_for(|is_overdue| *is_overdue).await.is_err() {
+            // The engine itself ends it, and `self` holds that.
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Waits until no request is in flight, at most `timeout`, while new ones are refused for this reason.
+    pub async fn drain(&self, why: &str, timeout: Duration) {
+        self.set_stalled(Some(why.to_owned()));
+        self.settle(timeout).await;
+    }
+
+    /// Waits until no request is in flight, at most `timeout`.
+    pub(super) async fn settle(&self, timeout: Duration) {
+        let inner = &self.inner;
+        let env = &inner.options.env;
+        let deadline = env.now() + timeout;
+        while inner.room.in_flight() > 0
+            && inner.signing.stopped().is_none()
+            && env.now() < deadline
+        {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Stops deciding and writing, while reading continues. Who waits for an answer learns that the outcome is unknown.
+    /// False if the parts did not end in time: then the process must end.
+    pub async fn stop_leading(&self, timeout: Duration) -> Result<bool, ReadError> {
+        let inner = &self.inner;
+        let Some(leading) = inner.leading.swap(None) else {
+            return Ok(true);
+        };
+        let has_ended = leading.end(timeout).await;
+        // What was formed and never became durable may have named a key.
+        let published = inner.published.load();
+        inner.signing.reset(published.snapshot.sequencer_keys()?);
+        *inner.checkpoint.lock() = None;
+        Ok(has_ended)
+    }
+
+    /// Ends the parts that decide and write, with the engine.
+    pub(super) async fn end_leading(&self, timeout: Duration) -> bool {
+        match self.inner.leading.load_full() {
+            Some(leading) => leading.end(timeout).await,
+            None => true,
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Why a webhook's worker has to stop for a while.
+
+use kedge_storage::ReadError;
+
+use crate::api::SubmitError;
+
+/// Why a worker had to stop for a while.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Trouble {
+    #[error("the store could not be read: {0}")]
+    Read(#[from] ReadError),
+    #[error("deliveries could not be stored: {0}")]
+    Write(#[from] SubmitError),
+    #[error("an attempt was aborted: {0}")]
+    Attempt(#[from] tokio::task::JoinError),
+}

@@ -1,0 +1,85 @@
+//! What a worker has not stored yet: new deliveries, and results of attempts. Everything that gathers while one commit
+//! is in progress goes into the next, so that attempts do not wait for commits, nor commits for each other.
+
+use kedge_machine::event::Event;
+use kedge_storage::{DeliveryRow, SideWrite};
+use tokio::task::JoinSet;
+
+use super::trouble::Trouble;
+use crate::api::SubmitError;
+use crate::engine::Engine;
+
+/// How many results may wait to be stored before no more attempts begin: what a crash may cause to be sent again.
+const RESULTS_MAX: usize = 64;
+
+/// A delivery that is begun once it is stored.
+pub(super) struct New {
+    pub(super) row: DeliveryRow,
+    pub(super) event: Event,
+}
+
+#[derive(Default)]
+pub(super) struct Unstored {
+    writes: Vec<SideWrite>,
+    new: Vec<New>,
+    /// Results among the writes, and in the commit in progress.
+    results: usize,
+    storing_results: usize,
+    /// New deliveries in the commit in progress.
+    storing_new: usize,
+    /// The commit in progress. It is a task, since a message to the committer that nobody drives would hold its place in
+    /// the line.
+    storing: JoinSet<Result<Vec<New>, SubmitError>>,
+}
+
+impl Unstored {
+    /// Adds new deliveries, and the writes that make them and move the webhook's place.
+    pub(super) fn add_new(&mut self, writes: impl IntoIterator<Item = SideWrite>, new: Vec<New>) {
+        self.writes.extend(writes);
+        self.new.extend(new);
+    }
+
+    /// Adds the result of an attempt.
+    pub(super) fn add_result(&mut self, writes: impl IntoIterator<Item = SideWrite>) {
+        self.writes.extend(writes);
+        self.results += 1;
+    }
+
+    /// How many deliveries are not stored yet.
+    pub(super) fn new_deliveries(&self) -> usize {
+        self.new.len() + self.storing_new
+    }
+
+    /// Whether attempts have to wait until results are stored.
+    pub(super) fn is_full(&self) -> bool {
+        self.results + self.storing_results >= RESULTS_MAX
+    }
+
+    /// Begins to store what has gathered, unless a commit is in progress.
+    pub(super) fn begin(&mut self, engine: &Engine) {
+        if !self.storing.is_empty() || self.writes.is_empty() {
+            return;
+        }
+        let writes = std::mem::take(&mut self.writes);
+        let new = std::mem::take(&mut self.new);
+        self.storing_results = std::mem::take(&mut self.results);
+        self.storing_new = new.len();
+        let engine = engine.clone();
+        self.storing.spawn(async move {
+            engine.side_writes(writes).await?;
+            Ok(new)
+        });
+    }
+
+    /// Waits for the commit in progress and returns the deliveries that it has stored; `None` if there is none. Nothing
+    /// is lost if the caller stops waiting.
+    pub(super) async fn stored(&mut self) -> Option<Result<Vec<New>, Trouble>> {
+        let stored = self.storing.join_next().await?;
+        self.storing_results = 0;
+        self.storing_new = 0;
+        Some(match stored {
+            Ok(stored) => stored.map_err(Trouble::from),
+            Err(error) => Err(Trouble::from(error)),
+        })
+    }
+}

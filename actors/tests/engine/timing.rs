@@ -1,0 +1,126 @@
+//! The times of sampled requests, and what an observer learns of them.
+
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Instant;
+
+use kedge_actors::Engine;
+use kedge_actors::timing::{
+    AnchorRound, GroupPassed, GroupTiming, Member, Observer, Passed, RequestTiming, SpanRef,
+};
+
+use crate::support::*;
+
+const REQUEST: SpanRef = SpanRef {
+    trace_id: 7,
+    span_id: 8,
+};
+const GROUP: SpanRef = SpanRef {
+    trace_id: 9,
+    span_id: 10,
+};
+
+/// The names of a group's span and of the requests in it, and when its steps were passed.
+type CommittedGroup = (SpanRef, Vec<SpanRef>, Vec<Option<Instant>>);
+
+/// Notes what it is called with.
+#[derive(Default)]
+struct Noting {
+    engine: OnceLock<Engine>,
+    /// Each durable request, and how far could be read at that moment.
+    placed: Mutex<Vec<(Member, u64)>>,
+    committed: Mutex<Vec<CommittedGroup>>,
+}
+
+impl Observer for Noting {
+    fn group_span(&self) -> SpanRef {
+        GROUP
+    }
+
+    fn placed(&self, members: &[Member]) {
+        let visible = self.engine.get().unwrap().published().head.sequence;
+        let members = members.iter().map(|member| (*member, visible));
+        self.placed.lock().unwrap().extend(members);
+    }
+
+    fn committed(&self, group: &GroupTiming, members: &[Member]) {
+        let steps = [
+            GroupPassed::Begun,
+            GroupPassed::Formed,
+            GroupPassed::Appended,
+            GroupPassed::Synced,
+            GroupPassed::Applied,
+            GroupPassed::Published,
+        ];
+        let times = steps.map(|step| group.at(step)).to_vec();
+        let of = members.iter().map(|member| member.span).collect();
+        self.committed.lock().unwrap().push((group.span, of, times));
+    }
+
+    fn anchored(&self, _: &AnchorRound) {}
+}
+
+const STEPS: [Passed; 5] = [
+    Passed::Sent,
+    Passed::Begun,
+    Passed::Decided,
+    Passed::Placed,
+    Passed::Taken,
+];
+
+/// All are there, and none is earlier than the one before.
+fn in_order(times: &[Option<Instant>]) {
+    let times: Vec<Instant> = times.iter().map(|time| time.unwrap()).collect();
+    assert!(times.is_sorted(), "{times:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_sampled_request_passes_every_step_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = start(folder.path()).await;
+    let observer = Arc::new(Noting::default());
+    assert!(observer.engine.set(engine.clone()).is_ok());
+    let ann = register(&engine, 1).await;
+    let of_ann = template(&engine, &ann, r#"{"name":"timed"}"#).await;
+    assert!(
+        observer.placed.lock().unwrap().is_empty(),
+        "nothing is sampled"
+    );
+
+    // One that is done, and one that is refused: both are in a group.
+    for (kind, target, sequence) in [("mint", of_ann.as_str(), true), ("burn", "nothing", false)] {
+        let begun = Instant::now();
+        let noting = Arc::clone(&observer) as Arc<dyn Observer>;
+        let timing = Arc::new(RequestTiming::new(REQUEST, begun, noting));
+        let mut sent = ann.sign(ann.next_nonce(), false, &[(kind, target, "{}")]);
+        sent.submission.timing = Some(Arc::clone(&timing));
+        let outcome = engine.submit(sent.submission).await.unwrap();
+
+        let mut times: Vec<_> = STEPS.map(|step| timing.at(step)).to_vec();
+        times.insert(0, Some(begun));
+        let group = timing.group().unwrap();
+        times.push(group.at(GroupPassed::Formed));
+        times.push(group.at(GroupPassed::Published));
+        times.push(Some(Instant::now()));
+        in_order(&times);
+        assert_eq!(group.span, GROUP);
+        let (member, visible) = observer.placed.lock().unwrap().pop().unwrap();
+        assert_eq!(member.span, REQUEST);
+        let placement = outcome.placement.map(|placement| placement.first_sequence);
+        assert_eq!(placement.is_some(), sequence, "{kind}");
+        assert_eq!(member.first_sequence, placement.unwrap_or(0));
+        assert_eq!(member.count, u32::from(sequence));
+        if sequence {
+            assert!(
+                visible < member.first_sequence,
+                "it was readable before it was reported"
+            );
+        }
+    }
+    engine.shutdown(std::time::Duration::from_secs(20)).await;
+    let committed = observer.committed.lock().unwrap();
+    assert_eq!(committed.len(), 2);
+    for (span, members, times) in committed.iter() {
+        assert_eq!((*span, members.as_slice()), (GROUP, [REQUEST].as_slice()));
+        in_order(times);
+    }
+}

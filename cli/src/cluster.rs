@@ -1,0 +1,139 @@
+//! `kedge cluster`: the nodes that share a log, over a node's Unix socket; and the stream itself, when all are stopped.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::{Args, Subcommand};
+use indicatif::ProgressBar;
+use kedge_cluster::Cluster;
+use kedge_config::Sources;
+use kedge_log::LogReader;
+use kedge_log::env::RealEnv;
+use kedge_replica::cluster_options;
+use serde_json::json;
+
+use super::admin::{SocketArgs, ask_and_print};
+use super::output::{Failure, columns, print, print_json};
+
+#[derive(Args)]
+pub(crate) struct HandOverArgs {
+    /// The node that is to lead. Without it, the one that is furthest.
+    #[arg(long, value_name = "NODE")]
+    to: Option<String>,
+    #[command(flatten)]
+    socket: SocketArgs,
+}
+
+#[derive(Args)]
+pub(crate) struct RemoveArgs {
+    /// The node that will not come back.
+    node: String,
+    #[command(flatten)]
+    socket: SocketArgs,
+}
+
+#[derive(Args)]
+pub(crate) struct TrustEdgeArgs {
+    /// The edge, as `kedge cluster status` names it.
+    edge: String,
+    #[command(flatten)]
+    socket: SocketArgs,
+}
+
+#[derive(Args)]
+pub(crate) struct ReseedArgs {
+    /// The configuration file of the node with the longest log.
+    #[arg(long, value_name = "FILE", env = "KEDGE_CONFIG")]
+    config: PathBuf,
+    /// The first frame that the stream is to hold. Nodes that lack earlier ones then need a copy of another node's data.
+    #[arg(long, value_name = "FRAME")]
+    from: Option<u64>,
+    /// Also if the stream holds frames that this log lacks: they are lost then.
+    #[arg(long)]
+    force: bool,
+    /// Print the result as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Show every node: who leads, in which term, and how far each one is.
+    Status(SocketArgs),
+    /// Let another node lead. Ask the node that leads now.
+    ///
+    /// Requests in flight are answered first. Writes pause for less than half a second; clients that repeat a request
+    /// answered 503 notice nothing else.
+    HandOver(HandOverArgs),
+    /// Make the stream again from a node's own log. Stop all nodes first.
+    ///
+    /// For a stream that lost frames or was damaged, and to share the log that a single node has kept so far. Use the
+    /// node with the longest log; `kedge verify log` names the last frame of each.
+    Reseed(ReseedArgs),
+    /// Forget a node that will not come back.
+    ///
+    /// Stop it first: a node that still runs is listed again within a second.
+    Remove(RemoveArgs),
+    /// Trust an edge again that vouched for a wrong signature.
+    ///
+    /// Find out first why it did, and replace its NATS credentials. All nodes trust it again within seconds.
+    TrustEdge(TrustEdgeArgs),
+}
+
+pub(crate) async fn run(command: Command) -> Result<(), Failure> {
+    let (request, socket) = match command {
+        Command::Reseed(args) => return reseed(args).await,
+        Command::Status(socket) => (json!({ "command": "cluster_status" }), socket),
+        Command::HandOver(args) => (
+            json!({ "command": "hand_over", "to": args.to }),
+            args.socket,
+        ),
+        Command::Remove(args) => (
+            json!({ "command": "remove_node", "node": args.node }),
+            args.socket,
+        ),
+        Command::TrustEdge(args) => (
+            json!({ "command": "trust_edge", "edge": args.edge }),
+            args.socket,
+        ),
+    };
+    ask_and_print(&request, &socket).await
+}
+
+/// Bytes of decompressed blocks that are cached while the log is read.
+const CACHE_BYTES: u64 = 64 * 1024 * 1024;
+
+async fn reseed(args: ReseedArgs) -> Result<(), Failure> {
+    let config = kedge_config::load(&Sources {
+        file: Some(&args.config),
+        overrides: Vec::new(),
+    });
+    let config = config.map_err(Failure::usage)?;
+    let options = cluster_options(&config).ok_or_else(|| {
+        Failure::usage("cluster_servers is not set: this is the configuration of a single node")
+    })?;
+    let log = config.data_dir.join("log");
+    let opened = LogReader::open(Arc::new(RealEnv), &log, None, CACHE_BYTES);
+    let (reader, _) = opened.map_err(Failure::refused)?;
+    let cluster = Cluster::connect(options, reader.identity()).await;
+    let cluster = cluster.map_err(Failure::refused)?;
+    let from = args.from.unwrap_or_else(|| reader.first_frame());
+    let bar = ProgressBar::new(reader.position().frame);
+    let done = cluster
+        .reseed(&reader, from, args.force, |frame| bar.set_position(frame))
+        .await;
+    bar.finish_and_clear();
+    let done = done.map_err(Failure::refused)?;
+    if args.json {
+        return print_json(&json!({
+            "first_frame": done.first,
+            "last_frame": done.last,
+            "bytes": done.bytes,
+        }));
+    }
+    print(&columns(&[
+        ("first frame", done.first.to_string()),
+        ("last frame", done.last.to_string()),
+        ("bytes", done.bytes.to_string()),
+    ]))
+}

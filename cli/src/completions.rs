@@ -1,0 +1,35 @@
+//! `kedge completions` and `kedge man`: what shells and `man` read, made from the definition of the command line.
+
+use std::path::PathBuf;
+
+use clap::Command;
+use clap_complete::Shell;
+
+use super::output::{Failure, print};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The shell.
+    shell: Shell,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct ManArgs {
+    /// The directory for the pages; it is created if it is missing.
+    #[arg(long, value_name = "DIR")]
+    to: PathBuf,
+}
+
+pub(crate) fn run(args: &Args, mut program: Command) -> Result<(), Failure> {
+    let name = program.get_name().to_owned();
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut program, name, &mut script);
+    print(&String::from_utf8(script).map_err(Failure::refused)?)
+}
+
+/// Writes a page for the program and for each of its commands, hidden ones left out.
+pub(crate) fn man(args: &ManArgs, program: Command) -> Result<(), Failure> {
+    std::fs::create_dir_all(&args.to)
+        .and_then(|()| clap_mangen::generate_to(program, &args.to))
+        .map_err(|error| Failure::Refused(format!("{}: {error}", args.to.display())))
+}

@@ -1,0 +1,77 @@
+//! What the server acknowledged during the demo: each action's place in the log and its leaf, as its receipt showed them.
+
+use std::collections::BTreeMap;
+
+use kedge_client::{BatchOutcome, Changed, Client};
+use kedge_protocol::Hash;
+use kedge_protocol::chain::{Leaf, next_integrity};
+
+use super::super::output::Failure;
+
+/// An acknowledged action.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Acknowledged {
+    sequence: u64,
+    leaf: Hash,
+    batch_number: u64,
+}
+
+impl Acknowledged {
+    /// The action of a request that was signed alone.
+    pub(super) fn single<T>(changed: &Changed<T>) -> Result<Vec<Self>, Failure> {
+        let receipt = changed.receipt.as_ref().ok_or_else(no_receipt)?;
+        Ok(vec![Self {
+            sequence: receipt.leaf.sequence,
+            leaf: receipt.leaf.hash().map_err(Failure::refused)?,
+            batch_number: receipt.batch.header.number,
+        }])
+    }
+
+    /// The actions of a request of many.
+    pub(super) fn batch(outcome: &BatchOutcome) -> Result<Vec<Self>, Failure> {
+        let receipt = outcome.receipt.as_ref().ok_or_else(no_receipt)?;
+        let shown = outcome.done().zip(&receipt.actions);
+        let actions = shown.map(|(done, shown)| {
+            let leaf = Leaf {
+                sequence: shown.sequence,
+                timestamp_ms: shown.timestamp_ms,
+                content: done.content,
+                integrity: next_integrity(&shown.previous_integrity, &done.content),
+            };
+            Self {
+                sequence: shown.sequence,
+                leaf: leaf.hash(),
+                batch_number: receipt.batch.header.number,
+            }
+        });
+        Ok(actions.collect())
+    }
+
+    /// Checks that a node has all of these at their places, under headers that the sequencer signed. The client checks
+    /// the headers.
+    pub(super) async fn check_all(all: &[Self], client: &Client) -> Result<(), Failure> {
+        let mut batches: BTreeMap<u64, Vec<&Self>> = BTreeMap::new();
+        for one in all {
+            batches.entry(one.batch_number).or_default().push(one);
+        }
+        for (number, acknowledged) in batches {
+            let held = client.leaves(number).await?;
+            for one in acknowledged {
+                let index = one.sequence.checked_sub(held.first_sequence);
+                let index = index.and_then(|index| usize::try_from(index).ok());
+                let leaf = index.and_then(|index| held.leaves.get(index));
+                if leaf != Some(&one.leaf) {
+                    return Err(Failure::refused(format!(
+                        "the acknowledged action {} is not at its place in batch {number}",
+                        one.sequence
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn no_receipt() -> Failure {
+    Failure::refused("an action was acknowledged without a receipt")
+}

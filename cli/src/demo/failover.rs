@@ -1,0 +1,192 @@
+//! The demo on a cluster: the leader is killed while actions are written through another node. Writes continue, and the
+//! log holds everything that was acknowledged.
+//!
+//! The demo is a client. It cannot kill a process of another machine, so whoever runs the nodes names a command that can.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use indicatif::ProgressBar;
+use kedge_client::{Account, Client, Error, NewObject, RetryPolicy, node_part};
+use serde_json::{Map, Value};
+
+use super::super::admin;
+use super::super::output::Failure;
+use super::acknowledged::Acknowledged;
+use super::report::{Measure, Report};
+use super::steps::Shown;
+use super::{Args, PART_TIMEOUT_MS};
+
+/// What stands for a node's name in a command and a path.
+const NODE: &str = "{node}";
+/// Actions before and after the loss: few enough for a free organization's limits.
+const BEFORE: usize = 5;
+const AFTER: usize = 10;
+/// How often a write is sent while no node leads, a second apart.
+const ATTEMPTS_MAX: u32 = 60;
+const WAIT_MS_MAX: u64 = 1_000;
+/// How long the nodes may take to agree who leads.
+const AGREED_MAX: Duration = Duration::from_secs(30);
+/// A node that has not stated its place for longer may be gone.
+const SEEN_MAX_S: u64 = 4;
+const POLL: Duration = Duration::from_millis(200);
+
+/// Loses the leader. Returns the account at the node that took the writes.
+pub(super) async fn run(
+    shown: &Shown,
+    args: &Args,
+    command: &str,
+    report: &mut Report,
+) -> Result<Account, Failure> {
+    let leader = leader(&args.url).await?;
+    let url = another_node(args, &leader).await?;
+    let client = patient(&url, args).await?;
+    let account = shown.person.at(&client).await?;
+
+    let spinner = ProgressBar::new_spinner().with_message("losing the leader");
+    spinner.enable_steady_tick(Duration::from_millis(100));
+    let mut measure = Measure::new("mint around the loss");
+    for _ in 0..BEFORE {
+        mint(&account, shown, &mut measure, report).await?;
+    }
+    let lost = Instant::now();
+    let command = command.replace(NODE, &leader);
+    let killing = tokio::task::spawn_blocking(move || kill(&command));
+    let mut paused = Duration::ZERO;
+    let mut last = lost;
+    let mut after = 0;
+    // Some writes may still reach the leader that is being killed.
+    while after < AFTER || !killing.is_finished() {
+        mint(&account, shown, &mut measure, report).await?;
+        paused = paused.max(last.elapsed());
+        last = Instant::now();
+        after += usize::from(killing.is_finished());
+    }
+    killing.await.map_err(Failure::refused)??;
+    let next = next_leader(&url, &leader).await?;
+    spinner.finish_and_clear();
+    report.measured(measure);
+
+    let all = report.all_acknowledged();
+    Acknowledged::check_all(all, &client).await?;
+    let how = format!(
+        "{leader} was killed and {next} leads; no write was acknowledged for {:.1} s; all {} acknowledged actions \
+         are at their places in the log of {url}",
+        paused.as_secs_f64(),
+        all.len(),
+    );
+    report.proven("nothing was lost", how);
+    Ok(account)
+}
+
+/// The admin socket to use: in a cluster, `{node}` in its path is the node that leads, as this node knows it.
+pub(super) async fn socket(args: &Args, url: &str) -> Result<PathBuf, Failure> {
+    let path = args.socket.to_string_lossy();
+    if !path.contains(NODE) {
+        return Ok(args.socket.clone());
+    }
+    let leader = leader(url).await?;
+    Ok(path.replace(NODE, &leader).into())
+}
+
+/// The name of the node that leads, which is safe in a command.
+async fn leader(url: &str) -> Result<String, Failure> {
+    let part = node_part(url, PART_TIMEOUT_MS).await?;
+    let part = part.ok_or_else(|| Failure::refused(format!("{url} is a single node")))?;
+    let leader = part.leader.unwrap_or_default();
+    let is_safe = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if leader.is_empty() || !leader.chars().all(is_safe) {
+        return Err(Failure::refused(format!(
+            "{url} does not know which node leads; try again"
+        )));
+    }
+    Ok(leader)
+}
+
+/// The URL of a running node that does not lead; the one that was asked for, if it may be.
+async fn another_node(args: &Args, leader: &str) -> Result<String, Failure> {
+    let socket = args.socket.to_string_lossy().replace(NODE, leader);
+    let status = admin::ask(socket.as_ref(), "cluster_status").await?;
+    let none = Map::new();
+    let nodes = status
+        .get("nodes")
+        .and_then(Value::as_object)
+        .unwrap_or(&none);
+    let others = nodes.iter().filter(|(name, node)| {
+        let seen = node["seen_s"].as_u64().unwrap_or(u64::MAX);
+        name.as_str() != leader && seen < SEEN_MAX_S
+    });
+    let urls: Vec<&str> = others
+        .filter_map(|(_, node)| node["url"].as_str())
+        .collect();
+    let own = args.url.trim_end_matches('/');
+    let preferred = urls.iter().find(|url| **url == own).or(urls.first());
+    let found = preferred.ok_or_else(|| {
+        Failure::refused("no other node runs, so nobody could replace the leader; start one first")
+    })?;
+    Ok((*found).to_owned())
+}
+
+/// A client that repeats a request until its outcome is known. It trusts what the first node stated.
+async fn patient(url: &str, args: &Args) -> Result<Client, Failure> {
+    let first = super::connect(&args.url).await?;
+    let retry = RetryPolicy {
+        attempts_max: ATTEMPTS_MAX,
+        on_unavailable: true,
+        wait_ms_max: WAIT_MS_MAX,
+        ..RetryPolicy::default()
+    };
+    let client = Client::builder(url)
+        .pin(first.domain(), first.sequencer_keys())
+        .retry(retry)
+        .connect();
+    Ok(client.await?)
+}
+
+async fn mint(
+    account: &Account,
+    shown: &Shown,
+    measure: &mut Measure,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    let object = NewObject::default();
+    match measure.time(1, account.mint(shown.template, &object)).await {
+        Ok(minted) => report.acknowledged(Acknowledged::single(&minted)?),
+        // It is in the log, but the answer with its receipt was lost with the leader.
+        Err(Error::AlreadyDone { .. }) => {}
+        Err(error) => return Err(error.into()),
+    }
+    Ok(())
+}
+
+fn kill(command: &str) -> Result<(), Failure> {
+    let mut shell = Command::new("sh");
+    let output = shell.arg("-c").arg(command).stdin(Stdio::null()).output();
+    let output = output.map_err(Failure::refused)?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let error = String::from_utf8_lossy(&output.stderr);
+    Err(Failure::refused(format!(
+        "--kill-leader-with: {command:?} ended with {}: {}",
+        output.status,
+        error.trim()
+    )))
+}
+
+/// The node that leads in place of the one that was killed.
+async fn next_leader(url: &str, killed: &str) -> Result<String, Failure> {
+    let began = Instant::now();
+    while began.elapsed() < AGREED_MAX {
+        if let Ok(found) = leader(url).await
+            && found != killed
+        {
+            return Ok(found);
+        }
+        tokio::time::sleep(POLL).await;
+    }
+    Err(Failure::refused(format!(
+        "{killed} still leads: did the command of --kill-leader-with kill it?"
+    )))
+}

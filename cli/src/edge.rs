@@ -1,0 +1,47 @@
+//! `kedge edge`: the edge as a process of its own.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use kedge_config::{Config, ConfigError, Sources};
+
+use super::serve::name_and_value;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The configuration file, with the same options as a node's.
+    ///
+    /// An edge needs `listen` and, in the section `[cluster]`, `servers` and `node`: a name of its own. With `chain_id` and
+    /// `chain_contract` it checks signatures, if the nodes name it in `cluster_edges`. Keys and the data directory are not
+    /// used.
+    #[arg(long, value_name = "FILE", env = "KEDGE_CONFIG")]
+    config: Option<PathBuf>,
+    /// Address and port for callers; port 0 picks a free one.
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// Address and port of /metrics.
+    #[arg(long, value_name = "ADDRESS")]
+    metrics_listen: Option<SocketAddr>,
+    /// Any option, as in the file: --set name=value.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = name_and_value)]
+    set: Vec<(String, String)>,
+}
+
+impl Args {
+    /// What the edge is started with.
+    pub(crate) fn read(self) -> Result<Config, ConfigError> {
+        let mut overrides = self.set;
+        let addresses = [
+            ("listen", self.listen),
+            ("metrics_listen", self.metrics_listen),
+        ];
+        for (name, address) in addresses {
+            let text = address.map(|address| format!("\"{address}\""));
+            overrides.extend(text.map(|text| (name.to_owned(), text)));
+        }
+        kedge_config::load_edge(&Sources {
+            file: self.config.as_deref(),
+            overrides,
+        })
+    }
+}

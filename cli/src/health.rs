@@ -1,0 +1,35 @@
+//! `kedge health`: one question to a running server, for the healthcheck of a container and for scripts.
+
+use kedge_client::{Probe, probe};
+
+use super::output::{Failure, print_line};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The server.
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
+    url: String,
+    /// Ask whether the server accepts changes (/readyz), not only whether it answers (/healthz).
+    #[arg(long)]
+    ready: bool,
+    /// How many seconds to wait for the answer.
+    #[arg(long, value_name = "SECONDS", default_value_t = 5,
+          value_parser = clap::value_parser!(u64).range(1..=600))]
+    timeout: u64,
+}
+
+pub(crate) async fn run(args: Args) -> Result<(), Failure> {
+    let (asked, yes) = if args.ready {
+        (Probe::Ready, "ready")
+    } else {
+        (Probe::Alive, "ok")
+    };
+    match probe(&args.url, asked, args.timeout * 1_000).await {
+        Ok(None) => print_line(yes),
+        Ok(Some(reason)) => Err(Failure::Refused(format!(
+            "{} is not ready: {reason}",
+            args.url
+        ))),
+        Err(error) => Err(Failure::Refused(format!("{}: {error}", args.url))),
+    }
+}

@@ -1,0 +1,88 @@
+//! Who imports: a signing key with an API key, or with a login.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use kedge_client::{Account, Client, RetryPolicy};
+use kedge_config::secrets::SecretError;
+use kedge_protocol::signature::SigningKey;
+
+use crate::output::Failure;
+
+/// The environment variable that may hold the API key.
+const API_KEY: &str = "KEDGE_API_KEY";
+/// The environment variable that may hold the password.
+const PASSWORD: &str = "KEDGE_PASSWORD";
+/// How often a request that changes nothing is tried while the server asks to wait.
+const ATTEMPTS_MAX: u32 = 8;
+
+/// Where the API key or the login comes from. Never the command line, which others can read and shells remember.
+#[derive(clap::Args)]
+pub(super) struct AccessArgs {
+    /// File with an API key, readable only by its owner. It needs the rights to read templates and events, and to read
+    /// and create actions.
+    ///
+    /// Without it the API key is read from the environment variable KEDGE_API_KEY.
+    #[arg(long, value_name = "FILE")]
+    api_key_file: Option<PathBuf>,
+    /// Log in with this e-mail address, instead of an API key or in addition to it.
+    #[arg(long, value_name = "ADDRESS")]
+    email: Option<String>,
+    /// File with the password, readable only by its owner.
+    ///
+    /// Without it the password is read from the environment variable KEDGE_PASSWORD.
+    #[arg(long, value_name = "FILE", requires = "email")]
+    password_file: Option<PathBuf>,
+}
+
+impl AccessArgs {
+    /// The account that imports.
+    pub(super) async fn account(&self, url: &str, key: SigningKey) -> Result<Account, Failure> {
+        let api_key = secret(self.api_key_file.as_deref(), API_KEY)?;
+        if api_key.is_none() && self.email.is_none() {
+            let why = "option --api-key-file or --email: name the API key's file, or the login";
+            return Err(Failure::usage(why));
+        }
+        let policy = RetryPolicy {
+            attempts_max: ATTEMPTS_MAX,
+            on_unavailable: true,
+            ..RetryPolicy::default()
+        };
+        let mut builder = Client::builder(url).retry(policy);
+        if let Some(api_key) = api_key {
+            builder = builder.api_key(api_key);
+        }
+        let account = builder.connect().await?.account(key);
+        if let Some(email) = &self.email {
+            let password = secret(self.password_file.as_deref(), PASSWORD)?;
+            let password = password.ok_or_else(|| {
+                let why =
+                    "option --password-file: name a file, or put the password into the variable";
+                Failure::usage(format!("{why} {PASSWORD}"))
+            })?;
+            account.login(email, &password).await?;
+        }
+        Ok(account)
+    }
+}
+
+/// The first line of a private file, or a variable's value.
+fn secret(file: Option<&Path>, variable: &str) -> Result<Option<String>, Failure> {
+    let Some(file) = file else {
+        return Ok(std::env::var(variable).ok());
+    };
+    let failed = |source| Failure::usage(format!("{}: {source}", file.display()));
+    let mode = std::fs::metadata(file)
+        .map_err(failed)?
+        .permissions()
+        .mode();
+    if mode & 0o077 != 0 {
+        return Err(Failure::usage(SecretError::Open(file.to_owned())));
+    }
+    let text = std::fs::read_to_string(file).map_err(failed)?;
+    let line = text.lines().next().unwrap_or_default();
+    if line.is_empty() {
+        return Err(Failure::usage(format!("{} is empty", file.display())));
+    }
+    Ok(Some(line.to_owned()))
+}

@@ -1,0 +1,205 @@
+//! The input as a file that can be read twice: by its format, uncompressed, and hashed as it is read.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use flate2::bufread::MultiGzDecoder;
+use kedge_protocol::Hash;
+use kedge_protocol::hash::Sha256Stream;
+use tempfile::NamedTempFile;
+
+use super::args::{Args, Format};
+use crate::output::Failure;
+
+/// How gzip begins (RFC 1952, 2.3.1).
+const GZIP: &[u8] = &[0x1f, 0x8b];
+/// How UTF-8 may begin.
+const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
+/// How UTF-16 begins, in either order.
+const UTF_16: [&[u8]; 2] = [&[0xff, 0xfe], &[0xfe, 0xff]];
+/// Bytes read at once.
+const BUFFER_BYTES: usize = 256 * 1024;
+
+/// The records' file.
+pub(super) struct Input {
+    /// The name that the caller gave.
+    pub(super) name: PathBuf,
+    pub(super) format: Format,
+    /// The character between CSV fields.
+    pub(super) delimiter: u8,
+    /// The names of the columns, if the file does not have them.
+    pub(super) columns: Vec<String>,
+    path: PathBuf,
+    /// What came on standard input, removed at the end.
+    _spooled: Option<NamedTempFile>,
+}
+
+/// What was read of an input so far.
+#[derive(Clone, Default)]
+pub(super) struct Seen {
+    hash: Sha256Stream,
+    pub(super) bytes: u64,
+    /// Quotation marks. Well-formed CSV has an even number.
+    pub(super) quotes: u64,
+    /// Ends of lines.
+    lines: u64,
+}
+
+impl Seen {
+    pub(super) fn sha256(&self) -> Hash {
+        self.hash.clone().finish()
+    }
+}
+
+/// A stream of the input's bytes.
+pub(super) struct Stream {
+    inner: Box<dyn BufRead>,
+    seen: Rc<RefCell<Seen>>,
+}
+
+impl Input {
+    /// Opens the file; standard input is first copied next to the progress file.
+    pub(super) fn open(args: &Args, progress: &Path) -> Result<Self, Failure> {
+        let name = args.file.to_string_lossy().to_ascii_lowercase();
+        let name = name.strip_suffix(".gz").unwrap_or(&name);
+        let ends = |ending: &str| name.ends_with(ending);
+        let format = match args.format {
+            Some(format) => format,
+            None if ends(".csv") || ends(".tsv") => Format::Csv,
+            None if ends(".ndjson") || ends(".jsonl") || ends(".json") => Format::Ndjson,
+            None => {
+                let why = "option --format: state ndjson or csv, because the file's name does not";
+                return Err(Failure::usage(why));
+            }
+        };
+        if format == Format::Ndjson && !(args.columns.is_empty() && args.types.is_empty()) {
+            let why = "options --columns and --type are for CSV: NDJSON names and types its values itself";
+            return Err(Failure::usage(why));
+        }
+        let spooled = if args.file == Path::new("-") {
+            Some(spool(progress)?)
+        } else {
+            None
+        };
+        let tab = if ends(".tsv") { b'\t' } else { b',' };
+        Ok(Self {
+            name: args.file.clone(),
+            format,
+            delimiter: args.delimiter.unwrap_or(tab),
+            columns: args.columns.clone(),
+            path: match &spooled {
+                Some(file) => file.path().to_owned(),
+                None => args.file.clone(),
+            },
+            _spooled: spooled,
+        })
+    }
+
+    /// A failure to read it.
+    pub(super) fn failed(&self, error: impl std::fmt::Display) -> Failure {
+        Failure::refused(format!("{}: {error}", self.name.display()))
+    }
+
+    /// Its bytes from the beginning, and what was seen of them.
+    pub(super) fn stream(&self) -> Result<(Stream, Rc<RefCell<Seen>>), Failure> {
+        let failed = |error| Failure::usage(format!("{}: {error}", self.name.display()));
+        let file = File::open(&self.path).map_err(failed)?;
+        let mut plain = BufReader::with_capacity(BUFFER_BYTES, file);
+        let mut inner: Box<dyn BufRead> = if plain.fill_buf().map_err(failed)?.starts_with(GZIP) {
+            let decoder = MultiGzDecoder::new(plain);
+            Box::new(BufReader::with_capacity(BUFFER_BYTES, decoder))
+        } else {
+            Box::new(plain)
+        };
+        let beginning = inner.fill_buf().map_err(failed)?;
+        if UTF_16.iter().any(|mark| beginning.starts_with(mark)) {
+            return Err(self.failed("is UTF-16; convert it to UTF-8, as with iconv"));
+        }
+        if beginning.starts_with(BYTE_ORDER_MARK) {
+            inner.consume(BYTE_ORDER_MARK.len());
+        }
+        let seen = Rc::new(RefCell::new(Seen::default()));
+        let stream = Stream {
+            inner,
+            seen: Rc::clone(&seen),
+        };
+        Ok((stream, seen))
+    }
+}
+
+/// Copies standard input to a file that only its owner can read.
+fn spool(progress: &Path) -> Result<NamedTempFile, Failure> {
+    let folder = progress
+        .parent()
+        .filter(|path| !path.as_os_str().is_empty());
+    let spooled = || {
+        let mut file = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+        io::copy(&mut io::stdin().lock(), &mut file)?;
+        file.flush()?;
+        Ok(file)
+    };
+    spooled().map_err(|error: io::Error| Failure::usage(format!("standard input: {error}")))
+}
+
+impl Stream {
+    #[cfg(test)]
+    pub(super) fn of_bytes(bytes: &[u8]) -> Self {
+        Self {
+            inner: Box::new(io::Cursor::new(bytes.to_vec())),
+            seen: Rc::default(),
+        }
+    }
+
+    fn see(seen: &RefCell<Seen>, bytes: &[u8]) {
+        let mut seen = seen.borrow_mut();
+        seen.hash.update(bytes);
+        seen.bytes += bytes.len() as u64;
+        for byte in bytes {
+            seen.quotes += u64::from(*byte == b'"');
+            seen.lines += u64::from(*byte == b'\n');
+        }
+    }
+
+    /// Ends of lines among the bytes that were consumed.
+    pub(super) fn lines_seen(&self) -> u64 {
+        self.seen.borrow().lines
+    }
+
+    /// The next line without its end; `None` at the end.
+    pub(super) fn line(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let mut line = Vec::new();
+        if self.inner.read_until(b'\n', &mut line)? == 0 {
+            return Ok(None);
+        }
+        Self::see(&self.seen, &line);
+        if line.last() == Some(&b'\n') {
+            line.pop();
+        }
+        if line.last() == Some(&b'\r') {
+            line.pop();
+        }
+        Ok(Some(line))
+    }
+
+    /// The bytes that are there next; none at the end.
+    pub(super) fn chunk(&mut self) -> io::Result<&[u8]> {
+        loop {
+            match self.inner.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+                Ok(_) => break,
+            }
+        }
+        self.inner.fill_buf()
+    }
+
+    /// Takes bytes of the last chunk.
+    pub(super) fn consume(&mut self, count: usize) {
+        let chunk = self.inner.fill_buf().unwrap_or_default();
+        Self::see(&self.seen, &chunk[..count.min(chunk.len())]);
+        self.inner.consume(count);
+    }
+}

@@ -1,0 +1,235 @@
+//! The progress file: lines of JSON, each synced before anything rests on it. A crash can leave a part of the last line,
+//! which says nothing yet and is cut off.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use kedge_client::Attempt;
+use kedge_config::durable;
+use kedge_protocol::{Hash, Id};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+
+use super::progress::Header;
+use crate::output::Failure;
+
+/// A record that was minted: its number and line in the input, its key, the object, the sequence.
+pub(super) type MintedRow = (u64, u64, Option<String>, Id, u64);
+
+/// A line of the progress file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Entry {
+    /// The first line: which import this is.
+    Import(Header),
+    /// A batch is about to be sent for the first time: the numbers of its records, as first and last ones.
+    Batch {
+        number: u64,
+        records: Vec<(u64, u64)>,
+        /// A hash of all its payloads.
+        payloads: Hash,
+        attempt: Attempt,
+    },
+    /// A batch is about to be signed again.
+    Attempt { number: u64, attempt: Attempt },
+    /// What became of a batch. Its records that are not listed were not minted.
+    Done { number: u64, minted: Vec<MintedRow> },
+}
+
+/// The progress file, open for appending and locked.
+pub(super) struct Journal {
+    path: PathBuf,
+    file: Mutex<File>,
+}
+
+impl Journal {
+    /// Opens the file and reads its entries; if there is none, makes it with this header. `each` gets every entry after
+    /// the header.
+    pub(super) fn open(
+        path: &Path,
+        header: &Header,
+        mut each: impl FnMut(Entry) -> Result<(), Failure>,
+    ) -> Result<(Self, Header), Failure> {
+        let failed = |error: io::Error| Failure::refused(format!("{}: {error}", path.display()));
+        let is_empty = |metadata: std::fs::Metadata| metadata.len() == 0;
+        if !std::fs::metadata(path).is_ok_and(|found| !is_empty(found)) {
+            let line = line_of(&Entry::Import(header.clone())).map_err(failed)?;
+            durable::put(path, &line).map_err(failed)?;
+        }
+        let mut options = OpenOptions::new();
+        let file = options.read(true).append(true).open(path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let why = "another import uses this progress file";
+                return Err(Failure::refused(format!("{}: {why}", path.display())));
+            }
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        let mut first = None;
+        let whole = read(path, |_, entry| match (entry, &first) {
+            (Entry::Import(header), None) => {
+                first = Some(header);
+                Ok(())
+            }
+            (_, None) | (Entry::Import(_), Some(_)) => Err(damaged(path, 1)),
+            (entry, Some(_)) => each(entry),
+        })?;
+        file.set_len(whole).map_err(failed)?;
+        let first = first.ok_or_else(|| damaged(path, 1))?;
+        let journal = Self {
+            path: path.to_owned(),
+            file: Mutex::new(file),
+        };
+        Ok((journal, first))
+    }
+
+    /// Writes an entry; it is durable when this returns.
+    pub(super) fn append(&self, entry: &Entry) -> io::Result<()> {
+        let line = line_of(entry)?;
+        let mut file = self.file.lock();
+        let end = file.seek(SeekFrom::End(0))?;
+        let written = file.write_all(&line).and_then(|()| file.sync_data());
+        if written.is_err() {
+            // Half a line must not stand before the next one.
+            let _cut = file.set_len(end);
+        }
+        written
+    }
+
+    pub(super) fn failed(&self, error: impl std::fmt::Display) -> Failure {
+        Failure::refused(format!("{}: {error}", self.path.display()))
+    }
+}
+
+fn line_of(entry: &Entry) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(entry)?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+fn damaged(path: &Path, line: u64) -> Failure {
+    let shown = path.display();
+    Failure::refused(format!(
+        "{shown}: line {line} is not a line of a progress file; name another file with --progress"
+    ))
+}
+
+/// Reads the whole lines of a progress file, and returns how many bytes they are. `each` gets the byte at which a line
+/// begins, and its entry.
+pub(super) fn read(
+    path: &Path,
+    mut each: impl FnMut(u64, Entry) -> Result<(), Failure>,
+) -> Result<u64, Failure> {
+    let failed = |error: io::Error| Failure::refused(format!("{}: {error}", path.display()));
+    let mut reader = BufReader::new(File::open(path).map_err(failed)?);
+    let (mut whole, mut number) = (0, 0);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let count = reader.read_until(b'\n', &mut line).map_err(failed)?;
+        if count == 0 || line.last() != Some(&b'\n') {
+            return Ok(whole);
+        }
+        number += 1;
+        let entry = serde_json::from_slice(&line).map_err(|_| damaged(path, number))?;
+        each(whole, entry)?;
+        whole += count as u64;
+    }
+}
+
+/// The minted records of the line that begins at a byte.
+pub(super) fn minted_at(
+    path: &Path,
+    file: &mut File,
+    byte: u64,
+) -> Result<Vec<MintedRow>, Failure> {
+    let failed = |error: io::Error| Failure::refused(format!("{}: {error}", path.display()));
+    file.seek(SeekFrom::Start(byte)).map_err(failed)?;
+    let mut line = Vec::new();
+    BufReader::new(file)
+        .read_until(b'\n', &mut line)
+        .map_err(failed)?;
+    match serde_json::from_slice(&line) {
+        Ok(Entry::Done { minted, .. }) => Ok(minted),
+        _ => Ok(Vec::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn header() -> Header {
+        let zero = format!("0x{}", "00".repeat(20));
+        let header = json!({
+            "version": 1, "id": Hash::ZERO, "sha256": Hash::ZERO, "bytes": 1, "records": 1, "options": "",
+            "template": "tpl_7h8rh8fgrh07gkqn56z16p8nc6", "chain_id": 1, "contract": zero, "signer": zero,
+        });
+        serde_json::from_value(header).unwrap()
+    }
+
+    fn attempt(nonce: u64) -> Entry {
+        let attempt = Attempt {
+            nonce,
+            deadline_s: 7,
+            seed: Hash::ZERO,
+        };
+        Entry::Attempt { number: 0, attempt }
+    }
+
+    fn numbers(path: &Path) -> Result<Vec<u64>, Failure> {
+        let mut found = Vec::new();
+        Journal::open(path, &header(), |entry| {
+            if let Entry::Attempt { attempt, .. } = entry {
+                found.push(attempt.nonce);
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    #[test]
+    fn wherever_a_crash_cuts_the_whole_lines_stand_and_more_can_follow() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("progress");
+        let (journal, _) = Journal::open(&path, &header(), |_| Ok(())).unwrap();
+        let begun = std::fs::read(&path).unwrap().len();
+        journal.append(&attempt(1)).unwrap();
+        let one = std::fs::read(&path).unwrap().len();
+        journal.append(&attempt(2)).unwrap();
+        drop(journal);
+        let all = std::fs::read(&path).unwrap();
+        for cut in begun..=all.len() {
+            std::fs::write(&path, &all[..cut]).unwrap();
+            let stands: &[u64] = match cut {
+                cut if cut == all.len() => &[1, 2],
+                cut if cut >= one => &[1],
+                _ => &[],
+            };
+            assert_eq!(numbers(&path).unwrap(), stands, "cut at {cut}");
+            let (journal, _) = Journal::open(&path, &header(), |_| Ok(())).unwrap();
+            journal.append(&attempt(3)).unwrap();
+            drop(journal);
+            assert_eq!(numbers(&path).unwrap(), [stands, &[3]].concat());
+        }
+    }
+
+    #[test]
+    fn what_is_no_progress_file_and_what_another_import_uses_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("records.csv");
+        std::fs::write(&path, "name,seat\nann,1\n").unwrap();
+        let refused = numbers(&path).unwrap_err();
+        assert!(refused.message().contains("line 1 is not"), "{refused:?}");
+        let path = folder.path().join("progress");
+        let held = Journal::open(&path, &header(), |_| Ok(())).unwrap();
+        let refused = numbers(&path).unwrap_err();
+        assert!(refused.message().contains("another import"), "{refused:?}");
+        drop(held);
+        assert_eq!(numbers(&path).unwrap(), [] as [u64; 0]);
+    }
+}

@@ -1,0 +1,142 @@
+//! `kedge import`: existing records, as NDJSON or CSV, become minted objects.
+//!
+//! The input is read twice. The first time every record is checked, with the rules by which the server decides; the
+//! second time the records are sent in signed batches. Before a batch is sent, what it is signed with goes into the
+//! progress file, and after the answer what became of its records. So a run that was killed continues where it ended,
+//! and no record is minted twice ([`kedge_client::OnceBatch`]).
+
+mod access;
+mod args;
+mod batches;
+mod check;
+mod csv;
+mod csv_types;
+mod input;
+mod journal;
+mod progress;
+mod records;
+mod rejected;
+mod report;
+mod send;
+mod shape;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::output::{Failure, print, print_json};
+use args::OnError;
+use check::Rules;
+use input::Input;
+use progress::{Header, Progress};
+use records::Reader;
+use rejected::Rejected;
+use report::Report;
+use shape::Shape;
+
+pub(crate) use args::Args;
+
+/// The progress file of an input.
+fn progress_path(args: &Args) -> Result<PathBuf, Failure> {
+    if let Some(path) = &args.progress {
+        return Ok(path.clone());
+    }
+    if args.file == Path::new("-") {
+        let why = "option --progress: name a file, because standard input has no name";
+        return Err(Failure::usage(why));
+    }
+    let mut path = args.file.clone().into_os_string();
+    path.push(".kedge-import");
+    Ok(path.into())
+}
+
+/// Refuses to write over the input.
+fn spares_input(args: &Args) -> Result<(), Failure> {
+    let outputs = [
+        ("--rejected", &args.rejected),
+        ("--progress", &args.progress),
+        ("--objects", &args.objects),
+        ("--report", &args.report),
+    ];
+    let real = |path: &PathBuf| std::fs::canonicalize(path).ok();
+    for (option, path) in outputs {
+        let path = path.as_ref().and_then(real);
+        if path.is_some() && path == real(&args.file) {
+            let why = format!("option {option}: names the input; name another file");
+            return Err(Failure::usage(why));
+        }
+    }
+    Ok(())
+}
+
+pub(crate) async fn run(args: Args) -> Result<(), Failure> {
+    let path = progress_path(&args)?;
+    spares_input(&args)?;
+    if args.on_error == OnError::Skip && args.rejected.is_none() && !args.check {
+        let why = "option --rejected: name a file for the records that --on-error skip leaves out";
+        return Err(Failure::usage(why));
+    }
+    let key = args.key_args.read()?;
+    let shape = Shape::new(&args)?;
+    let input = Input::open(&args, &path)?;
+    let account = args.access.account(&args.url, key).await?;
+    let rules = Rules::fetch(&account, args.template, args.variation.is_some()).await?;
+    let reader = Reader {
+        input: &input,
+        shape: &shape,
+        rules: &rules,
+    };
+
+    let mut rejected = Rejected::create(args.rejected.as_deref(), &input)?;
+    let checked = check::check(&reader, &mut rejected)?;
+    let mut report = Report::new(&args, &input, &checked);
+    if args.check {
+        return end(&args, report, rejected, None);
+    }
+    let header = Header::new(&args, &input, &shape, &checked, &account)?;
+    let mut progress = Progress::open(&path, &header)?;
+    report.resumes(&progress);
+    if args.on_error == OnError::Stop && rejected.count() > 0 {
+        let why = "records are not valid, so none was sent; --on-error skip imports the others";
+        return end(&args, report, rejected, Some(why.to_owned()));
+    }
+    let sending = send::Sending {
+        account,
+        template: args.template,
+        records_max: args.batch_size,
+        batches_max: usize::from(args.in_flight),
+        deadline_ahead: Duration::from_secs(args.deadline),
+        patience: Duration::from_secs(args.patience),
+        stops: args.on_error == OnError::Stop,
+    };
+    let why = sending
+        .run(&reader, &checked, &mut progress, &mut rejected)
+        .await?;
+    report.ended(&progress);
+    if let Some(objects) = &args.objects {
+        report::write_objects(objects, &path)?;
+    }
+    end(&args, report, rejected, why)
+}
+
+/// Prints the report; done only if no record is missing.
+fn end(
+    args: &Args,
+    mut report: Report,
+    mut rejected: Rejected,
+    why: Option<String>,
+) -> Result<(), Failure> {
+    rejected.finish()?;
+    report.rejects(&rejected);
+    if let Some(path) = &args.report {
+        report.write(path)?;
+    }
+    if args.json {
+        print_json(&report)?;
+    } else {
+        print(&report.as_text())?;
+    }
+    match why.or_else(|| report.missing()) {
+        None => Ok(()),
+        Some(why) => Err(Failure::refused(why)),
+    }
+}

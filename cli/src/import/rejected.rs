@@ -1,0 +1,145 @@
+//! Rejected records: as they stand in the input, so that they can be mended and imported, and the reasons next to them.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::csv::write_row;
+use super::input::Input;
+use super::records::Source;
+use super::shape::Fault;
+use crate::output::{Failure, print_error};
+
+/// Reasons that are printed, and that the report holds.
+const SHOWN_MAX: usize = 20;
+/// Reasons that the report holds.
+const REPORTED_MAX: usize = 1_000;
+
+/// Why a record is not minted.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Reason {
+    pub(super) line: u64,
+    pub(super) key: Option<String>,
+    pub(super) column: Option<String>,
+    pub(super) reason: String,
+}
+
+/// The rejected records.
+pub(super) struct Rejected {
+    count: u64,
+    reasons: Vec<Reason>,
+    delimiter: u8,
+    files: Option<Files>,
+}
+
+struct Files {
+    path: PathBuf,
+    records: BufWriter<File>,
+    reasons: BufWriter<File>,
+    has_header: bool,
+}
+
+fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
+    let file = File::create(path);
+    let file = file.map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
+    Ok(BufWriter::new(file))
+}
+
+impl Rejected {
+    /// Begins both files again: a run rejects again what the one before it did.
+    pub(super) fn create(path: Option<&Path>, input: &Input) -> Result<Self, Failure> {
+        let files = path.map(|path| -> Result<Files, Failure> {
+            let mut reasons = path.to_owned().into_os_string();
+            reasons.push(".reasons");
+            Ok(Files {
+                records: create(path)?,
+                reasons: create(Path::new(&reasons))?,
+                path: path.to_owned(),
+                has_header: false,
+            })
+        });
+        Ok(Self {
+            count: 0,
+            reasons: Vec::new(),
+            delimiter: input.delimiter,
+            files: files.transpose()?,
+        })
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The first reasons.
+    pub(super) fn reasons(&self) -> &[Reason] {
+        &self.reasons
+    }
+
+    pub(super) fn add(
+        &mut self,
+        line: u64,
+        key: Option<&str>,
+        fault: &Fault,
+        source: &Source,
+    ) -> Result<(), Failure> {
+        let reason = Reason {
+            line,
+            key: key.map(str::to_owned),
+            column: fault.column.clone(),
+            reason: fault.reason.clone(),
+        };
+        let shown = self.reasons.len();
+        if shown < SHOWN_MAX {
+            let column = fault.column.as_ref();
+            let column = column.map_or_else(String::new, |column| format!(", column {column}"));
+            print_error(&format!("line {line}{column}: {}", fault.reason));
+        } else if shown == SHOWN_MAX {
+            print_error("more records are not valid; --rejected writes all of them to a file");
+        }
+        if let Some(files) = &mut self.files {
+            files.write(self.delimiter, &reason, source)?;
+        }
+        self.count += 1;
+        if shown < REPORTED_MAX {
+            self.reasons.push(reason);
+        }
+        Ok(())
+    }
+
+    /// Writes what is still in memory.
+    pub(super) fn finish(&mut self) -> Result<(), Failure> {
+        let Some(files) = &mut self.files else {
+            return Ok(());
+        };
+        let written = files.records.flush().and_then(|()| files.reasons.flush());
+        written.map_err(|error| failed(&files.path, error))
+    }
+}
+
+fn failed(path: &Path, error: impl std::fmt::Display) -> Failure {
+    Failure::refused(format!("{}: {error}", path.display()))
+}
+
+impl Files {
+    fn write(&mut self, delimiter: u8, reason: &Reason, source: &Source) -> Result<(), Failure> {
+        let written = serde_json::to_writer(&mut self.reasons, reason)
+            .map_err(std::io::Error::from)
+            .and_then(|()| self.reasons.write_all(b"\n"));
+        written.map_err(|error| failed(&self.path, error))?;
+        let records = &mut self.records;
+        let written = match source {
+            Source::Line(line) => records
+                .write_all(line)
+                .and_then(|()| records.write_all(b"\n")),
+            Source::Fields(fields, header) => {
+                let header = header.as_ref().filter(|_| !self.has_header);
+                self.has_header = true;
+                let first = header.map_or(Ok(()), |header| write_row(records, header, delimiter));
+                first.and_then(|()| write_row(records, fields, delimiter))
+            }
+        };
+        written.map_err(|error| failed(&self.path, error))
+    }
+}

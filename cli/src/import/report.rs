@@ -1,0 +1,252 @@
+//! The report, and the list of minted objects.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use kedge_protocol::{Hash, Id};
+use serde::Serialize;
+use tempfile::NamedTempFile;
+
+use super::args::Args;
+use super::check::Checked;
+use super::csv::write_row;
+use super::input::Input;
+use super::journal::{self, Entry, MintedRow};
+use super::progress::Progress;
+use super::rejected::{Reason, Rejected};
+use crate::output::{Failure, columns};
+
+/// What an import did.
+#[derive(Serialize)]
+pub(super) struct Report {
+    input: PathBuf,
+    /// Of the uncompressed input.
+    sha256: Hash,
+    bytes: u64,
+    template: Id,
+    /// Whether records were only checked.
+    check: bool,
+    /// Records in the input.
+    read: u64,
+    /// Records that are minted, by this run and those before it.
+    minted: u64,
+    minted_before: u64,
+    /// Records that are not valid or were refused.
+    rejected: u64,
+    /// Records that were not sent.
+    not_sent: u64,
+    batches: u64,
+    first_sequence: Option<u64>,
+    last_sequence: Option<u64>,
+    seconds: f64,
+    records_per_s: f64,
+    /// The first rejected records.
+    rejected_records: Vec<Reason>,
+    #[serde(skip)]
+    begun: Instant,
+    #[serde(skip)]
+    rejects_path: Option<PathBuf>,
+}
+
+impl Report {
+    pub(super) fn new(args: &Args, input: &Input, checked: &Checked) -> Self {
+        Self {
+            input: input.name.clone(),
+            sha256: checked.sha256,
+            bytes: checked.bytes,
+            template: args.template,
+            check: args.check,
+            read: checked.records,
+            minted: 0,
+            minted_before: 0,
+            rejected: 0,
+            not_sent: 0,
+            batches: 0,
+            first_sequence: None,
+            last_sequence: None,
+            seconds: 0.0,
+            records_per_s: 0.0,
+            rejected_records: Vec::new(),
+            begun: Instant::now(),
+            rejects_path: args.rejected.clone(),
+        }
+    }
+
+    /// Learns what earlier runs did.
+    pub(super) fn resumes(&mut self, progress: &Progress) {
+        self.minted_before = progress.totals.minted;
+        self.take_totals(progress);
+    }
+
+    fn take_totals(&mut self, progress: &Progress) {
+        let totals = &progress.totals;
+        self.minted = totals.minted;
+        self.batches = totals.batches;
+        self.first_sequence = totals.first_sequence;
+        self.last_sequence = totals.last_sequence;
+    }
+
+    /// Learns what was done.
+    pub(super) fn ended(&mut self, progress: &Progress) {
+        self.take_totals(progress);
+        self.seconds = self.begun.elapsed().as_secs_f64();
+        let now = self.minted - self.minted_before;
+        if self.seconds > 0.0 {
+            self.records_per_s = now as f64 / self.seconds;
+        }
+    }
+
+    /// Learns which records were rejected.
+    pub(super) fn rejects(&mut self, rejected: &Rejected) {
+        self.rejected = rejected.count();
+        self.rejected_records = rejected.reasons().to_vec();
+        if !self.check {
+            self.not_sent = self.read - self.minted - self.rejected;
+        }
+    }
+
+    /// Why the import is not complete, if it is not.
+    pub(super) fn missing(&self) -> Option<String> {
+        let read = self.read;
+        if self.check {
+            let rejected = self.rejected;
+            return (rejected > 0).then(|| format!("{rejected} of {read} records are not valid"));
+        }
+        let missing = read - self.minted;
+        (missing > 0).then(|| format!("{missing} of {read} records are not minted"))
+    }
+
+    /// Writes it as JSON.
+    pub(super) fn write(&self, path: &Path) -> Result<(), Failure> {
+        let failed = |error: io::Error| Failure::refused(format!("{}: {error}", path.display()));
+        let mut text = serde_json::to_vec_pretty(self).map_err(Failure::refused)?;
+        text.push(b'\n');
+        std::fs::write(path, text).map_err(failed)
+    }
+
+    /// As people read it.
+    pub(super) fn as_text(&self) -> String {
+        let mut rows = vec![("records", self.read.to_string())];
+        if self.check {
+            rows.push(("valid", (self.read - self.rejected).to_string()));
+        } else {
+            let before = match self.minted_before {
+                0 => String::new(),
+                before => format!(", {before} of them by earlier runs"),
+            };
+            rows.push(("minted", format!("{}{before}", self.minted)));
+        }
+        let file = self.rejects_path.as_ref().filter(|_| self.rejected > 0);
+        let file = file.map_or_else(String::new, |path| format!(", in {}", path.display()));
+        rows.push(("rejected", format!("{}{file}", self.rejected)));
+        if !self.check {
+            rows.push(("not sent", self.not_sent.to_string()));
+            rows.push(("batches", self.batches.to_string()));
+            if let (Some(first), Some(last)) = (self.first_sequence, self.last_sequence) {
+                rows.push(("sequences", format!("{first} to {last}")));
+            }
+            let speed = self.records_per_s;
+            rows.push((
+                "time",
+                format!("{:.1} s, {speed:.0} records a second", self.seconds),
+            ));
+        }
+        rows.push(("template", self.template.to_string()));
+        rows.push(("sha-256", self.sha256.to_string()));
+        columns(&rows)
+    }
+}
+
+#[derive(Serialize)]
+struct Object<'a> {
+    line: u64,
+    key: Option<&'a str>,
+    object_id: Id,
+    sequence: u64,
+}
+
+/// Writes the minted objects, as the progress file has them. They are in the input's order, except for records that
+/// were sent more than once.
+pub(super) fn write_objects(objects: &Path, progress: &Path) -> Result<(), Failure> {
+    let failed =
+        |error: &dyn std::fmt::Display| Failure::refused(format!("{}: {error}", objects.display()));
+    let mut places = Vec::new();
+    journal::read(progress, |byte, entry| {
+        if let Entry::Done { minted, .. } = entry
+            && let Some((first, ..)) = minted.first()
+        {
+            places.push((*first, byte));
+        }
+        Ok(())
+    })?;
+    places.sort_unstable();
+    let folder = objects.parent().filter(|path| !path.as_os_str().is_empty());
+    let made =
+        NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(|error| failed(&error))?;
+    let mut file = File::open(progress).map_err(|error| failed(&error))?;
+    let writer = BufWriter::new(made.reopen().map_err(|error| failed(&error))?);
+    let mut out = match objects.extension() {
+        Some(extension) if extension == "csv" => Out::Csv(writer),
+        _ => Out::Lines(writer),
+    };
+    out.begin().map_err(|error| failed(&error))?;
+    for (_, byte) in places {
+        for row in journal::minted_at(progress, &mut file, byte)? {
+            out.write(&row).map_err(|error| failed(&error))?;
+        }
+    }
+    out.finish().map_err(|error| failed(&error))?;
+    made.persist(objects)
+        .map_err(|error| failed(&error.error))?;
+    Ok(())
+}
+
+/// The list of objects, in one of its formats.
+enum Out {
+    Csv(BufWriter<File>),
+    Lines(BufWriter<File>),
+}
+
+impl Out {
+    fn begin(&mut self) -> io::Result<()> {
+        match self {
+            Self::Csv(writer) => write_row(writer, &["line", "key", "object_id", "sequence"], b','),
+            Self::Lines(_) => Ok(()),
+        }
+    }
+
+    fn write(&mut self, row: &MintedRow) -> io::Result<()> {
+        match self {
+            Self::Csv(writer) => {
+                let (_, line, key, object_id, sequence) = row;
+                let row = [
+                    line.to_string(),
+                    key.clone().unwrap_or_default(),
+                    object_id.to_string(),
+                    sequence.to_string(),
+                ];
+                write_row(writer, &row, b',')
+            }
+            Self::Lines(writer) => {
+                serde_json::to_writer(&mut *writer, &object(row))?;
+                writer.write_all(b"\n")
+            }
+        }
+    }
+
+    fn finish(self) -> io::Result<()> {
+        let (Self::Csv(mut writer) | Self::Lines(mut writer)) = self;
+        writer.flush()
+    }
+}
+
+fn object((_, line, key, object_id, sequence): &MintedRow) -> Object<'_> {
+    Object {
+        line: *line,
+        key: key.as_deref(),
+        object_id: *object_id,
+        sequence: *sequence,
+    }
+}

@@ -1,0 +1,318 @@
+//! Sending batches, a bounded number at one time, and writing down what became of them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use kedge_client::{Account, Attempt, Envelope, Keeper, NewAction, OnceBatch, OnceResult};
+use kedge_protocol::action::Kind;
+use kedge_protocol::{Hash, Id};
+use parking_lot::Mutex;
+use serde_json::value::RawValue;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::{JoinError, JoinSet};
+
+use super::batches::{Batch, Former, Record};
+use super::check::{Checked, fault_of_places};
+use super::journal::{Entry, Journal};
+use super::progress::Progress;
+use super::records::Reader;
+use super::rejected::Rejected;
+use super::shape::{Fault, Shape};
+use crate::output::{Failure, print_error};
+
+/// How often a record is sent again after a batch in which the server could not decide it.
+const TRIES_MAX: u32 = 5;
+/// A refusal that says nothing about the record.
+const UNAVAILABLE: &str = "UNAVAILABLE";
+/// Waits as long as this are reported, and at most one in `NOTICE_EVERY`.
+const NOTICE_FROM: Duration = Duration::from_secs(2);
+const NOTICE_EVERY: Duration = Duration::from_secs(30);
+
+/// How batches are sent.
+pub(super) struct Sending {
+    pub(super) account: Account,
+    pub(super) template: Id,
+    pub(super) records_max: usize,
+    pub(super) batches_max: usize,
+    pub(super) deadline_ahead: Duration,
+    pub(super) patience: Duration,
+    /// Whether a refused record ends the import.
+    pub(super) stops: bool,
+}
+
+type Sent = (u64, Result<Vec<OnceResult>, kedge_client::Error>);
+
+/// The batches in flight.
+struct InFlight {
+    tasks: JoinSet<Sent>,
+    batches: HashMap<u64, Batch>,
+    interrupts: Signal,
+}
+
+/// What ends a wait for the batches in flight.
+enum Event {
+    Sent(Box<Sent>),
+    Interrupted,
+    Nothing,
+}
+
+impl InFlight {
+    async fn next(&mut self) -> Result<Event, Failure> {
+        let joined: Option<Result<Sent, JoinError>> = tokio::select! {
+            joined = self.tasks.join_next() => joined,
+            _ = self.interrupts.recv() => return Ok(Event::Interrupted),
+        };
+        match joined {
+            None => Ok(Event::Nothing),
+            Some(Ok(sent)) => Ok(Event::Sent(Box::new(sent))),
+            Some(Err(error)) => Err(Failure::refused(format!("sending a batch failed: {error}"))),
+        }
+    }
+}
+
+impl Sending {
+    /// Sends all that is not minted yet. Returns why it ended early, if it did.
+    pub(super) async fn run(
+        &self,
+        reader: &Reader<'_>,
+        checked: &Checked,
+        progress: &mut Progress,
+        rejected: &mut Rejected,
+    ) -> Result<Option<String>, Failure> {
+        let attempts = progress.open.values().flat_map(|batch| &batch.attempts);
+        self.account.reserve_nonces(attempts);
+        let bar = bar(checked.records, progress.totals.minted);
+        let notices = Arc::new(Notices::default());
+        let mut former = Former::new(reader, checked, progress, self.records_max)?;
+        let mut in_flight = InFlight {
+            tasks: JoinSet::new(),
+            batches: HashMap::new(),
+            interrupts: signal(SignalKind::interrupt()).map_err(Failure::refused)?,
+        };
+        let mut stop: Option<String> = None;
+        loop {
+            while stop.is_none() && in_flight.tasks.len() < self.batches_max {
+                let Some(batch) = former.next()? else { break };
+                self.spawn(&mut in_flight, batch, progress, &notices)?;
+            }
+            match in_flight.next().await? {
+                Event::Nothing => break,
+                Event::Interrupted if stop.is_some() => break,
+                Event::Interrupted => {
+                    print_error("interrupted; waiting for the batches in flight");
+                    stop = Some("the import was interrupted; run it again to continue".to_owned());
+                }
+                Event::Sent(sent) => {
+                    let (number, results) = *sent;
+                    let Some(batch) = in_flight.batches.remove(&number) else {
+                        continue;
+                    };
+                    match results {
+                        Ok(results) => {
+                            let left = settle(batch, results, progress, rejected, reader.shape)?;
+                            bar.set_position(progress.totals.minted);
+                            left.again.into_iter().for_each(|r| former.put_back(r));
+                            if self.stops && left.refused > 0 && stop.is_none() {
+                                stop = Some(
+                                    "the server refused records; run the import again when the \
+                                     cause is gone, or with --on-error skip"
+                                        .to_owned(),
+                                );
+                            }
+                        }
+                        Err(error) => {
+                            let why = format!("{error}; run the import again to continue");
+                            stop.get_or_insert(why);
+                        }
+                    }
+                }
+            }
+        }
+        bar.finish_and_clear();
+        Ok(stop)
+    }
+
+    fn spawn(
+        &self,
+        in_flight: &mut InFlight,
+        batch: Batch,
+        progress: &Progress,
+        notices: &Arc<Notices>,
+    ) -> Result<(), Failure> {
+        let number = batch.number;
+        let actions = batch.records.iter().map(|record| {
+            let payload = RawValue::from_string(record.payload.clone());
+            let payload = payload.map_err(Failure::refused)?;
+            let action = NewAction::new(Kind::Mint, self.template, &payload);
+            action.map_err(Failure::from)
+        });
+        let actions: Vec<NewAction> = actions.collect::<Result<_, Failure>>()?;
+        let begin = match &batch.open {
+            Some(_) => None,
+            None => Some((batch.ranges(), batch.payloads())),
+        };
+        let earlier = match &batch.open {
+            Some(open) => open.attempts.clone(),
+            None => Vec::new(),
+        };
+        let keeper = BatchKeeper {
+            journal: Arc::clone(&progress.journal),
+            number,
+            begin: Mutex::new(begin),
+            notices: Arc::clone(notices),
+        };
+        let account = self.account.clone();
+        let idempotency_key = format!("kedge-import-{}-{number}", progress.id);
+        let (deadline_ahead, patience) = (self.deadline_ahead, self.patience);
+        in_flight.tasks.spawn(async move {
+            let batch = OnceBatch {
+                actions: &actions,
+                idempotency_key: &idempotency_key,
+                earlier: &earlier,
+                deadline_ahead,
+                patience,
+            };
+            (number, account.batch_once(&batch, &keeper).await)
+        });
+        in_flight.batches.insert(number, batch);
+        Ok(())
+    }
+}
+
+/// What a settled batch leaves to do.
+struct Left {
+    /// Records that the server did not decide.
+    again: Vec<Record>,
+    /// How many it refused.
+    refused: u64,
+}
+
+/// Writes down what became of a batch.
+fn settle(
+    batch: Batch,
+    results: Vec<OnceResult>,
+    progress: &mut Progress,
+    rejected: &mut Rejected,
+    shape: &Shape,
+) -> Result<Left, Failure> {
+    let number = batch.number;
+    let mut left = Left {
+        again: Vec::new(),
+        refused: 0,
+    };
+    let mut minted = Vec::new();
+    for (mut record, result) in batch.records.into_iter().zip(results) {
+        let undecided = match result {
+            OnceResult::Done {
+                object_id,
+                sequence,
+                ..
+            } => {
+                let Record { ordinal, line, .. } = record;
+                minted.push((ordinal, line, record.key, object_id, sequence));
+                continue;
+            }
+            OnceResult::NotDone => None,
+            OnceResult::Refused(envelope) => Some(envelope),
+        };
+        record.tries += 1;
+        let is_final = undecided
+            .as_ref()
+            .is_some_and(|envelope| envelope.code != UNAVAILABLE);
+        if !is_final && record.tries < TRIES_MAX {
+            left.again.push(record);
+            continue;
+        }
+        let fault = match &undecided {
+            Some(envelope) => fault_of(envelope, shape),
+            None => Fault::new("was not minted, and the server's reason is lost"),
+        };
+        left.refused += 1;
+        rejected.add(record.line, record.key.as_deref(), &fault, &record.source)?;
+    }
+    for (ordinal, _, _, _, sequence) in &minted {
+        progress.minted.insert(*ordinal);
+        progress.totals.minted_at(*sequence);
+    }
+    progress.totals.batches += 1;
+    progress.open.remove(&number);
+    let journal = &progress.journal;
+    let written = journal.append(&Entry::Done { number, minted });
+    written.map_err(|error| journal.failed(error))?;
+    Ok(left)
+}
+
+/// Why the server refused a record. Its pointers lead into the whole request.
+fn fault_of(envelope: &Envelope, shape: &Shape) -> Fault {
+    let errors = envelope.body.get("errors").and_then(|all| all.as_array());
+    let place = |error: &serde_json::Value| {
+        let text = |member: &str| error.get(member)?.as_str();
+        let pointer = text("pointer")?;
+        let own = pointer.find("/payload").map(|at| &pointer[at + 8..]);
+        Some((
+            own.unwrap_or(pointer).to_owned(),
+            text("message")?.to_owned(),
+        ))
+    };
+    let places: Vec<(String, String)> = errors.into_iter().flatten().filter_map(place).collect();
+    let otherwise = format!("{}: {}", envelope.code, envelope.message());
+    fault_of_places(&places, &otherwise, shape)
+}
+
+fn bar(records: u64, minted: u64) -> ProgressBar {
+    let bar = ProgressBar::new(records).with_message("mint");
+    let template = "{msg:<8} {bar:40} {pos:>10}/{len} {per_sec} {eta}";
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar.with_position(minted)
+}
+
+/// When a wait was last reported.
+#[derive(Default)]
+struct Notices(Mutex<Option<Instant>>);
+
+impl Notices {
+    fn waits(&self, wait: Duration, why: &str) {
+        let mut last = self.0.lock();
+        if wait < NOTICE_FROM || last.is_some_and(|last| last.elapsed() < NOTICE_EVERY) {
+            return;
+        }
+        *last = Some(Instant::now());
+        print_error(&format!("waits {} s: {why}", wait.as_secs()));
+    }
+}
+
+/// The lines of a batch, and the digest of its records.
+type Begin = (Vec<(u64, u64)>, Hash);
+
+/// Writes the attempts at a batch into the progress file.
+struct BatchKeeper {
+    journal: Arc<Journal>,
+    number: u64,
+    /// What the file says of a new batch, until its first attempt.
+    begin: Mutex<Option<Begin>>,
+    notices: Arc<Notices>,
+}
+
+impl Keeper for BatchKeeper {
+    fn keep(&self, attempt: &Attempt) -> std::io::Result<()> {
+        let (number, attempt) = (self.number, *attempt);
+        let entry = match self.begin.lock().take() {
+            Some((records, payloads)) => Entry::Batch {
+                number,
+                records,
+                payloads,
+                attempt,
+            },
+            None => Entry::Attempt { number, attempt },
+        };
+        self.journal.append(&entry)
+    }
+
+    fn waits(&self, wait: Duration, why: &str) {
+        self.notices.waits(wait, why);
+    }
+}

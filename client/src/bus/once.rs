@@ -1,0 +1,490 @@
+//! Batches that are done once although their sender may be killed at any moment.
+//!
+//! The sender keeps what it signs with before it sends anything: a nonce, a deadline and a seed ([`Attempt`]). Signing
+//! is deterministic, so these bring the same bytes again, and the ids that the actions have in the log. All attempts
+//! at a batch share one nonce, and the log accepts a nonce once, so at most one of them is ever done. The batch gets
+//! another nonce only when this one cannot be spent any more and the log holds none of the attempts.
+//!
+//! An idempotency key brings the first answer again, with its receipt, as long as the server keeps it. Nothing depends
+//! on that: afterwards the spent nonce leads to the actions, and the log holds them for ever.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use kedge_api::Code;
+use kedge_protocol::limits::{NONCE_JUMP_MAX, NONCE_WINDOW};
+use kedge_protocol::{Hash, Id, Prefix, percent};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    ActionResult, BATCHES, BatchOutcome, NewAction, WireOutcome, batch_body, batch_texts, post,
+};
+use crate::account::{Account, Authorized, Sending, member};
+use crate::error::{Envelope, Error, Result, retry_after};
+use crate::page::Page;
+use crate::random;
+use crate::sign::{ActionText, SignedRequest, deadline_in, sign};
+use crate::transport::HttpAnswer;
+use crate::types::Action;
+
+/// The longest wait between two attempts if the server names none, in milliseconds.
+const WAIT_MS_MAX: u64 = 10_000;
+/// The first such wait, in milliseconds.
+const WAIT_MS_FIRST: u64 = 200;
+/// How often a server may find a deadline expired that this machine's clock does not.
+const CLOCK_TRIES_MAX: u32 = 3;
+/// How often a spent nonce's sequence is asked for before the actions are asked for one by one.
+const SEQUENCE_TRIES_MAX: u32 = 5;
+
+/// What a batch is signed with, beyond its actions and the key: it makes the same signature again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Attempt {
+    /// The nonce.
+    pub nonce: u64,
+    /// The deadline, Unix seconds.
+    pub deadline_s: u64,
+    /// The seed of the salts.
+    pub seed: Hash,
+}
+
+/// Keeps the attempts at a batch where a crash leaves them.
+pub trait Keeper: Send + Sync {
+    /// Keeps an attempt. It is sent only after this returned, so it must be durable by then.
+    fn keep(&self, attempt: &Attempt) -> std::io::Result<()>;
+
+    /// Learns that nothing is sent for this long, and why.
+    fn waits(&self, wait: Duration, why: &str);
+}
+
+/// A batch of independent actions, and what is known about it.
+#[derive(Clone, Debug)]
+pub struct OnceBatch<'a> {
+    /// 1 to 500 actions.
+    pub actions: &'a [NewAction],
+    /// The batch's own, the same at each attempt.
+    pub idempotency_key: &'a str,
+    /// The attempts that were kept before, oldest first.
+    pub earlier: &'a [Attempt],
+    /// How far ahead an attempt's deadline is.
+    pub deadline_ahead: Duration,
+    /// How long the server may be away, or ask to wait, before the call fails.
+    pub patience: Duration,
+}
+
+/// What became of an action.
+#[derive(Clone, PartialEq, Debug)]
+pub enum OnceResult {
+    /// It was done.
+    Done {
+        /// The action's identifier.
+        action_id: Id,
+        /// The object that it made or acted on.
+        object_id: Id,
+        /// Its place in the log.
+        sequence: u64,
+    },
+    /// It was refused, and never will be done.
+    Refused(Envelope),
+    /// It was refused too, and the answer with the reason is lost.
+    NotDone,
+}
+
+impl From<ActionResult> for OnceResult {
+    fn from(result: ActionResult) -> Self {
+        match result {
+            ActionResult::Refused(envelope) => Self::Refused(envelope),
+            ActionResult::Done(done) => Self::Done {
+                action_id: done.id,
+                object_id: done.object_id,
+                sequence: done.sequence,
+            },
+        }
+    }
+}
+
+impl Account {
+    /// Does a batch once, however often this is called with the attempts that were kept. Waits as the server asks, and
+    /// while it is away. After an error the batch may have been done: call again with all kept attempts.
+    pub async fn batch_once(
+        &self,
+        batch: &OnceBatch<'_>,
+        keeper: &dyn Keeper,
+    ) -> Result<Vec<OnceResult>> {
+        if !self.client().options().verify_receipts {
+            let why = "a batch is done once only with receipts that are verified";
+            return Err(Error::Usage(why.to_owned()));
+        }
+        let targets: Vec<String> = batch.actions.iter().map(NewAction::target).collect();
+        let texts = batch_texts(batch.actions, &targets);
+        let headers = vec![
+            ("prefer", "return=minimal".to_owned()),
+            ("idempotency-key", batch.idempotency_key.to_owned()),
+        ];
+        let body = batch_body(batch.actions, false)?;
+        let signed: Result<Vec<SignedRequest>> = batch
+            .earlier
+            .iter()
+            .map(|attempt| self.sign_attempt(attempt, &texts))
+            .collect();
+        let once = Once {
+            account: self,
+            batch,
+            texts,
+            request: post(BATCHES, body, headers),
+            keeper,
+            signed: signed?,
+            unsure: !batch.earlier.is_empty(),
+            trouble: Trouble::default(),
+        };
+        once.run().await
+    }
+
+    /// Leaves the nonces of these attempts to them.
+    pub fn reserve_nonces<'a>(&self, attempts: impl IntoIterator<Item = &'a Attempt>) {
+        if let Some(highest) = attempts.into_iter().map(|attempt| attempt.nonce).max() {
+            self.skip_nonces(highest);
+        }
+    }
+
+    fn sign_attempt(&self, attempt: &Attempt, texts: &[ActionText<'_>]) -> Result<SignedRequest> {
+        let terms = self.terms(attempt.nonce, attempt.deadline_s, attempt.seed);
+        sign(&terms, texts)
+    }
+}
+
+/// What stands in the way at present.
+#[derive(Default)]
+struct Trouble {
+    /// Since when the server gives no useful answer.
+    since: Option<Instant>,
+    /// How many waits there were since then.
+    waits: u32,
+    /// How often a deadline was expired by the server's clock alone.
+    clock: u32,
+}
+
+/// What follows from an attempt to send.
+enum Next {
+    /// It is known what became of the actions.
+    Known(Vec<OnceResult>),
+    /// Send the same bytes again, now.
+    Again,
+    /// Send the same bytes again, later.
+    Wait(Option<Duration>, Error),
+    /// Sign again with the same nonce.
+    Renew,
+    /// No attempt was done or will be: the nonce is lost for this batch. The highest spent one, if it is known.
+    OtherNonce(Option<u64>),
+}
+
+struct Once<'a> {
+    account: &'a Account,
+    batch: &'a OnceBatch<'a>,
+    texts: Vec<ActionText<'a>>,
+    request: Authorized<'a>,
+    keeper: &'a dyn Keeper,
+    /// All attempts, oldest first. The last one is sent.
+    signed: Vec<SignedRequest>,
+    /// Whether an attempt may have been done, or may still be.
+    unsure: bool,
+    trouble: Trouble,
+}
+
+impl Once<'_> {
+    async fn run(mut self) -> Result<Vec<OnceResult>> {
+        if self.signed.is_empty() {
+            let nonce = self.account.next_nonce().await?;
+            self.sign_with(nonce)?;
+        }
+        loop {
+            let nonce = self.current()?.head.nonce;
+            if self.current()?.expires() {
+                self.sign_with(nonce)?;
+            }
+            match self.send().await? {
+                Next::Known(results) => return Ok(results),
+                Next::Again => {}
+                Next::Wait(asked, why) => self.wait(asked, why).await?,
+                Next::Renew => self.sign_with(nonce)?,
+                Next::OtherNonce(highest) => {
+                    let account = self.account;
+                    account.resynchronise(self.current()?, highest).await?;
+                    let other = account.next_nonce().await?;
+                    self.sign_with(other)?;
+                    self.unsure = false;
+                }
+            }
+        }
+    }
+
+    fn current(&self) -> Result<&SignedRequest> {
+        let none = || Error::Usage("a batch without an attempt".to_owned());
+        self.signed.last().ok_or_else(none)
+    }
+
+    /// Keeps and signs a new attempt.
+    fn sign_with(&mut self, nonce: u64) -> Result<()> {
+        let attempt = Attempt {
+            nonce,
+            deadline_s: deadline_in(self.batch.deadline_ahead),
+            seed: random::seed()?,
+        };
+        let kept = self.keeper.keep(&attempt);
+        kept.map_err(|error| Error::Usage(format!("an attempt could not be kept: {error}")))?;
+        self.signed
+            .push(self.account.sign_attempt(&attempt, &self.texts)?);
+        Ok(())
+    }
+
+    async fn send(&mut self) -> Result<Next> {
+        let mut sending = Sending::new(self.account, &self.request);
+        let answer = match sending.once(Some(self.current()?)).await {
+            Ok(answer) => answer,
+            Err(error @ (Error::Transport(_) | Error::Timeout { .. })) => {
+                self.unsure = true;
+                return Ok(Next::Wait(None, error));
+            }
+            Err(error) => return Err(error),
+        };
+        let highest = self.account.learn_highest(&answer);
+        if answer.is_success() {
+            return self.outcome(&answer).await.map(Next::Known);
+        }
+        let refusal = answer.refusal();
+        let is = |code: Code| refusal.code() == Some(code.text());
+        if is(Code::TokenExpired) && sending.again(&answer).await? {
+            return Ok(Next::Again);
+        }
+        if is(Code::NonceReused) {
+            return self.spent(refusal, highest, &answer).await;
+        }
+        if is(Code::DeadlineExpired) {
+            self.trouble.clock += 1;
+            return if self.trouble.clock > CLOCK_TRIES_MAX {
+                Err(refusal)
+            } else {
+                Ok(Next::Renew)
+            };
+        }
+        if answer.status == 429 {
+            self.trouble.since = None;
+            return Ok(Next::Wait(retry_after(&answer.headers), refusal));
+        }
+        if answer.status >= 500 || is(Code::IdempotencyInProgress) {
+            self.unsure = true;
+            return Ok(Next::Wait(retry_after(&answer.headers), refusal));
+        }
+        Err(refusal)
+    }
+
+    /// Waits before the same bytes are sent again, unless that would exceed the batch's patience.
+    async fn wait(&mut self, asked: Option<Duration>, why: Error) -> Result<()> {
+        let patience = self.batch.patience;
+        let doubled = WAIT_MS_FIRST << self.trouble.waits.min(16);
+        let own = Duration::from_millis(doubled.min(WAIT_MS_MAX));
+        let wait = asked
+            .unwrap_or(own)
+            .mul_f64(1.0 + random::fraction()? / 4.0);
+        self.trouble.waits += 1;
+        let since = match &why {
+            Error::Refused(envelope) if envelope.status == 429 => Duration::ZERO,
+            _ => self
+                .trouble
+                .since
+                .get_or_insert_with(Instant::now)
+                .elapsed(),
+        };
+        if since + asked.unwrap_or_default() > patience {
+            return Err(why);
+        }
+        self.keeper.waits(wait, &why.to_string());
+        tokio::time::sleep(wait).await;
+        Ok(())
+    }
+
+    /// A successful answer. It may be that of an earlier attempt, with the same idempotency key.
+    async fn outcome(&self, answer: &HttpAnswer) -> Result<Vec<OnceResult>> {
+        let outcome: WireOutcome = answer.read("a batch of actions")?;
+        let batch = outcome.receipt.as_ref().map(|receipt| &receipt.batch);
+        self.account.client().learn_key_of(batch).await;
+        let mut newest = None;
+        for signed in self.signed.iter().rev() {
+            let (actions, outcome) = (self.batch.actions, outcome.clone());
+            match self
+                .account
+                .read_outcome(actions, &signed.contents, outcome)
+            {
+                Ok(BatchOutcome { results, .. }) => {
+                    return Ok(results.into_iter().map(OnceResult::from).collect());
+                }
+                Err(error) => newest = newest.or(Some(error)),
+            }
+        }
+        Err(newest.unwrap_or_else(|| Error::Usage("a batch without an attempt".to_owned())))
+    }
+
+    /// The nonce cannot be spent, or not now: finds out what spent it.
+    async fn spent(
+        &mut self,
+        refusal: Error,
+        highest: Option<u64>,
+        answer: &HttpAnswer,
+    ) -> Result<Next> {
+        let nonce = self.current()?.head.nonce;
+        let above = highest.is_some_and(|highest| nonce > highest.saturating_add(NONCE_JUMP_MAX));
+        let below = highest.is_some_and(|highest| nonce.saturating_add(NONCE_WINDOW) < highest);
+        let sequence = match &refusal {
+            Error::Refused(envelope) => envelope
+                .body
+                .get("sequence")
+                .and_then(serde_json::Value::as_u64),
+            _ => None,
+        };
+        let reads_to = answer.number("x-sequence").unwrap_or(0);
+        match (member(&refusal, "reason"), sequence) {
+            (Some("refused"), _) if !above => Ok(Next::Renew),
+            _ if above || !self.unsure => Ok(Next::OtherNonce(highest)),
+            (Some("done"), Some(sequence)) => self.look_up(sequence, highest).await,
+            (Some("done"), None) if self.trouble.waits >= SEQUENCE_TRIES_MAX => {
+                self.ask_for_each(reads_to, highest).await
+            }
+            _ if below => self.ask_for_each(reads_to, highest).await,
+            // Another attempt is still in flight to the disk.
+            _ => Ok(Next::Wait(None, refusal)),
+        }
+    }
+
+    /// The attempts' actions: the attempt's place, and the action's index.
+    fn own_actions(&self) -> HashMap<Id, (usize, usize)> {
+        let mut own = HashMap::new();
+        for (attempt, signed) in self.signed.iter().enumerate() {
+            for (index, content) in signed.contents.iter().enumerate() {
+                own.insert(Id::of_hash(Prefix::Action, content), (attempt, index));
+            }
+        }
+        own
+    }
+
+    /// What the log holds at the sequence where the nonce was spent.
+    async fn look_up(&mut self, sequence: u64, highest: Option<u64>) -> Result<Next> {
+        let path = format!("/ebus/actions/{sequence}?min_sequence={sequence}");
+        let found: Option<Action> = self.read(&path, "an action").await?;
+        let own = found.and_then(|action| {
+            let place = self.own_actions().get(&action.id).copied();
+            place.map(|place| (place, action))
+        });
+        match own {
+            None => Ok(Next::OtherNonce(highest)),
+            Some((place, action)) => self.collect(place, &action).await.map(Next::Known),
+        }
+    }
+
+    /// Asks for each action of each attempt: for a nonce that the server no longer remembers.
+    async fn ask_for_each(&mut self, reads_to: u64, highest: Option<u64>) -> Result<Next> {
+        for attempt in (0..self.signed.len()).rev() {
+            for index in 0..self.texts.len() {
+                let id = Id::of_hash(Prefix::Action, &self.signed[attempt].contents[index]);
+                let path = format!("/ebus/actions/{id}?min_sequence={reads_to}");
+                if let Some(action) = self.read::<Action>(&path, "an action").await? {
+                    let known = self.collect((attempt, index), &action).await;
+                    return known.map(Next::Known);
+                }
+            }
+        }
+        Ok(Next::OtherNonce(highest))
+    }
+
+    /// What became of an attempt's actions, of which `first` is the first that was done. Those that were done have
+    /// consecutive sequences.
+    async fn collect(
+        &mut self,
+        (attempt, index): (usize, usize),
+        first: &Action,
+    ) -> Result<Vec<OnceResult>> {
+        let content = self.signed[attempt].contents[index];
+        let batch = first.receipt.as_ref().map(|receipt| &receipt.batch);
+        self.account.client().learn_key_of(batch).await;
+        let receipt = first.receipt.as_ref();
+        self.account.check_single(&content, first.id, receipt)?;
+        let done = self.events_from(first.sequence).await?;
+        let actions = self.batch.actions.iter();
+        let results = actions.zip(&self.signed[attempt].contents);
+        let result = |(action, content): (&NewAction, &Hash)| {
+            let action_id = Id::of_hash(Prefix::Action, content);
+            match done.get(&action_id) {
+                None => OnceResult::NotDone,
+                Some(&sequence) => OnceResult::Done {
+                    action_id,
+                    object_id: action.object_id(content),
+                    sequence,
+                },
+            }
+        };
+        Ok(results.map(result).collect())
+    }
+
+    /// The sequences of the actions that may be the batch's, by their ids.
+    async fn events_from(&mut self, first: u64) -> Result<HashMap<Id, u64>> {
+        let (after, before) = (
+            first.saturating_sub(1),
+            first.saturating_add(self.texts.len() as u64),
+        );
+        let range = format!(
+            "/ebus/events?after_sequence={after}&before_sequence={before}&limit=1000&min_sequence={first}"
+        );
+        let mut done = HashMap::new();
+        let mut path = range.clone();
+        loop {
+            let page: Option<Page<SeenEvent>> = self.read(&path, "events").await?;
+            // Without it, actions that were done would be done again.
+            let page = page.ok_or_else(|| Error::Unexpected {
+                status: 404,
+                text: "the server has no list of events".to_owned(),
+            })?;
+            for event in page.items {
+                done.extend(event.action_id.map(|action| (action, event.sequence)));
+            }
+            match page.cursor.filter(|_| page.has_more) {
+                None => return Ok(done),
+                Some(cursor) => path = format!("{range}&cursor={}", percent::encode(&cursor)),
+            }
+        }
+    }
+
+    /// Reads something, and waits as for a request that is sent; `None` if it does not exist.
+    async fn read<T: DeserializeOwned>(
+        &mut self,
+        path: &str,
+        what: &'static str,
+    ) -> Result<Option<T>> {
+        loop {
+            let answer = match self.account.fetch(path).await {
+                Ok(answer) => answer,
+                Err(error @ (Error::Transport(_) | Error::Timeout { .. })) => {
+                    self.wait(None, error).await?;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let refusal = answer.refusal();
+            let lags = refusal.code() == Some(Code::SequenceNotReached.text());
+            match answer.status {
+                404 => return Ok(None),
+                429 | 500.. => self.wait(retry_after(&answer.headers), refusal).await?,
+                _ if lags => self.wait(None, refusal).await?,
+                _ => {
+                    self.trouble.since = None;
+                    return answer.read(what).map(Some);
+                }
+            }
+        }
+    }
+}
+
+/// An event, as far as it matters here.
+#[derive(Deserialize)]
+struct SeenEvent {
+    action_id: Option<Id>,
+    sequence: u64,
+}

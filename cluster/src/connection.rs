@@ -1,0 +1,193 @@
+//! The connection of a node to the servers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::jetstream::context::ContextBuilder;
+use async_nats::jetstream::{Context, kv, stream};
+use async_nats::{Client, ConnectOptions};
+use kedge_protocol::Hash;
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::error::ConnectError;
+use crate::health::{self, Health};
+use crate::options::ClusterOptions;
+use crate::roaming::{Chooser, Roaming};
+use crate::{monitors, settings, synced};
+
+/// A server that does not answer two of these is given up: a paused one keeps its connections.
+const PING_INTERVAL: Duration = Duration::from_millis(500);
+const RECONNECT_DELAY_MAX: Duration = Duration::from_secs(1);
+
+/// A node's connection to the servers that carry a log. Clones share it.
+#[derive(Clone)]
+pub struct Cluster(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) options: ClusterOptions,
+    pub(crate) identity: Hash,
+    /// The one of [`Cluster::connect`], for callers on other threads.
+    pub(crate) runtime: Handle,
+    pub(crate) client: Client,
+    pub(crate) context: Context,
+    pub(crate) stream: stream::Stream<()>,
+    pub(crate) bucket: kv::Store,
+    /// A frame's place in the stream less its number, once a message was read.
+    pub(crate) offset: Mutex<Option<i64>>,
+    /// How far this node has synced.
+    pub(crate) reported: watch::Sender<Option<u64>>,
+    /// How far each other node has synced.
+    pub(crate) synced: watch::Receiver<BTreeMap<String, u64>>,
+    pub(crate) roaming: Roaming,
+    health: watch::Receiver<Health>,
+    /// Ended when the last clone is dropped.
+    _tasks: JoinSet<()>,
+}
+
+impl Cluster {
+    /// Connects, makes the log's stream and bucket if they are missing, and checks them and the servers. `identity` is
+    /// the separator of the log's domain.
+    ///
+    /// # Errors
+    /// [`ConnectError`] if no server answers, or the servers or the stream are not set as the log needs.
+    pub async fn connect(options: ClusterOptions, identity: Hash) -> Result<Self, ConnectError> {
+        options.check()?;
+        let (health, events) = health::channel();
+        let client = dial(&options, health).await?;
+        monitors::check(&options).await?;
+        let server = client.server_info();
+        let needed = options.payload_bytes_max();
+        if server.max_payload < needed {
+            return Err(ConnectError::Payload {
+                server: server.server_name,
+                found: server.max_payload,
+                needed,
+            });
+        }
+        let context = ContextBuilder::new()
+            .timeout(options.publish_timeout)
+            .ack_timeout(options.publish_timeout)
+            .build(client.clone());
+        settings::stream(&context, &options, &identity).await?;
+        let bucket = settings::bucket(&context, &options).await?;
+        let stream = context.get_stream_no_info(options.stream()).await;
+        let stream = stream.map_err(|error| engine("the stream cannot be read", &error))?;
+        let mut tasks = JoinSet::new();
+        let reported = watch::channel(None).0;
+        synced::spawn_reporting(&mut tasks, &client, &options, reported.subscribe());
+        let synced = synced::spawn_hearing(&mut tasks, &client, &options).await;
+        let synced = synced.map_err(|error| engine("the nodes' subject cannot be read", &error))?;
+        Ok(Self(Arc::new(Inner {
+            options,
+            identity,
+            runtime: Handle::current(),
+            client,
+            context,
+            stream,
+            bucket,
+            offset: Mutex::new(None),
+            reported,
+            synced,
+            roaming: Roaming::default(),
+            health: events,
+            _tasks: tasks,
+        })))
+    }
+
+    /// Connects without making or checking anything, for a program that keeps no log: to see the nodes and the lease.
+    ///
+    /// # Errors
+    /// [`ConnectError`] if no server answers, or there is no cluster of this name.
+    pub async fn join(options: ClusterOptions) -> Result<Self, ConnectError> {
+        options.check()?;
+        let (health, events) = health::channel();
+        let client = dial(&options, health).await?;
+        let context = ContextBuilder::new()
+            .timeout(options.publish_timeout)
+            .build(client.clone());
+        let name = options.stream();
+        let bucket = context.get_key_value(&name).await;
+        let bucket = bucket.map_err(|error| engine("the nodes' bucket cannot be read", &error))?;
+        let stream = context.get_stream_no_info(name).await;
+        let stream = stream.map_err(|error| engine("the stream cannot be read", &error))?;
+        Ok(Self(Arc::new(Inner {
+            options,
+            identity: Hash::ZERO,
+            runtime: Handle::current(),
+            client,
+            context,
+            stream,
+            bucket,
+            offset: Mutex::new(None),
+            reported: watch::channel(None).0,
+            synced: watch::channel(BTreeMap::new()).1,
+            roaming: Roaming::default(),
+            health: events,
+            _tasks: JoinSet::new(),
+        })))
+    }
+
+    /// How the node connected.
+    pub fn options(&self) -> &ClusterOptions {
+        &self.0.options
+    }
+
+    /// The connection's state.
+    pub fn health(&self) -> watch::Receiver<Health> {
+        self.0.health.clone()
+    }
+}
+
+fn engine(what: &str, error: &dyn std::fmt::Display) -> ConnectError {
+    ConnectError::Engine {
+        what: what.to_owned(),
+        why: error.to_string(),
+    }
+}
+
+async fn dial(
+    options: &ClusterOptions,
+    health: watch::Sender<Health>,
+) -> Result<Client, ConnectError> {
+    let health = Arc::new(health);
+    let chooser = Chooser::default();
+    let mut connecting = ConnectOptions::new()
+        .name(format!("kedge {} {}", options.name, options.node))
+        .ping_interval(PING_INTERVAL)
+        .connection_timeout(Duration::from_secs(2))
+        .request_timeout(Some(options.publish_timeout))
+        .reconnect_delay_callback(|attempts| {
+            let delay = Duration::from_millis(50 << attempts.min(5));
+            delay.min(RECONNECT_DELAY_MAX)
+        })
+        .reconnect_to_server_callback(move |pool, before| {
+            std::future::ready(chooser.choose(&pool, &before))
+        })
+        .event_callback(move |event| {
+            let health = Arc::clone(&health);
+            async move { health::note(&health, &event) }
+        })
+        .require_tls(options.require_tls);
+    if let Some(file) = &options.ca_file {
+        connecting = connecting.add_root_certificates(file.clone());
+    }
+    if let (Some(certificate), Some(key)) = (&options.certificate_file, &options.key_file) {
+        connecting = connecting.add_client_certificate(certificate.clone(), key.clone());
+    }
+    if let Some(file) = &options.credentials_file {
+        let read = connecting.credentials_file(file).await;
+        connecting = read.map_err(|error| ConnectError::File {
+            path: file.clone(),
+            why: error.to_string(),
+        })?;
+    }
+    let connected = connecting.connect(options.servers.clone()).await;
+    connected.map_err(|error| ConnectError::Servers {
+        servers: options.servers.join(", "),
+        why: error.to_string(),
+    })
+}

@@ -1,0 +1,68 @@
+//! Contents of files, which the log only names: in an object store of the same servers, each under its digest, so that
+//! every node can get what another one has accepted.
+
+use async_nats::jetstream::object_store::{Config, GetErrorKind, ObjectStore};
+use async_nats::jetstream::stream::StorageType;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, copy};
+
+use crate::connection::Cluster;
+use crate::error::StreamError;
+
+fn unreachable(error: &dyn std::fmt::Display) -> StreamError {
+    StreamError::Unreachable(error.to_string())
+}
+
+impl Cluster {
+    /// Stores a content under a name; a quorum of the servers has it when this returns. The same content may be stored
+    /// again.
+    ///
+    /// # Errors
+    /// [`StreamError::Unreachable`] if the servers do not answer, or the content cannot be read.
+    pub async fn put_content(
+        &self,
+        name: &str,
+        mut content: impl AsyncRead + Unpin,
+    ) -> Result<(), StreamError> {
+        let store = self.contents().await?;
+        let put = store.put(name, &mut content).await;
+        put.map(|_| ()).map_err(|error| unreachable(&error))
+    }
+
+    /// Writes a content to `to`; false if there is none of this name.
+    ///
+    /// # Errors
+    /// [`StreamError::Unreachable`] if the servers do not answer, or nothing can be written.
+    pub async fn get_content(
+        &self,
+        name: &str,
+        mut to: impl AsyncWrite + Unpin,
+    ) -> Result<bool, StreamError> {
+        let store = self.contents().await?;
+        let mut found = match store.get(name).await {
+            Ok(found) => found,
+            Err(error) if error.kind() == GetErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(unreachable(&error)),
+        };
+        let copied = copy(&mut found, &mut to).await;
+        copied.map_err(|error| unreachable(&error))?;
+        to.flush().await.map_err(|error| unreachable(&error))?;
+        Ok(true)
+    }
+
+    /// The store of contents, made with the first.
+    async fn contents(&self) -> Result<ObjectStore, StreamError> {
+        let inner = &self.0;
+        let bucket = format!("{}_files", inner.options.stream());
+        if let Ok(found) = inner.context.get_object_store(&bucket).await {
+            return Ok(found);
+        }
+        let made = inner.context.create_object_store(Config {
+            bucket,
+            description: Some("Kedge: contents of files".to_owned()),
+            storage: StorageType::File,
+            num_replicas: inner.options.replicas,
+            ..Config::default()
+        });
+        made.await.map_err(|error| unreachable(&error))
+    }
+}

@@ -1,0 +1,307 @@
+//! The stream's frames in order, as a follower reads them.
+//!
+//! An ephemeral pull consumer brings them. It lives on one server, so whenever it is silent or fails, another one is made
+//! from the next place on. Nothing but a place and a hash is kept between the two.
+
+use std::time::Duration;
+
+use async_nats::jetstream::Message;
+use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
+use bytes::Bytes;
+use futures_util::{FutureExt as _, StreamExt as _};
+use kedge_log::{FrameHeader, Position, StoredFrame};
+use kedge_protocol::Hash;
+
+use crate::connection::Cluster;
+use crate::error::{Broken, StreamError};
+use crate::stream::{Short, offset_of};
+
+/// A consumer that is silent for twice as long is given up.
+const HEARTBEAT: Duration = Duration::from_millis(500);
+/// How long one request for messages stands.
+const EXPIRES: Duration = Duration::from_secs(10);
+/// After so long without its reader a consumer is removed by the servers.
+const ABANDONED: Duration = Duration::from_secs(30);
+const BATCH_MESSAGES: usize = 512;
+/// Bytes of messages that may be on their way; and twice the longest frame.
+const BATCH_BYTES: usize = 16 << 20;
+const PAUSE_MIN: Duration = Duration::from_millis(20);
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// Reads the stream's frames in order.
+pub struct Following {
+    cluster: Cluster,
+    /// The last frame that was read.
+    last: u64,
+    hash: Hash,
+    messages: Option<Open>,
+    pause: Duration,
+    short: Short,
+}
+
+struct Open {
+    messages: pull::Stream,
+    /// The place of the next message.
+    place: u64,
+}
+
+impl Cluster {
+    /// Reads the frames after a position, which is that of the node's own log.
+    pub fn follow(&self, after: &Position) -> Following {
+        Following {
+            cluster: self.clone(),
+            last: after.frame,
+            hash: after.hash,
+            messages: None,
+            pause: PAUSE_MIN,
+            short: Short::default(),
+        }
+    }
+}
+
+impl Following {
+    /// The next frame's bytes. Waits for it, through any failure of the servers. It may be cancelled at any time, and
+    /// loses nothing.
+    ///
+    /// # Errors
+    /// [`StreamError::Broken`] if the stream does not continue what was read, [`StreamError::Missing`] if it begins
+    /// later. The next call finds the same.
+    pub async fn next(&mut self) -> Result<Bytes, StreamError> {
+        loop {
+            let Some(open) = &mut self.messages else {
+                match self.open().await {
+                    Ok(open) => {
+                        self.messages = open;
+                        if self.messages.is_some() {
+                            continue;
+                        }
+                    }
+                    Err(StreamError::Unreachable(why)) => {
+                        tracing::debug!(why, "the stream cannot be followed now");
+                    }
+                    Err(error) => return Err(error),
+                }
+                tokio::time::sleep(self.pause).await;
+                self.pause = (self.pause * 2).min(PAUSE_MAX);
+                continue;
+            };
+            match open.messages.next().await {
+                Some(Ok(message)) => match self.join(&message) {
+                    Join::Next(bytes) => return Ok(bytes),
+                    Join::Before => {}
+                    Join::Gap { place, found } => {
+                        self.messages = None;
+                        self.gap(place, found).await?;
+                    }
+                    Join::Broken(broken) => {
+                        self.messages = None;
+                        return Err(broken.into());
+                    }
+                },
+                failed => {
+                    if let Some(Err(error)) = failed {
+                        tracing::debug!(%error, "the consumer of the stream is made again");
+                    }
+                    self.messages = None;
+                }
+            }
+        }
+    }
+
+    /// The frames that have arrived already, up to about so many bytes, so that a follower can sync many at once.
+    pub fn ready(&mut self, bytes_max: usize) -> Vec<Bytes> {
+        // The consumer has timers, and the caller may be on a thread that waits for the disk.
+        let runtime = self.cluster.0.runtime.clone();
+        let _entered = runtime.enter();
+        let mut frames = Vec::new();
+        let mut bytes = 0;
+        while bytes < bytes_max
+            && let Some(open) = &mut self.messages
+        {
+            let joined = match open.messages.next().now_or_never() {
+                Some(Some(Ok(message))) => self.join(&message),
+                Some(_) => {
+                    self.messages = None;
+                    break;
+                }
+                None => break,
+            };
+            match joined {
+                Join::Next(frame) => {
+                    bytes += frame.len();
+                    frames.push(frame);
+                }
+                Join::Before => {}
+                // The next call reads it again, and fails with it.
+                Join::Gap { .. } | Join::Broken(_) => {
+                    self.messages = None;
+                    break;
+                }
+            }
+        }
+        frames
+    }
+
+    /// The last frame that was read.
+    pub fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// Makes a consumer; `None` if the stream ends early so far.
+    async fn open(&mut self) -> Result<Option<Open>, StreamError> {
+        let cluster = self.cluster.clone();
+        let info = cluster.info().await?;
+        let state = &info.state;
+        let offset = cluster.offset().await?;
+        let place = match offset.map(|offset| (self.last + 1).checked_add_signed(offset)) {
+            Some(Some(place)) if place >= state.first_sequence => place,
+            Some(_) => return Err(self.missing(&info).await),
+            None if self.last == 0 => 1,
+            None => 0,
+        };
+        // An empty stream, or one that ends before what was read from it.
+        let is_short = state.last_sequence + 1 < place || place == 0;
+        if is_short {
+            if self.short.lasts(true) {
+                return Err(self.shorter(state.last_sequence, offset).into());
+            }
+            return Ok(None);
+        }
+        self.short.lasts(false);
+        self.check_last(place, state.first_sequence).await?;
+        let bytes_max = BATCH_BYTES.max(2 * cluster.0.options.payload_bytes_max());
+        let consumer = cluster.0.stream.create_consumer(pull::Config {
+            deliver_policy: DeliverPolicy::ByStartSequence {
+                start_sequence: place,
+            },
+            ack_policy: AckPolicy::None,
+            inactive_threshold: ABANDONED,
+            num_replicas: 1,
+            memory_storage: true,
+            ..pull::Config::default()
+        });
+        let unreachable =
+            |error: &dyn std::fmt::Display| StreamError::Unreachable(error.to_string());
+        let consumer = consumer.await.map_err(|error| unreachable(&error))?;
+        let messages = consumer
+            .stream()
+            .max_messages_per_batch(BATCH_MESSAGES)
+            .max_bytes_per_batch(bytes_max)
+            .heartbeat(HEARTBEAT)
+            .expires(EXPIRES)
+            .messages();
+        let messages = messages.await.map_err(|error| unreachable(&error))?;
+        Ok(Some(Open { messages, place }))
+    }
+
+    /// Checks that the stream holds the last frame that was read.
+    async fn check_last(&self, place: u64, first: u64) -> Result<(), StreamError> {
+        if self.last == 0 || place <= first {
+            return Ok(());
+        }
+        let Some(found) = self.cluster.message(place - 1).await? else {
+            let gone = format!("no message at place {}", place - 1);
+            return Err(self.broken(self.last, gone).into());
+        };
+        match FrameHeader::read(&found) {
+            Ok(header) if header.number == self.last && header.hash() == self.hash => Ok(()),
+            Ok(header) => {
+                let other = format!("frame {} with hash {}", header.number, header.hash());
+                Err(self.broken(self.last, other).into())
+            }
+            Err(error) => {
+                let other = format!("a message that is not a frame ({error})");
+                Err(self.broken(self.last, other).into())
+            }
+        }
+    }
+
+    /// Whether a message is the next frame.
+    fn join(&mut self, message: &Message) -> Join {
+        let Some(open) = &mut self.messages else {
+            return Join::Before;
+        };
+        let place = open.place;
+        let found = message.info().map_or(0, |info| info.stream_sequence);
+        if found < place {
+            return Join::Before;
+        }
+        if found > place {
+            return Join::Gap { place, found };
+        }
+        let next = self.last + 1;
+        let bytes = message.payload.clone();
+        // A copy is checked: the stream's bytes are passed on as they are.
+        let frame = match StoredFrame::read(bytes.to_vec()) {
+            Ok(frame) => frame,
+            Err(error) => {
+                let what =
+                    format!("a message at place {place} that is not a whole frame ({error})");
+                return Join::Broken(self.broken(next, what));
+            }
+        };
+        let header = frame.header();
+        if header.number != next || header.previous != self.hash {
+            let what = format!(
+                "frame {} after a frame with hash {}, at place {place}",
+                header.number, header.previous
+            );
+            return Join::Broken(self.broken(next, what));
+        }
+        open.place += 1;
+        self.last = next;
+        self.hash = header.hash();
+        self.pause = PAUSE_MIN;
+        *self.cluster.0.offset.lock() = Some(offset_of(place, next));
+        Join::Next(bytes)
+    }
+
+    /// A consumer left places out: they are gone, unless the stream's leader has the next one.
+    async fn gap(&mut self, place: u64, found: u64) -> Result<(), StreamError> {
+        match self.cluster.message(place).await {
+            Ok(None) => {
+                let what = format!("no message at places {place} to {}", found - 1);
+                Err(self.broken(self.last + 1, what).into())
+            }
+            Ok(Some(_)) | Err(StreamError::Unreachable(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn missing(&self, info: &async_nats::jetstream::stream::Info) -> StreamError {
+        match self.cluster.end(info, info.state.first_sequence).await {
+            Ok(first) => StreamError::Missing {
+                frame: self.last + 1,
+                first: first.map_or(0, |first| first.number),
+            },
+            Err(error) => error,
+        }
+    }
+
+    fn shorter(&self, last: u64, offset: Option<i64>) -> Broken {
+        let end = last.checked_add_signed(-offset.unwrap_or(0)).unwrap_or(0);
+        self.broken(end + 1, format!("frames up to {end} only"))
+    }
+
+    fn broken(&self, frame: u64, stream: String) -> Broken {
+        Broken {
+            frame,
+            stream,
+            log: format!("frame {} with hash {} as its last", self.last, self.hash),
+        }
+    }
+}
+
+/// How a message follows what was read.
+enum Join {
+    /// It is the next frame.
+    Next(Bytes),
+    /// It was read before.
+    Before,
+    /// Messages before it are left out.
+    Gap {
+        place: u64,
+        found: u64,
+    },
+    Broken(Broken),
+}

@@ -1,0 +1,46 @@
+//! Whether the connection holds.
+
+use std::time::Instant;
+
+use async_nats::Event;
+use tokio::sync::watch;
+
+/// The state of the connection to the servers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Health {
+    /// Whether a server is connected.
+    pub connected: bool,
+    /// Since when.
+    pub since: Instant,
+    /// The last error that a server or the connection reported.
+    pub last_error: Option<String>,
+}
+
+pub(crate) fn channel() -> (watch::Sender<Health>, watch::Receiver<Health>) {
+    watch::channel(Health {
+        connected: false,
+        since: Instant::now(),
+        last_error: None,
+    })
+}
+
+pub(crate) fn note(health: &watch::Sender<Health>, event: &Event) {
+    let connected = match event {
+        Event::Connected => Some(true),
+        Event::Disconnected | Event::Closed => Some(false),
+        _ => None,
+    };
+    health.send_modify(|health| match connected {
+        Some(connected) => {
+            if health.connected != connected {
+                health.connected = connected;
+                health.since = Instant::now();
+            }
+        }
+        None => health.last_error = Some(event.to_string()),
+    });
+    match event {
+        Event::Connected => tracing::info!("connected to the NATS servers"),
+        event => tracing::warn!(event = %event, "the connection to the NATS servers"),
+    }
+}

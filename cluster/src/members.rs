@@ -1,0 +1,114 @@
+//! The nodes of a log, as each reports itself. For people and for choosing a successor, never for safety.
+
+use std::time::{Duration, SystemTime};
+
+use async_nats::jetstream::kv::Operation;
+use futures_util::StreamExt as _;
+use serde::{Deserialize, Serialize};
+
+use crate::connection::Cluster;
+use crate::error::StreamError;
+
+const PREFIX: &str = "member.";
+
+/// A node of the log.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Member {
+    /// Its name.
+    pub node: String,
+    /// Where clients reach it.
+    pub url: String,
+    /// What it does: `leader`, `follower`, `joining`.
+    pub role: String,
+    /// The newest term that it has seen.
+    pub term: u64,
+    /// The last frame that it has synced.
+    pub frame: u64,
+    /// When it reported this, Unix milliseconds by its own clock.
+    pub reported_at: u64,
+    /// How long before the newest report of any node the servers got this one, by their clock: a node's own may be wrong.
+    /// `None` before it was sent.
+    #[serde(skip)]
+    pub age: Option<Duration>,
+}
+
+impl Cluster {
+    /// Reports this node to the others. A connection through which that fails for a while is given up for another server.
+    ///
+    /// # Errors
+    /// [`StreamError::Unreachable`] if the servers do not answer.
+    pub async fn put_member(&self, member: &Member) -> Result<(), StreamError> {
+        let text = |error: &dyn std::fmt::Display| StreamError::Unreachable(error.to_string());
+        let key = format!("{PREFIX}{}", self.0.options.node);
+        let value = serde_json::to_vec(member).map_err(|error| text(&error))?;
+        let put = self.0.bucket.put(key, value.into()).await;
+        self.note_stored(put.is_ok()).await;
+        put.map(|_| ()).map_err(|error| text(&error))
+    }
+
+    /// Forgets a node. One that runs reports itself again.
+    ///
+    /// # Errors
+    /// [`StreamError::Unreachable`] if the servers do not answer.
+    pub async fn remove_member(&self, node: &str) -> Result<(), StreamError> {
+        let removed = self.0.bucket.purge(format!("{PREFIX}{node}")).await;
+        removed.map_err(|error| StreamError::Unreachable(error.to_string()))
+    }
+
+    /// The nodes that have reported themselves, by name.
+    ///
+    /// # Errors
+    /// [`StreamError::Unreachable`] if the servers do not answer.
+    pub async fn members(&self) -> Result<Vec<Member>, StreamError> {
+        Ok(self.list().await?.0)
+    }
+
+    /// The same within `patience`, for a program that reports nothing itself and asks again and again. A connection
+    /// through which no node's report gets newer for a while is given up for another server.
+    ///
+    /// # Errors
+    /// [`StreamError::Unreachable`] if the servers do not answer in time.
+    pub async fn watched_members(&self, patience: Duration) -> Result<Vec<Member>, StreamError> {
+        let late = |_| StreamError::Unreachable(format!("no answer within {patience:?}"));
+        let listed = tokio::time::timeout(patience, self.list()).await;
+        let listed = listed.map_err(late).flatten();
+        let newest = listed.as_ref().ok().map(|(_, newest)| *newest);
+        self.note_seen(newest).await;
+        Ok(listed?.0)
+    }
+
+    /// The nodes, and when the newest report of them was stored, by the servers' clock.
+    async fn list(&self) -> Result<(Vec<Member>, SystemTime), StreamError> {
+        let text = |error: &dyn std::fmt::Display| StreamError::Unreachable(error.to_string());
+        let bucket = &self.0.bucket;
+        // Not by the bucket's keys: they come through a consumer, and who may make one can have the servers publish
+        // anywhere, also into the log.
+        let filter = format!("{}{PREFIX}>", bucket.prefix);
+        let listed = bucket.stream.info_with_subjects(filter).await;
+        let mut subjects = listed.map_err(|error| text(&error))?;
+        let mut members = Vec::new();
+        let mut newest = SystemTime::UNIX_EPOCH;
+        while let Some(subject) = subjects.next().await {
+            let (subject, _) = subject.map_err(|error| text(&error))?;
+            let Some(key) = subject.strip_prefix(&bucket.prefix) else {
+                continue;
+            };
+            let entry = bucket.entry(key).await.map_err(|error| text(&error))?;
+            let Some(entry) = entry.filter(|entry| entry.operation == Operation::Put) else {
+                continue;
+            };
+            if let Ok(member) = serde_json::from_slice::<Member>(&entry.value) {
+                let created = SystemTime::from(entry.created);
+                newest = newest.max(created);
+                members.push((member, created));
+            }
+        }
+        let aged = members.into_iter().map(|(member, created)| Member {
+            age: Some(newest.duration_since(created).unwrap_or_default()),
+            ..member
+        });
+        let mut members: Vec<Member> = aged.collect();
+        members.sort_by(|one, other| one.node.cmp(&other.node));
+        Ok((members, newest))
+    }
+}

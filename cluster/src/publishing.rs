@@ -1,0 +1,189 @@
+//! Publishing a frame at its place, and finding out what became of it.
+//!
+//! Only one message can ever get a place, so publishing the same bytes with the same expectation again is safe. After an
+//! error or a time-out the stream itself is asked what is at the place.
+//!
+//! **A frame is published only once the one before it is acknowledged.** The servers compare places, not contents: were two
+//! frames in flight, and another leader's frame got the place of the first, the second would be accepted after it.
+
+use std::time::Duration;
+
+use async_nats::HeaderValue;
+use async_nats::jetstream::context::PublishAckFuture;
+use async_nats::jetstream::context::traits::Publisher as _;
+use async_nats::jetstream::message::{PublishMessage, StreamMessage};
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use kedge_log::FrameHeader;
+use kedge_protocol::Hash;
+
+use crate::connection::Cluster;
+use crate::error::{Broken, StreamError};
+use crate::stream::Short;
+
+const PAUSE_MIN: Duration = Duration::from_millis(10);
+const PAUSE_MAX: Duration = Duration::from_millis(250);
+/// How often a place is asked for while nobody answers. While the servers elect a leader of the stream, they drop such
+/// questions silently, and the one that is asked next would be the first to get an answer. Earlier ones stay on their way
+/// for as long as the time-out of a request: a slow network answers them late.
+const ASKED_EVERY: Duration = Duration::from_millis(200);
+
+/// Names who published the frame that opens a term: candidates for one term publish the same bytes.
+const CANDIDATE: &str = "Kedge-Candidate";
+
+/// A frame to publish.
+#[derive(Clone)]
+pub(crate) struct Outgoing {
+    pub(crate) place: u64,
+    pub(crate) bytes: Bytes,
+    pub(crate) hash: Hash,
+    /// What only this publisher knows, for a frame that opens a term.
+    pub(crate) candidate: Option<String>,
+}
+
+impl Outgoing {
+    /// Whether a message of the stream is this one.
+    fn is(&self, found: &StreamMessage, header: &FrameHeader) -> bool {
+        let candidate = found.headers.get(CANDIDATE).map(HeaderValue::as_str);
+        header.hash() == self.hash && candidate == self.candidate.as_deref()
+    }
+}
+
+/// What became of a frame.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Settled {
+    /// It is in the stream, held by a quorum.
+    Acknowledged,
+    /// Another frame is at its place; this is its number.
+    Other(u64),
+    /// The stream ends before a frame that it has acknowledged, or has lost what was at the frame's place.
+    Lost(Broken),
+}
+
+impl Cluster {
+    /// Publishes a frame without waiting for the acknowledgement. `None` if it could not be sent in time.
+    pub(crate) async fn send(&self, frame: &Outgoing) -> Option<PublishAckFuture> {
+        let inner = &self.0;
+        let place = frame.place;
+        let mut message = PublishMessage::build()
+            .payload(frame.bytes.clone())
+            .expected_stream(inner.options.stream())
+            .expected_last_sequence(place - 1);
+        if place == 1 {
+            // Older servers ignore an expected sequence of 0, but not this one.
+            message = message.expected_last_subject_sequence(0);
+        }
+        if let Some(candidate) = &frame.candidate {
+            message = message.header(CANDIDATE, candidate.as_str());
+        }
+        let message = message.outbound_message(inner.options.frames_subject());
+        let sending = inner.context.publish_message(message);
+        match tokio::time::timeout(inner.options.publish_timeout, sending).await {
+            Ok(Ok(acknowledgement)) => Some(acknowledgement),
+            Ok(Err(error)) => {
+                tracing::debug!(place, %error, "a frame was not sent");
+                None
+            }
+            Err(_) => None,
+        }
+    }
+
+    /// Publishes a frame, unless it was sent, and waits until it is known what became of it; publishes it again where it is
+    /// nowhere. All frames before it must be acknowledged. Ends only with an answer: put a limit around it.
+    pub(crate) async fn settle(
+        &self,
+        frame: &Outgoing,
+        mut sent: Option<PublishAckFuture>,
+    ) -> Settled {
+        let place = frame.place;
+        let mut pause = PAUSE_MIN;
+        let mut short = Short::default();
+        let mut tries = 0;
+        loop {
+            if tries == 0 && sent.is_none() {
+                sent = self.send(frame).await;
+            }
+            if let Some(acknowledgement) = sent.take() {
+                match acknowledgement.await {
+                    Ok(acknowledged) if acknowledged.sequence == place => {
+                        return Settled::Acknowledged;
+                    }
+                    Ok(elsewhere) => {
+                        tracing::error!(
+                            place,
+                            found = elsewhere.sequence,
+                            "a frame got another place"
+                        );
+                    }
+                    Err(error) => {
+                        tracing::debug!(place, %error, "a frame was not acknowledged");
+                    }
+                }
+            }
+            match self.stored_soon(place).await {
+                Ok(Some(found)) => match FrameHeader::read(&found.payload) {
+                    Ok(header) if frame.is(&found, &header) => return Settled::Acknowledged,
+                    Ok(header) => return Settled::Other(header.number),
+                    Err(_) => return Settled::Other(0),
+                },
+                Ok(None) => {
+                    if tries > 0
+                        && let Some(broken) = self.lost_at(place, &frame.bytes, &mut short).await
+                    {
+                        return Settled::Lost(broken);
+                    }
+                    sent = self.send(frame).await;
+                }
+                Err(error) => tracing::debug!(place, %error, "a frame's place cannot be read"),
+            }
+            tries += 1;
+            if sent.is_none() || tries > 1 {
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(PAUSE_MAX);
+            }
+        }
+    }
+
+    /// The message at a place, by the first answer to any of several questions. An error once all of them have failed.
+    async fn stored_soon(&self, place: u64) -> Result<Option<StreamMessage>, StreamError> {
+        let mut asked = FuturesUnordered::new();
+        let mut again = tokio::time::interval(ASKED_EVERY);
+        loop {
+            tokio::select! {
+                biased;
+                Some(answer) = asked.next() => match answer {
+                    Err(error) if asked.is_empty() => return Err(error),
+                    Err(_) => {}
+                    Ok(found) => return Ok(found),
+                },
+                _ = again.tick() => asked.push(self.stored(place)),
+            }
+        }
+    }
+
+    /// Whether nothing is at the place, although the stream does not end directly before it, for so long that it must have
+    /// lost frames.
+    async fn lost_at(&self, place: u64, bytes: &Bytes, short: &mut Short) -> Option<Broken> {
+        let last = self.info().await.ok()?.state.last_sequence;
+        if !short.lasts(last + 1 != place) {
+            return None;
+        }
+        let number = FrameHeader::read(bytes).map_or(0, |header| header.number);
+        let (lost, stream) = if last < place {
+            let acknowledged = place - 1;
+            let what = format!("{last} messages, although it acknowledged {acknowledged}");
+            (acknowledged - last, what)
+        } else {
+            (
+                0,
+                format!("no message at place {place}, although {last} were published"),
+            )
+        };
+        Some(Broken {
+            frame: number.saturating_sub(lost),
+            stream,
+            log: format!("the frames up to {}", number.saturating_sub(1)),
+        })
+    }
+}

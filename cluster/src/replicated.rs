@@ -1,0 +1,373 @@
+//! The log of a node among several. While the node leads, an append publishes a frame and a sync waits until the stream
+//! has acknowledged it, appends the same bytes to the node's own files, syncs them, and waits for the other nodes. While
+//! it follows, frames that were read from the stream go straight to the files.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+use async_nats::jetstream::context::PublishAckFuture;
+use bytes::Bytes;
+use kedge_log::{
+    AppendError, Durability, Failed, FileLog, Frame, FrameRefused, IoError, KeyId, Log, Position,
+    SideKeys, SyncError,
+};
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use crate::connection::Cluster;
+use crate::error::LeadError;
+use crate::publishing::{Outgoing, Settled};
+use crate::stream::offset_of;
+
+/// Whether a node leads.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Lead {
+    /// It leads.
+    Leading {
+        /// The term.
+        term: u64,
+    },
+    /// It does not lead.
+    Following {
+        /// Why not, or why no longer.
+        why: String,
+        /// Whether another node's frame ended it, and not [`Leading::end`].
+        fenced: bool,
+    },
+}
+
+/// The log of a node among several.
+pub struct ReplicatedLog(Arc<Shared>);
+
+/// Turns the appending of a [`ReplicatedLog`] on and off. Clones turn the same.
+#[derive(Clone)]
+pub struct Leading(Arc<Shared>);
+
+struct Shared {
+    cluster: Cluster,
+    runtime: Handle,
+    /// What makes the files durable.
+    durability: Arc<dyn Durability>,
+    /// Locked after `state`, never before.
+    file: Mutex<FileLog>,
+    state: Mutex<State>,
+    /// One sync at a time.
+    syncing: Mutex<()>,
+    lead: watch::Sender<Lead>,
+}
+
+#[derive(Default)]
+struct State {
+    /// While this node leads.
+    term: Option<Term>,
+    /// Frames that were published and are not yet in the files.
+    pending: VecDeque<Pending>,
+    /// Since when a sync waits for other nodes.
+    waits: Option<Instant>,
+}
+
+#[derive(Clone, Copy)]
+struct Term {
+    number: u64,
+    /// A frame's place less its number.
+    offset: i64,
+    /// The position after the last append.
+    end: Position,
+}
+
+/// Only the first is published: see `publishing.rs`.
+struct Pending {
+    position: Position,
+    frame: Outgoing,
+    is_sent: bool,
+    acknowledgement: Option<PublishAckFuture>,
+    since: Instant,
+}
+
+impl ReplicatedLog {
+    /// A log that follows, until [`Leading::begin`]. The log's threads must not be those of `runtime`.
+    pub fn new(file: FileLog, cluster: Cluster, runtime: Handle) -> (Self, Leading) {
+        let shared = Arc::new(Shared {
+            cluster,
+            runtime,
+            durability: file.durability(),
+            file: Mutex::new(file),
+            state: Mutex::default(),
+            syncing: Mutex::default(),
+            lead: watch::channel(following("this node has not led since its start", false)).0,
+        });
+        (Self(Arc::clone(&shared)), Leading(shared))
+    }
+}
+
+fn following(why: &str, fenced: bool) -> Lead {
+    Lead::Following {
+        why: why.to_owned(),
+        fenced,
+    }
+}
+
+impl Leading {
+    /// Begins to append: the node's log must end with the frame that opened the term, which is at `place` of the stream
+    /// ([`Cluster::begin_term`](crate::Cluster::begin_term)), and have synced it.
+    ///
+    /// # Errors
+    /// [`LeadError::Place`] if it does not.
+    pub fn begin(&self, term: u64, place: u64) -> Result<(), LeadError> {
+        let shared = &self.0;
+        let mut state = shared.state.lock();
+        let end = shared.durability.durable();
+        let offset = offset_of(place, end.frame);
+        if shared.file.lock().position() != end || *shared.cluster.0.offset.lock() != Some(offset) {
+            return Err(LeadError::Place {
+                place,
+                frame: end.frame,
+            });
+        }
+        state.pending.clear();
+        state.term = Some(Term {
+            number: term,
+            offset,
+            end,
+        });
+        drop(state);
+        shared.lead.send_replace(Lead::Leading { term });
+        Ok(())
+    }
+
+    /// Ends it, and lets a waiting sync fail. Frames that were published and not yet acknowledged may still get into the
+    /// stream; if they do, they come back as frames to follow.
+    pub fn end(&self, why: &str) {
+        self.0.end(following(why, false));
+    }
+
+    /// Whether it appends.
+    pub fn is_leading(&self) -> bool {
+        self.0.state.lock().term.is_some()
+    }
+
+    /// Since when the oldest append that is not durable waits: for the stream, or for other nodes to sync it.
+    pub fn stalled(&self) -> Option<Instant> {
+        let state = self.0.state.lock();
+        let oldest = state.pending.front().map(|pending| pending.since);
+        state.waits.or(oldest)
+    }
+
+    /// Whether it leads, and why it no longer does.
+    pub fn watch(&self) -> watch::Receiver<Lead> {
+        self.0.lead.subscribe()
+    }
+}
+
+impl Shared {
+    /// Ends leading; the first reason counts.
+    fn end(&self, why: Lead) {
+        let mut state = self.state.lock();
+        if state.term.take().is_some() {
+            state.pending.clear();
+            state.waits = None;
+            drop(state);
+            self.lead.send_replace(why);
+        }
+    }
+
+    /// Why this node does not lead.
+    fn why(&self) -> String {
+        match &*self.lead.borrow() {
+            Lead::Following { why, .. } => format!("this node does not lead the log: {why}"),
+            Lead::Leading { .. } => "this node led another term".to_owned(),
+        }
+    }
+
+    /// Runs until it is done, or this term has ended.
+    fn during<T>(&self, term: u64, work: impl Future<Output = T>) -> Option<T> {
+        let mut lead = self.lead.subscribe();
+        self.runtime.block_on(async {
+            tokio::select! {
+                biased;
+                _ = lead.wait_for(|lead| *lead != Lead::Leading { term }) => None,
+                done = work => Some(done),
+            }
+        })
+    }
+
+    /// The first frame of a term that waits for its acknowledgement, up to a number.
+    fn take_front(&self, last: u64) -> Option<(u64, Position, Outgoing, Option<PublishAckFuture>)> {
+        let mut state = self.state.lock();
+        let term = state.term?.number;
+        let front = state.pending.front_mut()?;
+        if front.position.frame > last {
+            return None;
+        }
+        front.is_sent = true;
+        let (position, frame) = (front.position, front.frame.clone());
+        Some((term, position, frame, front.acknowledgement.take()))
+    }
+
+    /// Publishes the first pending frame, if it was not. What cannot be sent now is sent by the sync.
+    fn send_front(&self, term: u64) {
+        let (position, frame) = {
+            let mut state = self.state.lock();
+            let front = state.pending.front_mut();
+            let Some(front) = front.filter(|front| !front.is_sent) else {
+                return;
+            };
+            front.is_sent = true;
+            (front.position, front.frame.clone())
+        };
+        let sent = self.during(term, self.cluster.send(&frame)).flatten();
+        let mut state = self.state.lock();
+        if let Some(front) = state.pending.front_mut()
+            && front.position == position
+        {
+            front.acknowledgement = sent;
+        }
+    }
+
+    /// Waits until the stream holds the first pending frame, and appends it to the files.
+    fn store_front(&self, last: u64) -> Result<bool, SyncError> {
+        let Some((term, position, frame, sent)) = self.take_front(last) else {
+            return Ok(false);
+        };
+        let cluster = &self.cluster;
+        let settling = cluster.settle(&frame, sent);
+        match self.during(term, settling) {
+            None => return Err(SyncError::Fenced(self.why())),
+            Some(Settled::Acknowledged) => {}
+            Some(Settled::Other(number)) => {
+                let own = position.frame;
+                let why = format!(
+                    "another node leads: the stream has its frame {number} in place of this node's frame {own}"
+                );
+                self.end(following(&why, true));
+                return Err(SyncError::Fenced(why));
+            }
+            Some(Settled::Lost(broken)) => {
+                self.end(following(&broken.to_string(), true));
+                return Err(Failed(broken.to_string()).into());
+            }
+        }
+        let appended = {
+            let mut state = self.state.lock();
+            let is_front = state.pending.front().map(|front| front.position) == Some(position);
+            if !is_front {
+                return Err(SyncError::Fenced(self.why()));
+            }
+            let appended = self.file.lock().append_stored(&frame.bytes);
+            state.pending.pop_front();
+            appended
+        };
+        match appended {
+            Ok(_) => {
+                self.send_front(term);
+                Ok(true)
+            }
+            Err(AppendError::Failed(failed)) => Err(failed.into()),
+            Err(error) => {
+                // The stream has the frame, so another node can lead, and this one follows once it has room.
+                let why = format!("a frame that the stream holds cannot be stored here: {error}");
+                self.end(following(&why, false));
+                Err(SyncError::Fenced(why))
+            }
+        }
+    }
+}
+
+impl Log for ReplicatedLog {
+    fn append(&mut self, frame: &Frame) -> Result<Position, AppendError> {
+        let shared = &self.0;
+        let term = shared.state.lock().term;
+        let Some(term) = term else {
+            return Err(AppendError::Fenced(shared.why()));
+        };
+        let encoded = shared.file.lock().encode(frame, &term.end, term.number);
+        let (position, bytes) = encoded?;
+        if bytes.len() > shared.cluster.0.options.frame_bytes_max {
+            return Err(FrameRefused("it is longer than the cluster's frame_bytes_max").into());
+        }
+        {
+            let mut state = shared.state.lock();
+            match &mut state.term {
+                Some(now) if now.number == term.number => now.end = position,
+                _ => {
+                    drop(state);
+                    return Err(AppendError::Fenced(shared.why()));
+                }
+            }
+            state.pending.push_back(Pending {
+                position,
+                frame: Outgoing {
+                    place: position.frame.saturating_add_signed(term.offset),
+                    bytes: Bytes::from(bytes),
+                    hash: position.hash,
+                    candidate: None,
+                },
+                is_sent: false,
+                acknowledgement: None,
+                since: Instant::now(),
+            });
+        }
+        shared.send_front(term.number);
+        Ok(position)
+    }
+
+    fn append_stored(&mut self, frame: &[u8]) -> Result<Position, AppendError> {
+        let state = self.0.state.lock();
+        if state.term.is_some() {
+            let why = "this node leads the log, so no frame of another node can be appended";
+            return Err(AppendError::Fenced(why.to_owned()));
+        }
+        self.0.file.lock().append_stored(frame)
+    }
+
+    fn position(&self) -> Position {
+        let state = self.0.state.lock();
+        match state.term {
+            Some(term) => term.end,
+            None => self.0.file.lock().position(),
+        }
+    }
+
+    fn seal_with(&mut self, keys: &SideKeys) -> Result<Option<KeyId>, IoError> {
+        self.0.file.lock().seal_with(keys)
+    }
+
+    fn durability(&self) -> Arc<dyn Durability> {
+        Arc::new(ReplicatedDurability(Arc::clone(&self.0)))
+    }
+}
+
+struct ReplicatedDurability(Arc<Shared>);
+
+impl Durability for ReplicatedDurability {
+    fn sync(&self) -> Result<Position, SyncError> {
+        let shared = &self.0;
+        let _one_at_a_time = shared.syncing.lock();
+        let (term, last) = {
+            let state = shared.state.lock();
+            let last = state.pending.back().map(|last| last.position.frame);
+            (state.term.map(|term| term.number), last)
+        };
+        let (Some(term), Some(last)) = (term, last) else {
+            return shared.durability.sync();
+        };
+        while shared.store_front(last)? {}
+        let position = shared.durability.sync()?;
+        if position.frame < last {
+            return Err(SyncError::Fenced(shared.why()));
+        }
+        shared.state.lock().waits = Some(Instant::now());
+        let synced = shared.during(term, shared.cluster.wait_synced(last));
+        shared.state.lock().waits = None;
+        match synced {
+            Some(()) => Ok(position),
+            None => Err(SyncError::Fenced(shared.why())),
+        }
+    }
+
+    fn durable(&self) -> Position {
+        self.0.durability.durable()
+    }
+}

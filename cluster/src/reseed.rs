@@ -1,0 +1,175 @@
+//! Makes the stream again from a node's own segments: after the loss of the servers' data, after damage, or to share the
+//! log that a single node has kept so far. All nodes are stopped.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use async_nats::jetstream::context::PublishAckFuture;
+use bytes::Bytes;
+use kedge_log::{LogReader, ReadError};
+
+use crate::connection::Cluster;
+use crate::error::{ReseedError, StreamError};
+use crate::publishing::{Outgoing, Settled};
+use crate::settings;
+
+/// Frames and bytes that may wait for their acknowledgement.
+const IN_FLIGHT_MAX: usize = 64;
+const IN_FLIGHT_BYTES_MAX: usize = 16 << 20;
+/// How long one frame may take.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A stream that was made again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reseeded {
+    /// Its first frame.
+    pub first: u64,
+    /// Its last frame.
+    pub last: u64,
+    /// Bytes of its frames.
+    pub bytes: u64,
+}
+
+/// A frame that was sent.
+struct Sent {
+    frame: Outgoing,
+    acknowledgement: Option<PublishAckFuture>,
+}
+
+impl Cluster {
+    /// Deletes the stream, makes it again, and publishes every frame of a log from `from` on, in order. A node that has
+    /// less than `from - 1` frames then needs a copy of another node's data. `force` permits that the stream holds
+    /// frames that the log lacks, or is broken. `progress` gets the last frame that was acknowledged. It reads the log on
+    /// the calling thread.
+    ///
+    /// # Errors
+    /// [`ReseedError`]. The stream is untouched after all but [`ReseedError::Engine`], [`ReseedError::Connect`] and
+    /// [`ReseedError::Read`]; after those, repeat it.
+    pub async fn reseed(
+        &self,
+        reader: &LogReader,
+        from: u64,
+        force: bool,
+        mut progress: impl FnMut(u64),
+    ) -> Result<Reseeded, ReseedError> {
+        let last = reader.position().frame;
+        let first = reader.first_frame();
+        if !(first..=last).contains(&from) {
+            return Err(ReseedError::From { from, first, last });
+        }
+        self.nobody_leads().await?;
+        if !force {
+            self.holds_all(reader).await?;
+        }
+        self.make_again().await?;
+        let mut sent: VecDeque<Sent> = VecDeque::new();
+        let mut done = Reseeded {
+            first: from,
+            last,
+            bytes: 0,
+        };
+        for (frame, number) in reader.frames(from).zip(from..=last) {
+            let frame = frame?;
+            let bytes = Bytes::from(frame.for_others());
+            done.bytes += bytes.len() as u64;
+            let waiting =
+                |sent: &VecDeque<Sent>| sent.iter().map(|one| one.frame.bytes.len()).sum::<usize>();
+            while sent.len() >= IN_FLIGHT_MAX
+                || (waiting(&sent) + bytes.len() > IN_FLIGHT_BYTES_MAX && !sent.is_empty())
+            {
+                progress(self.acknowledged(&mut sent, from).await?);
+            }
+            let frame = Outgoing {
+                place: number - from + 1,
+                bytes,
+                hash: frame.header().hash(),
+                candidate: None,
+            };
+            // Several at once, as nobody else publishes.
+            let acknowledgement = self.send(&frame).await;
+            sent.push_back(Sent {
+                frame,
+                acknowledgement,
+            });
+        }
+        while !sent.is_empty() {
+            progress(self.acknowledged(&mut sent, from).await?);
+        }
+        self.holds_all(reader).await?;
+        Ok(done)
+    }
+
+    /// Waits for the first frame's acknowledgement; returns its number.
+    async fn acknowledged(&self, sent: &mut VecDeque<Sent>, from: u64) -> Result<u64, ReseedError> {
+        let Some(one) = sent.pop_front() else {
+            return Ok(from);
+        };
+        let number = one.frame.place - 1 + from;
+        let settling = self.settle(&one.frame, one.acknowledgement);
+        let why = match tokio::time::timeout(PATIENCE, settling).await {
+            Ok(Settled::Acknowledged) => return Ok(number),
+            Ok(Settled::Other(other)) => format!("frame {other} of another node came in between"),
+            Ok(Settled::Lost(broken)) => broken.to_string(),
+            Err(_) => format!("no acknowledgement within {PATIENCE:?}"),
+        };
+        let what = format!("frame {number} was not published");
+        Err(ReseedError::Engine { what, why })
+    }
+
+    /// Checks for the time of a lease that it is not renewed.
+    async fn nobody_leads(&self) -> Result<(), ReseedError> {
+        let lease = self.lease();
+        let before = lease.read().await?;
+        tokio::time::sleep(self.0.options.lease).await;
+        let after = lease.read().await?;
+        match after.holder {
+            Some(holder) if after.revision != before.revision => {
+                Err(ReseedError::Running { node: holder.node })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that the log holds every frame of the stream: frames name the one before, so the last one shows it.
+    async fn holds_all(&self, reader: &LogReader) -> Result<(), ReseedError> {
+        let Some(tail) = self.tail().await? else {
+            return Ok(());
+        };
+        let lacks = |log: String| ReseedError::Lacks {
+            frame: tail.number,
+            stream: tail.hash,
+            log,
+        };
+        match reader.frame(tail.number) {
+            Ok(Some(frame)) if frame.header().hash() == tail.hash => Ok(()),
+            Ok(Some(frame)) => Err(lacks(format!("its hash is {}", frame.header().hash()))),
+            Ok(None) => Err(lacks(format!(
+                "it ends at frame {}",
+                reader.position().frame
+            ))),
+            Err(ReadError::Missing { first_frame, .. }) => {
+                Err(lacks(format!("it begins with frame {first_frame}")))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn make_again(&self) -> Result<(), ReseedError> {
+        let inner = &self.0;
+        let deleted = inner.context.delete_stream(inner.options.stream()).await;
+        deleted.map_err(|error| ReseedError::Engine {
+            what: "the stream was not deleted".to_owned(),
+            why: error.to_string(),
+        })?;
+        *inner.offset.lock() = None;
+        settings::stream(&inner.context, &inner.options, &inner.identity).await?;
+        match self.tail().await? {
+            None => Ok(()),
+            Some(tail) => Err(StreamError::Unreachable(format!(
+                "the new stream has frame {} already",
+                tail.number
+            ))
+            .into()),
+        }
+    }
+}

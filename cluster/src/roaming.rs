@@ -1,0 +1,188 @@
+//! Leaving a server that still answers but has lost the others: nothing that it is sent gets into a stream. A node
+//! notices that what it states of itself is not stored, and connects to another server. An edge states nothing: it notices
+//! that no node's statement gets newer.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use async_nats::connection::State;
+use async_nats::{ReconnectToServer, Server, ServerAddr, ServerInfo};
+use parking_lot::Mutex;
+
+use crate::connection::Cluster;
+
+/// How long nothing is stored until the node moves. It states its place every second, and each attempt takes up to the
+/// time of one request.
+const WAIT_MIN: Duration = Duration::from_millis(2_500);
+/// It waits twice as long after each move that was in vain: there may be no quorum anywhere.
+const WAIT_MAX: Duration = Duration::from_secs(20);
+
+/// What is known of the server that the node is connected to.
+pub(crate) struct Roaming(Mutex<Known>);
+
+struct Known {
+    /// When something was last stored, or the node last moved.
+    since: Instant,
+    wait: Duration,
+    /// When the servers stored the newest statement of a node that was seen, by their clock.
+    newest: SystemTime,
+}
+
+impl Default for Roaming {
+    fn default() -> Self {
+        Self(Mutex::new(Known {
+            since: Instant::now(),
+            wait: WAIT_MIN,
+            newest: SystemTime::UNIX_EPOCH,
+        }))
+    }
+}
+
+impl Roaming {
+    /// Notes the time of the newest statement of a node. True if it is newer than all before.
+    fn see(&self, newest: SystemTime) -> bool {
+        let mut known = self.0.lock();
+        let is_newer = newest > known.newest;
+        known.newest = known.newest.max(newest);
+        is_newer
+    }
+
+    /// Notes whether something was stored. True if the node should move.
+    fn note(&self, is_stored: bool) -> bool {
+        let mut known = self.0.lock();
+        if is_stored {
+            known.since = Instant::now();
+            known.wait = WAIT_MIN;
+            return false;
+        }
+        let moves = known.since.elapsed() >= known.wait;
+        if moves {
+            known.since = Instant::now();
+            known.wait = (known.wait * 2).min(WAIT_MAX);
+        }
+        moves
+    }
+}
+
+/// Chooses the server of each reconnection: never the one of the attempt before, if there is another one. The client's
+/// own choice is random, so it may stay where nothing is stored.
+#[derive(Default)]
+pub(crate) struct Chooser(Mutex<Option<ServerAddr>>);
+
+impl Chooser {
+    /// The next server of the client's pool; `None` for the client's own choice.
+    pub(crate) fn choose(&self, pool: &[Server], before: &ServerInfo) -> Option<ReconnectToServer> {
+        // At the first connection the client tries all of them.
+        if before.server_id.is_empty() {
+            return None;
+        }
+        let mut last = self.0.lock();
+        let left = match &*last {
+            Some(addr) => pool.iter().position(|server| server.addr == *addr),
+            None => pool.iter().position(|server| server.did_connect),
+        };
+        let first = left.map_or(0, |left| left + 1);
+        let others = (0..pool.len()).map(|step| (first + step) % pool.len());
+        let others = others.filter(|index| Some(*index) != left || pool.len() == 1);
+        let chosen = others.min_by_key(|index| pool[*index].failed_attempts)?;
+        let addr = pool[chosen].addr.clone();
+        *last = Some(addr.clone());
+        Some(ReconnectToServer { addr, delay: None })
+    }
+}
+
+impl Cluster {
+    /// Notes the time of the newest statement of a node, if the nodes could be listed, and moves to another server if none
+    /// has got newer for a while.
+    pub(crate) async fn note_seen(&self, newest: Option<SystemTime>) {
+        let is_newer = newest.is_some_and(|newest| self.0.roaming.see(newest));
+        self.note_stored(is_newer).await;
+    }
+
+    /// Notes whether the servers stored something, and moves to another server if they have not for a while.
+    pub(crate) async fn note_stored(&self, is_stored: bool) {
+        let inner = &self.0;
+        if !inner.roaming.note(is_stored) || inner.client.connection_state() != State::Connected {
+            return;
+        }
+        tracing::warn!(
+            "the connected NATS server stores nothing that the others know: connecting to another one"
+        );
+        // It fails only once the client has ended.
+        let _ = inner.client.force_reconnect().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_attempt_is_for_another_server_than_the_one_before() {
+        let server = |name: &str, failed_attempts, did_connect| Server {
+            addr: format!("nats://{name}:4222").parse().unwrap(),
+            failed_attempts,
+            did_connect,
+            is_discovered: false,
+            last_error: None,
+        };
+        let chooser = Chooser::default();
+        let name = |pool: &[Server], before: &ServerInfo| {
+            let chosen = chooser.choose(pool, before)?;
+            Some(chosen.addr.host().to_owned())
+        };
+        let pool = [
+            server("a", 0, false),
+            server("b", 0, true),
+            server("c", 0, false),
+        ];
+        assert_eq!(
+            name(&pool, &ServerInfo::default()),
+            None,
+            "the first connection"
+        );
+        let known = ServerInfo {
+            server_id: "N".to_owned(),
+            ..ServerInfo::default()
+        };
+        // It was connected to the second one.
+        let chosen: Vec<_> = (0..4).map(|_| name(&pool, &known).unwrap()).collect();
+        assert_eq!(chosen, ["c", "a", "b", "c"]);
+        // One that failed is tried after the others.
+        let pool = [
+            server("a", 3, true),
+            server("b", 0, true),
+            server("c", 0, true),
+        ];
+        let chosen: Vec<_> = (0..3).map(|_| name(&pool, &known).unwrap()).collect();
+        assert_eq!(chosen, ["b", "c", "b"]);
+        assert_eq!(name(&pool[..1], &known).unwrap(), "a");
+    }
+
+    #[test]
+    fn what_a_server_shows_counts_only_as_long_as_it_gets_newer() {
+        let roaming = Roaming::default();
+        let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        assert!(roaming.see(at(10)));
+        assert!(!roaming.see(at(10)), "the same statement");
+        // Another server may lag.
+        assert!(!roaming.see(at(9)));
+        assert!(roaming.see(at(11)));
+    }
+
+    #[test]
+    fn a_node_moves_after_a_while_without_success_and_then_less_often() {
+        let roaming = Roaming::default();
+        let past = |by: Duration| roaming.0.lock().since -= by;
+        assert!(!roaming.note(false));
+        past(WAIT_MIN);
+        assert!(roaming.note(false));
+        assert!(!roaming.note(false), "it has just moved");
+        past(WAIT_MIN);
+        assert!(!roaming.note(false), "the second time it waits for longer");
+        past(WAIT_MIN);
+        assert!(roaming.note(false));
+        roaming.note(true);
+        past(WAIT_MIN);
+        assert!(roaming.note(false), "a success is where it begins again");
+    }
+}

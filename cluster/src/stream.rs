@@ -1,0 +1,248 @@
+//! Reading single messages of the stream. The stream's leader answers, so what is read is what a quorum holds.
+//!
+//! A frame's place in the stream is its number plus an offset. It is 0 in a stream that began with the log; a stream
+//! that was made again begins with a later frame.
+
+use std::time::{Duration, Instant};
+
+use async_nats::jetstream::message::StreamMessage;
+use async_nats::jetstream::stream::{Info, LastRawMessageErrorKind};
+use bytes::Bytes;
+use kedge_log::{FrameHeader, Position, encode_term};
+use kedge_protocol::Hash;
+
+use crate::connection::Cluster;
+use crate::error::{Broken, LeadError, StreamError};
+use crate::publishing::{Outgoing, Settled};
+
+/// How long the stream may seem to end early before it counts as broken: a server that just began to lead the stream may
+/// not have applied everything yet.
+pub(crate) const SHORT_MAX: Duration = Duration::from_secs(10);
+
+/// A frame of the stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tail {
+    /// The frame's number.
+    pub number: u64,
+    /// Its term.
+    pub term: u64,
+    /// Its hash.
+    pub hash: Hash,
+    /// Its place in the stream.
+    pub place: u64,
+}
+
+/// The frame with which a term began.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TermFrame {
+    /// Its bytes, to append to the node's own log.
+    pub bytes: Bytes,
+    /// Its place in the stream.
+    pub place: u64,
+}
+
+impl Cluster {
+    /// The last frame of the stream; `None` if the stream is empty.
+    ///
+    /// # Errors
+    /// [`StreamError::Unreachable`], or [`StreamError::Broken`] if the last message is gone or is not a frame.
+    pub async fn tail(&self) -> Result<Option<Tail>, StreamError> {
+        let info = self.info().await?;
+        self.end(&info, info.state.last_sequence).await
+    }
+
+    /// The first frame that the stream still has; `None` if the stream is empty.
+    ///
+    /// # Errors
+    /// As [`Cluster::tail`].
+    pub async fn first(&self) -> Result<Option<Tail>, StreamError> {
+        let info = self.info().await?;
+        self.end(&info, info.state.first_sequence).await
+    }
+
+    /// A frame's bytes; `None` if the stream does not have it, or not yet.
+    ///
+    /// # Errors
+    /// [`StreamError::Unreachable`], or [`StreamError::Broken`] if what is at its place is another frame.
+    pub async fn frame(&self, number: u64) -> Result<Option<Bytes>, StreamError> {
+        let Some(offset) = self.offset().await? else {
+            return Ok(None);
+        };
+        let Some(place) = number.checked_add_signed(offset).filter(|place| *place > 0) else {
+            return Ok(None);
+        };
+        let Some(bytes) = self.message(place).await? else {
+            return Ok(None);
+        };
+        match FrameHeader::read(&bytes) {
+            Ok(header) if header.number == number => Ok(Some(bytes)),
+            found => Err(Broken {
+                frame: number,
+                stream: found.map_or_else(
+                    |error| format!("a message at place {place} that is not a frame ({error})"),
+                    |header| format!("frame {} at place {place}", header.number),
+                ),
+                log: format!("frame {number} at place {place}"),
+            }
+            .into()),
+        }
+    }
+
+    /// Begins a term: publishes the frame that opens it, as the one that follows `after`, which is the last frame that
+    /// this node has applied. Append the frame to the node's own log and sync it before the term's first frame.
+    ///
+    /// # Errors
+    /// [`LeadError::Moved`] if the stream has a later frame. After [`LeadError::Stream`] it is unknown whether the frame
+    /// got into the stream: follow, and begin a higher term.
+    pub async fn begin_term(&self, after: &Position, term: u64) -> Result<TermFrame, LeadError> {
+        let place = match self.tail().await? {
+            None if after.frame > 0 => {
+                return Err(LeadError::Empty {
+                    frames: after.frame,
+                });
+            }
+            None => 1,
+            Some(tail) if tail.number > after.frame => {
+                return Err(LeadError::Moved {
+                    stream: tail.number,
+                    applied: after.frame,
+                });
+            }
+            Some(tail) if (tail.number, tail.hash) != (after.frame, after.hash) => {
+                return Err(StreamError::from(joins_not(&tail, after)).into());
+            }
+            Some(tail) if tail.term >= term => {
+                return Err(LeadError::Term {
+                    term,
+                    last: tail.term,
+                });
+            }
+            Some(tail) => tail.place + 1,
+        };
+        let (position, bytes) = encode_term(after, term);
+        let frame = Outgoing {
+            place,
+            bytes: Bytes::from(bytes),
+            hash: position.hash,
+            candidate: Some(self.0.client.new_inbox()),
+        };
+        let patience = 3 * self.0.options.publish_timeout;
+        let settling = self.settle(&frame, None);
+        match tokio::time::timeout(patience, settling).await {
+            Ok(Settled::Acknowledged) => {
+                *self.0.offset.lock() = Some(offset_of(place, position.frame));
+                Ok(TermFrame {
+                    bytes: frame.bytes,
+                    place,
+                })
+            }
+            Ok(Settled::Other(found)) => Err(LeadError::Moved {
+                stream: found,
+                applied: after.frame,
+            }),
+            Ok(Settled::Lost(broken)) => Err(StreamError::from(broken).into()),
+            Err(_) => {
+                let why = format!("the frame of term {term} was not acknowledged in {patience:?}");
+                Err(StreamError::Unreachable(why).into())
+            }
+        }
+    }
+
+    pub(crate) async fn info(&self) -> Result<Info, StreamError> {
+        let info = self.0.stream.get_info().await;
+        info.map_err(|error| StreamError::Unreachable(error.to_string()))
+    }
+
+    /// The message at a place.
+    pub(crate) async fn message(&self, place: u64) -> Result<Option<Bytes>, StreamError> {
+        Ok(self.stored(place).await?.map(|message| message.payload))
+    }
+
+    /// The message at a place, with its headers.
+    pub(crate) async fn stored(&self, place: u64) -> Result<Option<StreamMessage>, StreamError> {
+        match self.0.stream.get_raw_message(place).await {
+            Ok(message) => Ok(Some(message)),
+            Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
+            Err(error) => Err(StreamError::Unreachable(error.to_string())),
+        }
+    }
+
+    /// The offset between a frame's number and its place; `None` if the stream is empty.
+    pub(crate) async fn offset(&self) -> Result<Option<i64>, StreamError> {
+        let known = *self.0.offset.lock();
+        if known.is_some() {
+            return Ok(known);
+        }
+        // From the first frame: what others may have added is at the end.
+        let first = self.first().await?;
+        let found = first.map(|first| offset_of(first.place, first.number));
+        *self.0.offset.lock() = found;
+        Ok(found)
+    }
+
+    /// The frame at one of the stream's ends.
+    pub(crate) async fn end(&self, info: &Info, place: u64) -> Result<Option<Tail>, StreamError> {
+        let state = &info.state;
+        if state.last_sequence == 0 {
+            return Ok(None);
+        }
+        let known = *self.0.offset.lock();
+        let broken = |stream: String| Broken {
+            frame: place.saturating_add_signed(-known.unwrap_or(0)),
+            stream,
+            log: "a log whose frames follow each other".to_owned(),
+        };
+        let found = if state.messages == 0 {
+            None
+        } else {
+            self.message(place).await?
+        };
+        let Some(bytes) = found else {
+            let what = format!(
+                "no message at place {place}, although {} were published",
+                state.last_sequence
+            );
+            return Err(broken(what).into());
+        };
+        let header = FrameHeader::read(&bytes).map_err(|error| {
+            broken(format!(
+                "a message at place {place} that is not a frame ({error})"
+            ))
+        })?;
+        Ok(Some(Tail {
+            number: header.number,
+            term: header.term,
+            hash: header.hash(),
+            place,
+        }))
+    }
+}
+
+/// A frame's place less its number.
+pub(crate) fn offset_of(place: u64, number: u64) -> i64 {
+    place.cast_signed() - number.cast_signed()
+}
+
+/// The stream's end is not where this node's log ends, although it is not ahead.
+fn joins_not(tail: &Tail, after: &Position) -> Broken {
+    Broken {
+        frame: tail.number.min(after.frame),
+        stream: format!("frame {} with hash {} as its last", tail.number, tail.hash),
+        log: format!("frame {} with hash {}", after.frame, after.hash),
+    }
+}
+
+/// Since when the stream seems to end before what it has acknowledged.
+#[derive(Default)]
+pub(crate) struct Short(Option<Instant>);
+
+impl Short {
+    /// Notes whether it does; true once that has lasted.
+    pub(crate) fn lasts(&mut self, is_short: bool) -> bool {
+        if !is_short {
+            self.0 = None;
+            return false;
+        }
+        self.0.get_or_insert_with(Instant::now).elapsed() >= SHORT_MAX
+    }
+}

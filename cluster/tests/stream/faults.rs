@@ -1,0 +1,215 @@
+//! Servers that are killed, paused and started again while a leader writes.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kedge_cluster::ClusterOptions;
+use kedge_log::{Log as _, SyncError};
+
+use super::nats::{Servers, wait_for};
+use super::node::{Follower, Node, frames_of, options, runtime};
+
+/// A node that is connected to one server, and finds the others when it is gone.
+fn node_at(
+    runtime: &Arc<tokio::runtime::Runtime>,
+    servers: &Servers,
+    name: &str,
+    at: usize,
+) -> Node {
+    let mut options = options(servers, name);
+    options.servers = vec![servers.urls()[at].clone()];
+    Node::open(runtime, options)
+}
+
+#[test]
+fn killed_servers_lose_and_double_nothing() {
+    let mut servers = Servers::start(3);
+    let runtime = Arc::new(runtime());
+    let mut leader = node_at(&runtime, &servers, "one", 0);
+    let follower = Follower::start(node_at(&runtime, &servers, "two", 1));
+    leader.lead(1);
+    let written = std::thread::spawn(move || {
+        // Some alone, some in groups.
+        for round in 0..300 {
+            for number in 0..=round % 4 {
+                leader.append(round * 4 + number).unwrap();
+            }
+            leader.durability.sync().unwrap();
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        leader
+    });
+    // First the leader's connection, then whichever leads the stream.
+    let mut killed = 0;
+    while killed < 4 && !written.is_finished() {
+        std::thread::sleep(Duration::from_millis(300));
+        let index = match killed {
+            0 => 0,
+            _ => servers.leader_of("KEDGE_test").unwrap_or(killed % 3),
+        };
+        servers.server(index).kill();
+        std::thread::sleep(Duration::from_millis(700));
+        servers.server(index).start();
+        servers.wait_until_ready();
+        killed += 1;
+    }
+    let leader = written.join().unwrap();
+    assert!(
+        killed >= 2,
+        "{killed} servers were killed while the leader wrote"
+    );
+    let last = leader.log.position().frame;
+    let mut follower = follower.stop();
+    follower.follow_to(last).unwrap();
+    let frames = frames_of(&leader.reader);
+    assert_eq!(frames.len() as u64, last);
+    assert!(frames == leader.stream());
+    assert!(frames == frames_of(&follower.reader));
+}
+
+#[test]
+fn questions_that_servers_drop_while_they_elect_a_leader_hold_no_frame_up() {
+    let mut servers = Servers::start(3);
+    let runtime = Arc::new(runtime());
+    // It makes the stream.
+    drop(node_at(&runtime, &servers, "two", 0));
+    let mut leads = None;
+    wait_for("the stream is led", || {
+        leads = servers.leader_of("KEDGE_test");
+        leads.is_some()
+    });
+    let leads = leads.unwrap();
+    let mut leader = Node::open(
+        &runtime,
+        ClusterOptions {
+            servers: vec![servers.urls()[(leads + 1) % 3].clone()],
+            // A question that nobody answers would take that long.
+            publish_timeout: Duration::from_mins(10),
+            replicas_synced: 0,
+            ..options(&servers, "one")
+        },
+    );
+    leader.lead(1);
+    leader.write(1).unwrap();
+    servers.server(leads).kill();
+    // What is sent before the others have noticed is lost with it.
+    std::thread::sleep(Duration::from_secs(1));
+    let (done, written) = std::sync::mpsc::channel();
+    std::thread::spawn(move || done.send(leader.write(2).is_ok()));
+    let written = written.recv_timeout(Duration::from_mins(2));
+    assert_eq!(written, Ok(true));
+}
+
+#[test]
+fn without_a_quorum_a_sync_waits_until_one_is_back() {
+    let mut servers = Servers::start(3);
+    let runtime = Arc::new(runtime());
+    let mut leader = node_at(&runtime, &servers, "one", 0);
+    let follower = Follower::start(node_at(&runtime, &servers, "two", 0));
+    leader.lead(1);
+    leader.write(1).unwrap();
+    servers.server(1).pause();
+    servers.server(2).pause();
+    let before = Instant::now();
+    leader.append(2).unwrap();
+    let durability = Arc::clone(&leader.durability);
+    let waiting = std::thread::spawn(move || durability.sync());
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(!waiting.is_finished());
+    let since = leader.leading.stalled().unwrap();
+    assert!(since >= before && since.elapsed() >= Duration::from_secs(2));
+    servers.server(1).resume();
+    assert_eq!(waiting.join().unwrap().unwrap().frame, 3);
+    assert_eq!(leader.leading.stalled(), None);
+    leader.write(3).unwrap();
+
+    // A leader that gives up does not wait for ever, and its log holds nothing that the stream lacks.
+    servers.server(1).pause();
+    leader.append(4).unwrap();
+    let durability = Arc::clone(&leader.durability);
+    let waiting = std::thread::spawn(move || durability.sync());
+    std::thread::sleep(Duration::from_millis(500));
+    leader.leading.end("it was asked to");
+    let ended = Instant::now();
+    let error = waiting.join().unwrap().unwrap_err();
+    assert!(
+        matches!(&error, SyncError::Fenced(why) if why.contains("asked to")),
+        "{error}"
+    );
+    assert!(ended.elapsed() < Duration::from_millis(500));
+    assert_eq!(leader.log.position().frame, 4);
+    servers.server(1).resume();
+    servers.server(2).resume();
+    servers.wait_until_ready();
+    // What was published may or may not be there; both nodes agree with the stream.
+    let last = leader.stream().len() as u64;
+    assert!((4..=5).contains(&last), "{last}");
+    leader.follow_to(last).unwrap();
+    let mut follower = follower.stop();
+    follower.follow_to(last).unwrap();
+    assert!(frames_of(&leader.reader) == leader.stream());
+    assert!(frames_of(&follower.reader) == leader.stream());
+}
+
+#[test]
+fn a_sync_after_the_term_shows_that_its_frames_were_given_up() {
+    let servers = Servers::start(1);
+    let runtime = Arc::new(runtime());
+    let mut leader = node_at(&runtime, &servers, "one", 0);
+    let follower = Follower::start(node_at(&runtime, &servers, "two", 0));
+    leader.lead(1);
+    let held = leader.write(1).unwrap();
+    let appended = leader.append(2).unwrap();
+    leader.leading.end("it was asked to");
+    let durable = leader.durability.sync().unwrap();
+    assert_eq!((durable.frame, durable.hash), (held.frame, held.hash));
+    assert!(durable.frame < appended.frame);
+    drop(follower.stop());
+}
+
+#[test]
+fn a_frame_is_durable_once_another_node_has_synced_it() {
+    let servers = Servers::start(1);
+    let runtime = Arc::new(runtime());
+    let mut leader = Node::open(&runtime, options(&servers, "one"));
+    let follower = Node::open(&runtime, options(&servers, "two"));
+    leader.lead(1);
+    leader.append(1).unwrap();
+    let durability = Arc::clone(&leader.durability);
+    let waiting = std::thread::spawn(move || durability.sync());
+    wait_for("the frame is in the leader's files", || {
+        leader.durability.durable().frame == 2
+    });
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(!waiting.is_finished() && leader.leading.stalled().is_some());
+    // The leader's own report does not count.
+    leader.cluster.report_synced(2);
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(!waiting.is_finished());
+    let _follower = Follower::start(follower);
+    assert_eq!(waiting.join().unwrap().unwrap().frame, 2);
+}
+
+#[test]
+fn a_follower_reads_on_when_its_server_is_gone() {
+    let mut servers = Servers::start(3);
+    let runtime = Arc::new(runtime());
+    let mut leader = node_at(&runtime, &servers, "one", 0);
+    let follower = Follower::start(node_at(&runtime, &servers, "two", 1));
+    leader.lead(1);
+    leader.write(1).unwrap();
+    for index in [1, 2, 0] {
+        servers.server(index).pause();
+        let began = Instant::now();
+        leader.write(2).unwrap();
+        assert!(
+            began.elapsed() < Duration::from_secs(30),
+            "{:?}",
+            began.elapsed()
+        );
+        servers.server(index).resume();
+        servers.wait_until_ready();
+    }
+    let follower = follower.stop();
+    assert!(frames_of(&follower.reader) == frames_of(&leader.reader));
+}

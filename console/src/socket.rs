@@ -1,0 +1,101 @@
+//! The operator's socket: a Unix socket that only the server's own user opens, with one line of JSON each way.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+
+/// Bytes of the longest command.
+const LINE_BYTES_MAX: u64 = 64 * 1024;
+/// How long a connection may stay silent.
+const LINE_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// Why the socket cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum SocketError {
+    /// The system refused.
+    #[error("{path}: {source}", path = .path.display())]
+    Io {
+        /// The socket's path.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// Another server answers on it.
+    #[error("a server is already running on {0}")]
+    InUse(PathBuf),
+}
+
+/// The socket; dropping it removes its file.
+pub struct Socket {
+    path: PathBuf,
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let _best_effort = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Opens the socket and answers each line with `answer` until the process ends or the socket is dropped.
+///
+/// # Errors
+/// [`SocketError`].
+pub async fn serve<F, A>(path: &Path, answer: F) -> Result<Socket, SocketError>
+where
+    F: Fn(String) -> A + Send + Sync + 'static,
+    A: Future<Output = Value> + Send + 'static,
+{
+    let failed = |source| SocketError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    if path.exists() {
+        // A file on which nobody answers was left by a process that was killed.
+        if UnixStream::connect(path).await.is_ok() {
+            return Err(SocketError::InUse(path.to_owned()));
+        }
+        std::fs::remove_file(path).map_err(failed)?;
+    }
+    let listener = UnixListener::bind(path).map_err(failed)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
+    let answer = Arc::new(answer);
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let answer = Arc::clone(&answer);
+            tokio::spawn(async move {
+                if let Err(error) = converse(stream, &*answer).await {
+                    tracing::debug!(%error, "an operator's connection ended early");
+                }
+            });
+        }
+    });
+    Ok(Socket {
+        path: path.to_owned(),
+    })
+}
+
+async fn converse<F, A>(stream: UnixStream, answer: &F) -> std::io::Result<()>
+where
+    F: Fn(String) -> A,
+    A: Future<Output = Value>,
+{
+    let (read, mut write) = stream.into_split();
+    let mut lines = BufReader::new(read);
+    loop {
+        let mut line = String::new();
+        let mut bounded = (&mut lines).take(LINE_BYTES_MAX);
+        let reading = bounded.read_line(&mut line);
+        let count = tokio::time::timeout(LINE_TIMEOUT, reading).await??;
+        if count == 0 {
+            return Ok(());
+        }
+        let mut text = answer(line).await.to_string();
+        text.push('\n');
+        write.write_all(text.as_bytes()).await?;
+    }
+}

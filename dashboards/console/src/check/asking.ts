@@ -1,0 +1,36 @@
+/** Asking the worker, for a bounded time. */
+
+import type { Question, Report } from './work';
+
+/** How long one check may take without a report. A claim takes a second or two, a large export longer. */
+const TIME_MS_MAX = 30_000;
+const EXPORT_MS_MAX = 10 * 60_000;
+
+/** Has a worker make a check. Returns what ends it early. */
+export function ask(question: Question, report: (report: Report) => void): () => void {
+  const worker = new Worker(new URL('./worker.ts', import.meta.url), { type: 'module' });
+  let timer: ReturnType<typeof setTimeout>;
+  const end = (): void => {
+    clearTimeout(timer);
+    worker.terminate();
+  };
+  const limit = (ms: number): void => {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      end();
+      report({ refused: `The check took more than ${ms / 1000} s and was ended: no honest file takes that long.` });
+    }, ms);
+  };
+  limit(TIME_MS_MAX);
+  worker.onmessage = ({ data }: MessageEvent<Report>): void => {
+    if ('shown' in data || 'refused' in data) end();
+    else if ('kind' in data && data.kind === 'export') limit(EXPORT_MS_MAX);
+    report(data);
+  };
+  worker.onerror = (event): void => {
+    end();
+    report({ refused: `The check failed: ${event.message || 'its script could not be loaded'}.` });
+  };
+  worker.postMessage(question);
+  return end;
+}

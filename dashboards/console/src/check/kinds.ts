@@ -1,0 +1,50 @@
+/** What a dropped file is. */
+
+import { parseJson, writeJson } from '@kedge/sdk';
+
+/** What can be checked. */
+export type Kind = 'receipt' | 'receipts' | 'proof' | 'claim' | 'export';
+
+/** Largest file that is read, in bytes: a proof file has a few kB, a claim 10 kB. Exports are larger. */
+export const BYTES_MAX = 64 * 1024 * 1024;
+
+/** Largest file other than an export, in characters. */
+const LENGTH_MAX = 8 * 1024 * 1024;
+
+/** A file whose kind is known. */
+export interface Recognised {
+  readonly kind: Kind;
+  /** The text to check: of a whole answer, the receipt in it. */
+  readonly text: string;
+}
+
+const has = (value: object, ...names: string[]): boolean => names.every((name) => Object.hasOwn(value, name));
+
+function kindOf(value: unknown): Kind | null {
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) return null;
+  if ((value as { format?: unknown }).format === 'kedge.claim') return 'claim';
+  if (has(value, 'action', 'leaf', 'inclusion')) return 'proof';
+  if (has(value, 'leaf', 'leaf_index', 'path')) return 'receipt';
+  if (has(value, 'actions', 'batch', 'proof')) return 'receipts';
+  return null;
+}
+
+/** Recognises a file. Throws an Error that says what is accepted. */
+export function recognise(text: string): Recognised {
+  const [first = ''] = text.slice(0, 2_000).split('\n', 1);
+  if (/^\{"type":\s*"log"/.test(first)) return { kind: 'export', text };
+  if (text.length > LENGTH_MAX) throw new Error('The file is too large: receipts, proof files and claims have less than 8 MB.');
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new Error(`The file is no JSON: ${(error as Error).message}.`);
+  }
+  const kind = kindOf(value);
+  // The text as it stands: what is spelled twice in it must be refused, not lost here.
+  if (kind !== null) return { kind, text };
+  const receipt = value !== null && typeof value === 'object' ? (parseJson(text) as { receipt?: unknown }).receipt : null;
+  const inner = kindOf(receipt);
+  if (inner !== null) return { kind: inner, text: writeJson(receipt) };
+  throw new Error('This is no receipt, proof file, claim or export of a log, and no answer with a receipt.');
+}

@@ -1,0 +1,50 @@
+/** The steps of each kind of file, in words. */
+
+import type { Step } from '@kedge/sdk/verify';
+import type { Kind } from './kinds';
+
+/** A step as it is shown: those of the worker, and the contract. */
+export type ShownStep = Step | 'contract';
+
+/** How a step stands. `open`: nobody has checked it. `absent`: the file does not state it. */
+export type Standing = 'waiting' | 'running' | 'good' | 'bad' | 'open' | 'absent';
+
+/** What a step is about. */
+export const TITLES: Record<ShownStep, readonly [title: string, what: string]> = {
+  form: ['File', 'It has the members of its kind, each once and of its type.'],
+  words: ['Words → content', 'Kind, target, payload, signer and authority hash to the content in the leaf.'],
+  log: ['Log', 'It is of the log that you trust.'],
+  leaf: ['Content → leaf', 'The resource’s integrity follows, and place and time are those that the header allows.'],
+  path: ['Leaf → root', 'The path of hashes leads from the leaf to the root in the header.'],
+  header: ['Header', 'The sequencer’s key signed the header of the batch.'],
+  history: ['Header → history', 'The header leads to the history of a signed checkpoint that was anchored.'],
+  authorship: ['Signature', 'The signer’s own key signed the action.'],
+  proof: ['Zero knowledge', 'The proof holds: somebody knows words that hash to the content.'],
+  contract: ['Contract', 'An Ethereum node confirms that the contract holds this history.'],
+};
+
+/** The steps of each kind, in the order in which they are checked. */
+export const STEPS: Record<Kind, readonly ShownStep[]> = {
+  receipt: ['form', 'words', 'log', 'leaf', 'path', 'header'],
+  receipts: ['form', 'log', 'header', 'leaf', 'path'],
+  proof: ['form', 'words', 'log', 'leaf', 'path', 'header', 'history', 'authorship', 'contract'],
+  claim: ['form', 'words', 'log', 'leaf', 'path', 'header', 'history', 'proof', 'contract'],
+  export: [],
+};
+
+/** How the kinds are called. */
+export const NAMES: Record<Kind, string> = {
+  receipt: 'a receipt',
+  receipts: 'a receipt of several actions',
+  proof: 'a proof file',
+  claim: 'a claim',
+  export: 'an export of a log',
+};
+
+/** Why a step may be absent. */
+export const ABSENT: Partial<Record<ShownStep, string>> = {
+  words: 'Not checked: the receipt itself names the content. Give the one that you computed, or load the proof file.',
+  history: 'The file states no anchor: the chain had not finalized one when it was made.',
+  authorship: 'The file does not show the signature. A proof file of the form “authorship” does.',
+  contract: 'Without an anchor there is nothing to ask the contract.',
+};

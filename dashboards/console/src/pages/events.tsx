@@ -1,0 +1,128 @@
+/** Events as they happen: the newest first, over one stream that survives breaks of the connection. */
+
+import type { Schemas } from '@kedge/sdk';
+import { useEffect, useState } from 'preact/hooks';
+import { Choice, Field } from '../pieces/forms';
+import { Fault } from '../pieces/notices';
+import { Page } from '../pieces/page';
+import { Count, Json, Ref, Stored, Time } from '../pieces/text';
+import { reader } from '../session';
+
+type EventView = Schemas['EventView'];
+
+/** Most events that the page keeps. */
+const KEPT_MAX = 200;
+
+/** What can happen, as in the filter `type` of the stream. */
+export const EVENT_TYPES = [
+  'object.created',
+  'object.updated',
+  'object.transferred',
+  'object.locked',
+  'object.unlocked',
+  'object.burned',
+  'template.created',
+  'variation.created',
+  'wallet.registered',
+  'file.created',
+  'action.executed',
+  'action.failed',
+  'batch.sealed',
+  'batch.anchored',
+  'anchor.confirmed',
+] as const;
+
+interface Wanted {
+  readonly type: string;
+  readonly object: string;
+}
+
+function useEvents({ type, object }: Wanted, isPaused: boolean): { events: readonly EventView[]; error: unknown; clear: () => void } {
+  const [events, setEvents] = useState<readonly EventView[]>([]);
+  const [error, setError] = useState<unknown>(null);
+  useEffect(() => {
+    if (isPaused) return undefined;
+    const end = new AbortController();
+    setError(null);
+    const read = async (): Promise<void> => {
+      const client = reader();
+      const filters = { ...(type === '' ? {} : { type }), ...(object === '' ? {} : { object_id: object }) };
+      const { items } = await client.listEvents({ ...filters, limit: 20, order: 'desc' }, { signal: end.signal });
+      if (end.signal.aborted) return;
+      setEvents(items);
+      // Where the list ends, the stream begins.
+      const from = items[0] === undefined ? { after_sequence: 0 } : {};
+      const options = { signal: end.signal, ...(items[0] === undefined ? {} : { lastEventId: items[0].position }) };
+      for await (const event of client.streamEvents({ ...filters, ...from }, options)) {
+        setEvents((old) => [event, ...old].slice(0, KEPT_MAX));
+      }
+    };
+    read().catch((failure: unknown) => {
+      if (!end.signal.aborted) setError(failure);
+    });
+    return () => end.abort(new Error('the page was left'));
+  }, [type, object, isPaused]);
+  return { events, error, clear: () => setEvents([]) };
+}
+
+/** Live events. */
+export function Events() {
+  const [wanted, setWanted] = useState<Wanted>({ type: '', object: '' });
+  const [isPaused, setPaused] = useState(false);
+  const { events, error, clear } = useEvents(wanted, isPaused);
+  return (
+    <Page title="Live events" lead="What happens in your organization, as it happens.">
+      <form class="search" aria-label="Which events" onSubmit={(event) => event.preventDefault()}>
+        <Choice
+          label="Type"
+          name="type"
+          options={[['', 'all'], ...EVENT_TYPES.map((name) => [name, name] as const)]}
+          onChange={(event) => setWanted({ ...wanted, type: event.currentTarget.value })}
+        />
+        <Field label="Object id" name="object" placeholder="obj_…" onChange={(event) => setWanted({ ...wanted, object: event.currentTarget.value.trim() })} />
+        <div class="row">
+          <button type="button" aria-pressed={isPaused} onClick={() => setPaused(!isPaused)}>
+            {isPaused ? 'Continue' : 'Pause'}
+          </button>
+          <button type="button" onClick={clear}>
+            Clear
+          </button>
+          <span class={isPaused || error ? 'state pending' : 'state live'}>{error ? 'ended' : isPaused ? 'paused' : 'live'}</span>
+        </div>
+      </form>
+      <Fault error={error} />
+      <div role="log" aria-label="Events">
+        <ol class="timeline">
+          {events.map((event) => (
+            <li key={event.id}>
+              <p>
+                <strong class="kind">{event.type}</strong> at sequence <Count of={event.sequence} />
+                {event.object_id === null ? null : (
+                  <>
+                    {' '}
+                    of <Ref id={event.object_id} />
+                  </>
+                )}
+              </p>
+              <p class="faint">
+                <Time at={event.timestamp} />
+                {event.action_id === null ? null : (
+                  <>
+                    , action <Ref id={event.action_id} />
+                  </>
+                )}
+              </p>
+              <details>
+                <summary>
+                  Details of <Stored text={event.position} />
+                </summary>
+                <Json value={event.data} label={`Details of ${event.position}`} />
+              </details>
+            </li>
+          ))}
+        </ol>
+      </div>
+      {events.length === 0 && error === null ? <p class="empty">Nothing has happened yet.</p> : null}
+    </Page>
+  );
+}

@@ -1,0 +1,144 @@
+/**
+ * The operator's page: head, lag, queue and tiers, over the listener of `operator_page_listen`. Its token is in memory
+ * alone.
+ */
+
+import type { Schemas } from '@kedge/sdk';
+import { useState } from 'preact/hooks';
+import { neededOf } from '../fields';
+import { useDoing } from '../loading';
+import { send, useWatched } from '../operator';
+import { Field, Form, Outcome } from '../pieces/forms';
+import { Fault, Notice } from '../pieces/notices';
+import { Page, Part } from '../pieces/page';
+import { Count, Fact, Facts, Hash, State, Stored, Time } from '../pieces/text';
+import { Tiers } from './tiers';
+
+/** What the operator's commands answer. */
+interface Status {
+  readonly version: string;
+  readonly mode: string;
+  readonly reason: string | null;
+  readonly disk_full: boolean;
+  readonly requests_under_way: number;
+  readonly requests_max: number;
+  readonly url: string;
+  readonly chain_id: number;
+  readonly domain_contract: string;
+  readonly sequencer: string | null;
+  readonly batches: number;
+  readonly sequence: number;
+  readonly head: string;
+  readonly anchor_interval_s: number;
+  readonly batches_not_anchored: number;
+  readonly last_anchor: Schemas['AnchorView'] | null;
+  readonly node?: { readonly endpoint: string; readonly reachable: boolean; readonly unreachable_s: number | null; readonly error: string | null };
+}
+
+/** How often the status is read. */
+const INTERVAL_MS = 2_000;
+
+function Standing({ status }: { status: Status }) {
+  const { node, last_anchor: anchor } = status;
+  return (
+    <>
+      {status.mode === 'read_write' && !status.disk_full ? null : (
+        <Notice kind="bad">The service accepts no changes: {status.disk_full ? 'the disk is full' : <Stored text={status.reason ?? status.mode} />}</Notice>
+      )}
+      <Part title="Head">
+        <Facts>
+          <Fact name="Mode">
+            <State of={status.mode} />
+          </Fact>
+          <Fact name="Sequence">
+            <Count of={status.sequence} />
+          </Fact>
+          <Fact name="Batches">
+            <Count of={status.batches} />
+          </Fact>
+          <Fact name="Head">
+            <Hash value={status.head} whole />
+          </Fact>
+          <Fact name="Sequencer">{status.sequencer === null ? 'unknown' : <Hash value={status.sequencer} whole />}</Fact>
+          <Fact name="Version">{status.version}</Fact>
+        </Facts>
+      </Part>
+      <Part title="Lag of the chain">
+        <Facts>
+          <Fact name="Not anchored">
+            <Count of={status.batches_not_anchored} /> batches
+          </Fact>
+          <Fact name="Anchored every">{status.anchor_interval_s} s</Fact>
+          <Fact name="Last anchor">
+            {anchor === null ? (
+              'none yet'
+            ) : (
+              <>
+                number {anchor.number}, <State of={anchor.status} />, <Time at={anchor.issued_at} />
+              </>
+            )}
+          </Fact>
+          {node === undefined ? null : (
+            <Fact name="Node">
+              <Stored text={node.endpoint} /> <State of={node.reachable ? 'ready' : 'failed'} /> {node.error === null ? null : <Stored text={node.error} />}
+            </Fact>
+          )}
+        </Facts>
+      </Part>
+      <Part title="Queue">
+        <p class="row between">
+          <span>Signed requests in flight</span>
+          <span>
+            <Count of={status.requests_under_way} /> of <Count of={status.requests_max} />
+          </span>
+        </p>
+        <meter aria-label="Signed requests in flight" min={0} max={status.requests_max} high={status.requests_max * 0.8} optimum={0} value={status.requests_under_way} />
+      </Part>
+    </>
+  );
+}
+
+function Watching({ token, onLeave }: { token: string; onLeave: () => void }) {
+  const { value: status, error } = useWatched<Status>(token, 'status', INTERVAL_MS);
+  const anchoring = useDoing(async () => {
+    await send(token, { command: 'anchor_now' });
+    return 'The newest checkpoint is being anchored.';
+  });
+  return (
+    <>
+      <Fault error={error} />
+      {status === null ? null : <Standing status={status} />}
+      <p class="row">
+        <button type="button" disabled={anchoring.isBusy} onClick={() => void anchoring.run()}>
+          Anchor now
+        </button>
+        <button type="button" onClick={onLeave}>
+          Forget the token
+        </button>
+      </p>
+      <Outcome of={anchoring as never} />
+      <Tiers token={token} />
+    </>
+  );
+}
+
+/** The operator's page. */
+export function Operator() {
+  const [token, setToken] = useState<string | null>(null);
+  const opening = useDoing(async (form: FormData) => {
+    const given = neededOf(form, 'token', 'Token');
+    await send(given, { command: 'status' });
+    setToken(given);
+  });
+  return (
+    <Page title="Operator" lead="For who runs the server, on the server’s machine alone.">
+      {token === null ? (
+        <Form label="Open the page" submit="Open" doing={opening}>
+          <Field label="Token" name="token" type="password" required hint="It is in keys/operator-page.token of the server’s data directory." />
+        </Form>
+      ) : (
+        <Watching token={token} onLeave={() => setToken(null)} />
+      )}
+    </Page>
+  );
+}

@@ -1,0 +1,67 @@
+/** What went wrong, what was done, and what is still being read. */
+
+import { AlreadyDone, Contradiction, Refused, ServerError, TransportError } from '@kedge/sdk';
+import type { ComponentChildren } from 'preact';
+import type { Loading } from '../loading';
+import { Stored } from './text';
+
+/** A message in the page. */
+export function Notice({ kind, children }: { kind: 'bad' | 'good' | 'plain'; children: ComponentChildren }) {
+  return (
+    <div class={`notice ${kind}`} role={kind === 'bad' ? 'alert' : 'status'}>
+      {children}
+    </div>
+  );
+}
+
+function hintOf(error: unknown): string | null {
+  if (error instanceof Contradiction) return 'The sequencer signed two headers that contradict each other. Keep the evidence, and bring a dispute.';
+  if (error instanceof Refused) return 'The answer of the server does not verify. Do not rely on it.';
+  if (error instanceof TransportError) return 'No answer came. If something was sent, it may have been done: reload before you try again.';
+  if (error instanceof AlreadyDone) return 'It was done earlier. Reload to see it.';
+  if (!(error instanceof ServerError)) return null;
+  if (error.code === 'FORBIDDEN') return 'Your role does not allow this. Ask an owner or admin of the organization.';
+  if (error.status === 429) return error.retryAfterS === null ? 'Try again later.' : `Try again in ${error.retryAfterS} s.`;
+  return null;
+}
+
+/** A failure: what is wrong, where, and what to do. */
+export function Fault({ error }: { error: unknown }) {
+  if (error == null) return null;
+  const isRefusal = error instanceof ServerError;
+  const message = isRefusal ? error.body.message : error instanceof Error ? error.message : String(error);
+  const hint = hintOf(error);
+  return (
+    <Notice kind="bad">
+      <p>
+        {isRefusal && error.code !== null ? <strong class="code">{error.code}</strong> : null} <Stored text={message} />
+      </p>
+      {isRefusal && error.body.errors ? (
+        <ul>
+          {error.body.errors.map((at) => (
+            <li key={at.pointer}>
+              <span class="mono">{at.pointer || 'the whole body'}</span>: <Stored text={at.message} />
+            </li>
+          ))}
+        </ul>
+      ) : null}
+      {hint === null ? null : <p>{hint}</p>}
+      {isRefusal && error.body.request_id ? <p class="faint">Request {error.body.request_id}</p> : null}
+    </Notice>
+  );
+}
+
+/** A value that is being read, then the value. */
+export function Loaded<T>({ of, children }: { of: Loading<T>; children: (value: T) => ComponentChildren }) {
+  return (
+    <>
+      <Fault error={of.error} />
+      {of.error !== null && !of.isBusy ? (
+        <button type="button" onClick={of.reload}>
+          Try again
+        </button>
+      ) : null}
+      {of.value === null ? of.isBusy ? <p class="faint">Reading…</p> : null : children(of.value)}
+    </>
+  );
+}

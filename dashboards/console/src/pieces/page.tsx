@@ -1,0 +1,49 @@
+/** The frame of a page: its title, and the focus, which follows the route for keyboards and screen readers. */
+
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { login } from '../session';
+import { Notice } from './notices';
+
+/** Where the focus goes next: nowhere when the page was just opened. */
+let isOpened = false;
+
+/** A page with its title. */
+export function Page({ title, lead, children }: { title: string; lead?: ComponentChildren; children: ComponentChildren }) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    document.title = `${title} · Kedge console`;
+    if (isOpened) heading.current?.focus({ preventScroll: true });
+    isOpened = true;
+    scrollTo(0, 0);
+  }, [title]);
+  return (
+    <>
+      <h1 ref={heading} tabIndex={-1}>
+        {title}
+      </h1>
+      {lead ? <p class="lead">{lead}</p> : null}
+      {children}
+    </>
+  );
+}
+
+/** A part of a page with its own heading. */
+export function Part({ title, children }: { title: string; children: ComponentChildren }) {
+  return (
+    <section>
+      <h2>{title}</h2>
+      {children}
+    </section>
+  );
+}
+
+/** What is shown only to those who can sign. */
+export function Signed({ children }: { children: ComponentChildren }) {
+  if (login.value?.signing != null) return <>{children}</>;
+  return (
+    <Notice kind="plain">
+      Changes are signed. You are logged in without a key: <a href="#/wallet">add your key</a> to make some.
+    </Notice>
+  );
+}

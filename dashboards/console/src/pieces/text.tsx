@@ -1,0 +1,141 @@
+/**
+ * Values as text. What tenants stored is always a text node in an isolated run (`bdi`): never markup, never the
+ * address of a link, and its direction does not spill over.
+ */
+
+import { writeJson } from '@kedge/sdk';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+
+/** Stored text. */
+export const Stored = ({ text }: { text: string }) => <bdi class="stored">{text}</bdi>;
+
+const PAGES: Record<string, string> = {
+  act: 'actions',
+  anc: 'anchors',
+  bat: 'batches',
+  dsp: 'disputes',
+  fil: 'files',
+  obj: 'objects',
+  tpl: 'templates',
+  whk: 'webhooks',
+};
+
+/** The page of the thing with this id, if it has one. */
+export function pageOf(id: string): string | null {
+  const page = /^[a-z]{3}_[0-9a-z]{26}$/.test(id) ? PAGES[id.slice(0, 3)] : undefined;
+  return page === undefined ? null : `#/${page}/${id}`;
+}
+
+/** Enough of an id or a hash to recognise it by. */
+const shortened = (text: string): string => (text.length > 22 ? `${text.slice(0, 12)}…${text.slice(-6)}` : text);
+
+/** An id, as a link to its page. */
+export function Ref({ id }: { id: string }) {
+  const page = pageOf(id);
+  if (page === null) return <Hash value={id} />;
+  return (
+    <a class="mono" href={page} title={id}>
+      {shortened(id)}
+    </a>
+  );
+}
+
+/** A button that copies a text. */
+export function Copy({ text, what }: { text: string; what: string }) {
+  const [state, setState] = useState<'' | 'copied' | 'failed'>('');
+  useEffect(() => {
+    if (state === '') return undefined;
+    const timer = setTimeout(() => setState(''), 2_000);
+    return () => clearTimeout(timer);
+  }, [state]);
+  const copy = (): void => {
+    navigator.clipboard.writeText(text).then(
+      () => setState('copied'),
+      () => setState('failed'),
+    );
+  };
+  return (
+    <button type="button" class="small" onClick={copy} aria-label={`Copy ${what}`}>
+      {state === 'copied' ? 'Copied' : state === 'failed' ? 'Not copied' : 'Copy'}
+    </button>
+  );
+}
+
+/** A hash, an address or an id without a page: short, and whole as its title. */
+export function Hash({ value, whole = false }: { value: string; whole?: boolean }) {
+  return (
+    <span class={whole ? 'mono whole' : 'mono'} title={value}>
+      {whole ? value : shortened(value)}
+    </span>
+  );
+}
+
+/** A time of the server, in the reader's own zone. */
+export function Time({ at }: { at: string | number | null | undefined }) {
+  if (at == null) return <span class="faint">never</span>;
+  const date = new Date(at);
+  if (Number.isNaN(date.getTime())) return <Stored text={String(at)} />;
+  return (
+    <time dateTime={date.toISOString()} title={date.toISOString()}>
+      {date.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' })}
+    </time>
+  );
+}
+
+/** A whole number with separators. */
+export const Count = ({ of }: { of: number | bigint | string }) => <span class="number">{BigInt(of).toLocaleString()}</span>;
+
+const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+
+/** A number of bytes in the largest unit of which it has one; the exact number is its title. */
+export function Bytes({ of }: { of: number }) {
+  const power = of < 1 ? 0 : Math.min(Math.floor(Math.log2(of) / 10), UNITS.length - 1);
+  const value = of / 1024 ** power;
+  const text = value.toLocaleString(undefined, { maximumFractionDigits: power === 0 ? 0 : 1 });
+  return (
+    <span class="number" title={`${of.toLocaleString()} bytes`}>
+      {text} {UNITS[power]}
+    </span>
+  );
+}
+
+/** JSON as its text, in browsers that have it: how a bigint is written as its digits. */
+const { rawJSON } = JSON as { rawJSON?: (text: string) => unknown };
+
+/** JSON, indented. No number is rounded: where a browser cannot write a bigint so, the text is compact. */
+function indented(value: unknown): string {
+  const digits = (_: string, member: unknown): unknown => (typeof member === 'bigint' && rawJSON ? rawJSON(member.toString()) : member);
+  try {
+    return JSON.stringify(value, digits, 2);
+  } catch {
+    return writeJson(value);
+  }
+}
+
+/** JSON as text. */
+export function Json({ value, label }: { value: unknown; label: string }) {
+  return (
+    <pre class="json" tabIndex={0} role="region" aria-label={label}>
+      {indented(value ?? null)}
+    </pre>
+  );
+}
+
+/** A state, as a coloured word. */
+export function State({ of }: { of: string }) {
+  return <span class={`state ${/^[a-z_]+$/.test(of) ? of : ''}`}>{of.replaceAll('_', ' ')}</span>;
+}
+
+/** A name and its value. */
+export function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </>
+  );
+}
+
+/** Names and values. */
+export const Facts = ({ children }: { children: ComponentChildren }) => <dl class="facts">{children}</dl>;

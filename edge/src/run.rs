@@ -1,0 +1,137 @@
+//! The process: it connects, learns of the nodes, and serves until it is stopped.
+
+use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use hyper::Method;
+use kedge_cluster::{Cluster, ConnectError};
+use kedge_config::Config;
+use kedge_config::secrets::{self, SecretError};
+use kedge_http::server::shedding::Shedding;
+use kedge_http::server::{Bound, ServerError, stopping};
+use kedge_http::signing::Signs;
+use kedge_protocol::eip712::Domain;
+use kedge_replica::cluster_options;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Semaphore;
+
+use crate::answering::{Edge, ROOM_BYTES};
+use crate::checking::Checker;
+use crate::metric_definitions;
+use crate::nodes::Nodes;
+use crate::passing::Passing;
+
+/// Where a request has to go.
+pub enum Way {
+    /// To any node: it changes nothing.
+    Node,
+    /// To the leader.
+    Leader,
+    /// To the leader, signed like this; with the id in the path.
+    Signed(&'static Signs, String),
+}
+
+/// The way of a request with this method and path.
+pub type Route = Box<dyn Fn(&Method, &str) -> Way + Send + Sync>;
+
+/// How much longer than the leader itself an edge waits for its answer.
+const MARGIN: Duration = Duration::from_secs(2);
+
+/// Why the edge does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum EdgeError {
+    /// The cluster is not configured.
+    #[error(
+        "option cluster_servers: is required: an edge finds the nodes by the cluster's servers"
+    )]
+    NoServers,
+    /// The cluster's servers.
+    #[error(transparent)]
+    Cluster(#[from] ConnectError),
+    /// The listener.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// Whom to trust.
+    #[error(transparent)]
+    Trust(#[from] kedge_tls::TrustError),
+    /// The system provides no randomness.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// An I/O error.
+    #[error("{0}")]
+    System(#[from] std::io::Error),
+}
+
+/// Serves until SIGINT or SIGTERM; then lets requests in flight finish, for a bounded time.
+///
+/// # Errors
+/// [`EdgeError`], if it cannot start.
+pub async fn run(config: Config, route: Route) -> Result<(), EdgeError> {
+    metric_definitions::describe();
+    let options = cluster_options(&config).ok_or(EdgeError::NoServers)?;
+    let name = options.node.clone();
+    let bound = Bound::bind(&config).await?;
+    let http = kedge_replica::node_client()?;
+    let cluster = Cluster::join(options).await?;
+    let nodes = Nodes::new(cluster, http.clone());
+    tokio::spawn(Arc::clone(&nodes).watch());
+    let wait_target = Duration::from_millis(config.wait_target_ms);
+    let shedding = Shedding::start(wait_target, config.requests_min).map_err(ServerError::Probe)?;
+    let room = config.body_bytes_total_max / ROOM_BYTES as usize;
+    let edge = Edge {
+        passing: Passing::new(http, &name),
+        checker: checker(&config),
+        room: Arc::new(Semaphore::new(room)),
+        body_timeout: Duration::from_secs(config.body_timeout_s),
+        patience: Duration::from_secs(config.request_timeout_s) + MARGIN,
+        name,
+        nodes,
+        route,
+        header_bytes_max: config.header_bytes_max,
+        tls: bound.tls().is_some(),
+        process: const_hex::encode(secrets::random::<6>()?),
+        next_id: AtomicU64::new(1),
+    };
+    reload_on_hangup(&bound)?;
+    // Before the edge announces itself, so that a stop right after that is noticed.
+    let stop = stopping::signal()?;
+    announce(&bound.url())?;
+    bound.serve(&config, edge, shedding, stop, || ()).await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Checks signatures, if the log's domain is configured.
+fn checker(config: &Config) -> Option<Checker> {
+    let domain = Domain {
+        chain_id: config.chain_id?,
+        verifying_contract: config.chain_contract?,
+    };
+    Some(Checker::new(domain))
+}
+
+/// Reads the certificate again on SIGHUP; one that cannot be read stays as it was.
+fn reload_on_hangup(bound: &Bound) -> Result<(), std::io::Error> {
+    let Some(tls) = bound.tls() else {
+        return Ok(());
+    };
+    let mut hangups = signal(SignalKind::hangup())?;
+    tokio::spawn(async move {
+        while hangups.recv().await.is_some() {
+            match tls.reload() {
+                Ok(()) => tracing::info!("the certificate was reloaded"),
+                Err(error) => tracing::error!(%error, "the certificate could not be reloaded"),
+            }
+        }
+    });
+    Ok(())
+}
+
+/// Prints where the edge is.
+fn announce(url: &str) -> Result<(), std::io::Error> {
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(format!("listening on {url}\n").as_bytes())?;
+    stdout.flush()
+}

@@ -1,0 +1,95 @@
+//! What is kept for the key of an unsigned request: its answer, or that an action of the log has it.
+
+use std::sync::{Arc, OnceLock};
+
+use crate::error::ApiError;
+use crate::reply::Reply;
+use hyper::StatusCode;
+use hyper::header::{HeaderValue, LOCATION};
+use kedge_actors::api::Keep;
+use kedge_storage::{IdempotencyRow, SideWrite};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::in_flight::Held;
+
+/// A key that this request uses first; the key is held until this is dropped.
+pub struct Key {
+    /// Its digest.
+    pub key: [u8; 32],
+    /// The digest of the request.
+    pub request: [u8; 32],
+    /// The request's id.
+    pub request_id: Arc<str>,
+    /// Until when it is remembered, Unix seconds.
+    pub until_s: u64,
+    /// Its place among those in flight.
+    pub held: Held,
+}
+
+/// An answer in its stored form.
+#[derive(Serialize, Deserialize)]
+pub struct Answer {
+    status: u16,
+    location: Option<String>,
+    body: Box<RawValue>,
+}
+
+impl Answer {
+    /// An answer with a JSON body.
+    pub fn new<T: Serialize>(
+        status: StatusCode,
+        location: Option<String>,
+        body: &T,
+    ) -> serde_json::Result<Self> {
+        Ok(Self {
+            status: status.as_u16(),
+            location,
+            body: serde_json::value::to_raw_value(body)?,
+        })
+    }
+
+    /// The answer to a caller that sees the log up to `sequence`.
+    pub fn reply(&self, sequence: u64) -> Result<Reply, ApiError> {
+        let status =
+            StatusCode::from_u16(self.status).map_err(|error| ApiError::internal(&error))?;
+        let json = HeaderValue::from_static("application/json");
+        let reply = Reply::bytes(status, sequence, json, self.body.get().as_bytes().to_vec());
+        Ok(match &self.location {
+            Some(location) => reply.with(LOCATION, location),
+            None => reply,
+        })
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("numbers, texts and JSON that was written before")
+    }
+}
+
+impl Key {
+    /// The write that stores the answer. The key stays held.
+    pub fn write(&self, answer: &Answer) -> SideWrite {
+        let row = IdempotencyRow {
+            until_s: self.until_s,
+            request: self.request,
+            first_sequence: 0,
+            residue: answer.bytes(),
+        };
+        SideWrite::Idempotency { key: self.key, row }
+    }
+
+    /// For an engine request that carries out this one. Its answer is made from the log.
+    pub fn into_keep(self) -> Keep {
+        Keep {
+            key: self.key,
+            request: self.request,
+            until_s: self.until_s,
+            request_id: self.request_id,
+            minted: 0,
+            shows_resources: false,
+            sealed_secret: OnceLock::new(),
+            in_progress: Mutex::new(Some(Box::new(self.held))),
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! What the operator sees of all organizations: how many are in each tier, and which are nearest to one of their limits.
+//!
+//! No counter is kept as organizations register and change. They are read from a snapshot when somebody asks: at most
+//! [`COUNTED_MAX`] of them, at most once in [`COUNT_KEPT`], on a thread where it holds up nobody. Ids are hashes, so
+//! the first of them by id are a fair sample of more. Requests are counted in memory, so these are current at every call.
+
+use std::time::{Duration, Instant};
+
+use kedge_api::scalars::{IdText, Time};
+use kedge_protocol::Id;
+use kedge_protocol::resource::{CustomLimits, Organization, Tier};
+use kedge_storage::{ReadError, Snapshot};
+use serde::Serialize;
+
+use super::policy::{LOG_BYTES, Policy};
+use super::tier::{Limits, LogQuotas, limits_of, price_of};
+use super::window::Period;
+
+/// Most organizations that one count looks at.
+const COUNTED_MAX: usize = 100_000;
+/// How long a count is kept.
+const COUNT_KEPT: Duration = Duration::from_mins(1);
+/// Most organizations that are shown as the nearest to a limit.
+pub const NEAREST_MAX: usize = 100;
+
+/// All organizations, by tier.
+#[derive(Serialize)]
+pub struct Overview {
+    /// How many organizations were counted.
+    organizations: u64,
+    /// Whether these are all; otherwise they are a sample.
+    all_counted: bool,
+    counted_at: Time,
+    tiers: Vec<TierView>,
+    nearest: Vec<Nearest>,
+}
+
+#[derive(Serialize)]
+struct TierView {
+    tier: &'static str,
+    price: &'static str,
+    /// `None` for the custom tier: each organization has its own.
+    limits: Option<TierLimits>,
+    organizations: u64,
+}
+
+#[derive(Serialize)]
+struct TierLimits {
+    #[serde(flatten)]
+    requests: Limits,
+    log_bytes: Option<u64>,
+}
+
+/// An organization, and the limit that it is nearest to.
+#[derive(Serialize)]
+pub(super) struct Nearest {
+    organization_id: IdText,
+    name: String,
+    tier: &'static str,
+    #[serde(flatten)]
+    part: Part,
+}
+
+impl Nearest {
+    pub(super) fn new(organization: Organization, part: Part) -> Self {
+        Self {
+            organization_id: IdText(organization.id),
+            tier: organization.tier.name(),
+            name: organization.name,
+            part,
+        }
+    }
+}
+
+/// Puts the nearest first, and leaves at most `count`.
+pub(super) fn sort(nearest: &mut Vec<Nearest>, count: usize) {
+    nearest.sort_by(|one, other| other.part.share().total_cmp(&one.part.share()));
+    nearest.truncate(count);
+}
+
+/// The used part of a limit.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub(super) struct Part {
+    policy: &'static str,
+    used: u64,
+    limit: u64,
+}
+
+impl Part {
+    /// `None` if there is no limit, or none of it is used.
+    pub(super) fn of(policy: &'static str, used: u64, limit: Option<u64>) -> Option<Self> {
+        let limit = limit.filter(|_| used > 0)?;
+        Some(Self {
+            policy,
+            used,
+            limit,
+        })
+    }
+
+    /// The largest part of a limit of requests.
+    pub(super) fn of_requests(limits: &Limits, used: impl Fn(Policy) -> u64) -> Option<Self> {
+        let policies = Policy::ALL[..Policy::OF_ORGANIZATION].iter();
+        let parts = policies.map(|policy| {
+            let limit = limits.of(*policy).copied().flatten();
+            Self::of(policy.name(), used(*policy), limit)
+        });
+        parts.fold(None, Self::larger)
+    }
+
+    /// The larger of two; the first of equal ones.
+    pub(super) fn larger(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        match (one, other) {
+            (Some(one), Some(other)) if other.share() > one.share() => Some(other),
+            (one, other) => one.or(other),
+        }
+    }
+
+    fn share(&self) -> f64 {
+        self.used as f64 / self.limit.max(1) as f64
+    }
+}
+
+/// Organizations with the used share of the limit that each is nearest to.
+#[derive(Default)]
+pub(super) struct Shares(Vec<(f64, Id)>);
+
+impl Shares {
+    pub(super) fn add(&mut self, id: Id, part: Option<Part>) {
+        self.0.extend(part.map(|part| (part.share(), id)));
+    }
+
+    /// At most `count` organizations, those with the largest shares.
+    pub(super) fn largest(mut self, count: usize) -> impl Iterator<Item = Id> {
+        self.0
+            .sort_unstable_by(|one, other| other.0.total_cmp(&one.0));
+        self.0.into_iter().take(count).map(|(_, id)| id)
+    }
+}
+
+/// What was read from a snapshot.
+pub(super) struct Census {
+    made: Instant,
+    /// How often a tier had been set before.
+    tiers_set: u32,
+    counted_at_s: u64,
+    is_complete: bool,
+    /// Per tier, in the order of [`named_tiers`].
+    tiers: [u64; 4],
+    nearest: Vec<Id>,
+}
+
+/// One of each tier.
+fn named_tiers() -> [Tier; 4] {
+    let custom = Tier::Custom(CustomLimits::default());
+    [Tier::Free, Tier::Developer, Tier::Enterprise, custom]
+}
+
+impl Census {
+    /// Counts the organizations of a snapshot.
+    pub(super) fn take(
+        snapshot: &Snapshot,
+        quotas: LogQuotas,
+        now_s: u64,
+        tiers_set: u32,
+    ) -> Result<Self, ReadError> {
+        let today = u64::from(Period::Day.window(now_s));
+        let (mut tiers, mut shares, mut is_complete) = ([0; 4], Shares::default(), true);
+        for (index, organization) in snapshot.every_organization().enumerate() {
+            if index == COUNTED_MAX {
+                is_complete = false;
+                break;
+            }
+            let Organization { id, tier, .. } = organization?;
+            tiers[match tier {
+                Tier::Free => 0,
+                Tier::Developer => 1,
+                Tier::Enterprise => 2,
+                Tier::Custom(_) => 3,
+            }] += 1;
+            let usage = snapshot.usage(id)?.filter(|usage| usage.day == today);
+            let requests = usage.map_or(0, |usage| usage.requests);
+            let day = limits_of(&tier).requests_per_day;
+            let day = Part::of(Policy::TierDay.name(), requests, day);
+            let log = Part::of(LOG_BYTES, snapshot.log_bytes(id)?, quotas.of(&tier));
+            shares.add(id, Part::larger(day, log));
+        }
+        Ok(Self {
+            made: Instant::now(),
+            tiers_set,
+            counted_at_s: now_s,
+            is_complete,
+            tiers,
+            nearest: shares.largest(NEAREST_MAX).collect(),
+        })
+    }
+
+    /// Whether it may be used again, when a tier has been set so often.
+    pub(super) fn is_fresh(&self, tiers_set: u32) -> bool {
+        self.tiers_set == tiers_set && self.made.elapsed() < COUNT_KEPT
+    }
+
+    /// The organizations that are nearest to a limit, by what is stored.
+    pub(super) fn nearest(&self) -> impl Iterator<Item = Id> {
+        self.nearest.iter().copied()
+    }
+
+    /// Everything for the operator.
+    pub(super) fn overview(&self, quotas: LogQuotas, nearest: Vec<Nearest>) -> Overview {
+        let tiers = named_tiers().into_iter().zip(self.tiers);
+        let tiers = tiers.map(|(tier, organizations)| TierView {
+            tier: tier.name(),
+            price: price_of(&tier),
+            limits: (!matches!(tier, Tier::Custom(_))).then(|| TierLimits {
+                requests: limits_of(&tier),
+                log_bytes: quotas.of(&tier),
+            }),
+            organizations,
+        });
+        Overview {
+            organizations: self.tiers.iter().sum(),
+            all_counted: self.is_complete,
+            counted_at: Time(self.counted_at_s * 1_000),
+            tiers: tiers.collect(),
+            nearest,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_limit_is_the_one_with_the_largest_used_share() {
+        let limits = Limits {
+            requests_per_day: Some(1_000),
+            requests_per_minute: Some(100),
+            file_uploads_per_minute: None,
+            object_writes_per_minute: Some(0),
+            ..limits_of(&Tier::Free)
+        };
+        let used = |policy| match policy {
+            Policy::TierDay => 510,
+            Policy::TierMinute => 50,
+            Policy::FileUploads => 1_000_000,
+            _ => 0,
+        };
+        let part = Part::of_requests(&limits, used).unwrap();
+        let expected = ("tier-day", 510, 1_000);
+        assert_eq!((part.policy, part.used, part.limit), expected);
+        assert_eq!(Part::of_requests(&limits, |_| 0), None);
+        // More than a limit allows, after the operator lowered it: nearer than any other.
+        let lowered = |policy| u64::from(policy == Policy::ObjectWrites) * 3;
+        let part = Part::of_requests(&limits, lowered).unwrap();
+        assert!((part.share() - 3.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_nearest_come_first_and_few_are_kept() {
+        let id = |byte| Id {
+            prefix: kedge_protocol::Prefix::Organization,
+            bytes: [byte; 16],
+        };
+        let mut shares = Shares::default();
+        for (byte, used) in [(1, 1), (2, 20), (3, 5), (4, 0)] {
+            shares.add(id(byte), Part::of(LOG_BYTES, used, Some(10)));
+        }
+        let largest: Vec<Id> = shares.largest(2).collect();
+        assert_eq!(largest, [id(2), id(3)]);
+    }
+}

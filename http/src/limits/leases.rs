@@ -1,0 +1,438 @@
+//! Leases of limits, for several nodes of one log. The leader counts what an organization may do; a node that follows
+//! takes parts of each limit from it and lets requests in on them. So all nodes together let in no more than the limit
+//! and what is leased and not used.
+//!
+//! - A lease is a sixteenth of the limit at most, and an eighth of what is left: little lies idle when a window ends. It
+//!   ends with its window, by the clock of the node that has it.
+//! - Of one organization one question is on its way, and [`ASKED_MAX`] of all. When the leader has nothing left, nobody
+//!   asks again before the next minute.
+//! - Without an answer within [`PATIENCE`], a node lets in its own part of the limit (limit / nodes), and does not ask
+//!   for [`SILENCE`]: reads continue while the leader is replaced.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use kedge_protocol::{Id, Prefix};
+use metrics::counter;
+use parking_lot::Mutex;
+use tokio::sync::Semaphore;
+
+use super::RateLimits;
+use super::organizations::{Account, take_all};
+use super::policy::{LimitClass, Policy, Standing};
+use super::tier::Plan;
+use super::window::{Count, Counter, Period};
+use crate::metric_definitions::LIMIT_LEASES;
+
+/// How long the leader may take to answer.
+pub const PATIENCE: Duration = Duration::from_millis(250);
+/// How long a node does not ask a leader that gave no answer.
+const SILENCE: Duration = Duration::from_secs(1);
+/// Questions of one node that wait for an answer at one time.
+const ASKED_MAX: usize = 64;
+/// A lease is at most this part of its limit,
+const LIMIT_PARTS: u32 = 16;
+/// and at most this part of what is left of it.
+const LEFT_PARTS: u32 = 8;
+/// The version of questions and answers.
+const VERSION: u8 = 1;
+const POLICIES: usize = Policy::OF_ORGANIZATION;
+const QUESTION_BYTES: usize = 1 + 16 + 1;
+const ANSWER_BYTES: usize = 1 + 8 * POLICIES;
+
+/// The answer of the leader, if there is one.
+pub type Asked = Pin<Box<dyn Future<Output = Option<Bytes>> + Send>>;
+
+/// The other nodes, as far as limits go.
+pub struct Lender {
+    /// Asks the leader, for at most [`PATIENCE`].
+    pub ask: Box<dyn Fn(Bytes) -> Asked + Send + Sync>,
+    /// How many nodes there are, as far as this one knows.
+    pub nodes: Box<dyn Fn() -> usize + Send + Sync>,
+}
+
+/// Asks the leader, within bounds.
+pub(super) struct Leases {
+    lender: Lender,
+    places: Semaphore,
+    silent_until: Mutex<Option<Instant>>,
+}
+
+/// The part of a limit that one lease is: of `left`, the rest of `limit`.
+fn part_of(limit: u32, left: u32) -> u32 {
+    (left / LEFT_PARTS).min(limit / LIMIT_PARTS).max(1)
+}
+
+/// Limits of an organization: a bit for each.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+struct Policies(u8);
+
+impl Policies {
+    fn insert(&mut self, policy: Policy) {
+        self.0 |= 1 << policy as u8;
+    }
+
+    fn holds(self, policy: Policy) -> bool {
+        self.0 >> policy as u8 & 1 == 1
+    }
+}
+
+/// What a node asks: a lease of each of these limits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Question {
+    organization_id: Id,
+    policies: Policies,
+}
+
+impl Question {
+    fn write(self) -> Bytes {
+        let mut bytes = Vec::with_capacity(QUESTION_BYTES);
+        bytes.push(VERSION);
+        bytes.extend_from_slice(&self.organization_id.bytes);
+        bytes.push(self.policies.0);
+        bytes.into()
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; QUESTION_BYTES] = bytes.try_into().ok()?;
+        let [VERSION, id @ .., policies] = bytes else {
+            return None;
+        };
+        let organization_id = Id {
+            prefix: Prefix::Organization,
+            bytes: *id,
+        };
+        (policies >> POLICIES == 0).then_some(Self {
+            organization_id,
+            policies: Policies(*policies),
+        })
+    }
+}
+
+/// What the leader answers about a limit.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+struct Lent {
+    /// What the node may let in.
+    lent: u32,
+    /// What is counted in the leader's window, this lease included.
+    counted: u32,
+}
+
+/// What the leader answers, for each limit of the organization.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+struct Answer([Lent; POLICIES]);
+
+impl Answer {
+    fn write(self) -> Bytes {
+        let mut bytes = Vec::with_capacity(ANSWER_BYTES);
+        bytes.push(VERSION);
+        for Lent { lent, counted } in self.0 {
+            bytes.extend_from_slice(&lent.to_be_bytes());
+            bytes.extend_from_slice(&counted.to_be_bytes());
+        }
+        bytes.into()
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let (&VERSION, rest) = bytes
+            .split_first()
+            .filter(|_| bytes.len() == ANSWER_BYTES)?
+        else {
+            return None;
+        };
+        let mut answer = Self::default();
+        for (read, bytes) in answer.0.iter_mut().zip(rest.chunks_exact(8)) {
+            let (lent, counted) = bytes.split_at(4);
+            *read = Lent {
+                lent: u32::from_be_bytes(lent.try_into().ok()?),
+                counted: u32::from_be_bytes(counted.try_into().ok()?),
+            };
+        }
+        Some(answer)
+    }
+}
+
+impl Leases {
+    pub(super) fn new(lender: Lender) -> Self {
+        Self {
+            lender,
+            places: Semaphore::new(ASKED_MAX),
+            silent_until: Mutex::default(),
+        }
+    }
+
+    /// The leader's answer; `None` if it cannot be asked now, or does not answer.
+    async fn ask(&self, question: Question) -> Option<Answer> {
+        if self.is_silent() {
+            return None;
+        }
+        let Ok(_place) = self.places.try_acquire() else {
+            counter!(LIMIT_LEASES, "outcome" => "crowded").increment(1);
+            return None;
+        };
+        let answered = (self.lender.ask)(question.write()).await;
+        let answer = answered.and_then(|bytes| Answer::read(&bytes));
+        if answer.is_none() {
+            counter!(LIMIT_LEASES, "outcome" => "unanswered").increment(1);
+            *self.silent_until.lock() = Some(Instant::now() + SILENCE);
+        }
+        answer
+    }
+
+    fn is_silent(&self) -> bool {
+        let until = *self.silent_until.lock();
+        until.is_some_and(|until| Instant::now() < until)
+    }
+}
+
+/// What is leased of one limit.
+#[derive(Default, Debug)]
+struct Lease {
+    leased: Counter,
+    used: Counter,
+    /// The last minute in which the leader had nothing left.
+    spent_in: AtomicU32,
+    /// The last window in which this node let in its own part, because the leader gave no answer.
+    alone_in: AtomicU32,
+}
+
+/// What is leased to this node for an organization.
+#[derive(Default, Debug)]
+pub(super) struct Leased {
+    leases: [Lease; POLICIES],
+    /// Held by the request that asks for all of them.
+    asking: tokio::sync::Mutex<()>,
+}
+
+impl Leased {
+    fn of(&self, policy: Policy) -> &Lease {
+        &self.leases[policy as usize]
+    }
+
+    /// The counter of what was used of a limit's leases.
+    pub(super) fn used(&self, policy: Policy) -> &Counter {
+        &self.of(policy).used
+    }
+
+    /// What is leased of a limit and not used.
+    fn left(&self, policy: Policy, now_s: u64) -> u32 {
+        let window = policy.period().window(now_s);
+        let lease = self.of(policy);
+        let leased = lease.leased.count(window).used;
+        leased.saturating_sub(lease.used.count(window).used)
+    }
+
+    /// What may be left of a limit, of which the leader last stated that `left` are. Without a leader, what this node has.
+    pub(super) fn remaining(&self, policy: Policy, left: u64, now_s: u64) -> u64 {
+        let held = u64::from(self.left(policy, now_s));
+        let window = policy.period().window(now_s);
+        if self.of(policy).alone_in.load(Ordering::Acquire) == window {
+            held
+        } else {
+            left + held
+        }
+    }
+
+    /// Whether it was used in this minute.
+    pub(super) fn is_used(&self, minute: u32) -> bool {
+        self.used(Policy::TierMinute).count(minute).used > 0
+    }
+
+    /// Counts a request on the leases of all limits that cover it, or on none; then returns the limit without room.
+    fn take(&self, plan: &Plan, class: LimitClass, now_s: u64) -> Result<(), Policy> {
+        take_all(class, now_s, |policy| {
+            let lease = self.of(policy);
+            let ceiling = if is_limited(plan, policy) {
+                let window = policy.period().window(now_s);
+                lease.leased.count(window).used
+            } else {
+                u32::MAX
+            };
+            (&lease.used, ceiling)
+        })
+    }
+
+    /// The limits of which a request needs a lease.
+    fn lacking(&self, plan: &Plan, class: LimitClass, now_s: u64) -> Policies {
+        let mut lacking = Policies::default();
+        for &policy in Policy::covering(class) {
+            if is_limited(plan, policy) && self.left(policy, now_s) == 0 {
+                lacking.insert(policy);
+            }
+        }
+        lacking
+    }
+
+    /// Whether the leader had nothing left of a limit in this minute.
+    fn is_spent(&self, policy: Policy, now_s: u64) -> bool {
+        let minute = Period::Minute.window(now_s);
+        self.of(policy).spent_in.load(Ordering::Acquire) == minute
+    }
+
+    /// Adds what the leader has lent.
+    fn add(&self, asked: Policies, answer: &Answer, now_s: u64) {
+        let mut is_spent = false;
+        for &policy in &Policy::ALL[..POLICIES] {
+            let Lent { lent, .. } = answer.0[policy as usize];
+            let lease = self.of(policy);
+            lease.alone_in.store(0, Ordering::Release);
+            if lent > 0 {
+                lease.leased.add(policy.period().window(now_s), lent);
+            } else if asked.holds(policy) {
+                let minute = Period::Minute.window(now_s);
+                lease.spent_in.store(minute, Ordering::Release);
+                is_spent = true;
+            }
+        }
+        let outcome = if is_spent { "spent" } else { "leased" };
+        counter!(LIMIT_LEASES, "outcome" => outcome).increment(1);
+    }
+
+    /// Lets in this node's own part of each limit, while the leader does not answer.
+    fn allow_alone(&self, plan: &Plan, class: LimitClass, now_s: u64, nodes: usize) {
+        let nodes = u32::try_from(nodes).unwrap_or(u32::MAX).max(2);
+        for &policy in Policy::covering(class) {
+            if is_limited(plan, policy) {
+                let ceiling = plan.ceiling(policy);
+                let part = (ceiling / nodes).max(1).min(ceiling);
+                let window = policy.period().window(now_s);
+                let lease = self.of(policy);
+                lease.leased.raise_to(window, part);
+                lease.alone_in.store(window, Ordering::Release);
+            }
+        }
+    }
+}
+
+fn is_limited(plan: &Plan, policy: Policy) -> bool {
+    plan.ceiling(policy) < u32::MAX
+}
+
+impl Account {
+    /// Counts a request on what the leader has leased, and asks for more if that is used up.
+    async fn take_leased(
+        &self,
+        leases: &Leases,
+        class: LimitClass,
+        now_s: u64,
+        renewed: impl FnOnce() -> Arc<Plan>,
+    ) -> Result<(), Standing> {
+        let leased = self.leased();
+        if leased.take(&self.plan(), class, now_s).is_ok() {
+            return Ok(());
+        }
+        let _asking = leased.asking.lock().await;
+        // Whoever asked before may have got enough.
+        let Err(lacking) = leased.take(&self.plan(), class, now_s) else {
+            return Ok(());
+        };
+        if leased.is_spent(lacking, now_s) {
+            return Err(self.spent(lacking, now_s));
+        }
+        let plan = renewed();
+        let policies = leased.lacking(&plan, class, now_s);
+        let question = Question {
+            organization_id: self.organization_id(),
+            policies,
+        };
+        match leases.ask(question).await {
+            Some(answer) => {
+                leased.add(policies, &answer, now_s);
+                for &policy in &Policy::ALL[..POLICIES] {
+                    let window = policy.period().window(now_s);
+                    let counted = answer.0[policy as usize].counted;
+                    self.counter(policy).raise_to(window, counted);
+                }
+            }
+            None => leased.allow_alone(&plan, class, now_s, (leases.lender.nodes)()),
+        }
+        let taken = leased.take(&plan, class, now_s);
+        taken.map_err(|policy| self.spent(policy, now_s))
+    }
+
+    /// Counts a part of each of these limits as used by another node.
+    fn lend(&self, policies: Policies, now_s: u64) -> Answer {
+        let plan = self.plan();
+        let lend = |policy: Policy| {
+            let window = policy.period().window(now_s);
+            let counter = self.counter(policy);
+            let lent = if policies.holds(policy) {
+                counter.take_share(window, plan.ceiling(policy), part_of)
+            } else {
+                0
+            };
+            let Count { used, .. } = counter.count(window);
+            Lent {
+                lent,
+                counted: used,
+            }
+        };
+        Answer(std::array::from_fn(|index| lend(Policy::ALL[index])))
+    }
+}
+
+impl RateLimits {
+    /// Takes leases from the leader while this node follows.
+    pub fn lease_from(&self, lender: Lender) {
+        // A node joins a cluster once.
+        let _ = self.leases.set(Leases::new(lender));
+    }
+
+    /// Whom to ask for leases: nobody while this node leads, or is the only one.
+    pub(super) fn leases(&self) -> Option<&Leases> {
+        let leases = self.leases.get()?;
+        let leads = self.engine.leads();
+        if self.led.load(Ordering::Acquire) != leads
+            && self.led.swap(leads, Ordering::AcqRel) != leads
+            && leads
+        {
+            self.times_led.fetch_add(1, Ordering::AcqRel);
+        }
+        (!leads).then_some(leases)
+    }
+
+    pub(super) async fn take_leased(
+        &self,
+        leases: &Leases,
+        account: &Account,
+        class: LimitClass,
+        now_s: u64,
+    ) -> Result<(), Standing> {
+        // Only the leader learns of a new tier by its own action.
+        let renewed = || {
+            let organization = account.organization_id();
+            let read = self.engine.published().snapshot.organization(organization);
+            if let Ok(Some(organization)) = read
+                && organization.tier != account.plan().tier
+            {
+                self.tier_changed(&organization);
+            }
+            account.plan()
+        };
+        account.take_leased(leases, class, now_s, renewed).await
+    }
+
+    /// The leader's answer to another node's question for leases; `None` if the question is malformed, or this node
+    /// does not lead.
+    pub fn lease(&self, question: &[u8], now_s: u64) -> Option<Bytes> {
+        let Question {
+            organization_id,
+            policies,
+        } = Question::read(question)?;
+        if self.leases().is_some() {
+            return None;
+        }
+        let account = self.account(organization_id).ok()?;
+        self.catch_up(&account).ok()?;
+        let answer = account.lend(policies, now_s);
+        self.note(&account);
+        Some(answer.write())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! What the operator does in the log: signed by the operator's own key, with its own nonces, like everybody's actions.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::clock::now_s;
+use crate::error::ApiError;
+use crate::signing::{ActionText, SignatureHeaders, Verifier};
+use kedge_actors::api::{Asker, Committed, Keep};
+use kedge_config::secrets;
+use kedge_protocol::action::{ActionWords, Kind, RequestHead, salt};
+use kedge_protocol::signature::SigningKey;
+use kedge_protocol::{Hash, Id};
+use tokio::sync::Mutex;
+
+use crate::submit::Submitter;
+
+/// How long an action of the operator may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The operator's key. One action at a time: each takes the nonce after the last.
+pub struct Operator {
+    key: SigningKey,
+    submitter: Submitter,
+    verifier: Arc<Verifier>,
+    turn: Mutex<()>,
+}
+
+impl Operator {
+    /// Acts with this key.
+    pub fn new(key: SigningKey, submitter: Submitter, verifier: Arc<Verifier>) -> Self {
+        Self {
+            key,
+            submitter,
+            verifier,
+            turn: Mutex::new(()),
+        }
+    }
+
+    /// Carries out one action about `organization_id`; `keep` is stored for the caller that requested it.
+    pub async fn act(
+        &self,
+        organization_id: Id,
+        kind: Kind,
+        target: impl ToString,
+        payload: &str,
+        keep: Option<Keep>,
+    ) -> Result<Committed, ApiError> {
+        let _turn = self.turn.lock().await;
+        let engine = self.submitter.engine();
+        let nonces = engine.published().snapshot.nonces(self.key.address())?;
+        let seed = secrets::random().map_err(|error| ApiError::internal(&error))?;
+        let salt_seed = Hash(seed);
+        let head = RequestHead {
+            signer: self.key.address(),
+            nonce: nonces.highest() + 1,
+            deadline_s: now_s() + PATIENCE.as_secs(),
+            atomic: false,
+        };
+        let target = target.to_string();
+        let words = ActionWords::of(&kind, &target, payload.as_bytes());
+        let action_hash = words.action_hash(&salt(&salt_seed, 0));
+        let separator = engine.domain().separator();
+        let signature = self.key.sign(&head.digest(&separator, &[action_hash]));
+        let text = format!("{target}{payload}");
+        let headers = SignatureHeaders {
+            signature,
+            signer: head.signer,
+            nonce: head.nonce,
+            deadline_s: head.deadline_s,
+            salt_seed,
+        };
+        let action = ActionText {
+            kind,
+            target: 0..target.len(),
+            payload: target.len()..text.len(),
+            disclosed: None,
+        };
+        let (asker, signed) = (Asker::Operator { organization_id }, (text, action).into());
+        let expires_at = Instant::now() + PATIENCE;
+        let mut submission = self.verifier.check(asker, &headers, signed, expires_at)?;
+        submission.keep = keep.map(Arc::new);
+        let committed = self.submitter.submit(Arc::new(submission)).await?;
+        match committed.first_refusal() {
+            Some((_, refusal)) => Err(ApiError::from(refusal)),
+            None => Ok(committed),
+        }
+    }
+}

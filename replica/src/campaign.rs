@@ -1,0 +1,186 @@
+//! The way from following to leading. A candidate has applied everything that the stream has, takes the lease, and opens
+//! a term directly after the last frame. If another node was faster, the stream refuses the term, and the candidate
+//! follows on.
+
+use std::time::{Duration, Instant};
+
+use kedge_actors::{FollowError, Follower};
+use kedge_cluster::{Holder, StreamError, Tail};
+use kedge_storage::{CommitError, Mode};
+
+use crate::metric_definitions as metric;
+use crate::node::{Fatal, Next, Node};
+use crate::standing::{Leader, Role};
+
+/// What a leader may be late by at most, in addition to the lease, before this node takes over: a part that differs
+/// from node to node, so that they rarely try at the same time.
+const STAGGER: Duration = Duration::from_millis(250);
+/// How long the stream must contradict this node's log until it counts as broken: a server that just began to lead the
+/// stream may not have applied everything yet.
+const DOUBTED_MAX: Duration = Duration::from_secs(10);
+
+impl Node {
+    /// Tries to lead, if it is this node's turn. Gives the follower back if it still follows.
+    pub(crate) async fn campaign(
+        &mut self,
+        follower: Option<Follower>,
+    ) -> Result<(Option<Follower>, Option<Next>), Fatal> {
+        let Some(revision) = self.turn() else {
+            return Ok((follower, None));
+        };
+        let begun = Instant::now();
+        let own = self.position()?;
+        let tail = match self.cluster.tail().await {
+            Ok(tail) => tail,
+            Err(StreamError::Unreachable(_)) => return Ok((follower, None)),
+            Err(error) => {
+                self.doubt(error.to_string());
+                return Ok((follower, None));
+            }
+        };
+        if let Some(problem) = self.why_not(tail.as_ref()) {
+            self.doubt(problem);
+            return Ok((follower, None));
+        }
+        self.doubted_since = None;
+        if tail.as_ref().is_some_and(|tail| tail.number > own.frame) || !self.may_write()? {
+            return Ok((follower, None));
+        }
+        let term = tail.map_or(0, |tail| tail.term) + 1;
+        let Ok(Some(revision)) = self.lease.take(revision, &self.claim(term)).await else {
+            return Ok((follower, None));
+        };
+        // Two candidates at once may both have been answered that they took it.
+        if !self.lease.is_at(revision).await.unwrap_or(false) {
+            tracing::info!(term, "another candidate has the lease");
+            return Ok((follower, None));
+        }
+        let opened = match self.cluster.begin_term(&own, term).await {
+            Ok(opened) => opened,
+            Err(error) => {
+                tracing::info!(term, %error, "the term was not opened");
+                return Ok((follower, None));
+            }
+        };
+        let follower = self.take(follower, vec![opened.bytes]).await?;
+        if let Err(error) = self.log.begin(term, opened.place) {
+            tracing::warn!(term, %error, "the term was opened, but not begun");
+            drop(follower);
+            // The reader of the stream has the frame too.
+            return Ok((None, Some(Next::Follow)));
+        }
+        if self.engine.published().head.batches == 0 {
+            let key = self.options.first_key;
+            let named = tokio::task::spawn_blocking(move || follower.name_first_key(key)).await?;
+            if let Err(FollowError::Commit(CommitError::Fenced(why))) = named {
+                tracing::info!(term, why, "another node opened a later term");
+                self.log.end(&why);
+                return Ok((None, Some(Next::Follow)));
+            }
+            named?;
+        }
+        self.engine.set_stalled(None);
+        self.engine.lead().await?;
+        self.show_leading(term, begun)?;
+        Ok((None, Some(Next::Lead { term, revision })))
+    }
+
+    /// Shows that this node leads, after a campaign that began at this time.
+    fn show_leading(&self, term: u64, begun: Instant) -> Result<(), Fatal> {
+        metrics::histogram!(metric::PROMOTION_SECONDS).record(begun.elapsed());
+        metrics::counter!(metric::TERMS_BEGUN).increment(1);
+        let me = Leader {
+            node: self.options.node.clone(),
+            url: self.options.url.clone(),
+        };
+        let frame = self.position()?.frame;
+        self.show(|standing| {
+            standing.role = Role::Leader;
+            standing.term = term;
+            standing.leader = Some(me);
+            standing.frame = frame;
+            standing.tail = frame;
+            standing.stalled = None;
+        });
+        let after_ms = begun.elapsed().as_millis() as u64;
+        tracing::info!(term, frame, after_ms, "this node leads");
+        Ok(())
+    }
+
+    /// The lease's value while this node holds it.
+    pub(crate) fn claim(&self, term: u64) -> Holder {
+        Holder {
+            node: self.options.node.clone(),
+            url: self.options.url.clone(),
+            term,
+            successor: None,
+        }
+    }
+
+    /// The revision of the lease that makes it this node's turn: nobody else leads, or the leader wants this node to. The
+    /// lease must be taken at this very revision: a later one may be another node's turn.
+    fn turn(&self) -> Option<u64> {
+        let me = self.options.node.as_str();
+        let lease = self.options.lease + STAGGER.mul_f64(share_of(me));
+        let seen = self.holder.borrow();
+        let seen = seen.as_ref()?;
+        seen.may_be_taken_by(me, lease).then_some(seen.revision)
+    }
+
+    /// Notes that the stream contradicts this node's log. Once that has lasted, it is a problem.
+    fn doubt(&mut self, problem: String) {
+        let since = *self.doubted_since.get_or_insert_with(Instant::now);
+        if since.elapsed() >= DOUBTED_MAX {
+            self.show(|standing| standing.problem = Some(problem));
+        }
+    }
+
+    /// Why this node must never lead, as things are.
+    fn why_not(&self, tail: Option<&Tail>) -> Option<String> {
+        let own = self.store.log_position()?;
+        match tail {
+            None if own.frame > 0 => Some(format!(
+                "the stream is empty, and this node holds {} frames: make the stream again with `kedge cluster reseed`",
+                own.frame
+            )),
+            Some(tail) if tail.number < own.frame => Some(format!(
+                "the stream ends with frame {}, and this node holds {}: the stream has lost frames. Make it again from the node with the longest log, with `kedge cluster reseed`",
+                tail.number, own.frame
+            )),
+            Some(tail) if tail.number == own.frame && tail.hash != own.hash => Some(format!(
+                "frame {} of the stream has the hash {}, and this node holds {}: they are different logs",
+                own.frame, tail.hash, own.hash
+            )),
+            _ => self.lost_batches(tail, own.frame),
+        }
+    }
+
+    /// Whether the stream lacks batches that this node released before.
+    fn lost_batches(&self, tail: Option<&Tail>, own_frame: u64) -> Option<String> {
+        let released = self.store.high_water()?.batches_before();
+        let held = self.engine.published().head.batches;
+        let has_all = tail.is_none_or(|tail| tail.number == own_frame);
+        (has_all && held < released).then(|| {
+            format!(
+                "the stream holds {held} batches, but this node released the headers of {released}: signing those numbers again would be equivocation. Restore the newest log with `kedge cluster reseed`"
+            )
+        })
+    }
+
+    /// Whether the store accepts writes, the clock is believed, and the key of the next batch is held.
+    fn may_write(&self) -> Result<bool, Fatal> {
+        let published = self.engine.published();
+        let keys = published.snapshot.sequencer_keys()?;
+        let is_held = self.engine.holds(keys.entry_of(published.head.batches).key);
+        let is_timed = self.engine.check_clock().is_ok();
+        Ok(is_held && is_timed && self.store.mode() == Mode::ReadWrite)
+    }
+}
+
+/// A number from 0 to 1 that differs from name to name.
+fn share_of(name: &str) -> f64 {
+    let sum = name.bytes().fold(0_u64, |sum, byte| {
+        sum.wrapping_mul(31).wrapping_add(u64::from(byte))
+    });
+    (sum % 101) as f64 / 100.0
+}

@@ -1,0 +1,242 @@
+//! Following: frames of the stream become this node's own, until it is this node's turn to lead.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use kedge_actors::{Engine, FollowError, Follower};
+use kedge_cluster::{Cluster, Following, LeaseSeen, Member, StreamError};
+use kedge_storage::CommitError;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+
+use crate::HandOverError;
+use crate::node::{Command, Fatal, Next, Node};
+use crate::standing::{Role, Standing};
+
+/// How often a follower checks whether it is its turn to lead.
+const TURN_EVERY: Duration = Duration::from_millis(50);
+/// How often it looks how far the stream is.
+const TAIL_EVERY: Duration = Duration::from_millis(250);
+/// How long the stream's end may be unreadable until this node names the reason: a server that just began to lead the
+/// stream may not have applied everything yet.
+const UNREADABLE_MAX: Duration = Duration::from_secs(10);
+/// How often a node states where it is.
+pub(crate) const STATED_EVERY: Duration = Duration::from_secs(1);
+/// The pause before it states that again, if the servers did not store it.
+const STATED_AGAIN: Duration = Duration::from_millis(100);
+/// The pause before a full disk is tried again.
+const PAUSE: Duration = Duration::from_millis(500);
+/// Bytes of frames that are made durable with one sync.
+const RUN_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Runs of frames that may wait to be applied.
+const RUNS_MAX: usize = 2;
+
+/// A task that ends with its handle.
+pub(crate) struct Task(JoinHandle<()>);
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Task {
+    pub(crate) fn spawn(work: impl Future<Output = ()> + Send + 'static) -> Self {
+        Self(tokio::spawn(work))
+    }
+}
+
+type Run = Result<Vec<Bytes>, StreamError>;
+
+/// Reads the stream on a task of its own, so that nothing else interrupts it, in runs for one sync each.
+fn read(mut following: Following) -> (mpsc::Receiver<Run>, Task) {
+    let (runs, receiver) = mpsc::channel(RUNS_MAX);
+    let task = Task::spawn(async move {
+        loop {
+            let run = match following.next().await {
+                Ok(first) => {
+                    let mut run = vec![first];
+                    run.extend(following.ready(RUN_BYTES_MAX));
+                    Ok(run)
+                }
+                Err(error) => Err(error),
+            };
+            let is_last = run.is_err();
+            if runs.send(run).await.is_err() || is_last {
+                return;
+            }
+        }
+    });
+    (receiver, task)
+}
+
+/// Looks how far the stream is, again and again.
+async fn look_at_tail(cluster: Cluster, standing: watch::Sender<Standing>) {
+    let mut readable_at = Instant::now();
+    loop {
+        let looked_at = Instant::now();
+        let frame = standing.borrow().frame;
+        match cluster.tail().await {
+            Ok(tail) => {
+                readable_at = looked_at;
+                standing.send_modify(|standing| {
+                    standing.stalled = None;
+                    if let Some(tail) = &tail {
+                        standing.tail = standing.tail.max(tail.number);
+                        standing.term = standing.term.max(tail.term);
+                    }
+                    if tail.as_ref().is_none_or(|tail| frame >= tail.number) {
+                        standing.caught_up_at = Some(looked_at);
+                    }
+                });
+            }
+            Err(StreamError::Unreachable(_)) => {}
+            // The server that leads the stream may pass frames on and not be able to read them.
+            Err(error) => {
+                if readable_at.elapsed() >= UNREADABLE_MAX {
+                    standing.send_modify(|standing| standing.stalled = Some(error.to_string()));
+                }
+            }
+        }
+        tokio::time::sleep(TAIL_EVERY).await;
+    }
+}
+
+impl Node {
+    /// Follows until it is this node's turn to lead, or it is asked to stop.
+    pub(crate) async fn follow(&mut self) -> Result<Next, Fatal> {
+        self.show(|standing| {
+            standing.role = Role::Follower;
+            standing.caught_up_at = None;
+        });
+        let mut follower = Some(self.follower().await?);
+        let (mut runs, _reading) = read(self.cluster.follow(&self.position()?));
+        let looking = look_at_tail(self.cluster.clone(), self.standing().clone());
+        let _looking = Task::spawn(looking);
+        let mut turn = tokio::time::interval(TURN_EVERY);
+        turn.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                biased;
+                command = self.commands.recv() => match command {
+                    Some(Command::HandOver { reply, .. }) => {
+                        // Whoever asked may have left.
+                        let _ = reply.send(Err(HandOverError::NotLeading));
+                    }
+                    Some(Command::Stop { done }) => {
+                        let _ = done.send(());
+                        return Ok(Next::End);
+                    }
+                    None => return Ok(Next::End),
+                },
+                Some(run) = runs.recv() => match run {
+                    Ok(frames) => follower = Some(self.take(follower, frames).await?),
+                    Err(error) => return self.stand_still(error.to_string()).await,
+                },
+                _ = turn.tick() => {
+                    self.show_leader();
+                    let (back, next) = self.campaign(follower).await?;
+                    follower = back;
+                    if let Some(next) = next {
+                        return Ok(next);
+                    }
+                    if let Some(problem) = self.shown().problem {
+                        return self.stand_still(problem).await;
+                    }
+                }
+            }
+        }
+    }
+
+    /// A follower that begins where the rows of this node end.
+    async fn follower(&self) -> Result<Follower, Fatal> {
+        let engine = self.engine.clone();
+        let made = tokio::task::spawn_blocking(move || Follower::new(&engine)).await?;
+        let follower = made?;
+        let frame = self.position()?.frame;
+        self.show(|standing| standing.frame = frame);
+        Ok(follower)
+    }
+
+    /// Makes frames this node's own. Waits while its disk is full: the others continue.
+    pub(crate) async fn take(
+        &self,
+        follower: Option<Follower>,
+        mut frames: Vec<Bytes>,
+    ) -> Result<Follower, Fatal> {
+        let Some(mut follower) = follower else {
+            return Err(Fatal::NoLog);
+        };
+        while !frames.is_empty() {
+            let work = move || {
+                let followed = follower.follow(&frames);
+                (follower, frames, followed)
+            };
+            let (back, mut rest, followed) = tokio::task::spawn_blocking(work).await?;
+            match followed {
+                Ok(count) => drop(rest.drain(..count)),
+                Err(FollowError::Commit(CommitError::NoSpace(why))) => {
+                    tracing::error!(
+                        why,
+                        "the disk is full; this node follows again once there is room"
+                    );
+                    tokio::time::sleep(PAUSE).await;
+                }
+                Err(error) => return Err(error.into()),
+            }
+            (follower, frames) = (back, rest);
+        }
+        let frame = self.position()?.frame;
+        self.cluster.report_synced(frame);
+        self.show(|standing| {
+            standing.frame = frame;
+            standing.tail = standing.tail.max(frame);
+        });
+        Ok(follower)
+    }
+}
+
+/// Compares this node's clock with that of the servers, at which the leader's lease was stored. Otherwise a leader whose
+/// clock steps ahead would write times that no other node could continue from.
+pub(crate) async fn compare_clocks(engine: Engine, mut holder: watch::Receiver<Option<LeaseSeen>>) {
+    while holder.changed().await.is_ok() {
+        let seen = holder
+            .borrow_and_update()
+            .as_ref()
+            .map(|seen| seen.stored_ms);
+        if let Some(stored_ms) = seen {
+            engine.time().others_seen(stored_ms);
+        }
+    }
+}
+
+/// States where a node is, for the others and for the operator, as long as it takes part.
+pub(crate) async fn state_place(
+    cluster: Cluster,
+    node: String,
+    url: String,
+    standing: watch::Receiver<Standing>,
+) {
+    loop {
+        let (role, term, frame) = {
+            let standing = standing.borrow();
+            (standing.role, standing.term, standing.frame)
+        };
+        let member = Member {
+            node: node.clone(),
+            url: url.clone(),
+            role: role.name().to_owned(),
+            term,
+            frame,
+            reported_at: 0,
+            age: None,
+        };
+        // While no server answers, nobody could read it either. It is tried again soon: where it fails, the node connects
+        // to another server.
+        let pause = match cluster.put_member(&member).await {
+            Ok(()) => STATED_EVERY,
+            Err(_) => STATED_AGAIN,
+        };
+        tokio::time::sleep(pause).await;
+    }
+}

@@ -1,0 +1,166 @@
+//! Handing a change to the leader: the follower sends the request on as it came, and its caller gets the leader's answer.
+//! The leader checks everything, as if the caller had asked it. The follower adds the caller's address, which the leader
+//! believes where the follower is one of its trusted proxies.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use hyper::body::Body as HttpBody;
+use hyper::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{TE, TRANSFER_ENCODING, UPGRADE};
+use hyper::http::request::Parts;
+use hyper::{Request, Response, Uri};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+
+/// Marks a request that a follower sent on: it is not sent on once more.
+pub const FORWARDED_BY: HeaderName = HeaderName::from_static("x-kedge-forwarded-by");
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+/// Headers that concern one connection and not the request.
+const OF_CONNECTION: [HeaderName; 7] = [
+    HOST,
+    CONNECTION,
+    CONTENT_LENGTH,
+    TRANSFER_ENCODING,
+    TE,
+    UPGRADE,
+    EXPECT,
+];
+/// Bytes of the longest answer that is handed back.
+const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// How long connecting to a node may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long an unused connection to a node is kept.
+const IDLE_MAX: Duration = Duration::from_secs(30);
+
+/// Why a change did not reach the leader, or its answer did not come back.
+#[derive(Debug, thiserror::Error)]
+pub enum ForwardError {
+    /// Nothing was sent.
+    #[error("the leader cannot be reached: {0}")]
+    Unreached(String),
+    /// It was sent; what became of it is unknown.
+    #[error("the leader's answer did not arrive: {0}")]
+    Unknown(String),
+}
+
+/// Connections to nodes, for requests with such bodies.
+pub type NodeClient<B> = Client<HttpsConnector<HttpConnector>, B>;
+
+/// A client for nodes.
+///
+/// # Errors
+/// [`kedge_tls::TrustError`] if the system's authorities cannot be read.
+pub fn node_client<B>() -> Result<NodeClient<B>, kedge_tls::TrustError>
+where
+    B: HttpBody + Send,
+    B::Data: Send,
+{
+    let mut http = HttpConnector::new();
+    http.enforce_http(false);
+    http.set_nodelay(true);
+    http.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    let connector = HttpsConnectorBuilder::new()
+        .with_tls_config(kedge_tls::client_config()?)
+        .https_or_http()
+        .enable_http1()
+        .wrap_connector(http);
+    Ok(Client::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(IDLE_MAX)
+        .build(connector))
+}
+
+/// Sends requests to leaders.
+#[derive(Clone)]
+pub struct Forwarder {
+    http: NodeClient<Full<Bytes>>,
+    node: HeaderValue,
+    timeout: Duration,
+}
+
+impl Forwarder {
+    /// Sends as this node. An answer may take `timeout`.
+    ///
+    /// # Errors
+    /// [`kedge_tls::TrustError`] if the system's authorities cannot be read.
+    pub fn new(node: &str, timeout: Duration) -> Result<Self, kedge_tls::TrustError> {
+        let http = node_client()?;
+        let node = HeaderValue::from_str(node);
+        Ok(Self {
+            http,
+            node: node.unwrap_or_else(|_| HeaderValue::from_static("node")),
+            timeout,
+        })
+    }
+
+    /// Sends a request to the leader at this URL, and returns its answer.
+    ///
+    /// # Errors
+    /// [`ForwardError`].
+    pub async fn forward(
+        &self,
+        leader: &str,
+        parts: &Parts,
+        body: Bytes,
+        caller: IpAddr,
+    ) -> Result<Response<Bytes>, ForwardError> {
+        let unreached = |error: &dyn std::fmt::Display| ForwardError::Unreached(error.to_string());
+        let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+        let uri = format!("{}{path}", leader.trim_end_matches('/'));
+        let uri: Uri = uri.parse().map_err(|error| unreached(&error))?;
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = parts.method.clone();
+        *request.uri_mut() = uri;
+        *request.headers_mut() = self.headers(&parts.headers, caller);
+        let sending = async {
+            let response = self.http.request(request).await.map_err(|error| {
+                if error.is_connect() {
+                    unreached(&error)
+                } else {
+                    ForwardError::Unknown(error.to_string())
+                }
+            })?;
+            let (parts, body) = response.into_parts();
+            let read = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
+            let body = read.map_err(|error| {
+                let is_long = error.downcast_ref::<LengthLimitError>().is_some();
+                let what = if is_long {
+                    "it is too long"
+                } else {
+                    "it broke off"
+                };
+                ForwardError::Unknown(what.to_owned())
+            })?;
+            Ok(Response::from_parts(parts, body.to_bytes()))
+        };
+        let late = || ForwardError::Unknown("it took too long".to_owned());
+        tokio::time::timeout(self.timeout, sending)
+            .await
+            .map_err(|_| late())?
+    }
+
+    fn headers(&self, brought: &HeaderMap, caller: IpAddr) -> HeaderMap {
+        let mut headers = brought.clone();
+        for name in OF_CONNECTION {
+            headers.remove(name);
+        }
+        if let Ok(caller) = HeaderValue::from_str(&caller.to_string()) {
+            headers.append(FORWARDED_FOR, caller);
+        }
+        headers.insert(FORWARDED_BY, self.node.clone());
+        headers
+    }
+}
+
+/// The headers of a leader's answer that its caller gets: all but those of the connection.
+pub fn answer_headers(mut headers: HeaderMap) -> HeaderMap {
+    for name in OF_CONNECTION {
+        headers.remove(name);
+    }
+    headers
+}

@@ -1,0 +1,249 @@
+//! Leading: the lease is renewed, and the leadership ends when another node has it, when it is handed over, or when this
+//! node stops.
+
+use std::time::{Duration, Instant};
+
+use tokio::time::timeout;
+
+use crate::HandOverError;
+use crate::metric_definitions as metric;
+use crate::node::{Command, Fatal, Next, Node};
+use crate::standing::Role;
+
+/// A leader whose stream accepts nothing for longer refuses new writes at once, instead of letting them wait.
+const STALLED_AFTER: Duration = Duration::from_secs(1);
+/// Then nobody waits any longer for the changes that are in flight either. Electing a leader of the stream may take longer.
+const OVERDUE_AFTER: Duration = Duration::from_secs(5);
+const NO_QUORUM: &str =
+    "too few servers of the replicated log answer; writes continue once there is a quorum";
+/// How long the parts that decide get to end after leadership was lost. Nothing they do can succeed any more.
+const LOST_PATIENCE: Duration = Duration::from_millis(200);
+/// A leader whose clock is refused for longer lets another node lead: it would refuse every write.
+const CLOCK_REFUSED_MAX: Duration = Duration::from_secs(2);
+/// A node that has not stated its place for longer is not there.
+const FRESH: Duration = Duration::from_secs(4);
+/// How long the lease may take to be passed on.
+const RELEASE_PATIENCE: Duration = Duration::from_secs(1);
+
+/// The lease, as this node holds it.
+struct Held {
+    revision: u64,
+    /// When the servers last confirmed it.
+    renewed_at: Instant,
+    /// Since when this node's clock is refused.
+    mistimed_since: Option<Instant>,
+}
+
+impl Node {
+    /// Leads until it no longer may, or has to stop.
+    pub(crate) async fn lead(&mut self, term: u64, revision: u64) -> Result<Next, Fatal> {
+        if let Err(error) = self.duties.begin().await {
+            tracing::error!(error, "a duty of the leader could not begin");
+        }
+        let Some(mut failed) = self.engine.leading_failure() else {
+            return Ok(Next::Follow);
+        };
+        let mut held = Held {
+            revision,
+            renewed_at: Instant::now(),
+            mistimed_since: None,
+        };
+        let mut renew = tokio::time::interval(self.options.lease / 4);
+        renew.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                biased;
+                command = self.commands.recv() => match command {
+                    Some(Command::HandOver { to, reply }) => {
+                        let handed = self.hand_over(term, held.revision, to).await;
+                        let has_left = handed.is_ok();
+                        // Whoever asked may have left.
+                        let _ = reply.send(handed);
+                        if has_left {
+                            return Ok(Next::Follow);
+                        }
+                    }
+                    Some(Command::Stop { done }) => {
+                        if let Err(error) = self.hand_over(term, held.revision, None).await {
+                            tracing::warn!(%error, "leadership ends without a successor");
+                            self.leave(term, held.revision, None).await;
+                        }
+                        let _ = done.send(());
+                        return Ok(Next::End);
+                    }
+                    None => return Ok(Next::End),
+                },
+                why = failed.wait() => {
+                    let why = why.unwrap_or_default();
+                    if self.log.is_leading() {
+                        return Err(Fatal::Engine(why));
+                    }
+                    return self.lost(&why).await;
+                }
+                _ = renew.tick() => {
+                    if !self.renew(term, &mut held).await {
+                        return self.lost("another node has taken the lease").await;
+                    }
+                    self.look_at_log(held.renewed_at);
+                    if self.is_mistimed(&mut held) && self.pass_on(term, held.revision).await {
+                        return Ok(Next::Follow);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether this node's clock has been refused for so long that another node should lead.
+    fn is_mistimed(&self, held: &mut Held) -> bool {
+        if self.engine.check_clock().is_ok() {
+            held.mistimed_since = None;
+            return false;
+        }
+        let since = *held.mistimed_since.get_or_insert_with(Instant::now);
+        let has_lasted = since.elapsed() >= CLOCK_REFUSED_MAX;
+        if has_lasted {
+            // The next attempt comes after the same time.
+            held.mistimed_since = None;
+        }
+        has_lasted
+    }
+
+    /// Lets another node lead, because this one's clock is refused. False if there is none.
+    async fn pass_on(&mut self, term: u64, revision: u64) -> bool {
+        match self.hand_over(term, revision, None).await {
+            Ok(successor) => {
+                tracing::warn!(
+                    successor,
+                    "this node's clock is refused: another node leads"
+                );
+                true
+            }
+            Err(error) => {
+                tracing::warn!(%error, "this node's clock is refused, and no other node can lead");
+                false
+            }
+        }
+    }
+
+    /// Renews the lease; false if another node has it. Without an answer this node leads on: the stream decides.
+    async fn renew(&self, term: u64, held: &mut Held) -> bool {
+        let limit = self.options.lease / 2;
+        let claim = self.claim(term);
+        let renewing = self.lease.renew(held.revision, &claim);
+        match timeout(limit, renewing).await {
+            Ok(Ok(Some(renewed))) => {
+                held.revision = renewed;
+                held.renewed_at = Instant::now();
+                true
+            }
+            // An earlier renewal may have succeeded without its answer: then the value is this node's own.
+            Ok(Ok(None)) => match timeout(limit, self.lease.read()).await {
+                Ok(Ok(seen)) => {
+                    let is_own = seen.holder.as_ref() == Some(&claim);
+                    if is_own {
+                        held.revision = seen.revision;
+                    }
+                    is_own
+                }
+                _ => true,
+            },
+            Ok(Err(_)) | Err(_) => true,
+        }
+    }
+
+    /// Notes how far the log is, and refuses writes while the stream accepts nothing.
+    fn look_at_log(&self, renewed_at: Instant) {
+        let is_late = |since: Instant| since.elapsed() >= STALLED_AFTER;
+        let is_stalled = self.log.stalled().is_some_and(is_late)
+            || renewed_at.elapsed() >= STALLED_AFTER.max(self.options.lease);
+        metrics::gauge!(metric::STALLED).set(f64::from(u8::from(is_stalled)));
+        let stalled = is_stalled.then(|| NO_QUORUM.to_owned());
+        let since = self.log.stalled();
+        let is_overdue = since.is_some_and(|since| since.elapsed() >= OVERDUE_AFTER);
+        self.engine.set_overdue(is_overdue);
+        self.engine.set_stalled(stalled.clone());
+        self.show(|standing| standing.stalled = stalled);
+        if let Some(position) = self.store.log_position() {
+            self.show(|standing| {
+                standing.frame = position.frame;
+                standing.tail = position.frame;
+                standing.caught_up_at = Some(Instant::now());
+            });
+        }
+    }
+
+    /// Another node leads: what decided and wrote here ends at once.
+    async fn lost(&mut self, why: &str) -> Result<Next, Fatal> {
+        tracing::warn!(why, "this node no longer leads");
+        metrics::counter!(metric::TERMS_LOST).increment(1);
+        self.log.end(why);
+        self.follow_from_now_on();
+        if !self.engine.stop_leading(LOST_PATIENCE).await? {
+            let why = "the threads that write did not end after leadership was lost";
+            return Err(Fatal::Engine(why.to_owned()));
+        }
+        self.duties.ended();
+        Ok(Next::Follow)
+    }
+
+    /// Lets another node lead, with everything that was accepted written.
+    async fn hand_over(
+        &mut self,
+        term: u64,
+        revision: u64,
+        to: Option<String>,
+    ) -> Result<String, HandOverError> {
+        let successor = self.successor(to).await.ok_or(HandOverError::Nobody)?;
+        self.leave(term, revision, Some(successor.clone())).await;
+        tracing::info!(successor, "leadership was handed over");
+        Ok(successor)
+    }
+
+    /// The node to hand over to: the one that is asked for, or the one that is furthest.
+    async fn successor(&self, to: Option<String>) -> Option<String> {
+        let members = self.cluster.members().await.ok()?;
+        let others = members
+            .into_iter()
+            .filter(|member| member.age.is_some_and(|age| age < FRESH))
+            .filter(|member| member.node != self.options.node)
+            .filter(|member| to.as_ref().is_none_or(|to| *to == member.node));
+        let furthest = others.max_by_key(|member| member.frame);
+        furthest.map(|member| member.node)
+    }
+
+    /// Ends leading in order: no new requests, those in flight are answered, then the lease is passed on.
+    async fn leave(&mut self, term: u64, revision: u64, successor: Option<String>) {
+        let why = "leadership is being handed over; try again";
+        self.engine.drain(why, self.options.drain).await;
+        if self.log.stalled().is_some() {
+            // Nothing accepts what is left: who waits for it learns that its outcome is unknown.
+            self.log
+                .end("leadership ended while the stream accepted nothing");
+        }
+        match self.engine.stop_leading(self.options.drain).await {
+            Ok(true) => {}
+            Ok(false) => self.engine.fail("the threads that write did not end"),
+            Err(error) => self.engine.fail(&error.to_string()),
+        }
+        self.duties.ended();
+        self.log.end("leadership was handed over");
+        self.follow_from_now_on();
+        let released = self.lease.release(revision, term, successor);
+        if !matches!(timeout(RELEASE_PATIENCE, released).await, Ok(Ok(Some(_)))) {
+            tracing::warn!(
+                "the lease could not be passed on; another node takes over once it ends"
+            );
+        }
+        self.engine.set_stalled(None);
+    }
+
+    fn follow_from_now_on(&self) {
+        metrics::gauge!(metric::STALLED).set(0.0);
+        self.engine.set_overdue(false);
+        self.show(|standing| {
+            standing.role = Role::Follower;
+            standing.leader = None;
+            standing.stalled = None;
+        });
+    }
+}

@@ -1,0 +1,173 @@
+//! One node of several. It follows the log that another node extends, or leads and extends it itself. The stream decides
+//! who leads: a leader begins with a frame that opens a term, and each frame is placed only directly after the one that
+//! its writer had seen. The lease decides only who tries (adr/0021).
+//!
+//! - [`Replica`]: the handle; [`Standing`] is what the node is at present.
+//! - `node`: the task that turns from following to leading and back. `campaign` is the way up, `lead` the time there.
+//! - [`Replica::ask`], [`Replica::listen`]: what nodes ask the leader.
+//! - [`Forwarder`]: hands changes to the leader.
+//! - [`Duties`]: what else a leader does, which this crate does not know.
+
+mod asking;
+mod campaign;
+mod follow;
+mod forward;
+mod lead;
+pub mod metric_definitions;
+mod node;
+mod options;
+mod standing;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kedge_actors::Engine;
+use kedge_cluster::{Cluster, Leading};
+use kedge_protocol::Address;
+use kedge_storage::Store;
+use tokio::sync::{mpsc, oneshot, watch};
+
+pub use forward::{FORWARDED_BY, ForwardError, Forwarder, NodeClient, answer_headers, node_client};
+pub use options::{GROUP_BYTES_MAX, cluster_options, lease};
+pub use standing::{Leader, Role, Standing};
+
+use node::{Command, Node};
+
+/// A boxed future.
+pub type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// What a leader does besides deciding and writing. It ends with the leadership by itself: its actors are the engine's.
+pub trait Duties: Send + Sync + 'static {
+    /// Begins. An error states what could not begin; the node leads all the same.
+    fn begin(&self) -> Boxed<Result<(), String>>;
+
+    /// Has ended, with the leadership.
+    fn ended(&self);
+}
+
+/// How a node takes part.
+#[derive(Clone, Debug)]
+pub struct ReplicaOptions {
+    /// Its name.
+    pub node: String,
+    /// The URL under which other nodes reach it.
+    pub url: String,
+    /// How long a leader may be silent before another node takes over.
+    pub lease: Duration,
+    /// How long requests in flight get when leadership is handed over.
+    pub drain: Duration,
+    /// The key that signs a new log from batch 0 on.
+    pub first_key: Address,
+}
+
+/// What a node is made of.
+pub struct Parts {
+    /// The engine; it does not lead yet.
+    pub engine: Engine,
+    /// Its store, whose log is the shared one.
+    pub store: Arc<Store>,
+    /// The connection to the stream.
+    pub cluster: Cluster,
+    /// The store's log, as far as leading it goes.
+    pub log: Leading,
+    /// What else a leader does.
+    pub duties: Arc<dyn Duties>,
+}
+
+/// A node that takes part.
+#[derive(Clone)]
+pub struct Replica {
+    cluster: Cluster,
+    standing: watch::Receiver<Standing>,
+    commands: mpsc::Sender<Command>,
+}
+
+/// Why leadership was not handed over.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HandOverError {
+    /// This node follows.
+    #[error("this node does not lead; ask the leader")]
+    NotLeading,
+    /// There is nobody to hand over to.
+    #[error("no other node is up to date: nobody can take over")]
+    Nobody,
+    /// The node has ended.
+    #[error("this node no longer takes part")]
+    Ended,
+}
+
+impl Replica {
+    /// Begins to take part, as a follower.
+    pub fn start(options: ReplicaOptions, parts: Parts) -> Self {
+        metric_definitions::describe();
+        let (commands, receiver) = mpsc::channel(4);
+        let (sender, standing) = watch::channel(Standing::default());
+        let cluster = parts.cluster.clone();
+        tokio::spawn(Node::new(options, parts, sender, receiver).run());
+        Self {
+            cluster,
+            standing,
+            commands,
+        }
+    }
+
+    /// What the node is at present.
+    pub fn standing(&self) -> Standing {
+        self.standing.borrow().clone()
+    }
+
+    /// The newest term that this node knows.
+    pub fn term(&self) -> u64 {
+        self.standing.borrow().term
+    }
+
+    /// Waits until this node knows another term.
+    pub async fn term_after(&self, term: u64) {
+        let mut standing = self.standing.clone();
+        if standing.wait_for(|now| now.term != term).await.is_err() {
+            // The node has ended, and learns of no term any more.
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Waits until another node leads than the one at this URL.
+    pub async fn led_by_another(&self, url: &str) {
+        let mut standing = self.standing.clone();
+        let is_another = |standing: &Standing| {
+            let leader = standing.leader.as_ref();
+            leader.is_some_and(|leader| leader.url != url)
+        };
+        if standing.wait_for(is_another).await.is_err() {
+            // The node has ended, and learns of no leader any more.
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// The connection to the stream.
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    /// Hands leadership to another node: to the one named, or to the one that is furthest. Returns its name once this
+    /// node follows.
+    ///
+    /// # Errors
+    /// [`HandOverError`]; nothing has changed then.
+    pub async fn hand_over(&self, to: Option<String>) -> Result<String, HandOverError> {
+        let (reply, answer) = oneshot::channel();
+        let sent = self.commands.send(Command::HandOver { to, reply }).await;
+        sent.map_err(|_| HandOverError::Ended)?;
+        answer.await.map_err(|_| HandOverError::Ended)?
+    }
+
+    /// Stops taking part, before the process ends: a leader hands over first.
+    pub async fn stop(&self) {
+        let (done, stopped) = oneshot::channel();
+        if self.commands.send(Command::Stop { done }).await.is_ok() {
+            // A node that has ended has nothing to hand over.
+            let _ = stopped.await;
+        }
+    }
+}

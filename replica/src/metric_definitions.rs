@@ -1,0 +1,58 @@
+//! The names and meanings of this crate's metrics, in one place.
+
+use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram};
+
+/// 1 while this node leads, 0 while it follows.
+pub const LEADS: &str = "kedge_cluster_leads";
+/// The newest term that this node knows.
+pub const TERM: &str = "kedge_cluster_term";
+/// Frames of the stream that this node has not applied.
+pub const LAG_FRAMES: &str = "kedge_cluster_lag_frames";
+/// Seconds since this node had everything that the stream had.
+pub const LAG_SECONDS: &str = "kedge_cluster_lag_seconds";
+/// 1 while the stream accepts nothing from this leader.
+pub const STALLED: &str = "kedge_cluster_stalled";
+/// 1 while this node cannot continue and the operator has to act.
+pub const BROKEN: &str = "kedge_cluster_broken";
+/// How often this node began to lead.
+pub const TERMS_BEGUN: &str = "kedge_cluster_terms_begun_total";
+/// How often this node lost leadership without handing it over.
+pub const TERMS_LOST: &str = "kedge_cluster_terms_lost_total";
+/// Duration from the decision to lead until writes are accepted.
+pub const PROMOTION_SECONDS: &str = "kedge_cluster_promotion_seconds";
+
+/// Describes them.
+pub fn describe() {
+    describe_gauge!(LEADS, "1 while this node leads, 0 while it follows");
+    describe_gauge!(TERM, "Newest term that this node knows");
+    describe_gauge!(
+        LAG_FRAMES,
+        "Frames of the stream that this node has not applied"
+    );
+    describe_gauge!(
+        LAG_SECONDS,
+        Unit::Seconds,
+        "Time since this node had everything that the stream had"
+    );
+    describe_gauge!(
+        STALLED,
+        "1 while the stream accepts nothing from this leader"
+    );
+    describe_gauge!(
+        BROKEN,
+        "1 while this node cannot continue and the operator has to act"
+    );
+    describe_counter!(TERMS_BEGUN, "How often this node began to lead");
+    describe_counter!(
+        TERMS_LOST,
+        "How often this node lost leadership without handing it over"
+    );
+    describe_histogram!(
+        PROMOTION_SECONDS,
+        Unit::Seconds,
+        "Duration from the decision to lead until writes are accepted"
+    );
+    for name in [TERMS_BEGUN, TERMS_LOST] {
+        counter!(name).increment(0);
+    }
+}

@@ -1,0 +1,237 @@
+//! What the parts of the engine run on: threads, or tasks whose order somebody chooses. In the server each part of the
+//! commit path has a thread of its own, and the actors share some; a part that waits blocks its thread. In a simulator
+//! all of them are tasks on the caller's runtime, which has one thread and a clock that stands until nothing can run: the
+//! same loops and steps, in an order that the simulator's [`Schedule`] chooses (adr/0025).
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+
+/// How often a task looks whether a number is reached.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// What the engine's parts run on.
+#[derive(Clone)]
+pub enum Running {
+    /// Threads: those that write have one each.
+    Threads {
+        /// How many the actors share, at least one.
+        actors: usize,
+    },
+    /// Tasks on the caller's runtime. It must have one thread: a task that waits for another one must not block it.
+    Tasks(Arc<dyn Schedule>),
+}
+
+impl fmt::Debug for Running {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Threads { .. } => "Threads",
+            Self::Tasks(_) => "Tasks",
+        })
+    }
+}
+
+/// Chooses the order in which tasks take their steps.
+pub trait Schedule: Send + Sync {
+    /// What delays the next step of a part: an actor's next message, or a step of the commit path. It may panic, as the
+    /// part's own code may.
+    fn before(&self, part: &'static str) -> Delay;
+}
+
+/// What delays a step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Delay {
+    /// Nothing.
+    None,
+    /// Other tasks that can run run first, this many times.
+    Turns(u32),
+    /// The time.
+    Time(Duration),
+}
+
+/// The schedule of the engine's tasks; nothing where it has threads.
+#[derive(Clone, Default)]
+pub struct Turns(Option<Arc<dyn Schedule>>);
+
+impl Turns {
+    /// Whether a simulator chooses them.
+    pub fn are_chosen(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Waits until a number is reached; false once it never will be. The runtime wakes those who wait for one value in
+    /// an order that no seed chooses, so each looks again for itself.
+    pub async fn reach(&self, number: &watch::Receiver<u64>, least: u64) -> bool {
+        while *number.borrow() < least {
+            if number.has_changed().is_err() {
+                return false;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        true
+    }
+
+    /// Waits for the turn of a part.
+    pub async fn before(&self, part: &'static str) {
+        let Some(schedule) = &self.0 else { return };
+        match schedule.before(part) {
+            Delay::None => {}
+            Delay::Turns(count) => GiveWay(count).await,
+            Delay::Time(time) => tokio::time::sleep(time).await,
+        }
+    }
+}
+
+/// Lets other tasks run first. The runtime's own way of yielding waits until nothing else can run.
+struct GiveWay(u32);
+
+impl Future for GiveWay {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if self.0 == 0 {
+            return Poll::Ready(());
+        }
+        self.0 -= 1;
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+/// How a part waits.
+pub enum Waits {
+    /// It has a thread, which is blocked meanwhile.
+    Thread,
+    /// It is a task.
+    Task(Turns),
+}
+
+impl Waits {
+    /// Waits for the part's turn to take its next step.
+    pub async fn before(&self, part: &'static str) {
+        if let Self::Task(turns) = self {
+            turns.before(part).await;
+        }
+    }
+
+    /// Waits this long.
+    pub async fn pause(&self, time: Duration) {
+        match self {
+            Self::Thread => std::thread::sleep(time),
+            Self::Task(_) => tokio::time::sleep(time).await,
+        }
+    }
+
+    /// Waits in the middle of a step, which only a thread can.
+    pub fn pause_within(&self, time: Duration) {
+        if let Self::Thread = self {
+            std::thread::sleep(time);
+        }
+    }
+
+    /// Waits for what is sent next; `None` once the senders are gone.
+    pub async fn receive<T>(&self, from: &mut mpsc::UnboundedReceiver<T>) -> Option<T> {
+        match self {
+            Self::Thread => from.blocking_recv(),
+            Self::Task(_) => from.recv().await,
+        }
+    }
+
+    /// As [`Self::receive`], from a channel that has bounds.
+    pub async fn receive_bounded<T>(&self, from: &mut mpsc::Receiver<T>) -> Option<T> {
+        match self {
+            Self::Thread => from.blocking_recv(),
+            Self::Task(_) => from.recv().await,
+        }
+    }
+}
+
+/// A part that runs.
+pub enum Part {
+    /// On a thread of its own.
+    Thread(JoinHandle<()>),
+    /// As two tasks: itself, and who watches it.
+    Task(tokio::task::JoinHandle<()>),
+}
+
+impl Part {
+    /// Waits until it has ended. If it failed, that was reported when it happened.
+    pub async fn ended(self) {
+        match self {
+            thread @ Self::Thread(_) => {
+                // A panic was reported when it happened.
+                let joined = tokio::task::spawn_blocking(|| blocking(thread.joined()));
+                let _ = joined.await;
+            }
+            task @ Self::Task(_) => task.joined().await,
+        }
+    }
+
+    /// As [`Self::ended`], for a caller that is a part itself: its thread may be blocked.
+    pub async fn joined(self) {
+        let _ = match self {
+            Self::Thread(thread) => thread.join().is_ok(),
+            Self::Task(task) => task.await.is_ok(),
+        };
+    }
+}
+
+impl Running {
+    /// The schedule for actors.
+    pub fn turns(&self) -> Turns {
+        match self {
+            Self::Threads { .. } => Turns::default(),
+            Self::Tasks(schedule) => Turns(Some(Arc::clone(schedule))),
+        }
+    }
+
+    /// Starts a part. `ended` gets its result, or its panic, as soon as it ends.
+    pub fn start<E, F>(
+        &self,
+        name: &'static str,
+        run: impl FnOnce(Waits) -> F + Send + 'static,
+        ended: impl FnOnce(Result<Result<(), E>, Panicked>) + Send + 'static,
+    ) -> std::io::Result<Part>
+    where
+        E: Send + 'static,
+        F: Future<Output = Result<(), E>> + Send + 'static,
+    {
+        match self {
+            Self::Threads { .. } => {
+                let run = move || {
+                    let run = AssertUnwindSafe(|| blocking(run(Waits::Thread)));
+                    ended(catch_unwind(run).map_err(|_| Panicked));
+                };
+                let thread = std::thread::Builder::new().name(name.into());
+                thread.spawn(run).map(Part::Thread)
+            }
+            Self::Tasks(_) => {
+                let task = tokio::spawn(run(Waits::Task(self.turns())));
+                let watched = async move { ended(task.await.map_err(|_| Panicked)) };
+                Ok(Part::Task(tokio::spawn(watched)))
+            }
+        }
+    }
+}
+
+/// A part panicked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Panicked;
+
+/// Runs what waits by blocking its thread.
+fn blocking<F: Future>(run: F) -> F::Output {
+    let mut run = pin!(run);
+    let mut context = Context::from_waker(Waker::noop());
+    loop {
+        // It is never pending: every wait is over when it returns.
+        if let Poll::Ready(done) = run.as_mut().poll(&mut context) {
+            return done;
+        }
+    }
+}

@@ -1,0 +1,164 @@
+#!/usr/bin/env bash
+# Packs a release. `archive` makes dist/kedge-<version>-<processor>-linux.tar.gz and dist/SHA256SUMS, `image` a container
+# image of the same program, localhost/kedge:<version>. `test` makes both in a temporary folder and checks them, with the
+# unit, the compose file and the chart.
+#
+# The same program and sources give the same bytes: SOURCE_DATE_EPOCH, the commit's time if unset, is the time of every
+# file. KEDGE_BIN names a program that is built already, DIST another folder for the archive. CONTAINER_ENGINE names
+# what builds the image (podman, docker or buildah, with its options), IMAGE_BASE another image to build on.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source scripts/shell.sh
+source scripts/tools.sh
+
+# Whoever runs the image has to read its files.
+umask 022
+dist="${DIST:-$root/dist}"
+version="$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)"
+name="kedge-$version-$(uname -m)-linux"
+# The user in the image: the number that images without a shell commonly use.
+user=65532
+work=""
+
+clean_up() {
+  [[ -z "$work" ]] || rm -rf "$work"
+}
+trap 'report_failed_step; clean_up' EXIT
+
+build() {
+  program="${KEDGE_BIN:-}"
+  if [[ -z "$program" ]]; then
+    install_build_tools
+    build_programs kedge
+    program="$target_dir/release/kedge"
+  fi
+}
+
+set_time() {
+  if [[ -z "${SOURCE_DATE_EPOCH:-}" ]]; then
+    SOURCE_DATE_EPOCH="$(git log -1 --format=%ct 2>/dev/null)" ||
+      die "the time of the sources is not known: this is no git checkout" "set SOURCE_DATE_EPOCH to it, in seconds since 1970"
+  fi
+  export SOURCE_DATE_EPOCH
+}
+
+# pack <options of tar…>: an archive on standard output that depends on nothing but the files' names, contents and modes.
+pack() {
+  tar --create --sort=name --format=gnu --mtime="@$SOURCE_DATE_EPOCH" --numeric-owner "$@"
+}
+
+# Laid out like /usr/local, so that unpacking it there installs it.
+stage() {
+  local to="$1"
+  install -D -m 755 "$program" "$to/bin/kedge"
+  install -D -m 644 packages/systemd/kedge.service "$to/lib/systemd/system/kedge.service"
+  install -D -m 644 packages/systemd/kedge.conf "$to/lib/sysusers.d/kedge.conf"
+  mkdir -p "$to"/share/{bash-completion/completions,zsh/site-functions,fish/vendor_completions.d,doc/kedge,kedge/contracts}
+  "$program" completions bash >"$to/share/bash-completion/completions/kedge"
+  "$program" completions zsh >"$to/share/zsh/site-functions/_kedge"
+  "$program" completions fish >"$to/share/fish/vendor_completions.d/kedge.fish"
+  "$program" man --to "$to/share/man/man1"
+  cp -r LICENSE README.md CHANGELOG.md docs "$to/share/doc/kedge/"
+  "$python" -B packages/inventory/inventory.py --sbom "$to/share/doc/kedge/kedge.cdx.json" \
+    --notices "$to/share/doc/kedge/THIRD-PARTY.txt"
+  "$program" init - >"$to/share/kedge/kedge.toml"
+  cp contracts/artifacts/*.json "$to/share/kedge/contracts/"
+  # The compose file finds the dashboards where the repository has them.
+  mkdir -p "$to/share/kedge/packages"
+  # The console is in the program; its folder also has what was installed to build it.
+  mkdir -p "$to/share/kedge/dashboards"
+  find dashboards -mindepth 1 -maxdepth 1 ! -name console -exec cp -r {} "$to/share/kedge/dashboards/" \;
+  cp -r packages/compose packages/helm "$to/share/kedge/packages/"
+}
+
+archive() {
+  set_time
+  stage "$work/$name"
+  mkdir -p "$dist"
+  (cd "$work" && pack --owner=0 --group=0 --mode=u=rwX,go=rX "$name") | gzip --no-name >"$dist/$name.tar.gz.part"
+  mv "$dist/$name.tar.gz.part" "$dist/$name.tar.gz"
+  (cd "$dist" && sha256sum "$name.tar.gz" >SHA256SUMS)
+  say "    $dist/$name.tar.gz, $(du --apparent-size -h "$dist/$name.tar.gz" | cut -f 1)"
+}
+
+choose_engine() {
+  read -ra engine <<<"${CONTAINER_ENGINE:-}"
+  ((${#engine[@]} == 0)) || return 0
+  if have podman; then
+    engine=(podman)
+  elif have docker && docker info >/dev/null 2>&1; then
+    engine=(docker)
+  elif have buildah; then
+    engine=(buildah)
+  else
+    install_packages podman
+    engine=(podman)
+  fi
+}
+
+# What a program needs around it where there is no distribution: the shared libraries that it was linked with, and their
+# licences, from this machine; a user; how names are looked up. Authorities for TLS are in the program.
+stage_system() {
+  local to="$1" library package
+  for library in $(ldd "$program" | grep -o '/[^ ]*'); do
+    install -D -m 755 "$library" "$to$library"
+  done
+  for package in libc6 libgcc-s1; do
+    [[ ! -f "/usr/share/doc/$package/copyright" ]] ||
+      install -D -m 644 "/usr/share/doc/$package/copyright" "$to/usr/share/doc/$package/copyright"
+  done
+  mkdir -p "$to/etc"
+  printf 'root:x:0:0:root:/:/sbin/nologin\nkedge:x:%s:%s:Kedge:/var/lib/kedge:/sbin/nologin\n' "$user" "$user" >"$to/etc/passwd"
+  printf 'root:x:0:\nkedge:x:%s:\n' "$user" >"$to/etc/group"
+  printf 'hosts: files dns\n' >"$to/etc/nsswitch.conf"
+  mkdir "$to/tmp"
+  chmod 1777 "$to/tmp"
+}
+
+image() {
+  local base="${IMAGE_BASE:-scratch}" root_files="$work/root" doc="usr/local/share/doc/kedge"
+  set_time
+  mkdir -p "$work/context" "$root_files/$doc"
+  tar --extract --file "$dist/$name.tar.gz" --directory "$work"
+  install -D -m 755 "$work/$name/bin/kedge" "$root_files/usr/local/bin/kedge"
+  cp "$work/$name"/share/doc/kedge/{LICENSE,THIRD-PARTY.txt,kedge.cdx.json} "$root_files/$doc/"
+  [[ "$base" != scratch ]] || stage_system "$root_files"
+  # One archive for all of it: it can name the owner of the data's folder, which copying cannot on every builder.
+  pack --owner=0 --group=0 --directory "$root_files" --file "$work/context/root.tar" .
+  mkdir -p "$work/state/var/lib/kedge"
+  chmod 700 "$work/state/var/lib/kedge"
+  pack --owner="$user" --group="$user" --directory "$work/state" --file "$work/state.tar" var/lib/kedge
+  tar --concatenate --file "$work/context/root.tar" "$work/state.tar"
+  # Only this format has the healthcheck; docker has no other. Nobody needs an image after each line.
+  BUILDAH_FORMAT=docker BUILDAH_LAYERS=false "${engine[@]}" build --file packages/container/Containerfile --tag "localhost/kedge:$version" \
+    --build-arg BASE="$base" --build-arg VERSION="$version" "$work/context"
+  say "    localhost/kedge:$version"
+}
+
+# Everything that tests/packages checks, or the named tests of it.
+check() {
+  (cd tests/packages && KEDGE_BIN="$program" PATH="$root/tests/packages/.venv/bin:$PATH" PYTHONDONTWRITEBYTECODE=1 \
+    python -m unittest "$@")
+}
+
+case "${1:-}" in
+  archive | image | test) ;;
+  *) die "usage: scripts/dist.sh archive|image|test" ;;
+esac
+program="" python="$root/packages/.venv/bin/python"
+find_cargo
+install_packages python3 python3-venv
+install_inventory_packages
+if [[ "$1" == test ]]; then
+  install_package_test_tools
+  build
+  check "${@:2}"
+  exit
+fi
+work="$(mktemp -d)"
+step "Program" build
+step "Archive" archive
+if [[ "$1" == image ]]; then
+  choose_engine
+  step "Image" image
+fi

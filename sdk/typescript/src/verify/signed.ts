@@ -1,0 +1,33 @@
+/** What the sequencer signs, checked alone: a batch's header, and a checkpoint. */
+
+import { refuseUnless } from '../refused.js';
+import { type Checkpoint, type Header, checkpointHash, digestOf } from '../protocol/domain.js';
+import { readStrictly } from '../reading/json.js';
+import { fileOf } from '../reading/shapes.js';
+import * as forms from './forms.js';
+import { checkHeader, checkSigner } from './placed.js';
+import { type Trust, keyOf } from './trust.js';
+
+/**
+ * Checks that the sequencer signed a header: `{header, signature}`, as receipts hold it. Returns the header.
+ *
+ * @throws Refused if it did not
+ */
+export function verifyHeader(file: string | object, trust: Trust): Header {
+  const batch = forms.signedBatch(fileOf(file, readStrictly));
+  checkHeader(batch, trust);
+  return batch.header;
+}
+
+/**
+ * Checks that the sequencer signed a checkpoint: `{checkpoint, signature}`, as proof files hold it. Returns the
+ * checkpoint.
+ *
+ * @throws Refused if it did not
+ */
+export function verifyCheckpoint(file: string | object, trust: Trust): Checkpoint {
+  const { checkpoint, signature } = forms.signedCheckpoint(fileOf(file, readStrictly));
+  refuseUnless(checkpoint.batches > 0n, 'the checkpoint is of an empty log');
+  checkSigner(digestOf(trust.domain, checkpointHash(checkpoint)), signature, keyOf(trust.sequencer, checkpoint.batches - 1n), 'the checkpoint');
+  return checkpoint;
+}

@@ -1,0 +1,109 @@
+//! What is checked after each start, on the whole log: the ledger, the model, and the core's own verification.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use kedge_actors::apply::{Apply, ApplyError};
+use kedge_protocol::signature::SigningKey;
+use kedge_storage::verify::{self, Plan};
+use kedge_storage::{Group, Snapshot, Store, StoreOptions};
+
+use crate::client::DOMAIN;
+use crate::ledger::Ledger;
+use crate::model::Model;
+use crate::plan::Violation;
+
+fn unread(error: impl std::fmt::Display) -> Violation {
+    Violation::new("the store cannot be read", error)
+}
+
+/// Checks the log against what was answered and seen, and the rows against the model. Returns the model.
+pub(crate) fn audit(snapshot: &Snapshot, ledger: &Ledger) -> Result<Model, Violation> {
+    let mut model = Model::default();
+    let (mut contents, mut nonces) = (Vec::new(), BTreeMap::new());
+    let mut last_ms = 0;
+    for record in snapshot.requests_from(1) {
+        let record = record.map_err(unread)?;
+        if record.first_sequence != contents.len() as u64 + 1 {
+            return Err(Violation::new(
+                "a sequence is missing before",
+                record.first_sequence,
+            ));
+        }
+        if record.timestamp_ms < last_ms {
+            return Err(Violation::new(
+                "the time goes back at",
+                record.first_sequence,
+            ));
+        }
+        last_ms = record.timestamp_ms;
+        let only_if = ledger.logged(&record)?;
+        model.apply(&record, only_if)?;
+        let of = (record.head.signer, record.head.nonce);
+        nonces.insert(of, record.first_sequence);
+        let actions = record.actions.iter();
+        contents.extend(actions.map(|action| record.content(action)));
+    }
+    let mut batches = Vec::new();
+    for batch in snapshot.batches_from(0) {
+        let header = batch.map_err(unread)?.header;
+        if header.number != batches.len() as u64 {
+            return Err(Violation::new(
+                "a batch number is missing before",
+                header.number,
+            ));
+        }
+        batches.push((header.hash(), header.head));
+    }
+    let head = snapshot.head().map_err(unread)?;
+    let ends = (contents.len() as u64, batches.len() as u64);
+    if (head.sequence, head.batches) != ends {
+        return Err(Violation::new(
+            "the head is not the log's end",
+            head.sequence,
+        ));
+    }
+    ledger.check(&contents, &batches, &nonces)?;
+    model.compare(snapshot)?;
+    Ok(model)
+}
+
+/// The core's own verification of the whole store; with a place for rows, these are made again from the log and
+/// compared.
+pub(crate) fn verify(
+    snapshot: &Snapshot,
+    key: &SigningKey,
+    place: Option<&Path>,
+) -> Result<(), Violation> {
+    let failed = |error: &dyn std::fmt::Display| Violation::new("the store does not verify", error);
+    let plan = Plan {
+        threads: 1,
+        ..Plan::new(DOMAIN, key.address())
+    };
+    let Some(place) = place else {
+        let checked = verify::verify(snapshot, &plan, |_| {}, |_, _| Ok(()));
+        return checked.map(|_| ()).map_err(|fault| failed(&fault));
+    };
+    let made = StoreOptions::of_store(place, DOMAIN, key.address());
+    let made = Store::scratch(made).map_err(unread)?;
+    let operators = snapshot.operators().map_err(unread)?;
+    let mut replay = Apply::from_nothing(operators).state_alone();
+    let checked = verify::verify(
+        snapshot,
+        &plan,
+        |_| {},
+        |record, leaves| {
+            let applied = replay.request(record, leaves);
+            applied.map_err(|error| error.to_string())
+        },
+    );
+    checked.map_err(|fault| failed(&fault))?;
+    let mut put = Ok(());
+    let finished = replay.finish(usize::MAX, |group: Group| -> Result<(), ApplyError> {
+        put = made.put_rows(&group).map(|_| ()).map_err(unread);
+        Ok(())
+    });
+    finished.map_err(|error| failed(&error))?;
+    put?;
+    verify::compare_state(snapshot, &made.snapshot()).map_err(|difference| failed(&difference))
+}

@@ -1,0 +1,274 @@
+//! What callers were answered, and what readers saw. Nothing of it may be lost, doubled or reordered by any crash, and
+//! what was answered as not done may never be found in the log.
+
+use std::collections::{BTreeMap, HashMap};
+
+use kedge_actors::api::Past;
+use kedge_actors::{ActionOutcome, Committed, SubmitError};
+use kedge_protocol::receipt::{BatchReceipt, RECEIPT_VERSION, ReceiptAction};
+use kedge_protocol::record::RequestRecord;
+use kedge_protocol::signature::SigningKey;
+use kedge_protocol::{Address, Hash};
+use kedge_storage::LogHead;
+
+use crate::client::{DOMAIN, OnlyIf, Signed};
+use crate::plan::Violation;
+
+/// A signed request, and what its senders heard.
+struct Entry {
+    contents: Vec<Hash>,
+    deadline_s: u64,
+    only_if: Option<OnlyIf>,
+    /// Attempts whose outcome is not known, and never may be.
+    open: u64,
+    /// The sequence of its first action, once somebody heard that it was done.
+    done: Option<u64>,
+    /// Somebody heard that it failed as a whole: then nobody can send it again.
+    is_refused: bool,
+}
+
+/// Everything that was answered and seen.
+pub(crate) struct Ledger {
+    key: Address,
+    entries: HashMap<Hash, Entry>,
+    /// The contents of actions that were answered as done.
+    pub(crate) acknowledged: BTreeMap<u64, Hash>,
+    /// The hashes of headers that were in an answer.
+    headers: BTreeMap<u64, Hash>,
+    /// Where the log ended when somebody read, by its batches.
+    seen: BTreeMap<u64, Hash>,
+    /// Nonces that were answered as spent, with the sequence.
+    spent: Vec<(Address, u64, u64)>,
+    /// How many batches were released since the power failed last: the mark in the page cache is lost with it.
+    pub(crate) released: u64,
+    /// Requests answered as done.
+    pub(crate) done: u64,
+}
+
+impl Ledger {
+    pub(crate) fn new(key: &SigningKey) -> Self {
+        Self {
+            key: key.address(),
+            entries: HashMap::new(),
+            acknowledged: BTreeMap::new(),
+            headers: BTreeMap::new(),
+            seen: BTreeMap::new(),
+            spent: Vec::new(),
+            released: 0,
+            done: 0,
+        }
+    }
+
+    /// Somebody sends a request.
+    pub(crate) fn sent(&mut self, signed: &Signed) {
+        let entry = self.entries.entry(signed.digest());
+        let entry = entry.or_insert_with(|| Entry {
+            contents: signed.contents.clone(),
+            deadline_s: signed.head().deadline_s,
+            only_if: signed.only_if,
+            open: 0,
+            done: None,
+            is_refused: false,
+        });
+        entry.open += 1;
+    }
+
+    /// Somebody hears what became of it.
+    pub(crate) fn heard(
+        &mut self,
+        signed: &Signed,
+        result: &Result<Committed, SubmitError>,
+    ) -> Result<(), Violation> {
+        let head = signed.head();
+        let Some(entry) = self.entries.get_mut(&signed.digest()) else {
+            return Err(Violation::new(
+                "an answer to a request that nobody sent",
+                head.nonce,
+            ));
+        };
+        match result {
+            // It may have been done, and may still be.
+            Err(SubmitError::Unknown) => Ok(()),
+            Err(error) => {
+                entry.open -= 1;
+                if let SubmitError::Nonce {
+                    past: Some(Past::Done { sequence: Some(at) }),
+                    ..
+                } = error
+                {
+                    self.spent.push((head.signer, head.nonce, *at));
+                }
+                Ok(())
+            }
+            Ok(committed) => {
+                entry.open -= 1;
+                entry.is_refused |= committed.placement.is_none();
+                self.committed(signed, committed)
+            }
+        }
+    }
+
+    fn committed(&mut self, signed: &Signed, committed: &Committed) -> Result<(), Violation> {
+        let Some(placement) = &committed.placement else {
+            return Ok(());
+        };
+        let (digest, header) = (signed.digest(), &placement.batch.signed.header);
+        let receipt = receipt(committed, &signed.contents);
+        let done: Vec<(u64, Hash)> = receipt.1;
+        if let Some(receipt) = receipt.0 {
+            let contents: Vec<Hash> = done.iter().map(|(_, content)| *content).collect();
+            let checked = receipt.verify(&DOMAIN, &self.key, &contents);
+            checked.map_err(|error| Violation::new("a receipt does not verify", error))?;
+        }
+        if let Some(entry) = self.entries.get_mut(&digest)
+            && entry.done.replace(placement.first_sequence).is_some()
+        {
+            return Err(Violation::new(
+                "a request was done twice",
+                signed.head().nonce,
+            ));
+        }
+        for (sequence, content) in done {
+            if let Some(other) = self.acknowledged.insert(sequence, content)
+                && other != content
+            {
+                return Err(Violation::new(
+                    "two actions were answered with one sequence",
+                    sequence,
+                ));
+            }
+        }
+        self.done += 1;
+        self.released = self.released.max(header.number + 1);
+        let before = self.headers.insert(header.number, header.hash());
+        if before.is_some_and(|before| before != header.hash()) {
+            return Err(Violation::new(
+                "a batch number was signed twice",
+                header.number,
+            ));
+        }
+        Ok(())
+    }
+
+    /// A reader sees the log end here.
+    pub(crate) fn saw(&mut self, head: &LogHead) -> Result<(), Violation> {
+        match self.seen.insert(head.batches, head.head) {
+            Some(before) if before != head.head => Err(Violation::new(
+                "readers saw two heads after one batch",
+                head.batches,
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks a request of the log. Returns the state in which it was to be done.
+    pub(crate) fn logged(&self, record: &RequestRecord<'_>) -> Result<Option<OnlyIf>, Violation> {
+        let at = record.first_sequence;
+        let hashes = record.action_hashes();
+        let hashes = hashes.map_err(|error| Violation::new("a record has no hashes", error))?;
+        let digest = record.head.digest(&DOMAIN.separator(), &hashes);
+        let Some(entry) = self.entries.get(&digest) else {
+            return Err(Violation::new(
+                "the log holds a request that nobody sent",
+                at,
+            ));
+        };
+        if entry.done.is_none() && entry.open == 0 {
+            return Err(Violation::new(
+                "the log holds a request that was answered as not done",
+                at,
+            ));
+        }
+        if entry.is_refused {
+            return Err(Violation::new(
+                "the log holds a request that was refused for good",
+                at,
+            ));
+        }
+        if entry.done.is_some_and(|done| done != at) {
+            return Err(Violation::new(
+                "a request has another sequence than it was answered with",
+                at,
+            ));
+        }
+        if record.timestamp_ms > entry.deadline_s.saturating_mul(1_000) {
+            return Err(Violation::new(
+                "a request was placed after its deadline",
+                at,
+            ));
+        }
+        for action in &record.actions {
+            let signed = entry.contents.get(usize::from(action.index));
+            if signed != Some(&record.content(action)) {
+                return Err(Violation::new("an action is not what was signed", at));
+            }
+        }
+        Ok(entry.only_if)
+    }
+
+    /// Checks the whole log against what was answered: the contents by sequence, the headers' hashes and heads by number,
+    /// and the sequence at which each nonce was spent.
+    pub(crate) fn check(
+        &self,
+        contents: &[Hash],
+        batches: &[(Hash, Hash)],
+        nonces: &BTreeMap<(Address, u64), u64>,
+    ) -> Result<(), Violation> {
+        for (sequence, content) in &self.acknowledged {
+            if contents.get(*sequence as usize - 1) != Some(content) {
+                return Err(Violation::new(
+                    "an acknowledged action is not in the log",
+                    sequence,
+                ));
+            }
+        }
+        for (number, hash) in &self.headers {
+            if batches.get(*number as usize).map(|batch| &batch.0) != Some(hash) {
+                return Err(Violation::new("a released batch is not in the log", number));
+            }
+        }
+        for (count, head) in self.seen.iter().filter(|(count, _)| **count > 0) {
+            if batches.get(*count as usize - 1).map(|batch| &batch.1) != Some(head) {
+                return Err(Violation::new("what readers saw is not in the log", count));
+            }
+        }
+        for (signer, nonce, sequence) in &self.spent {
+            if nonces.get(&(*signer, *nonce)) != Some(sequence) {
+                return Err(Violation::new(
+                    "a nonce was answered as spent elsewhere",
+                    nonce,
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The receipt of what was done, if anything was, and the contents of that by sequence.
+fn receipt(committed: &Committed, contents: &[Hash]) -> (Option<BatchReceipt>, Vec<(u64, Hash)>) {
+    let (mut actions, mut done) = (Vec::new(), Vec::new());
+    let Some(placement) = &committed.placement else {
+        return (None, done);
+    };
+    for (index, outcome) in committed.actions.iter().enumerate() {
+        if let ActionOutcome::Done(action) = outcome {
+            let first = placement.batch.signed.header.first_sequence;
+            done.push((action.sequence, contents[index]));
+            actions.push(ReceiptAction {
+                index: index as u32,
+                sequence: action.sequence,
+                timestamp_ms: placement.timestamp_ms,
+                leaf_index: (action.sequence - first) as u32,
+                previous_integrity: action.previous_integrity,
+            });
+        }
+    }
+    let receipt = BatchReceipt {
+        version: RECEIPT_VERSION,
+        domain: DOMAIN,
+        batch: placement.batch.signed,
+        actions,
+        proof: placement.proof(),
+    };
+    (Some(receipt), done)
+}

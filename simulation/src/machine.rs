@@ -1,0 +1,130 @@
+//! The simulated machine: the disk of `kedge_env::simulated`, and clocks that follow the paused time of the runtime, so
+//! that timers and clocks agree. The wall clock can be set apart from them.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kedge_env::simulated::SimulatedEnv;
+use kedge_env::{Env, File, Mode};
+use parking_lot::Mutex;
+
+/// The wall clock when a run begins, milliseconds.
+const START_MS: u64 = 1_800_000_000_000;
+
+#[derive(Debug, Default)]
+struct Clock {
+    /// When the process began, in the runtime's time.
+    begun: Option<tokio::time::Instant>,
+    /// What passed in the processes before it.
+    before: Duration,
+    /// How far the wall clock is ahead.
+    ahead_ms: i64,
+    /// Where the wall clock stands still.
+    stands_at_ms: Option<u64>,
+}
+
+impl Clock {
+    fn passed(&self) -> Duration {
+        let since = self.begun.map(|begun| begun.elapsed());
+        self.before + since.unwrap_or_default()
+    }
+
+    fn unix_ms(&self) -> u64 {
+        let true_ms = START_MS + self.passed().as_millis() as u64;
+        let shown_ms = true_ms.saturating_add_signed(self.ahead_ms);
+        self.stands_at_ms.unwrap_or(shown_ms)
+    }
+}
+
+/// The machine; clones share it.
+#[derive(Clone, Debug)]
+pub(crate) struct Machine {
+    pub(crate) disk: SimulatedEnv,
+    clock: Arc<Mutex<Clock>>,
+}
+
+impl Machine {
+    pub(crate) fn new() -> Self {
+        Self {
+            disk: SimulatedEnv::new(),
+            clock: Arc::default(),
+        }
+    }
+
+    /// A process begins, on a runtime of its own.
+    pub(crate) fn begin(&self) {
+        self.clock.lock().begun = Some(tokio::time::Instant::now());
+    }
+
+    /// It ends. The time stands still until the next one begins.
+    pub(crate) fn end(&self) {
+        let mut clock = self.clock.lock();
+        clock.before = clock.passed();
+        clock.begun = None;
+    }
+
+    /// Sets the wall clock this far ahead of the true time.
+    pub(crate) fn set_ahead(&self, ahead_ms: i64) {
+        let mut clock = self.clock.lock();
+        clock.ahead_ms = ahead_ms;
+        clock.stands_at_ms = None;
+    }
+
+    /// Stops the wall clock where it is.
+    pub(crate) fn stop_clock(&self) {
+        let mut clock = self.clock.lock();
+        clock.stands_at_ms = Some(clock.unix_ms());
+    }
+}
+
+impl Env for Machine {
+    fn now(&self) -> Instant {
+        tokio::time::Instant::now().into_std()
+    }
+
+    fn unix_ms(&self) -> u64 {
+        self.clock.lock().unix_ms()
+    }
+
+    fn passed_ms(&self) -> u64 {
+        self.clock.lock().passed().as_millis() as u64
+    }
+
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        self.disk.create_dir(dir)
+    }
+
+    fn open(&self, path: &Path, mode: Mode) -> io::Result<Arc<dyn File>> {
+        self.disk.open(path, mode)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.disk.rename(from, to)
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.disk.link(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.disk.remove(path)
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        self.disk.list(dir)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.disk.sync_dir(dir)
+    }
+
+    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
+        self.disk.free_bytes(dir)
+    }
+
+    fn random(&self, out: &mut [u8]) -> io::Result<()> {
+        self.disk.random(out)
+    }
+}

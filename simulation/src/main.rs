@@ -1,0 +1,47 @@
+//! Runs the simulator from the command line: one seed, or one after the other.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+use kedge_sim::Plan;
+
+/// Runs the core under a seeded simulator, and checks it after each crash.
+#[derive(Parser)]
+struct Args {
+    /// The seed. The same one takes the same steps.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Steps until faults stop and the end is checked.
+    #[arg(long, default_value_t = kedge_sim::STEPS)]
+    steps: u64,
+    /// How many seeds to run, from the first one up.
+    #[arg(long, default_value_t = 1)]
+    seeds: u64,
+    /// Prints what happens in each process of the run.
+    #[arg(long)]
+    tell: bool,
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let mut out = std::io::stdout();
+    for seed in args.seed..args.seed + args.seeds {
+        let plan = Plan {
+            seed,
+            steps: args.steps,
+            tell: args.tell,
+        };
+        let said = match kedge_sim::run(&plan) {
+            Ok(report) => writeln!(out, "{report}"),
+            Err(violation) => {
+                let _ = writeln!(out, "seed {seed}: {violation}");
+                return ExitCode::FAILURE;
+            }
+        };
+        if said.is_err() {
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}

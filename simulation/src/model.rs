@@ -1,0 +1,213 @@
+//! The rules once more, as simple as they can be written: which actions may stand in the log, and what they leave. It
+//! shares no code with the rules of the core.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kedge_protocol::record::{ActionRecord, RequestRecord};
+use kedge_protocol::resource::ObjectStatus;
+use kedge_protocol::{Address, Id};
+use kedge_storage::Snapshot;
+use serde_json::{Map, Value};
+
+use crate::client::OnlyIf;
+use crate::plan::Violation;
+
+#[derive(Debug)]
+struct Object {
+    owner: Id,
+    status: ObjectStatus,
+    version: u64,
+    properties: Map<String, Value>,
+}
+
+#[derive(Debug)]
+struct Template {
+    max_supply: Option<u64>,
+    minted: u64,
+}
+
+/// The state that a log leaves.
+#[derive(Default, Debug)]
+pub(crate) struct Model {
+    objects: BTreeMap<Id, Object>,
+    templates: BTreeMap<Id, Template>,
+    wallets: BTreeMap<Id, Address>,
+    nonces: BTreeMap<Address, BTreeSet<u64>>,
+}
+
+type Checked = Result<(), String>;
+
+fn ensure(holds: bool, what: &str) -> Checked {
+    if holds { Ok(()) } else { Err(what.to_owned()) }
+}
+
+fn id(text: &str) -> Result<Id, String> {
+    text.parse().map_err(|_| format!("{text} is no id"))
+}
+
+impl Model {
+    /// Applies a request of the log.
+    pub(crate) fn apply(
+        &mut self,
+        record: &RequestRecord<'_>,
+        only_if: Option<OnlyIf>,
+    ) -> Result<(), Violation> {
+        let sequence = record.first_sequence;
+        let at = |what| {
+            Violation::new(
+                &format!("the model refuses what the log holds at {sequence}"),
+                what,
+            )
+        };
+        let spent = self.nonces.entry(record.head.signer).or_default();
+        if !spent.insert(record.head.nonce) {
+            return Err(at("the nonce is spent".to_owned()));
+        }
+        if let Some(only_if) = only_if {
+            let version = self
+                .objects
+                .get(&only_if.object)
+                .map(|object| object.version);
+            let holds = version == Some(only_if.expected.version);
+            ensure(holds, "the object is not in the expected state").map_err(at)?;
+        }
+        for action in &record.actions {
+            self.action(record.wallet_id, record.head.signer, action)
+                .map_err(|what| at(format!("{}: {what}", action.kind.text())))?;
+        }
+        Ok(())
+    }
+
+    fn action(&mut self, asker: Id, signer: Address, action: &ActionRecord<'_>) -> Checked {
+        let payload: Value = serde_json::from_str(&action.payload).map_err(|e| e.to_string())?;
+        let kind = action.kind.text();
+        match kind {
+            "wallet.register" => {
+                ensure(!self.wallets.contains_key(&asker), "the wallet exists")?;
+                self.wallets.insert(asker, signer);
+                Ok(())
+            }
+            "template.create" => {
+                let template = Template {
+                    max_supply: payload["max_supply"].as_u64(),
+                    minted: 0,
+                };
+                let other = self.templates.insert(action.resource, template);
+                ensure(other.is_none(), "the template exists")
+            }
+            "mint" => {
+                let template = self.templates.get_mut(&id(&action.target)?);
+                let template = template.ok_or("there is no such template")?;
+                template.minted += 1;
+                let max = template.max_supply.unwrap_or(u64::MAX);
+                ensure(template.minted <= max, "the supply is used up")?;
+                let object = Object {
+                    owner: asker,
+                    status: ObjectStatus::Active,
+                    version: 1,
+                    properties: Map::new(),
+                };
+                let other = self.objects.insert(action.resource, object);
+                ensure(other.is_none() && action.version == 1, "the object exists")
+            }
+            _ => self.change(asker, kind, action, &payload),
+        }
+    }
+
+    fn change(
+        &mut self,
+        asker: Id,
+        kind: &str,
+        action: &ActionRecord<'_>,
+        payload: &Value,
+    ) -> Checked {
+        let target = id(&action.target)?;
+        let object = self
+            .objects
+            .get_mut(&target)
+            .ok_or("there is no such object")?;
+        object.version += 1;
+        ensure(action.resource == target, "it acts on another object")?;
+        ensure(action.version == object.version, "the version has a gap")?;
+        ensure(object.owner == asker, "the object is not the asker's")?;
+        let needed = match kind {
+            "unlock" => ObjectStatus::Locked,
+            _ => ObjectStatus::Active,
+        };
+        ensure(object.status == needed, "the object's status forbids it")?;
+        match kind {
+            "update" => {
+                let patch = payload["properties"].as_object().ok_or("no properties")?;
+                object.properties.extend(patch.clone());
+            }
+            "transfer" => {
+                let to = id(payload["to"].as_str().unwrap_or_default())?;
+                ensure(self.wallets.contains_key(&to), "there is no such wallet")?;
+                object.owner = to;
+            }
+            "lock" => object.status = ObjectStatus::Locked,
+            "unlock" => object.status = ObjectStatus::Active,
+            "burn" => object.status = ObjectStatus::Burned,
+            _ => return Err("nobody asked for such a kind".to_owned()),
+        }
+        Ok(())
+    }
+
+    /// How many more objects a template may make; `None` if it has no bound.
+    pub(crate) fn left(&self, template: Id) -> Option<u64> {
+        let template = self.templates.get(&template)?;
+        Some(template.max_supply? - template.minted)
+    }
+
+    /// The templates, in the order of their ids.
+    pub(crate) fn templates(&self) -> impl Iterator<Item = Id> {
+        self.templates.keys().copied()
+    }
+
+    /// The objects that are not burned, with their owners.
+    pub(crate) fn objects(&self) -> impl Iterator<Item = (Id, Id)> {
+        let live = |object: &&Object| object.status != ObjectStatus::Burned;
+        let objects = self.objects.iter().filter(move |(_, object)| live(object));
+        objects.map(|(id, object)| (*id, object.owner))
+    }
+
+    /// Compares the rows of the store with what the log must leave.
+    pub(crate) fn compare(&self, snapshot: &Snapshot) -> Result<(), Violation> {
+        let unread = |error| Violation::new("a row cannot be read", error);
+        let differs = |id: &Id| Err(Violation::new("a row differs from the model", id));
+        for (id, object) in &self.objects {
+            let Some(stored) = snapshot.object(*id).map_err(unread)? else {
+                return differs(id);
+            };
+            let properties = serde_json::from_str::<Map<String, Value>>(&stored.properties);
+            let same = stored.owner_id == object.owner
+                && stored.status == object.status
+                && stored.trace.version == object.version
+                && properties.ok().as_ref() == Some(&object.properties);
+            if !same {
+                return differs(id);
+            }
+        }
+        for (id, template) in &self.templates {
+            if snapshot.minted(*id).map_err(unread)? != template.minted {
+                return differs(id);
+            }
+        }
+        for (id, address) in &self.wallets {
+            let stored = snapshot.wallet_by_address(*address).map_err(unread)?;
+            if stored.is_none_or(|wallet| wallet.id != *id) {
+                return differs(id);
+            }
+        }
+        for (signer, spent) in &self.nonces {
+            let window = snapshot.nonces(*signer).map_err(unread)?;
+            if spent.last() != Some(&window.highest()) {
+                return Err(Violation::new(
+                    "a nonce window differs from the model",
+                    signer,
+                ));
+            }
+        }
+        Ok(())
+    }
+}

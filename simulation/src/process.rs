@@ -1,0 +1,231 @@
+//! One process: it opens the store that the one before it left, is checked, and takes requests until it ends.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kedge_actors::catch_up::open_store;
+use kedge_actors::timekeeper::{TimeBounds, Timekeeper};
+use kedge_actors::{Engine, HeldKeys, Options, passing_clock, wall_clock};
+use kedge_env::Env;
+use kedge_env::simulated::Fault;
+use kedge_protocol::Id;
+use kedge_running::Running;
+use kedge_storage::{Mode, Store};
+
+use crate::audit;
+use crate::client::{self, DOMAIN};
+use crate::faults::{self, Trouble};
+use crate::model::Model;
+use crate::plan::Violation;
+use crate::random::Random;
+use crate::rows::SEQUENCER;
+use crate::run::Run;
+
+/// How often what may go wrong is looked at.
+const LOOK: Duration = Duration::from_millis(5);
+/// How long an end in order may take.
+const ENDS_WITHIN: Duration = Duration::from_mins(1);
+
+/// How a process ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum End {
+    /// The power failed.
+    Power,
+    /// It was killed.
+    Killed,
+    /// It ended itself, for this reason.
+    Failed(String),
+    /// It ended in order.
+    Ended,
+}
+
+impl Run {
+    /// Runs one process. The last one meets no faults, and must carry out everything.
+    pub(crate) async fn process(&mut self, is_last: bool) -> Result<End, Violation> {
+        self.excused = false;
+        self.schedule.begin();
+        if !is_last && self.random.chance(self.rates.recovery) {
+            self.excused = true;
+            let at = 1 + self.random.below(24);
+            let fault = match self.random.below(2) {
+                0 => Fault::Stop,
+                _ => faults::error(&mut self.random),
+            };
+            self.machine.disk.fail(at, fault);
+        }
+        let store = match open_store(self.place.options()?) {
+            Ok(store) => Arc::new(store),
+            Err(error) => return self.failed("the store does not open", &error.to_string()),
+        };
+        let model = match self.check(&store, is_last) {
+            Ok(model) => model,
+            Err(violation) if self.machine.disk.stopped() => return self.failed("", &violation.0),
+            Err(violation) => return Err(violation),
+        };
+        self.callers.learn(model.objects(), model.templates());
+        let engine = match Engine::start(self.options()?, store).await {
+            Ok(engine) => engine,
+            Err(error) => return self.failed("the engine does not start", &error.to_string()),
+        };
+        if is_last {
+            return self.finish(&engine, &model).await;
+        }
+        for number in 0..self.callers_each * self.signers {
+            let random = Random::new(self.random.next(), number);
+            let signer = (number % self.signers) as usize;
+            let callers = Arc::clone(&self.callers);
+            tokio::spawn(callers.call(engine.clone(), signer, random));
+        }
+        self.run_on(&engine).await
+    }
+
+    /// Something failed: that needs a reason.
+    pub(crate) fn failed(&mut self, what: &str, why: &str) -> Result<End, Violation> {
+        if self.machine.disk.stopped() {
+            return Ok(End::Power);
+        }
+        if self.excused || self.schedule.take_panicked() {
+            return Ok(End::Failed(why.to_owned()));
+        }
+        Err(Violation::new(&format!("without a reason, {what}"), why))
+    }
+
+    /// Checks what the process before this one left.
+    fn check(&mut self, store: &Store, is_last: bool) -> Result<Model, Violation> {
+        if let Mode::ReadOnly(why) = store.mode() {
+            return Err(Violation::new("the store accepts nothing", why));
+        }
+        let snapshot = store.snapshot();
+        let head = snapshot.head();
+        let head = head.map_err(|error| Violation::new("there is no head", error))?;
+        let mut first = [0; 8];
+        first.copy_from_slice(&head.head.0[..8]);
+        let numbers = [head.sequence, head.batches, u64::from_be_bytes(first)];
+        self.schedule.note("opened", &numbers);
+        if let Some(copy) = &mut self.copy {
+            copy.batches.get_or_insert(head.batches);
+        }
+        let model = audit::audit(&snapshot, &self.callers.ledger.lock())?;
+        let key = client::key(SEQUENCER)?;
+        let made = is_last.then(|| self.place.made()).transpose()?;
+        audit::verify(&snapshot, &key, made.as_deref())?;
+        self.tell(&format!(
+            "a process begins at sequence {} of {} batches",
+            head.sequence, head.batches
+        ));
+        Ok(model)
+    }
+
+    fn options(&mut self) -> Result<Options, Violation> {
+        let env: Arc<dyn Env> = Arc::new(self.machine.clone());
+        let bounds = TimeBounds {
+            step_max_ms: 5_000,
+            gap_max_ms: 60_000,
+            empty_gap_max_ms: 60_000,
+            alone: None,
+        };
+        let time = Timekeeper::new(wall_clock(&env), passing_clock(&env), bounds);
+        let random = &mut self.random;
+        Ok(Options {
+            domain: DOMAIN,
+            keys: HeldKeys::new(client::key(SEQUENCER)?, []),
+            contract: None,
+            time: Arc::new(time),
+            running: Running::Tasks(Arc::clone(&self.schedule) as _),
+            shards: 1 + random.below(4) as usize,
+            objects_live_max: 1 << random.below(8),
+            organizations_live_max: 1 + random.below(4) as usize,
+            requests_max: 256,
+            requests_min: 256,
+            wait_target: Duration::from_secs(1),
+            actions_max: 2_000,
+            compare_groups_every: random.below(4),
+            organization_share_percent: 100,
+            recent_keys_max: 1 << random.below(12),
+            catalog_entries_max: 1 << random.below(6),
+            data_path: self.place.path().to_owned(),
+            disk_reserve_bytes: 8 << 10,
+            replicated: false,
+            group_bytes_max: 32 << 20,
+            env,
+        })
+    }
+
+    /// Lets things go wrong until the process ends.
+    async fn run_on(&mut self, engine: &Engine) -> Result<End, Violation> {
+        let mut failure = engine.failure();
+        let mut full_until = None;
+        loop {
+            tokio::select! {
+                biased;
+                Some(why) = failure.wait() => {
+                    self.schedule.freeze();
+                    tokio::time::sleep(LOOK).await;
+                    return self.failed("the engine failed", &why);
+                }
+                () = tokio::time::sleep(LOOK) => {}
+            }
+            if let Some(violation) = self.callers.violation() {
+                return Err(violation);
+            }
+            let head = engine.published().head;
+            self.callers.ledger.lock().saw(&head)?;
+            if self.machine.disk.stopped() {
+                return Ok(End::Power);
+            }
+            if self.schedule.steps() >= self.plan.steps {
+                return Ok(End::Killed);
+            }
+            let now = self.machine.now();
+            if full_until.is_some_and(|until| until <= now) {
+                full_until = None;
+                self.machine.disk.set_room(None);
+            }
+            let Some(trouble) = faults::trouble(&self.rates, &mut self.random) else {
+                continue;
+            };
+            self.tell(&format!("{trouble:?}"));
+            match trouble {
+                Trouble::Disk(at, fault) => {
+                    self.excused |= fault != Fault::Short;
+                    self.machine.disk.fail(at, fault);
+                }
+                Trouble::Kill => return Ok(End::Killed),
+                Trouble::End => return self.end(engine).await,
+                Trouble::Full(time, bytes) => {
+                    let room = self.machine.disk.used() + bytes as usize;
+                    self.machine.disk.set_room(Some(room));
+                    full_until = Some(now + time);
+                }
+                // A log without an entry believes any clock, and what it then holds is right from then on.
+                Trouble::Clock(_) | Trouble::ClockStops if head.sequence == 0 => {}
+                Trouble::Clock(ahead_ms) => self.machine.set_ahead(ahead_ms),
+                Trouble::ClockStops => self.machine.stop_clock(),
+            }
+        }
+    }
+
+    /// Ends in order: everything that was placed is on the disk.
+    async fn end(&mut self, engine: &Engine) -> Result<End, Violation> {
+        self.machine.disk.set_room(None);
+        if engine.shutdown(ENDS_WITHIN).await {
+            return Ok(End::Ended);
+        }
+        let why = engine.failure().reason();
+        self.failed("the engine does not end", &why.unwrap_or_default())
+    }
+
+    /// Nothing goes wrong any more: everything is carried out, and the process ends in order.
+    async fn finish(&mut self, engine: &Engine, model: &Model) -> Result<End, Violation> {
+        let now_ms = self.machine.unix_ms();
+        // What the clock showed before may have been anything: the operator states the time.
+        let confirmed = engine.time().confirm(now_ms);
+        confirmed.map_err(|by_ms| Violation::new("the clock is not believed", by_ms))?;
+        let templates = model.templates();
+        let left: Vec<(Id, u64)> = templates
+            .filter_map(|template| Some((template, model.left(template)?)))
+            .collect();
+        self.callers.finish(engine, &left).await?;
+        self.end(engine).await
+    }
+}

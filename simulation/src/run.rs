@@ -1,0 +1,230 @@
+//! A whole run: processes one after the other, and what happens to the disk between them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use kedge_actors::catch_up::open_store;
+use kedge_storage::Mode;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::client;
+use crate::faults::{self, Rates};
+use crate::machine::Machine;
+use crate::plan::{Plan, Violation};
+use crate::process::End;
+use crate::random::{Random, Trace};
+use crate::rows::{Copy, Place, SEQUENCER};
+use crate::schedule::{self, Seeded};
+use crate::workload::Callers;
+
+/// What a run that found nothing did.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Report {
+    /// Its seed.
+    pub seed: u64,
+    /// Steps taken.
+    pub steps: u64,
+    /// Processes, the last one included.
+    pub processes: u64,
+    /// How many of them lost their power, were killed, ended themselves, and ended in order.
+    pub ends: [u64; 4],
+    /// Requests that were answered as done.
+    pub done: u64,
+    /// Actions in the log.
+    pub actions: u64,
+    /// What it did, as one number.
+    pub trace: Trace,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [power, killed, failed, ended] = self.ends;
+        write!(
+            f,
+            "seed {}: {} steps, {} processes (power {power}, killed {killed}, failed {failed}, ended {ended}), {} requests done, {} actions acknowledged, trace {:016x}",
+            self.seed,
+            self.steps,
+            self.processes,
+            self.done,
+            self.actions,
+            self.trace.hash()
+        )
+    }
+}
+
+/// What a run is made of.
+pub(crate) struct Run {
+    pub(crate) plan: Plan,
+    pub(crate) rates: Rates,
+    pub(crate) random: Random,
+    pub(crate) machine: Machine,
+    pub(crate) schedule: Arc<Seeded>,
+    pub(crate) callers: Arc<Callers>,
+    pub(crate) place: Place,
+    pub(crate) copy: Option<Copy>,
+    pub(crate) signers: u64,
+    pub(crate) callers_each: u64,
+    /// Whether the present process has a reason to fail.
+    pub(crate) excused: bool,
+    processes: u64,
+    ends: [u64; 4],
+}
+
+/// Runs a plan.
+///
+/// # Errors
+/// What it found wrong.
+pub fn run(plan: &Plan) -> Result<Report, Violation> {
+    schedule::silence();
+    let mut run = Run::new(*plan)?;
+    loop {
+        let is_last = run.schedule.steps() >= plan.steps;
+        let end = run.one(is_last)?;
+        run.tell(&format!("it ends: {end:?}"));
+        if is_last {
+            // What the last process left is checked by one more.
+            run.one(true)?;
+            return Ok(run.report());
+        }
+        run.between(&end)?;
+    }
+}
+
+fn runtime() -> Result<Runtime, Violation> {
+    let mut builder = Builder::new_current_thread();
+    let built = builder.enable_time().start_paused(true).build();
+    built.map_err(|error| Violation::new("the runtime", error))
+}
+
+impl Run {
+    fn new(plan: Plan) -> Result<Self, Violation> {
+        let mut random = Random::new(plan.seed, 3);
+        let rates = Rates::of(plan.seed);
+        let machine = Machine::new();
+        let schedule = Arc::new(Seeded::new(plan.seed, rates.clone()));
+        let signers = 1 + random.below(4);
+        let callers = Callers::new(
+            &client::key(SEQUENCER)?,
+            signers as u8,
+            rates.clone(),
+            (machine.clone(), Arc::clone(&schedule)),
+        )?;
+        Ok(Self {
+            place: Place::new(machine.clone())?,
+            plan,
+            rates,
+            machine,
+            schedule,
+            callers: Arc::new(callers),
+            copy: None,
+            signers,
+            callers_each: 1 + random.below(5),
+            random,
+            excused: false,
+            processes: 0,
+            ends: [0; 4],
+        })
+    }
+
+    pub(crate) fn tell(&self, what: &str) {
+        if self.plan.tell {
+            eprintln!(
+                "seed {} step {}: {what}",
+                self.plan.seed,
+                self.schedule.steps()
+            );
+        }
+    }
+
+    /// One process on a runtime of its own, which ends with all of its tasks.
+    fn one(&mut self, is_last: bool) -> Result<End, Violation> {
+        self.processes += 1;
+        if is_last {
+            self.rates = Rates::none();
+            self.schedule.calm_down();
+            self.machine.set_ahead(0);
+        }
+        let machine = self.machine.clone();
+        let end = runtime()?.block_on(async {
+            machine.begin();
+            let end = self.process(is_last).await;
+            self.schedule
+                .note("ended", &[kedge_env::Env::passed_ms(&machine)]);
+            machine.end();
+            end
+        })?;
+        let number = match end {
+            End::Power => 0,
+            End::Killed => 1,
+            End::Failed(_) => 2,
+            End::Ended => 3,
+        };
+        self.ends[number] += 1;
+        self.schedule.note("end", &[number as u64]);
+        Ok(end)
+    }
+
+    /// What happens to the disk.
+    fn between(&mut self, end: &End) -> Result<(), Violation> {
+        let random = &mut self.random;
+        let is_dark = *end == End::Power || random.chance(2_000);
+        self.machine.disk.set_room(None);
+        if is_dark {
+            let loss = faults::loss(random);
+            self.machine.disk.crash(loss);
+            self.callers.ledger.lock().released = 0;
+            self.tell(&format!("the power failed: {loss:?}"));
+        } else {
+            self.machine.disk.restart();
+            self.older_copy()?;
+        }
+        if self.random.chance(self.rates.rows_lost) {
+            self.place.lose_rows()?;
+        } else if self.random.chance(self.rates.rows_old) {
+            self.place.old_rows()?;
+        }
+        Ok(())
+    }
+
+    /// Somebody starts with an older copy of the log, after batches were released that it does not hold: nothing may be
+    /// signed then.
+    fn older_copy(&mut self) -> Result<(), Violation> {
+        let released = self.callers.ledger.lock().released;
+        let Some(before) = &self.copy else {
+            self.copy = Some(self.place.copy_log()?);
+            return Ok(());
+        };
+        let is_older = before.batches.is_some_and(|batches| batches < released);
+        if !is_older || !self.random.chance(self.rates.old_copy) {
+            return Ok(());
+        }
+        self.tell("an older copy of the log is opened");
+        let now = self.place.copy_log()?;
+        self.place.put_log(before)?;
+        let opened = runtime()?.block_on(async {
+            let options = self.place.options()?;
+            Ok(open_store(options).map(|store| store.mode()))
+        })?;
+        if let Ok(Mode::ReadWrite) = opened {
+            let what = "an older copy of the log would be written to, batches";
+            return Err(Violation::new(what, released));
+        }
+        self.machine.disk.restart();
+        self.place.put_log(&now)?;
+        self.copy = Some(now);
+        Ok(())
+    }
+
+    fn report(&self) -> Report {
+        let ledger = self.callers.ledger.lock();
+        Report {
+            seed: self.plan.seed,
+            steps: self.schedule.steps(),
+            processes: self.processes,
+            ends: self.ends,
+            done: ledger.done,
+            actions: ledger.acknowledged.len() as u64,
+            trace: self.schedule.trace(),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The seeded schedule: it delays a step of an actor or of the commit path until others have taken theirs, or until
+//! time has passed, and now and then lets the part panic.
+
+use std::panic::{panic_any, set_hook, take_hook};
+use std::sync::Once;
+use std::time::Duration;
+
+use kedge_running::{Delay, Schedule};
+use parking_lot::Mutex;
+
+use crate::faults::Rates;
+use crate::random::{Random, Trace};
+
+/// Longer than any process lives.
+const FOREVER: Duration = Duration::from_hours(1);
+
+/// What a part panics with on purpose.
+struct OnPurpose;
+
+/// Keeps panics on purpose out of the output.
+pub(crate) fn silence() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let hook = take_hook();
+        set_hook(Box::new(move |info| {
+            if !info.payload().is::<OnPurpose>() {
+                hook(info);
+            }
+        }));
+    });
+}
+
+struct State {
+    random: Random,
+    rates: Rates,
+    trace: Trace,
+    steps: u64,
+    /// No more panics and delays.
+    calm: bool,
+    panicked: bool,
+    /// The process has failed: no part takes a step any more.
+    is_frozen: bool,
+}
+
+/// Chooses delays, and keeps the run's trace.
+pub(crate) struct Seeded(Mutex<State>);
+
+impl Seeded {
+    pub(crate) fn new(seed: u64, rates: Rates) -> Self {
+        Self(Mutex::new(State {
+            random: Random::new(seed, 1),
+            rates,
+            trace: Trace::default(),
+            steps: 0,
+            calm: false,
+            panicked: false,
+            is_frozen: false,
+        }))
+    }
+
+    /// Notes something in the trace.
+    pub(crate) fn note(&self, what: &str, numbers: &[u64]) {
+        self.0.lock().trace.note(what, numbers);
+    }
+
+    pub(crate) fn trace(&self) -> Trace {
+        self.0.lock().trace
+    }
+
+    /// Steps taken so far.
+    pub(crate) fn steps(&self) -> u64 {
+        self.0.lock().steps
+    }
+
+    /// From here on nothing fails and nothing is slow.
+    pub(crate) fn calm_down(&self) {
+        self.0.lock().calm = true;
+    }
+
+    /// The process has failed. Those who waited for it are woken in an order that the seed does not choose; nothing that
+    /// they do then counts.
+    pub(crate) fn freeze(&self) {
+        self.0.lock().is_frozen = true;
+    }
+
+    /// A process begins.
+    pub(crate) fn begin(&self) {
+        let mut state = self.0.lock();
+        (state.is_frozen, state.panicked) = (false, false);
+    }
+
+    /// Whether a part has panicked since the last call.
+    pub(crate) fn take_panicked(&self) -> bool {
+        std::mem::take(&mut self.0.lock().panicked)
+    }
+}
+
+impl Schedule for Seeded {
+    fn before(&self, part: &'static str) -> Delay {
+        let mut state = self.0.lock();
+        let state = &mut *state;
+        if state.is_frozen {
+            return Delay::Time(FOREVER);
+        }
+        state.steps += 1;
+        let rates = &state.rates;
+        let random = &mut state.random;
+        if !state.calm && random.chance(rates.panic) && random.chance(100) {
+            state.trace.note(part, &[u64::MAX]);
+            state.panicked = true;
+            panic_any(OnPurpose);
+        }
+        let delay = if random.chance(rates.turns) {
+            Delay::Turns(1 + random.below(rates.turns_max) as u32)
+        } else if !state.calm && random.chance(rates.slow) {
+            Delay::Time(Duration::from_millis(1 + random.below(rates.slow_ms_max)))
+        } else {
+            Delay::None
+        };
+        let number = match delay {
+            Delay::None => 0,
+            Delay::Turns(count) => u64::from(count),
+            Delay::Time(time) => time.as_micros() as u64,
+        };
+        state.trace.note(part, &[number]);
+        delay
+    }
+}

@@ -1,0 +1,501 @@
+//! What callers do: several for each signer, at the same time. They mint, change and give away objects, one by one and
+//! together; they go away, send requests twice and again, and sign two requests with one nonce.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kedge_actors::{Asker, Committed, Engine, Expected, SubmitError};
+use kedge_env::Env;
+use kedge_protocol::Id;
+use kedge_protocol::signature::SigningKey;
+use parking_lot::Mutex;
+
+use crate::client::{self, OnlyIf, Order, PATIENCE, Signed, Terms};
+use crate::faults::Rates;
+use crate::ledger::Ledger;
+use crate::machine::Machine;
+use crate::plan::Violation;
+use crate::random::Random;
+use crate::schedule::Seeded;
+
+/// A caller that waits longer than this after its patience has ended was forgotten.
+const LATE: Duration = Duration::from_secs(5);
+/// Requests that may be sent again later.
+const KEPT: usize = 32;
+
+/// How long a caller waits.
+#[derive(Clone, Copy)]
+enum Wait {
+    /// For its outcome, and this long at most.
+    ForIts(Duration),
+    /// It goes away after this, whatever it said.
+    Gone(Duration),
+}
+
+/// For an outcome, as long as callers usually wait.
+const FULL: Wait = Wait::ForIts(PATIENCE);
+
+/// A signer, and the next nonce that it has not used.
+struct Signer {
+    key: SigningKey,
+    nonce: u64,
+}
+
+/// Objects and templates that callers know of.
+#[derive(Default)]
+struct Known {
+    objects: Vec<(Id, Id)>,
+    templates: Vec<Id>,
+    sent: Vec<(usize, Signed)>,
+}
+
+/// What all callers share, over all processes of a run.
+pub(crate) struct Callers {
+    pub(crate) ledger: Mutex<Ledger>,
+    signers: Mutex<Vec<Signer>>,
+    known: Mutex<Known>,
+    machine: Machine,
+    schedule: Arc<Seeded>,
+    rates: Rates,
+    violation: Mutex<Option<Violation>>,
+}
+
+/// A caller's outcome, for the trace: what it was, and the sequence.
+fn outcome(result: &Result<Committed, SubmitError>) -> (String, u64) {
+    match result {
+        Ok(committed) => match &committed.placement {
+            Some(placement) => ("done".to_owned(), placement.first_sequence),
+            None => ("refused".to_owned(), 0),
+        },
+        Err(error) => {
+            let text = format!("{error:?}");
+            let end = text.find(|of: char| !of.is_alphanumeric());
+            (text[..end.unwrap_or(text.len())].to_owned(), 0)
+        }
+    }
+}
+
+impl Callers {
+    pub(crate) fn new(
+        sequencer: &SigningKey,
+        signers: u8,
+        rates: Rates,
+        (machine, schedule): (Machine, Arc<Seeded>),
+    ) -> Result<Self, Violation> {
+        let signer = |number| client::key(number + 1).map(|key| Signer { key, nonce: 1 });
+        let signers: Result<Vec<_>, _> = (0..signers).map(signer).collect();
+        Ok(Self {
+            ledger: Mutex::new(Ledger::new(sequencer)),
+            signers: Mutex::new(signers?),
+            known: Mutex::default(),
+            machine,
+            schedule,
+            rates,
+            violation: Mutex::new(None),
+        })
+    }
+
+    /// What a caller found wrong.
+    pub(crate) fn violation(&self) -> Option<Violation> {
+        self.violation.lock().take()
+    }
+
+    fn report(&self, violation: Violation) {
+        self.violation.lock().get_or_insert(violation);
+    }
+
+    /// What a new process finds in the log.
+    pub(crate) fn learn(
+        &self,
+        objects: impl Iterator<Item = (Id, Id)>,
+        templates: impl Iterator<Item = Id>,
+    ) {
+        let mut known = self.known.lock();
+        known.objects = objects.collect();
+        known.templates = templates.collect();
+    }
+
+    /// Who a signer is: its wallet, once it is registered.
+    fn asker(&self, engine: &Engine, signer: usize) -> Result<Asker, Violation> {
+        let address = self.signers.lock()[signer].key.address();
+        let wallet = engine.published().snapshot.wallet_by_address(address);
+        let wallet = wallet.map_err(|error| Violation::new("a wallet cannot be read", error))?;
+        Ok(wallet.map_or(Asker::Registration, |wallet| Asker::Wallet {
+            wallet_id: wallet.id,
+            organization_id: wallet.organization_id,
+        }))
+    }
+
+    /// Signs with the signer's next nonce, or with one that it used.
+    fn sign(
+        &self,
+        signer: usize,
+        used: Option<u64>,
+        (atomic, patience_s, only_if): (bool, u64, Option<OnlyIf>),
+        orders: &[Order],
+    ) -> Result<Signed, Violation> {
+        let mut signers = self.signers.lock();
+        let signer = &mut signers[signer];
+        let nonce = used.unwrap_or(signer.nonce);
+        signer.nonce += u64::from(used.is_none());
+        let terms = Terms {
+            nonce,
+            atomic,
+            deadline_s: self.machine.unix_ms() / 1_000 + patience_s,
+            only_if,
+        };
+        client::sign(&signer.key, terms, orders)
+    }
+
+    /// Sends a request and waits for its outcome, or goes away after a while.
+    async fn send(
+        &self,
+        engine: &Engine,
+        (asker, signed): (Asker, &Signed),
+        wait: Wait,
+    ) -> Result<Option<Result<Committed, SubmitError>>, Violation> {
+        self.ledger.lock().sent(signed);
+        let patience = match wait {
+            Wait::ForIts(patience) => patience,
+            Wait::Gone(_) => PATIENCE,
+        };
+        let submission = signed.submission(asker, self.machine.now() + patience);
+        let stays = match wait {
+            Wait::ForIts(patience) => patience + LATE,
+            Wait::Gone(after) => after,
+        };
+        let Ok(result) = tokio::time::timeout(stays, engine.submit(submission)).await else {
+            return match wait {
+                Wait::Gone(_) => Ok(None),
+                Wait::ForIts(_) => Err(Violation::new(
+                    "a caller waits forever, nonce",
+                    signed.head().nonce,
+                )),
+            };
+        };
+        self.ledger.lock().heard(signed, &result)?;
+        if engine.failure().reason().is_some() {
+            self.schedule.freeze();
+            return Ok(None);
+        }
+        let (what, sequence) = outcome(&result);
+        self.schedule.note(&what, &[signed.head().nonce, sequence]);
+        if let Ok(committed) = &result {
+            self.heard(engine, committed, asker)?;
+        }
+        Ok(Some(result))
+    }
+
+    /// Who is answered can read what was done.
+    fn heard(&self, engine: &Engine, committed: &Committed, asker: Asker) -> Result<(), Violation> {
+        let published = engine.published();
+        let Some(placement) = &committed.placement else {
+            return Ok(());
+        };
+        if published.head.sequence < placement.first_sequence {
+            return Err(Violation::new(
+                "an answer before its rows, sequence",
+                placement.first_sequence,
+            ));
+        }
+        let mut known = self.known.lock();
+        for action in &committed.actions {
+            let kedge_actors::ActionOutcome::Done(done) = action else {
+                continue;
+            };
+            let is_new = done.version == 1;
+            match (done.resource.prefix, asker) {
+                (kedge_protocol::Prefix::Template, _) if is_new => {
+                    known.templates.push(done.resource);
+                }
+                (kedge_protocol::Prefix::Object, Asker::Wallet { wallet_id, .. }) if is_new => {
+                    known.objects.push((done.resource, wallet_id));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// One caller, until its process ends.
+    pub(crate) async fn call(self: Arc<Self>, engine: Engine, signer: usize, mut random: Random) {
+        loop {
+            tokio::time::sleep(Duration::from_millis(random.below(25))).await;
+            if let Err(violation) = self.once(&engine, signer, &mut random).await {
+                return self.report(violation);
+            }
+            if engine.failure().reason().is_some() {
+                return;
+            }
+        }
+    }
+
+    async fn once(
+        &self,
+        engine: &Engine,
+        signer: usize,
+        random: &mut Random,
+    ) -> Result<(), Violation> {
+        let rates = &self.rates;
+        let asker = self.asker(engine, signer)?;
+        if random.chance(rates.resend) {
+            let again = random.pick(&self.known.lock().sent).cloned();
+            if let Some((of, signed)) = again {
+                let asker = self.asker(engine, of)?;
+                self.send(engine, (asker, &signed), FULL).await?;
+                return Ok(());
+            }
+        }
+        let (orders, only_if) = self.orders(engine, signer, asker, random);
+        let patience_s = if random.chance(rates.near_deadline) {
+            1
+        } else {
+            300
+        };
+        let about = (random.below(4) == 0, patience_s, only_if);
+        let signed = self.sign(signer, None, about, &orders)?;
+        self.keep(signer, &signed, random);
+        if random.chance(rates.abandon) {
+            let stays = Duration::from_millis(random.below(200));
+            let wait = match random.below(2) {
+                0 => Wait::Gone(stays),
+                _ => Wait::ForIts(stays),
+            };
+            self.send(engine, (asker, &signed), wait).await?;
+        } else if random.chance(rates.twice) {
+            let (one, other) = tokio::join!(
+                self.send(engine, (asker, &signed), FULL),
+                self.send(engine, (asker, &signed), FULL),
+            );
+            one?;
+            other?;
+        } else if random.chance(rates.twin) {
+            let (others, only_if) = self.orders(engine, signer, asker, random);
+            let nonce = Some(signed.head().nonce);
+            let twin = self.sign(signer, nonce, (false, 300, only_if), &others)?;
+            let (one, other) = tokio::join!(
+                self.send(engine, (asker, &signed), FULL),
+                self.send(engine, (asker, &twin), FULL),
+            );
+            one?;
+            other?;
+        } else {
+            self.send(engine, (asker, &signed), FULL).await?;
+        }
+        Ok(())
+    }
+
+    /// Keeps a request, which may be sent again later.
+    fn keep(&self, signer: usize, signed: &Signed, random: &mut Random) {
+        let mut known = self.known.lock();
+        if known.sent.len() == KEPT {
+            known.sent.remove(random.below(KEPT as u64) as usize);
+        }
+        known.sent.push((signer, signed.clone()));
+    }
+
+    /// What a signer asks for next, and in which state of an object it is to be done.
+    fn orders(
+        &self,
+        engine: &Engine,
+        signer: usize,
+        asker: Asker,
+        random: &mut Random,
+    ) -> (Vec<Order>, Option<OnlyIf>) {
+        let Asker::Wallet { wallet_id, .. } = asker else {
+            return (vec![self.registration(signer)], None);
+        };
+        let known = self.known.lock();
+        if known.templates.is_empty() || random.below(40) == 0 {
+            return (vec![template(random)], None);
+        }
+        let count = match random.below(5) {
+            0 => 2 + random.below(5),
+            _ => 1,
+        };
+        let mine: Vec<Id> = known
+            .objects
+            .iter()
+            .filter(|(_, owner)| *owner == wallet_id)
+            .map(|(id, _)| *id)
+            .collect();
+        // Nearly always an object of the asker's own, mostly one of few, so that callers meet.
+        let pool = if random.below(12) == 0 {
+            known.objects.iter().map(|(id, _)| *id).collect()
+        } else {
+            mine
+        };
+        let few = &pool[pool.len().saturating_sub(6)..];
+        let mut orders = Vec::new();
+        for _ in 0..count {
+            let from = if random.below(3) == 0 { &pool } else { few };
+            let object = random.pick(from).copied();
+            let order = match object {
+                Some(object) if random.below(100) >= 30 => change(object, &known, random),
+                _ => mint(&known, random),
+            };
+            orders.push(order);
+        }
+        drop(known);
+        let only_if = if orders.len() == 1 && random.below(6) == 0 {
+            only_if(engine, &orders[0])
+        } else {
+            None
+        };
+        (orders, only_if)
+    }
+
+    fn registration(&self, signer: usize) -> Order {
+        let address = self.signers.lock()[signer].key.address();
+        Order {
+            kind: "wallet.register",
+            target: String::new(),
+            payload: format!(r#"{{"email":"user{signer}@example.com","address":"{address}"}}"#),
+        }
+    }
+
+    /// One request that must be done now, as nothing is in its way. Returns its outcome.
+    async fn must(
+        &self,
+        engine: &Engine,
+        signer: usize,
+        order: Order,
+    ) -> Result<Committed, Violation> {
+        let asker = self.asker(engine, signer)?;
+        let kind = order.kind;
+        let signed = self.sign(signer, None, (false, 300, None), &[order])?;
+        match self.send(engine, (asker, &signed), FULL).await? {
+            Some(Ok(committed)) => Ok(committed),
+            other => {
+                let what = other.map(|result| outcome(&result).0);
+                Err(Violation::new(
+                    "nothing is wrong any more, but a request is not carried out",
+                    format!("{kind}: {what:?}"),
+                ))
+            }
+        }
+    }
+
+    /// After all faults: every signer can do everything, and what supply is left can be minted.
+    pub(crate) async fn finish(
+        &self,
+        engine: &Engine,
+        left: &[(Id, u64)],
+    ) -> Result<(), Violation> {
+        let signers = self.signers.lock().len();
+        for signer in 0..signers {
+            if self.asker(engine, signer)? == Asker::Registration {
+                let registration = self.registration(signer);
+                self.must(engine, signer, registration).await?;
+            }
+            let template = template(&mut Random::new(signer as u64, 9));
+            self.must(engine, signer, template).await?;
+        }
+        for (template, left) in left {
+            for count in 0..=*left {
+                let order = minting(*template);
+                let committed = self.must(engine, 0, order).await?;
+                let is_done = committed.placement.is_some();
+                if is_done != (count < *left) {
+                    return Err(Violation::new(
+                        "the supply that is left is not what can be minted, template",
+                        template,
+                    ));
+                }
+            }
+        }
+        let known = self.known.lock().objects.clone();
+        for (object, owner) in known {
+            let stored = engine.published().snapshot.object(object);
+            let stored =
+                stored.map_err(|error| Violation::new("an object cannot be read", error))?;
+            let is_free = stored.is_some_and(|object| {
+                object.owner_id == owner
+                    && object.status == kedge_protocol::resource::ObjectStatus::Active
+            });
+            for signer in 0..signers {
+                let asker = self.asker(engine, signer)?;
+                if is_free && matches!(asker, Asker::Wallet { wallet_id, .. } if wallet_id == owner)
+                {
+                    let committed = self.must(engine, signer, update(object, 7)).await?;
+                    if committed.placement.is_none() {
+                        return Err(Violation::new(
+                            "a change that is allowed is refused, object",
+                            object,
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn template(random: &mut Random) -> Order {
+    let supply = match random.below(2) {
+        0 => format!(r#","max_supply":{}"#, 1 + random.below(12)),
+        _ => String::new(),
+    };
+    let name = random.next();
+    Order {
+        kind: "template.create",
+        target: String::new(),
+        payload: format!(
+            r#"{{"name":"t{name:x}"{supply},"public_access":true,"actions":[{{"kind":"mint","who":"anyone"}}]}}"#
+        ),
+    }
+}
+
+fn minting(template: Id) -> Order {
+    Order {
+        kind: "mint",
+        target: template.to_string(),
+        payload: "{}".to_owned(),
+    }
+}
+
+fn mint(known: &Known, random: &mut Random) -> Order {
+    let newest = &known.templates[known.templates.len().saturating_sub(3)..];
+    let template = random.pick(newest).copied();
+    template.map_or_else(|| self::template(random), minting)
+}
+
+fn update(object: Id, value: u64) -> Order {
+    Order {
+        kind: "update",
+        target: object.to_string(),
+        payload: format!(r#"{{"properties":{{"k{}":{value}}}}}"#, value % 5),
+    }
+}
+
+fn change(object: Id, known: &Known, random: &mut Random) -> Order {
+    let of = |kind| Order {
+        kind,
+        target: object.to_string(),
+        payload: "{}".to_owned(),
+    };
+    match random.below(20) {
+        0..=2 => of("lock"),
+        3..=6 => of("unlock"),
+        7 => of("burn"),
+        8..=10 => {
+            let to = random.pick(&known.objects).map(|(_, owner)| *owner);
+            Order {
+                kind: "transfer",
+                target: object.to_string(),
+                payload: format!(r#"{{"to":"{}"}}"#, to.unwrap_or(object)),
+            }
+        }
+        _ => update(object, random.below(1_000)),
+    }
+}
+
+/// The present state of the object that an order is about.
+fn only_if(engine: &Engine, order: &Order) -> Option<OnlyIf> {
+    let object = order.target.parse().ok()?;
+    let stored = engine.published().snapshot.object(object).ok()??;
+    Some(OnlyIf {
+        object,
+        expected: Expected::of(&stored.trace),
+    })
+}

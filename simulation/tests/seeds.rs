@@ -1,0 +1,56 @@
+//! Runs of the simulator: seeds that found something once, and new ones for as long as there is time.
+
+#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use kedge_sim::{Plan, run};
+
+/// Seeds that are run each time: those that found a fault, and some that between them have every kind of trouble.
+const KEPT: &[u64] = &[1, 2, 3, 4, 5, 6, 8, 5012];
+
+/// Seconds for new seeds, unless `SIM_SECONDS` states another number.
+const SECONDS: u64 = 30;
+
+#[test]
+fn a_seed_takes_the_same_steps_twice() {
+    let traces = [11, 12].map(|seed| {
+        let plan = Plan::of(seed);
+        let (one, other) = (run(&plan).unwrap(), run(&plan).unwrap());
+        assert_eq!(one, other);
+        one.trace
+    });
+    assert_ne!(traces[0], traces[1], "the trace shows what was done");
+}
+
+#[test]
+fn kept_seeds_find_nothing() {
+    let mut ends = [0; 4];
+    for &seed in KEPT {
+        let report = run(&Plan::of(seed)).unwrap_or_else(|found| panic!("seed {seed}: {found}"));
+        eprintln!("{report}");
+        for (all, of_run) in ends.iter_mut().zip(report.ends) {
+            *all += of_run;
+        }
+    }
+    assert!(
+        ends.iter().all(|count| *count > 0),
+        "some trouble never came: {ends:?}"
+    );
+}
+
+#[test]
+fn new_seeds_find_nothing() {
+    let seconds = std::env::var("SIM_SECONDS").ok();
+    let seconds = seconds.map_or(SECONDS, |seconds| seconds.parse().unwrap());
+    let begun = Instant::now();
+    let first = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let mut seed = first.as_millis() as u64;
+    eprintln!("from seed {seed} on");
+    while begun.elapsed() < Duration::from_secs(seconds) {
+        let report = run(&Plan::of(seed));
+        let report = report.unwrap_or_else(|found| panic!("seed {seed}: {found}"));
+        eprintln!("{report}");
+        seed += 1;
+    }
+}

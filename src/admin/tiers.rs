@@ -1,0 +1,66 @@
+//! Tiers: of organizations, what each allows and how many are in it; of the log, how much is in which form.
+
+use std::sync::Arc;
+
+use kedge_http::clock::now_s;
+use kedge_http::limits::NEAREST_MAX;
+use kedge_protocol::Id;
+use kedge_protocol::action::Kind;
+use kedge_protocol::resource::CustomLimits;
+use kedge_upkeep::archive;
+use serde_json::{Map, Value, json};
+
+use super::{AdminSocket, Copied, members};
+
+/// How many of the organizations that are nearest to a limit are shown unless the operator says otherwise.
+pub(super) fn nearest_by_default() -> usize {
+    10
+}
+
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+impl AdminSocket {
+    /// Sets an organization's tier, in the log.
+    pub(super) async fn set_tier(
+        &self,
+        organization_id: Id,
+        tier: &str,
+        limits: &CustomLimits,
+    ) -> Result<Map<String, Value>, String> {
+        let operator = self.operator()?;
+        let limits = serde_json::to_value(limits).map_err(|error| error.to_string())?;
+        let mut payload = members(limits);
+        payload.insert("tier".to_owned(), json!(tier));
+        let payload = Value::Object(payload).to_string();
+        let (kind, target) = (Kind::SystemTier, organization_id);
+        let outcome = operator
+            .act(organization_id, kind, target, &payload, None)
+            .await
+            .map_err(|error| error.message.into_owned())?;
+        self.app.limits.count_again();
+        let placement = outcome.placement.as_ref();
+        Ok(members(json!({
+            "organization_id": organization_id,
+            "tier": tier,
+            "sequence": placement.map(|placement| placement.first_sequence),
+        })))
+    }
+
+    /// What each tier allows and how many organizations it has; those nearest to a limit; and the log's segments.
+    pub(super) async fn tiers(&self, nearest: usize) -> Result<Map<String, Value>, String> {
+        if nearest > NEAREST_MAX {
+            return Err(format!("nearest must be at most {NEAREST_MAX}"));
+        }
+        let (app, Copied { store, data }) = (Arc::clone(&self.app), self.copied.clone());
+        let reading = move || {
+            let overview = app.limits.overview(now_s(), nearest).map_err(text)?;
+            let forms = archive::forms(&store, &data).map_err(text)?;
+            let mut answer = members(serde_json::to_value(overview).map_err(text)?);
+            answer.insert("log".to_owned(), json!(forms));
+            Ok(answer)
+        };
+        tokio::task::spawn_blocking(reading).await.map_err(text)?
+    }
+}

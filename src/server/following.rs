@@ -1,0 +1,157 @@
+//! Requests that reach a node which follows: changes go to the leader, by way of this node or by a redirect; everything
+//! else is answered here.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, LOCATION};
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, StatusCode};
+use kedge_config::ClusterWrites;
+use kedge_http::error::ApiError;
+use kedge_http::reply::Reply;
+use kedge_http::server::request_ids::REQUEST_ID;
+use kedge_replica::{FORWARDED_BY, ForwardError, Role, answer_headers};
+
+use super::dispatch::{Dispatch, RequestContext};
+use super::finish::SEQUENCE;
+use crate::endpoint::{Auth, Endpoint, Signs};
+
+const ROLE: HeaderName = HeaderName::from_static("x-kedge-role");
+const TERM: HeaderName = HeaderName::from_static("x-kedge-term");
+
+/// Seconds after which a change that found no leader is to be repeated: another node takes over within a few.
+const NO_LEADER_RETRY_S: u64 = 1;
+
+/// How long a node that no longer leads may take for the answers it still owes.
+const LATE_ANSWER: Duration = Duration::from_secs(1);
+
+impl Dispatch {
+    /// The answer of the leader, if this node follows and the request changes something.
+    pub(super) async fn by_leader(
+        &self,
+        endpoint: &Endpoint,
+        parts: &Parts,
+        context: &mut RequestContext,
+    ) -> Option<Result<Reply, ApiError>> {
+        let replica = self.app.replica.get()?;
+        if !endpoint.changes() || self.app.engine.leads() {
+            return None;
+        }
+        let is_second = parts.headers.contains_key(FORWARDED_BY);
+        let leader = replica.standing().leader.filter(|_| !is_second);
+        let Some(leader) = leader else {
+            let message = "no node leads the log at the moment; try again";
+            return Some(Err(ApiError::unavailable(message, NO_LEADER_RETRY_S)));
+        };
+        // An upload goes to a file and not through memory, so its caller sends it to the leader itself.
+        if self.writes == ClusterWrites::Redirect || endpoint.signs == Signs::File {
+            context.index = None;
+            return Some(Ok(self.redirect(&leader.url, parts)));
+        }
+        let leading = replica.led_by_another(&leader.url);
+        let replaced = async {
+            leading.await;
+            tokio::time::sleep(LATE_ANSWER).await;
+        };
+        let forwarding = self.forward(endpoint, &leader.url, parts, context);
+        Some(tokio::select! {
+            biased;
+            answered = forwarding => answered,
+            () = replaced => Err(ApiError::unknown(None)),
+        })
+    }
+
+    fn redirect(&self, leader: &str, parts: &Parts) -> Reply {
+        let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+        let sequence = self.app.published().head.sequence;
+        let media_type = HeaderValue::from_static("text/plain; charset=utf-8");
+        let text = "This node follows the log; the leader takes changes.\n";
+        Reply::bytes(
+            StatusCode::TEMPORARY_REDIRECT,
+            sequence,
+            media_type,
+            Bytes::from_static(text.as_bytes()),
+        )
+        .with(LOCATION, &format!("{}{path}", leader.trim_end_matches('/')))
+    }
+
+    async fn forward(
+        &self,
+        endpoint: &Endpoint,
+        leader: &str,
+        parts: &Parts,
+        context: &mut RequestContext,
+    ) -> Result<Reply, ApiError> {
+        let app = &self.app;
+        app.check_room()?;
+        let holder = context.tally.holder();
+        let is_public = endpoint.auth == Auth::Public;
+        let body = if endpoint.request.is_some() {
+            let read = app
+                .bodies
+                .read(&parts.headers, &mut context.body, holder, is_public);
+            Bytes::from(read.await?.text)
+        } else {
+            Bytes::new()
+        };
+        let _place = app.enter(holder)?;
+        let mut passed = parts.clone();
+        if let Ok(id) = HeaderValue::from_str(&context.request_id) {
+            passed.headers.insert(REQUEST_ID, id);
+        }
+        if let Some(traced) = &mut context.traced {
+            traced.call("forward", &mut passed.headers);
+        }
+        let sent = self.forwarder.forward(leader, &passed, body, context.peer);
+        match sent.await {
+            Ok(response) => {
+                context.is_forwarded = true;
+                Ok(reply_of(response, app.published().head.sequence))
+            }
+            Err(ForwardError::Unreached(why)) => {
+                tracing::debug!(why, "a change was not forwarded");
+                let message =
+                    "the node that leads the log cannot be reached; nothing was changed, try again";
+                Err(ApiError::unavailable(message, NO_LEADER_RETRY_S))
+            }
+            Err(ForwardError::Unknown(why)) => {
+                tracing::debug!(why, "a forwarded change was not answered");
+                Err(ApiError::unknown(None))
+            }
+        }
+    }
+
+    /// States what this node is, if it is one of several.
+    pub(super) fn state_role(&self, headers: &mut HeaderMap) {
+        let Some(replica) = self.app.replica.get() else {
+            return;
+        };
+        let standing = replica.standing();
+        let role = if self.app.engine.leads() {
+            Role::Leader
+        } else {
+            Role::Follower
+        };
+        headers
+            .entry(ROLE)
+            .or_insert(HeaderValue::from_static(role.name()));
+        headers
+            .entry(TERM)
+            .or_insert(HeaderValue::from(standing.term));
+    }
+}
+
+/// A leader's answer as this node's own.
+fn reply_of(response: hyper::Response<Bytes>, sequence: u64) -> Reply {
+    let (parts, body) = response.into_parts();
+    let stated = parts.headers.get(SEQUENCE);
+    let stated = stated
+        .and_then(|value| value.to_str().ok())
+        .and_then(|text| text.parse().ok());
+    let media_type = parts.headers.get(CONTENT_TYPE).cloned();
+    let media_type = media_type.unwrap_or(HeaderValue::from_static("application/json"));
+    let mut reply = Reply::bytes(parts.status, stated.unwrap_or(sequence), media_type, body);
+    reply.headers = answer_headers(parts.headers);
+    reply
+}

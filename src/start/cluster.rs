@@ -1,0 +1,164 @@
+//! One of several nodes: the connection to the stream that they share, and what a leader does besides deciding.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kedge_cluster::{Cluster, ConnectError, Leading, ReplicatedLog};
+use kedge_config::Config;
+use kedge_http::clock::now_s;
+use kedge_http::files::SharedContents;
+use kedge_http::limits::RateLimits;
+use kedge_http::limits::leases::{Lender, PATIENCE};
+use kedge_protocol::eip712::Domain;
+use kedge_protocol::{Address, signature::SigningKey};
+use kedge_replica::{Boxed, Duties, Parts, Replica, ReplicaOptions, cluster_options, lease};
+use kedge_storage::{Mode, Replicate, SideWrite, Store};
+use parking_lot::Mutex;
+
+use super::Anchoring;
+use super::contents::InStream;
+use crate::app::App;
+use crate::webhooks;
+
+/// How long requests in flight get when leadership is handed over.
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// What nodes ask the leader: for leases of limits.
+const LIMITS: &str = "limits";
+
+/// The connection to the stream, before the store is open.
+pub(super) struct Connected {
+    cluster: Cluster,
+    /// What leads the store's log, once the store is open.
+    log: Arc<Mutex<Option<Leading>>>,
+}
+
+impl Connected {
+    /// Connects; `None` on a single node.
+    pub(super) async fn connect(
+        config: &Config,
+        domain: &Domain,
+    ) -> Result<Option<Self>, ConnectError> {
+        let Some(options) = cluster_options(config) else {
+            return Ok(None);
+        };
+        let cluster = Cluster::connect(options, domain.separator()).await?;
+        Ok(Some(Self {
+            cluster,
+            log: Arc::default(),
+        }))
+    }
+
+    /// Puts the store's log into the stream.
+    pub(super) fn replicate(&self) -> Replicate {
+        let (cluster, leading) = (self.cluster.clone(), Arc::clone(&self.log));
+        let runtime = tokio::runtime::Handle::current();
+        Replicate(Arc::new(move |file| {
+            let (log, leads) = ReplicatedLog::new(file, cluster.clone(), runtime.clone());
+            *leading.lock() = Some(leads);
+            Box::new(log)
+        }))
+    }
+
+    /// Begins to take part. `None` if the store accepts nothing: then this node only reads.
+    pub(super) fn start(
+        self,
+        config: &Config,
+        url: &str,
+        first_key: Address,
+        store: Arc<Store>,
+        duties: LeaderDuties,
+    ) -> Option<Replica> {
+        let log = self.log.lock().take()?;
+        let shared: Arc<dyn SharedContents> = Arc::new(InStream(self.cluster.clone()));
+        duties.app.files.shared.set(shared).ok();
+        let limits = Arc::clone(&duties.app.limits);
+        let options = ReplicaOptions {
+            node: config.cluster_node.clone().unwrap_or_default(),
+            url: config.cluster_url.clone().unwrap_or_else(|| url.to_owned()),
+            lease: lease(config),
+            drain: DRAIN,
+            first_key,
+        };
+        let parts = Parts {
+            engine: duties.app.engine.clone(),
+            store,
+            cluster: self.cluster,
+            log,
+            duties: Arc::new(duties),
+        };
+        let replica = Replica::start(options, parts);
+        share_limits(&replica, &limits);
+        Some(replica)
+    }
+}
+
+/// Lets this node take leases of limits from the leader, and give them while it leads.
+fn share_limits(replica: &Replica, limits: &Arc<RateLimits>) {
+    let (asking, counting, lending) = (replica.clone(), replica.clone(), Arc::clone(limits));
+    limits.lease_from(Lender {
+        ask: Box::new(move |question| {
+            let replica = asking.clone();
+            Box::pin(async move { replica.ask(LIMITS, question, PATIENCE).await.ok() })
+        }),
+        nodes: Box::new(move || counting.nodes()),
+    });
+    replica.listen(LIMITS, move |question| {
+        if let Some(answer) = lending.lease(&question.payload, now_s()) {
+            tokio::spawn(question.answer(answer));
+        }
+    });
+}
+
+/// What the server does while it leads.
+pub(super) struct LeaderDuties {
+    pub(super) config: Config,
+    pub(super) app: Arc<App>,
+    pub(super) anchoring: Anchoring,
+    pub(super) operator: Option<Address>,
+}
+
+impl Duties for LeaderDuties {
+    fn begin(&self) -> Boxed<Result<(), String>> {
+        let (app, config) = (Arc::clone(&self.app), self.config.clone());
+        let (anchoring, operator) = (self.anchoring.clone(), self.operator);
+        Box::pin(async move {
+            let anchored = anchoring.begin().await;
+            let served = webhooks::start(&config, &app).await;
+            if let Some(operator) = operator {
+                name_operator(&app, operator).await;
+            }
+            anchored.map_err(|error| format!("anchoring: {error}"))?;
+            served.map_err(|error| format!("webhooks: {error}"))
+        })
+    }
+
+    fn ended(&self) {
+        kedge_actors::metric_definitions::no_longer_leads();
+        kedge_chain::metric_definitions::start_gauges();
+    }
+}
+
+/// Stores the operator's address, if it is not known yet.
+async fn name_operator(app: &App, operator: Address) {
+    let known = app.engine.published().snapshot.operators();
+    let mut known = match known {
+        Ok(known) => known,
+        Err(error) => {
+            tracing::error!(%error, "the operators' addresses could not be read");
+            return;
+        }
+    };
+    if known.contains(&operator) || app.engine.mode() != Mode::ReadWrite {
+        return;
+    }
+    known.push(operator);
+    if let Err(error) = app.engine.side_write(SideWrite::Operators(known)).await {
+        tracing::warn!(%error, "the operator's address could not be stored");
+    }
+}
+
+/// The address of the operator's key.
+pub(super) fn address_of(key: Option<&SigningKey>) -> Option<Address> {
+    key.map(SigningKey::address)
+}

@@ -1,0 +1,34 @@
+//! An edge instead of a server: what the two share is set up, and the table of endpoints states what the leader answers.
+
+use kedge_config::Config;
+use kedge_edge::Way;
+use kedge_http::server::open_files;
+use kedge_telemetry::logging;
+
+use super::RunError;
+use crate::endpoint::{Router, Signs, TABLE};
+use crate::metrics;
+
+/// Runs an edge until SIGINT or SIGTERM.
+pub async fn run_edge(config: Config) -> Result<(), RunError> {
+    logging::init(&config)?;
+    open_files::allow(&config);
+    let handle = metrics::install()?;
+    if let Some(address) = config.metrics_listen {
+        let bound = metrics::serve(address, handle, None).await?;
+        tracing::info!(url = %format_args!("http://{bound}/metrics"), "metrics");
+    }
+    let router = Router::default();
+    let route: kedge_edge::Route = Box::new(move |method, path| {
+        let Ok(found) = router.find(method, path) else {
+            return Way::Node;
+        };
+        let endpoint = &TABLE[found.index];
+        match &endpoint.signs {
+            _ if !endpoint.changes() => Way::Node,
+            Signs::Nothing => Way::Leader,
+            signs => Way::Signed(signs, found.id),
+        }
+    });
+    Ok(kedge_edge::run(config, route).await?)
+}

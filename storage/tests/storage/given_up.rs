@@ -1,0 +1,86 @@
+//! A log that several nodes share gives up frames when a leadership ends: whatever was appended is not durable then.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use kedge_log::{AppendError, Durability, Frame, IoError, KeyId, Position, SideKeys};
+use kedge_storage::{CommitError, Replicate, Store, StoreOptions};
+
+use crate::support::{Log, options};
+
+/// A log whose leadership may end between an append and its sync.
+struct EndsEarly {
+    file: kedge_log::FileLog,
+    has_ended: Arc<AtomicBool>,
+}
+
+impl kedge_log::Log for EndsEarly {
+    fn append(&mut self, frame: &Frame) -> Result<Position, AppendError> {
+        if !self.has_ended.load(Ordering::Relaxed) {
+            return self.file.append(frame);
+        }
+        // What a leader would have published: the file has nothing of it.
+        let after = self.file.position();
+        let (position, _) = self.file.encode(frame, &after, 1)?;
+        Ok(position)
+    }
+
+    fn append_stored(&mut self, frame: &[u8]) -> Result<Position, AppendError> {
+        self.file.append_stored(frame)
+    }
+
+    fn position(&self) -> Position {
+        self.file.position()
+    }
+
+    fn seal_with(&mut self, keys: &SideKeys) -> Result<Option<KeyId>, IoError> {
+        self.file.seal_with(keys)
+    }
+
+    fn durability(&self) -> Arc<dyn Durability> {
+        self.file.durability()
+    }
+}
+
+#[test]
+fn what_the_log_gave_up_is_never_durable() {
+    let place = tempfile::tempdir().unwrap();
+    let has_ended = Arc::new(AtomicBool::new(false));
+    let ends = Arc::clone(&has_ended);
+    let replicate = Replicate(Arc::new(move |file| {
+        Box::new(EndsEarly {
+            file,
+            has_ended: Arc::clone(&ends),
+        })
+    }));
+    let store = Store::open(StoreOptions {
+        replicate: Some(replicate),
+        ..options(place.path())
+    });
+    let store = store.unwrap();
+    let mut log = Log::default();
+    log.commit_many(&store, 2);
+    let before = store.log_position().unwrap();
+    let head = store.snapshot().head().unwrap();
+
+    has_ended.store(true, Ordering::Relaxed);
+    let requests = log.two_requests();
+    let (group, _) = log.batch(&requests);
+    let position = store.append(&group).unwrap();
+    assert_eq!(position.frame, before.frame + 1);
+    let error = store.sync_through(&position).unwrap_err();
+    assert!(matches!(error, CommitError::Fenced(_)), "{error}");
+    let error = store.commit(group).unwrap_err();
+    assert!(matches!(error, CommitError::Fenced(_)), "{error}");
+    // Nothing of it was applied, and what is durable still is.
+    assert_eq!(store.log_position(), Some(before));
+    assert_eq!(store.snapshot().head().unwrap(), head);
+    store.sync_through(&before).unwrap();
+    // The same place with other contents is another frame.
+    let other = Position {
+        hash: position.hash,
+        ..before
+    };
+    let error = store.sync_through(&other).unwrap_err();
+    assert!(matches!(error, CommitError::Fenced(_)), "{error}");
+}

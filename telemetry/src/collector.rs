@@ -1,0 +1,100 @@
+//! The POST to the collector: HTTP/1.1 over the connections of one client, by TLS if the URL says so, within a bounded
+//! time. Redirects are not followed, and little of an answer is read.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::{Request, Response};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use kedge_tls::TrustError;
+use opentelemetry_http::{HttpClient, HttpError};
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceResponse;
+use prost::Message as _;
+
+/// Bytes of the longest answer that is read.
+const ANSWER_BYTES_MAX: usize = 64 * 1024;
+/// How long connecting may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long an unused connection is kept.
+const IDLE_MAX: Duration = Duration::from_secs(30);
+
+/// Sends to the collector.
+pub(crate) struct Collector {
+    http: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    timeout: Duration,
+    /// Spans that its answers refused, until they are asked for.
+    rejected: Arc<AtomicU64>,
+}
+
+impl Collector {
+    /// Trusts the system's authorities, and those of a file. One attempt may take `timeout`.
+    pub(crate) fn new(
+        ca_file: Option<&Path>,
+        timeout: Duration,
+        rejected: Arc<AtomicU64>,
+    ) -> Result<Self, TrustError> {
+        let tls = match ca_file {
+            None => kedge_tls::client_config()?,
+            Some(file) => kedge_tls::of(kedge_tls::roots_with(file)?)?,
+        };
+        let mut http = HttpConnector::new();
+        http.enforce_http(false);
+        http.set_nodelay(true);
+        http.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(tls)
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(http);
+        let http = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE_MAX)
+            .build(connector);
+        Ok(Self {
+            http,
+            timeout,
+            rejected,
+        })
+    }
+
+    async fn exchange(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let response = self.http.request(request.map(Full::new)).await?;
+        let (parts, body) = response.into_parts();
+        let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await?;
+        let body = body.to_bytes();
+        if parts.status.is_success()
+            && let Ok(answer) = ExportTraceServiceResponse::decode(body.clone())
+            && let Some(partial) = answer.partial_success
+        {
+            let rejected = u64::try_from(partial.rejected_spans).unwrap_or(0);
+            self.rejected.fetch_add(rejected, Ordering::Relaxed);
+            tracing::debug!(
+                rejected,
+                why = partial.error_message,
+                "the collector refused spans"
+            );
+        }
+        Ok(Response::from_parts(parts, body))
+    }
+}
+
+impl std::fmt::Debug for Collector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Collector").finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl HttpClient for Collector {
+    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        tokio::time::timeout(self.timeout, self.exchange(request)).await?
+    }
+}

@@ -1,0 +1,86 @@
+//! An attempt to report an action to a webhook. It has a trace of its own, because it may happen hours after the
+//! request, and many times; a link leads to the request that the action came with. The receiver's spans are its
+//! children.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use hyper::HeaderMap;
+use kedge_actors::timing::SpanRef;
+use kedge_actors::webhooks::Verdict;
+use opentelemetry::KeyValue;
+use opentelemetry::trace::{SpanKind, Status};
+
+use super::context::{RANDOM, SAMPLED, TRACEPARENT, traceparent};
+use super::span::{Epoch, Span};
+use super::tracer::Inner;
+
+/// An attempt in flight. If it is dropped without an end, it was given up.
+pub struct Delivery {
+    tracer: Arc<Inner>,
+    span: SpanRef,
+    request: SpanRef,
+    sequence: u64,
+    epoch: Epoch,
+}
+
+impl Delivery {
+    pub(crate) fn new(tracer: Arc<Inner>, span: SpanRef, request: SpanRef, sequence: u64) -> Self {
+        Self {
+            tracer,
+            span,
+            request,
+            sequence,
+            epoch: Epoch::now(),
+        }
+    }
+
+    /// The headers for the receiver.
+    pub fn headers(&self) -> HeaderMap {
+        let value = traceparent(self.span, SAMPLED | RANDOM);
+        value
+            .map(|value| (TRACEPARENT, value))
+            .into_iter()
+            .collect()
+    }
+
+    /// The span.
+    pub fn span(&self) -> SpanRef {
+        self.span
+    }
+
+    /// The attempt has ended so. `event` is the event's type; the receiver's URL belongs to its owner, and is left out.
+    pub fn end(self, event: &str, webhook: String, delivery: String, verdict: &Verdict) {
+        let times = (
+            self.epoch.time(self.epoch.instant()),
+            self.epoch.time(Instant::now()),
+        );
+        let mut span = Span::new(self.span, None, format!("webhook {event}"), times);
+        span.kind = SpanKind::Client;
+        span.links = vec![self.request];
+        let sequence = i64::try_from(self.sequence).unwrap_or(i64::MAX);
+        span.attributes = vec![
+            KeyValue::new("http.request.method", "POST"),
+            KeyValue::new("kedge.event", event.to_owned()),
+            KeyValue::new("kedge.sequence", sequence),
+            KeyValue::new("kedge.webhook", webhook),
+            KeyValue::new("kedge.delivery", delivery),
+        ];
+        let status = match verdict {
+            Verdict::Delivered { status } => Some(*status),
+            Verdict::Failed { status, .. } => *status,
+            Verdict::Gone => Some(410),
+        };
+        if let Some(status) = status {
+            let status = i64::from(status);
+            span.attributes
+                .push(KeyValue::new("http.response.status_code", status));
+        }
+        if !matches!(verdict, Verdict::Delivered { .. }) {
+            let kind = status.map_or_else(|| "no_answer".to_owned(), |status| status.to_string());
+            span.attributes.push(KeyValue::new("error.type", kind));
+            span.status = Status::error("");
+        }
+        self.tracer.export(vec![span]);
+    }
+}

@@ -1,0 +1,75 @@
+//! Exemplars: for each bucket of a histogram, the newest traced request that fell into it. The histogram itself is
+//! kept elsewhere; this holds only what leads from a bucket to a trace.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use kedge_actors::timing::SpanRef;
+use parking_lot::Mutex;
+
+/// A traced request, and what it took.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Exemplar {
+    of: SpanRef,
+    seconds: f64,
+    at_s: f64,
+}
+
+impl Exemplar {
+    /// Measured now.
+    pub(crate) fn now(of: SpanRef, seconds: f64) -> Self {
+        let at = SystemTime::now().duration_since(UNIX_EPOCH);
+        Self {
+            of,
+            seconds,
+            at_s: at.unwrap_or_default().as_secs_f64(),
+        }
+    }
+
+    /// As OpenMetrics writes it after a bucket's count.
+    pub(crate) fn text(&self) -> String {
+        let (trace, span) = (self.of.trace_id, self.of.span_id);
+        let (seconds, at_s) = (self.seconds, self.at_s);
+        format!(" # {{trace_id=\"{trace:032x}\",span_id=\"{span:016x}\"}} {seconds} {at_s:.3}")
+    }
+}
+
+/// The newest exemplar of each bucket. There are as many as the histograms have buckets.
+pub(crate) struct Exemplars {
+    bounds: &'static [f64],
+    kept: Mutex<BTreeMap<String, Vec<Option<Exemplar>>>>,
+}
+
+impl Exemplars {
+    /// Of histograms with these upper bounds.
+    pub(crate) fn new(bounds: &'static [f64]) -> Self {
+        Self {
+            bounds,
+            kept: Mutex::default(),
+        }
+    }
+
+    /// Keeps an exemplar of this histogram; `labels` in the order in which it has them.
+    pub(crate) fn note(&self, metric: &str, labels: &[(&str, &str)], exemplar: Exemplar) {
+        let mut series = format!("{metric}_bucket{{");
+        for (name, value) in labels {
+            // Writing to memory does not fail.
+            let _ = write!(series, "{name}=\"{value}\",");
+        }
+        let bucket = self
+            .bounds
+            .partition_point(|bound| *bound < exemplar.seconds);
+        let mut kept = self.kept.lock();
+        let buckets = kept
+            .entry(series)
+            .or_insert_with(|| vec![None; self.bounds.len() + 1]);
+        buckets[bucket] = Some(exemplar);
+    }
+
+    /// The exemplar of a bucket: its line up to `le`, and its upper bound.
+    pub(crate) fn of(&self, series: &str, bound: f64) -> Option<Exemplar> {
+        let bucket = self.bounds.partition_point(|own| *own < bound);
+        *self.kept.lock().get(series)?.get(bucket)?
+    }
+}

@@ -1,0 +1,174 @@
+//! The queue of finished spans, and the thread that sends them to the collector. Whoever has spans hands them over
+//! without waiting; if the queue is full, they are dropped and counted. So a collector that is slow, down or wrong
+//! costs spans and nothing else: memory stays within the queue's bound, and no request waits.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use opentelemetry_sdk::trace::{SpanData, SpanExporter as _};
+use tokio::sync::{mpsc, oneshot};
+
+use super::metric_definitions::{DROPPED, EXPORTED, FAILED, REJECTED, count};
+
+/// A collector that still fails is logged again after this long.
+const LOG_AGAIN_AFTER: Duration = Duration::from_mins(5);
+
+enum Message {
+    Spans(Vec<SpanData>),
+    /// Everything before it is sent, and then the thread ends.
+    Stop(oneshot::Sender<()>),
+}
+
+/// Where finished spans are put.
+pub(crate) struct Queue {
+    sender: mpsc::UnboundedSender<Message>,
+    /// Spans that are not sent yet.
+    waiting: Arc<AtomicUsize>,
+    waiting_max: usize,
+}
+
+impl Queue {
+    /// Hands over the spans of one occasion: all of them, or none.
+    pub(crate) fn put(&self, spans: Vec<SpanData>) {
+        let many = spans.len();
+        let before = self.waiting.fetch_add(many, Ordering::Relaxed);
+        if before + many > self.waiting_max || self.sender.send(Message::Spans(spans)).is_err() {
+            self.waiting.fetch_sub(many, Ordering::Relaxed);
+            count(DROPPED, many);
+        }
+    }
+
+    /// Has everything sent that was put here, for at most `patience`.
+    pub(crate) async fn stop(&self, patience: Duration) {
+        let (done, stopped) = oneshot::channel();
+        if self.sender.send(Message::Stop(done)).is_err() {
+            return;
+        }
+        if tokio::time::timeout(patience, stopped).await.is_err() {
+            let spans = self.waiting.load(Ordering::Relaxed);
+            tracing::warn!(spans, "tracing: not everything was sent before the stop");
+        }
+    }
+}
+
+/// What the thread needs.
+pub(crate) struct Sending {
+    pub(crate) exporter: opentelemetry_otlp::SpanExporter,
+    /// Spans that the collector refused.
+    pub(crate) rejected: Arc<AtomicU64>,
+    /// Spans of one POST, at most.
+    pub(crate) batch_max: usize,
+    /// How long spans wait for others.
+    pub(crate) interval: Duration,
+}
+
+/// Starts the thread. `waiting_max`: spans that may wait in memory.
+pub(crate) fn start(sending: Sending, waiting_max: usize) -> std::io::Result<Queue> {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let waiting = Arc::new(AtomicUsize::new(0));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let mut thread = Thread {
+        sending,
+        receiver,
+        waiting: Arc::clone(&waiting),
+        health: Health::default(),
+    };
+    // It ends with the process at the latest; nothing waits for it.
+    let _detached = std::thread::Builder::new()
+        .name("tracing".to_owned())
+        .spawn(move || runtime.block_on(thread.run()))?;
+    Ok(Queue {
+        sender,
+        waiting,
+        waiting_max,
+    })
+}
+
+struct Thread {
+    sending: Sending,
+    receiver: mpsc::UnboundedReceiver<Message>,
+    waiting: Arc<AtomicUsize>,
+    health: Health,
+}
+
+impl Thread {
+    async fn run(&mut self) {
+        while let Some(first) = self.receiver.recv().await {
+            let mut spans = Vec::new();
+            let mut stop = add(&mut spans, first);
+            let until = tokio::time::Instant::now() + self.sending.interval;
+            while stop.is_none() && spans.len() < self.sending.batch_max {
+                let Ok(Some(next)) = tokio::time::timeout_at(until, self.receiver.recv()).await
+                else {
+                    break;
+                };
+                stop = add(&mut spans, next);
+            }
+            self.send(spans).await;
+            if let Some(stop) = stop {
+                // The caller may not wait any longer.
+                let _ = stop.send(());
+                return;
+            }
+        }
+    }
+
+    /// Sends spans, in as many POSTs as they need.
+    async fn send(&mut self, mut spans: Vec<SpanData>) {
+        while !spans.is_empty() {
+            let rest = spans.split_off(spans.len().min(self.sending.batch_max));
+            let many = spans.len();
+            let sent = self.sending.exporter.export(spans).await;
+            spans = rest;
+            self.waiting.fetch_sub(many, Ordering::Relaxed);
+            let rejected = self.sending.rejected.swap(0, Ordering::Relaxed) as usize;
+            match sent {
+                Ok(()) => {
+                    let rejected = rejected.min(many);
+                    count(REJECTED, rejected);
+                    count(EXPORTED, many - rejected);
+                    self.health.works();
+                }
+                Err(error) => {
+                    count(FAILED, many);
+                    self.health.fails(&error, many);
+                }
+            }
+        }
+    }
+}
+
+/// Adds spans; returns who waits for the end, if this is it.
+fn add(spans: &mut Vec<SpanData>, message: Message) -> Option<oneshot::Sender<()>> {
+    match message {
+        Message::Spans(more) => {
+            spans.extend(more);
+            None
+        }
+        Message::Stop(done) => Some(done),
+    }
+}
+
+/// Whether the collector takes spans, logged when that changes and now and then while it does not.
+#[derive(Default)]
+struct Health {
+    logged: Option<Instant>,
+}
+
+impl Health {
+    fn works(&mut self) {
+        if self.logged.take().is_some() {
+            tracing::info!("tracing: the collector takes spans again");
+        }
+    }
+
+    fn fails(&mut self, error: &dyn std::fmt::Display, spans: usize) {
+        if self.logged.is_none_or(|at| at.elapsed() >= LOG_AGAIN_AFTER) {
+            tracing::warn!(%error, spans, "tracing: the collector did not take spans; they are lost");
+            self.logged = Some(Instant::now());
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What the engine reports: commit groups with sampled requests, and anchors. Each has a trace of its own, because many
+//! requests share it; links lead to the requests.
+
+use std::time::SystemTime;
+
+use kedge_actors::timing::{AnchorRound, GroupPassed, GroupTiming, Member, Observer, SpanRef};
+use opentelemetry::KeyValue;
+use opentelemetry::trace::Status;
+
+use super::span::{Epoch, Span, nth, unix_ms};
+use super::tracer::{Inner, new_span};
+
+/// The parts of a group's way: the span's name, and where it begins and ends.
+const PARTS: [(&str, GroupPassed, GroupPassed); 5] = [
+    ("form", GroupPassed::Begun, GroupPassed::Formed),
+    ("append", GroupPassed::Formed, GroupPassed::Appended),
+    ("sync", GroupPassed::Appended, GroupPassed::Synced),
+    ("apply", GroupPassed::Synced, GroupPassed::Applied),
+    ("publish", GroupPassed::Applied, GroupPassed::Published),
+];
+
+fn number(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+impl Observer for Inner {
+    fn group_span(&self) -> SpanRef {
+        // Without randomness the group's spans are not made.
+        new_span().unwrap_or(SpanRef {
+            trace_id: 0,
+            span_id: 0,
+        })
+    }
+
+    fn placed(&self, members: &[Member]) {
+        self.recent.add(members);
+    }
+
+    fn committed(&self, group: &GroupTiming, members: &[Member]) {
+        let epoch = Epoch::now();
+        let at = |step| group.at(step).map(|moment| epoch.time(moment));
+        let (begun, ended) = (at(GroupPassed::Begun), at(GroupPassed::Published));
+        let (Some(begun), Some(ended), true) = (begun, ended, group.span.trace_id != 0) else {
+            return;
+        };
+        let mut whole = Span::new(group.span, None, "commit group", (begun, ended));
+        whole.links = members.iter().map(|member| member.span).collect();
+        whole.attributes = attributes(members);
+        let mut spans = vec![whole];
+        for (index, (name, from, to)) in (1..).zip(PARTS) {
+            let times: (Option<SystemTime>, Option<SystemTime>) = (at(from), at(to));
+            if let (Some(from), Some(to)) = times {
+                let of = nth(group.span, index);
+                spans.push(Span::new(of, Some(group.span), name, (from, to)));
+            }
+        }
+        self.export(spans);
+    }
+
+    fn anchored(&self, round: &AnchorRound) {
+        let Some(of) = new_span() else {
+            return;
+        };
+        let times = (unix_ms(round.begun_ms), unix_ms(round.ended_ms));
+        let mut span = Span::new(of, None, "anchor", times);
+        span.attributes = vec![
+            KeyValue::new("kedge.anchor.status", round.status),
+            KeyValue::new("kedge.anchor.batches", number(round.batches)),
+            KeyValue::new("kedge.anchor.attempts", i64::from(round.attempts)),
+        ];
+        let block = round.block_number;
+        let block = block.map(|block| KeyValue::new("kedge.anchor.block", number(block)));
+        span.attributes.extend(block);
+        if round.status == "failed" {
+            span.status = Status::error("the anchor was given up; a later one covers its batches");
+        }
+        self.export(vec![span]);
+    }
+}
+
+/// Which batches the sampled requests of a group are in, and how many requests there are.
+fn attributes(members: &[Member]) -> Vec<KeyValue> {
+    let sampled = number(members.len() as u64);
+    let mut attributes = vec![KeyValue::new("kedge.requests.sampled", sampled)];
+    let batches = members.iter().filter_map(|member| member.batch);
+    if let (Some(first), Some(last)) = (batches.clone().min(), batches.max()) {
+        attributes.push(KeyValue::new("kedge.batch.first", number(first)));
+        attributes.push(KeyValue::new("kedge.batch.last", number(last)));
+    }
+    attributes
+}

@@ -1,0 +1,255 @@
+//! A sampled request at the edge: one span for the request (OpenTelemetry's conventions for HTTP servers), one for each
+//! of its phases, and those of the engine's steps within the phase that waits for the engine. All are made at the end.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Instant;
+
+use hyper::{HeaderMap, Version};
+use kedge_actors::timing::{GroupPassed, Passed, RequestTiming, SpanRef};
+use opentelemetry::KeyValue;
+use opentelemetry::trace::{SpanKind, Status, TraceState};
+
+use super::context::{self, Parent, RANDOM, SAMPLED, TRACEPARENT};
+use super::span::{Epoch, Span, nth};
+use super::tracer::Inner;
+
+/// The status of a request whose caller went away, as proxies log it.
+const GONE: &str = "cancelled";
+/// The numbers of the engine's spans within a trace begin here; those of phases come before.
+const ENGINE_SPANS: u64 = 1_000;
+
+/// The engine's steps: the span's name, and where it begins and ends.
+const STEPS: [(&str, Passed, Passed); 4] = [
+    ("queue", Passed::Sent, Passed::Begun),
+    ("decide", Passed::Begun, Passed::Decided),
+    ("sequence", Passed::Decided, Passed::Placed),
+    ("wait for committer", Passed::Placed, Passed::Taken),
+];
+
+/// A phase of the request's way through the edge.
+struct Phase {
+    name: &'static str,
+    begun: Instant,
+    kind: SpanKind,
+}
+
+/// A request that is traced. If it is dropped without an end, its caller went away.
+pub struct Traced {
+    tracer: Arc<Inner>,
+    span: SpanRef,
+    flags: u8,
+    state: TraceState,
+    parent: Option<Parent>,
+    epoch: Epoch,
+    phases: Vec<Phase>,
+    /// The phase within which the engine works.
+    engine: Option<(usize, Arc<RequestTiming>)>,
+    name: Cow<'static, str>,
+    has_route: bool,
+    attributes: Vec<KeyValue>,
+    is_ended: bool,
+}
+
+/// How a request was answered.
+#[derive(Clone, Copy, Debug)]
+pub struct Answered<'a> {
+    /// The status.
+    pub status: u16,
+    /// The error's code, if it is one.
+    pub code: Option<&'static str>,
+    /// The version of HTTP.
+    pub version: Version,
+    /// The request's id, as its answer states it.
+    pub request_id: &'a str,
+    /// The server's scheme.
+    pub scheme: &'static str,
+    /// The path that was asked for.
+    pub path: &'a str,
+}
+
+impl Traced {
+    pub(crate) fn new(
+        tracer: Arc<Inner>,
+        own: SpanRef,
+        parent: Option<Parent>,
+        state: TraceState,
+        method: &'static str,
+    ) -> Self {
+        let trace_id = parent.map_or(own.trace_id, |parent| parent.span.trace_id);
+        let random = parent.map_or(RANDOM, |parent| parent.flags & RANDOM);
+        Self {
+            tracer,
+            span: SpanRef { trace_id, ..own },
+            flags: SAMPLED | random,
+            state,
+            parent,
+            epoch: Epoch::now(),
+            phases: Vec::with_capacity(6),
+            engine: None,
+            name: Cow::Borrowed(method),
+            has_route: false,
+            attributes: vec![KeyValue::new("http.request.method", method)],
+            is_ended: false,
+        }
+    }
+
+    /// The request's span.
+    pub fn span(&self) -> SpanRef {
+        self.span
+    }
+
+    /// The trace's id, as logs and headers show it.
+    pub fn trace_id(&self) -> String {
+        format!("{:032x}", self.span.trace_id)
+    }
+
+    /// States the path of the table's row: no part of it comes from the caller.
+    pub fn route(&mut self, path: &'static str) {
+        self.name = format!("{} {path}", self.name).into();
+        self.has_route = true;
+        self.attributes.push(KeyValue::new("http.route", path));
+    }
+
+    /// Begins a phase, which ends the one before it.
+    pub fn phase(&mut self, name: &'static str) {
+        self.phases.push(Phase {
+            name,
+            begun: Instant::now(),
+            kind: SpanKind::Internal,
+        });
+    }
+
+    /// Begins the phase that waits for the engine, and returns where the engine notes its times.
+    pub fn engine(&mut self, name: &'static str, actions: usize) -> Arc<RequestTiming> {
+        self.phase(name);
+        let many = i64::try_from(actions).unwrap_or(i64::MAX);
+        self.attributes.push(KeyValue::new("kedge.actions", many));
+        let observer = Arc::clone(&self.tracer) as Arc<_>;
+        let timing = RequestTiming::new(self.span, self.epoch.instant(), observer);
+        let timing = Arc::new(timing);
+        self.engine = Some((self.phases.len() - 1, Arc::clone(&timing)));
+        timing
+    }
+
+    /// Begins a phase in which another server answers the request, and names it in the headers for that.
+    pub fn call(&mut self, name: &'static str, headers: &mut HeaderMap) {
+        self.phase(name);
+        if let Some(phase) = self.phases.last_mut() {
+            phase.kind = SpanKind::Client;
+        }
+        let span = nth(self.span, self.phases.len() as u64);
+        if let Some(value) = context::traceparent(span, self.flags) {
+            headers.insert(TRACEPARENT, value);
+        }
+    }
+
+    /// The request is answered.
+    pub fn end(mut self: Box<Self>, answered: &Answered<'_>) {
+        let status = i64::from(answered.status);
+        let version = match answered.version {
+            Version::HTTP_2 => "2",
+            Version::HTTP_10 => "1.0",
+            _ => "1.1",
+        };
+        let id = answered.request_id.to_owned();
+        self.attributes.extend([
+            KeyValue::new("http.response.status_code", status),
+            KeyValue::new("network.protocol.version", version),
+            KeyValue::new("url.scheme", answered.scheme),
+            KeyValue::new("kedge.request_id", id),
+        ]);
+        // What a caller puts into a path that leads nowhere may be anything. One that leads somewhere consists of the
+        // route and of ids.
+        if self.has_route && answered.status < 400 {
+            let path = answered.path.to_owned();
+            self.attributes.push(KeyValue::new("url.path", path));
+        }
+        let is_fault = answered.status >= 500;
+        if let Some(code) = answered.code {
+            self.attributes.push(KeyValue::new("kedge.code", code));
+            if is_fault {
+                self.attributes.push(KeyValue::new("error.type", code));
+            }
+        }
+        let outcome = if is_fault {
+            Status::error("")
+        } else {
+            Status::Unset
+        };
+        self.export(outcome);
+    }
+
+    /// Makes the spans.
+    fn export(&mut self, outcome: Status) {
+        self.is_ended = true;
+        let ended = Instant::now();
+        let mut spans = Vec::with_capacity(2 + self.phases.len() + 8);
+        let times = (
+            self.epoch.time(self.epoch.instant()),
+            self.epoch.time(ended),
+        );
+        let parent = self.parent.map(|parent| parent.span);
+        let name = std::mem::replace(&mut self.name, Cow::Borrowed(""));
+        let mut server = Span::new(self.span, parent, name, times);
+        server.kind = SpanKind::Server;
+        server.is_remote = parent.is_some();
+        server.status = outcome;
+        server.attributes = std::mem::take(&mut self.attributes);
+        spans.push(server);
+        let ends = self.phases.iter().skip(1).map(|phase| phase.begun);
+        let ends = ends.chain([ended]);
+        for (number, (phase, end)) in (1..).zip(self.phases.iter().zip(ends)) {
+            let times = (self.epoch.time(phase.begun), self.epoch.time(end));
+            let of = nth(self.span, number);
+            let mut span = Span::new(of, Some(self.span), phase.name, times);
+            span.kind = phase.kind.clone();
+            spans.push(span);
+        }
+        if let Some((phase, timing)) = &self.engine {
+            let within = nth(self.span, *phase as u64 + 1);
+            self.engine_spans(within, timing, &mut spans);
+        }
+        for span in &mut spans {
+            span.flags = self.flags;
+            span.state = self.state.clone();
+        }
+        self.tracer.export(spans);
+    }
+
+    /// Adds the engine's steps, as far as the request got.
+    fn engine_spans(&self, within: SpanRef, timing: &RequestTiming, spans: &mut Vec<Span>) {
+        let mut number = ENGINE_SPANS;
+        let mut add = |name, begun: Option<Instant>, ended: Option<Instant>, links| {
+            number += 1;
+            if let (Some(begun), Some(ended)) = (begun, ended) {
+                let times = (self.epoch.time(begun), self.epoch.time(ended));
+                let mut span = Span::new(nth(self.span, number), Some(within), name, times);
+                span.links = links;
+                spans.push(span);
+            }
+        };
+        for (name, begun, ended) in STEPS {
+            add(name, timing.at(begun), timing.at(ended), Vec::new());
+        }
+        let Some(group) = timing.group() else {
+            return;
+        };
+        let formed = group.at(GroupPassed::Formed);
+        let synced = group.at(GroupPassed::Synced);
+        add("form group", timing.at(Passed::Taken), formed, Vec::new());
+        // The group has spans of its own, which many requests share.
+        add("commit", formed, synced, vec![group.span]);
+        let published = group.at(GroupPassed::Published);
+        add("release", synced, published, Vec::new());
+    }
+}
+
+impl Drop for Traced {
+    fn drop(&mut self) {
+        if !self.is_ended {
+            self.attributes.push(KeyValue::new("error.type", GONE));
+            self.export(Status::Unset);
+        }
+    }
+}

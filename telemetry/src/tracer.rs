@@ -1,0 +1,128 @@
+//! The way in: what a server that traces has, and one that does not has not.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::HeaderMap;
+use kedge_actors::timing::{Observer, SpanRef};
+use kedge_config::Config;
+use kedge_config::secrets;
+use metrics::counter;
+use opentelemetry::InstrumentationScope;
+
+use super::context::{self, Parent};
+use super::delivery::Delivery;
+use super::exemplars::{Exemplar, Exemplars};
+use super::exporter::{self, Queue};
+use super::metric_definitions::{self as metric, TRACES};
+use super::openmetrics;
+use super::recent::Recent;
+use super::request::Traced;
+use super::sampling::Sampler;
+use super::settings::{self, TracingError};
+use super::span::Span;
+
+/// How long the end of the process waits for the last spans to be sent.
+const STOP_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Traces requests. Cheap to clone.
+#[derive(Clone)]
+pub struct Tracer(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    sampler: Sampler,
+    queue: Queue,
+    scope: InstrumentationScope,
+    pub(crate) recent: Recent,
+    exemplars: Exemplars,
+}
+
+impl Inner {
+    /// Hands spans to the exporter.
+    pub(crate) fn export(&self, spans: Vec<Span>) {
+        let data = spans.into_iter().map(|span| span.data(&self.scope));
+        self.queue.put(data.collect());
+    }
+}
+
+/// The name of a span that begins a trace; `None` if the system has no randomness.
+pub(crate) fn new_span() -> Option<SpanRef> {
+    let bytes = secrets::random::<24>().ok()?;
+    let (trace, span) = bytes.split_at(16);
+    Some(SpanRef {
+        trace_id: u128::from_be_bytes(trace.try_into().ok()?).max(1),
+        span_id: u64::from_be_bytes(span.try_into().ok()?).max(1),
+    })
+}
+
+impl Tracer {
+    /// Starts to trace, if a collector is configured. `bounds`: of the histograms of times, in seconds.
+    ///
+    /// # Errors
+    /// [`TracingError`], if an option cannot be used.
+    pub fn start(config: &Config, bounds: &'static [f64]) -> Result<Option<Self>, TracingError> {
+        let Some(endpoint) = &config.tracing_endpoint else {
+            return Ok(None);
+        };
+        let seed = secrets::random().map_err(std::io::Error::other)?;
+        let sending = settings::sending(config, endpoint)?;
+        metric::describe();
+        let version = env!("CARGO_PKG_VERSION");
+        Ok(Some(Self(Arc::new(Inner {
+            sampler: Sampler::new(
+                config.tracing_sample_ratio,
+                config.tracing_callers_per_s,
+                u64::from_le_bytes(seed),
+            ),
+            queue: exporter::start(sending, config.tracing_queue_max)?,
+            scope: InstrumentationScope::builder("kedge")
+                .with_version(version)
+                .build(),
+            recent: Recent::default(),
+            exemplars: Exemplars::new(bounds),
+        }))))
+    }
+
+    /// Begins to trace a request with these headers, if it is sampled. `method` is one that is known, or `_OTHER`.
+    pub fn begin(&self, headers: &HeaderMap, method: &'static str) -> Option<Box<Traced>> {
+        let parent = Parent::of(headers);
+        let why = self.0.sampler.decide(parent)?;
+        let state = parent.map(|_| context::trace_state(headers));
+        let own = new_span()?;
+        counter!(TRACES, "reason" => why.name()).increment(1);
+        let (inner, state) = (Arc::clone(&self.0), state.unwrap_or_default());
+        Some(Box::new(Traced::new(inner, own, parent, state, method)))
+    }
+
+    /// What the engine reports to.
+    pub fn observer(&self) -> Arc<dyn Observer> {
+        Arc::clone(&self.0) as Arc<dyn Observer>
+    }
+
+    /// Begins to trace an attempt to report an action, if the request that it came with is traced and still known.
+    pub fn delivery(&self, sequence: u64) -> Option<Delivery> {
+        let request = self.0.recent.of(sequence)?;
+        Some(Delivery::new(
+            Arc::clone(&self.0),
+            new_span()?,
+            request,
+            sequence,
+        ))
+    }
+
+    /// Notes what a histogram of times was given for a traced request.
+    pub fn exemplify(&self, metric: &str, labels: &[(&str, &str)], seconds: f64, of: SpanRef) {
+        let exemplar = Exemplar::now(of, seconds);
+        self.0.exemplars.note(metric, labels, exemplar);
+    }
+
+    /// Metrics in Prometheus's text format as OpenMetrics, with exemplars.
+    pub fn open_metrics(&self, text: &str) -> String {
+        openmetrics::of(text, &self.0.exemplars)
+    }
+
+    /// Has everything sent that is finished, for at most a second.
+    pub async fn stop(&self) {
+        self.0.queue.stop(STOP_PATIENCE).await;
+    }
+}

@@ -1,0 +1,178 @@
+//! The leader is cut off from the engine; and the stream is tampered with.
+
+use std::time::{Duration, Instant};
+
+use async_nats::jetstream;
+
+use crate::FAILOVER_LIMIT;
+use crate::engine::STREAM;
+use crate::link::Link;
+use crate::load::Load;
+use crate::nodes::{Cluster, ready};
+use crate::signed::Signer;
+use crate::support::{Rng, eventually, http};
+
+const NOTICED_LIMIT: Duration = Duration::from_secs(20);
+
+/// A cluster whose nodes each have a way of their own to the servers.
+async fn linked() -> (Cluster, Vec<Link>) {
+    let mut links = Vec::new();
+    let cluster = Cluster::start_with(3, |setup, nats| {
+        let link = Link::to(&nats.urls());
+        let setup = setup.set("cluster_servers", format!("{:?}", link.urls()));
+        links.push(link);
+        setup
+    });
+    let cluster = cluster.await;
+    (cluster, links)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_is_cut_off_is_fenced_and_a_broken_stream_is_not_followed() {
+    let mut rng = Rng::seeded("cluster-cut");
+    let (cluster, links) = linked().await;
+    let mut signer = Signer::register(&cluster, &mut rng).await;
+    let mut load = Load::start(&cluster, &mut rng, 2).await;
+    load.keys.push(signer.key.clone());
+    load.progress(30).await;
+
+    let leader = cluster.leader().await;
+    links[leader].cut();
+    let begun = Instant::now();
+    let another = || async {
+        for (index, node) in cluster.nodes.iter().enumerate() {
+            let ready = ready(&node.setup).await;
+            let leads = ready.is_some_and(|ready| ready["cluster"]["role"] == "leader");
+            if index != leader && leads {
+                return Some(());
+            }
+        }
+        None
+    };
+    eventually("another node leads", Duration::from_secs(30), another).await;
+    eprintln!(
+        "the leader was cut off: another led after {:?}",
+        begun.elapsed()
+    );
+    assert!(begun.elapsed() < FAILOVER_LIMIT, "{:?}", begun.elapsed());
+    load.progress(20).await;
+    let cut_off = cluster.nodes[leader].server.as_ref().unwrap();
+    let not_ready = || async { (cut_off.readiness().await.0 == 503).then_some(()) };
+    eventually("it is not ready", FAILOVER_LIMIT, not_ready).await;
+    let answer = signer.mint().send(cluster.nodes[leader].setup.port()).await;
+    assert_eq!(answer.status, 503, "{}", answer.body);
+    links[leader].heal();
+    let follows = || async {
+        let ready = ready(&cluster.nodes[leader].setup).await?;
+        (ready["cluster"]["role"] == "follower" && ready["status"] == "ready").then_some(())
+    };
+    eventually("it follows", NOTICED_LIMIT, follows).await;
+    load.progress(20).await;
+    load.pause().await;
+    cluster.wait_for(load.last_sequence()).await;
+    cluster.wait_for_one_head().await;
+
+    let readers = load.readers(&cluster).await;
+    let cluster = a_message_that_is_no_frame(cluster, &mut signer).await;
+    load.check_by(&readers, &cluster).await;
+}
+
+/// A stranger publishes to the log's subject.
+async fn a_message_that_is_no_frame(mut cluster: Cluster, signer: &mut Signer) -> Cluster {
+    let leader = cluster.leader().await;
+    let before = cluster.heads().await;
+    let client = async_nats::connect(cluster.nats.urls()).await.unwrap();
+    let stranger = jetstream::new(client);
+    let published = stranger.publish("kedge.kedge.frames", "forged".into());
+    let forged = published.await.unwrap().await.unwrap();
+    // The stream began with the log, so its places are the frames' numbers.
+    let broken = format!("frame {} ", forged.sequence);
+    // The leader notices it with its next frame.
+    for node in &cluster.nodes {
+        let begun = Instant::now();
+        let answer = signer.mint().send(node.setup.port()).await;
+        assert_eq!(answer.status, 503, "{}", answer.body);
+        eprintln!("{}: refused after {:?}", node.name, begun.elapsed());
+    }
+    all_stand_still(&cluster, &broken).await;
+    assert_eq!(cluster.heads().await, before, "another history is served");
+    // A start does not forget it.
+    let node = &mut cluster.nodes[(leader + 1) % 3];
+    node.kill();
+    node.server = Some(node.setup.begin());
+    let up = || async { ready(&node.setup).await };
+    eventually("it answers", NOTICED_LIMIT, up).await;
+    all_stand_still(&cluster, &broken).await;
+    assert_eq!(cluster.heads().await, before, "another history is served");
+    cluster
+}
+
+async fn all_stand_still(cluster: &Cluster, broken: &str) {
+    for node in &cluster.nodes {
+        let server = node.server.as_ref().unwrap();
+        let stands = || async {
+            let (status, ready) = server.readiness().await;
+            let problem = ready["cluster"]["problem"].as_str()?;
+            (status == 503 && problem.contains(broken)).then(|| problem.to_owned())
+        };
+        let what = format!("{} names {broken}", node.name);
+        let problem = eventually(&what, NOTICED_LIMIT, stands).await;
+        eprintln!("{}: {problem}", node.name);
+        assert_eq!(http::get(node.setup.port(), "/batches").await.status, 200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_purged_stream_is_continued_by_those_who_hold_its_frames() {
+    let mut rng = Rng::seeded("cluster-purged");
+    let mut cluster = Cluster::start(3).await;
+    let mut signer = Signer::register(&cluster, &mut rng).await;
+    let mut load = Load::start(&cluster, &mut rng, 1).await;
+    load.keys.push(signer.key.clone());
+    load.progress(30).await;
+    let leader = cluster.leader().await;
+    let (late, other) = ((leader + 1) % 3, (leader + 2) % 3);
+    cluster.nodes[late].kill();
+    load.progress(30).await;
+    load.pause().await;
+    let client = async_nats::connect(cluster.nats.urls()).await.unwrap();
+    let stream = jetstream::new(client).get_stream(STREAM).await.unwrap();
+    stream.purge().await.unwrap();
+
+    // Who has everything continues.
+    load.resume();
+    load.progress(20).await;
+    cluster.nodes[late].start();
+    let server = cluster.nodes[late].server.as_ref().unwrap();
+    let missing = || async {
+        let (status, ready) = server.readiness().await;
+        let problem = ready["cluster"]["problem"].as_str()?.to_owned();
+        (status == 503).then_some(problem)
+    };
+    let problem = eventually("it names what it lacks", NOTICED_LIMIT, missing).await;
+    eprintln!("{problem}");
+    assert!(
+        problem.contains("the stream begins with frame"),
+        "{problem}"
+    );
+    load.progress(10).await;
+    cluster.nodes[late].kill();
+    load.pause().await;
+    cluster.wait_for(load.last_sequence()).await;
+    let readers = load.readers(&cluster).await;
+
+    // Nobody leads a stream that does not show where it ends, and the node names the reason.
+    stream.purge().await.unwrap();
+    cluster.nodes[leader].kill();
+    let server = cluster.nodes[other].server.as_ref().unwrap();
+    let stuck = || async {
+        let (status, ready) = server.readiness().await;
+        let problem = ready["cluster"]["problem"].as_str()?.to_owned();
+        (status == 503).then_some(problem)
+    };
+    let problem = eventually("it names the purged stream", NOTICED_LIMIT, stuck).await;
+    eprintln!("{problem}");
+    let answer = signer.mint().send(cluster.nodes[other].setup.port()).await;
+    assert_eq!(answer.status, 503, "{}", answer.body);
+    load.check_by(&readers, &cluster).await;
+}

@@ -1,0 +1,432 @@
+//! Edges as processes of their own: their answers are the nodes', and neither a node nor an edge that is lost costs
+//! anything that was acknowledged.
+
+use std::collections::BTreeMap;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::Request;
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::TokioExecutor;
+use kedge_client::{BatchMode, NewAction, NewObject};
+use kedge_protocol::Id;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::FAILOVER_LIMIT;
+use crate::load::Load;
+use crate::nats::Servers;
+use crate::nodes::{CHAIN_ID, Cluster};
+use crate::signed::{Prepared, Signer};
+use crate::support::http::{self, Answer};
+use crate::support::program::kedge;
+use crate::support::server::Setup;
+use crate::support::{Rng, connect, eventually, free_port, register, template};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+/// What differs from answer to answer, or from node to node.
+const OWN: [&str; 8] = [
+    "date",
+    "x-request-id",
+    "x-kedge-role",
+    "x-kedge-term",
+    "x-ratelimit-remaining",
+    "x-ratelimit-reset",
+    "ratelimit",
+    "connection",
+];
+
+/// An edge; it may be stopped.
+pub(crate) struct Edge {
+    name: String,
+    pub(crate) port: u16,
+    metrics_port: u16,
+    servers: String,
+    contract: String,
+    more: Vec<String>,
+    log: std::path::PathBuf,
+    process: Option<Child>,
+}
+
+impl Drop for Edge {
+    fn drop(&mut self) {
+        self.kill();
+        if std::thread::panicking() {
+            let log = std::fs::read_to_string(&self.log).unwrap_or_default();
+            eprintln!("{}:\n{log}", self.name);
+        }
+    }
+}
+
+impl Edge {
+    async fn start(cluster: &Cluster, name: &str) -> Self {
+        Self::start_with(cluster, name, &[]).await
+    }
+
+    /// Starts it with more options, as `name=value`.
+    pub(crate) async fn start_with(cluster: &Cluster, name: &str, more: &[String]) -> Self {
+        let data = cluster.nodes[0].setup.data();
+        let mut edge = Self {
+            name: name.to_owned(),
+            port: free_port(),
+            metrics_port: free_port(),
+            servers: format!("cluster_servers={:?}", cluster.nats.urls()),
+            contract: format!("chain_contract=\"{}\"", cluster.contract),
+            more: more
+                .iter()
+                .flat_map(|option| ["--set".to_owned(), option.clone()])
+                .collect(),
+            log: data.with_file_name(format!("{name}.log")),
+            process: None,
+        };
+        edge.begin();
+        edge.wait_until_ready(cluster.nodes.len()).await;
+        edge
+    }
+
+    fn begin(&mut self) {
+        let log = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&self.log)
+            .unwrap();
+        let process = kedge()
+            .args(["edge", "--listen", &format!("127.0.0.1:{}", self.port)])
+            .args([
+                "--metrics-listen",
+                &format!("127.0.0.1:{}", self.metrics_port),
+            ])
+            .args(["--set", &self.servers])
+            .args(["--set", &self.contract])
+            .args(&self.more)
+            .args(["--set", &format!("chain_id={CHAIN_ID}")])
+            .args(["--set", &format!("cluster_node=\"{}\"", self.name)])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn();
+        self.process = Some(process.unwrap());
+    }
+
+    /// Waits until it knows the leader and so many nodes that are ready.
+    async fn wait_until_ready(&self, nodes: usize) {
+        let ready = || async {
+            let answer = http::try_get(self.port, "/readyz").await?;
+            let state = answer.json();
+            let is_ready = answer.status == 200
+                && state["nodes"].as_array()?.len() == nodes
+                && state["leader"].is_string();
+            is_ready.then_some(())
+        };
+        eventually("the edge is ready", PATIENCE, ready).await;
+    }
+
+    fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            let _already_dead = process.kill();
+            process.wait().unwrap();
+        }
+    }
+
+    /// Stops it in order.
+    fn stop(&mut self) {
+        let mut process = self.process.take().unwrap();
+        let pid = Pid::from_raw(process.id().cast_signed()).unwrap();
+        kill_process(pid, Signal::TERM).unwrap();
+        assert!(process.wait().unwrap().success());
+    }
+
+    pub(crate) async fn passed(&self, labels: &[&str]) -> f64 {
+        http::metric(self.metrics_port, "kedge_edge_passed_total", labels).await
+    }
+}
+
+/// Nodes that trust two edges, and check one of so many signatures again.
+async fn trusting(recheck: u64) -> Cluster {
+    let trust = |setup: Setup, _: &Servers| {
+        setup
+            .set("cluster_edges", r#"["edge1", "edge2"]"#)
+            .set("cluster_edge_recheck", recheck)
+    };
+    Cluster::start_with(3, trust).await
+}
+
+/// The headers of an answer, without those that are an answer's own.
+fn headers(answer: &Answer) -> BTreeMap<String, String> {
+    let lines = answer.head.lines().skip(1);
+    let headers = lines.filter_map(|line| line.split_once(':'));
+    headers
+        .map(|(name, value)| (name.to_lowercase(), value.trim().to_owned()))
+        .filter(|(name, _)| !OWN.contains(&name.as_str()))
+        // An error has the request's id.
+        .filter(|(name, _)| answer.status < 400 || name != "content-length")
+        .collect()
+}
+
+fn same(path: &str, edge: &Answer, node: &Answer) {
+    assert_eq!(edge.status, node.status, "{path}: {}", edge.body);
+    assert_eq!(headers(edge), headers(node), "{path}");
+    assert_eq!(without_id(edge), without_id(node), "{path}");
+}
+
+/// A body, without the request's id in an error.
+fn without_id(answer: &Answer) -> String {
+    match serde_json::from_str::<Value>(&answer.body) {
+        Ok(mut body) => {
+            if let Some(body) = body.pointer_mut("/body/request_id") {
+                *body = Value::Null;
+            }
+            body.to_string()
+        }
+        Err(_) => answer.body.clone(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_answer_through_an_edge_is_that_of_a_node() {
+    let mut rng = Rng::seeded("cluster-edge");
+    let mut cluster = trusting(64).await;
+    let mut edge = Edge::start(&cluster, "edge1").await;
+    let made = every_kind_of_request(&cluster, &edge, &mut rng).await;
+    let mut signer = Signer::register(&cluster, &mut rng).await;
+    changes_are_answered_alike(&cluster, &edge, &mut signer).await;
+    cluster.wait_for_one_head().await;
+    let (object, template, token) = (made.object, made.template, made.token);
+    reads_are_answered_alike(
+        &cluster,
+        &edge,
+        &token,
+        &[
+            &format!("/objects/{object}"),
+            &format!("/objects/{object}/history"),
+            &format!("/templates/{template}"),
+            "/objects?limit=5",
+            "/objects?limit=0",
+            "/objects?limit=5&limit=6",
+            "/batches/0",
+            "/wallets/me",
+            "/openapi.json",
+            "/.well-known/eip712-domain.json",
+            "/sequencer-keys",
+            "/nothing/at/all",
+            "/objects/obj_nothing",
+        ],
+    )
+    .await;
+    events_arrive(&edge, &token, &object.to_string()).await;
+    // The leader took the edge's word for most of them.
+    let mut believed = 0.0;
+    for node in &cluster.nodes {
+        let port = node.setup.metrics_port();
+        let by_edge = [r#"checked="edge""#];
+        believed += http::metric(port, "kedge_edge_signatures_total", &by_edge).await;
+    }
+    assert!(believed >= 3.0, "{believed}");
+    // Registrations, logins, uploads, and what the edge found wrong.
+    assert!(
+        edge.passed(&[r#"to="leader""#, r#"outcome="answered""#])
+            .await
+            >= 4.0
+    );
+    assert!(
+        edge.passed(&[r#"to="submitted""#, r#"outcome="answered""#])
+            .await
+            >= 5.0
+    );
+    assert!(
+        edge.passed(&[r#"to="node""#, r#"outcome="answered""#])
+            .await
+            >= 8.0
+    );
+
+    without_nodes_it_says_so(&mut cluster, &edge, &signer.mint()).await;
+    edge.stop();
+}
+
+/// What was made through an edge.
+struct Made {
+    object: Id,
+    template: Id,
+    token: String,
+}
+
+/// Register, mint, update, a batch, an upload, a download and the export, all through an edge.
+async fn every_kind_of_request(cluster: &Cluster, edge: &Edge, rng: &mut Rng) -> Made {
+    let client = connect(&edge.url()).await;
+    let account = register(&client, rng.key()).await;
+    let template = template(&account, "through an edge").await;
+    let minted = account.mint(template, &NewObject::default()).await.unwrap();
+    let object = minted.resource.id;
+    let properties = json!({ "a": 1 }).as_object().unwrap().clone();
+    let updated = account.update(object, &properties).await.unwrap();
+    assert_eq!(updated.resource.version, 2);
+    let mint = NewAction::mint(template, &NewObject::default()).unwrap();
+    let batch = account.batch(&vec![mint; 20], BatchMode::Atomic).await;
+    let batch = batch.unwrap();
+    assert!(batch.results.iter().all(|result| result.done().is_some()));
+    let content: Vec<u8> = (0..200_000_u32).map(|number| number as u8).collect();
+    let file = account.upload("numbers.bin", &content).await.unwrap();
+    // Any node may answer the reads.
+    cluster.wait_for_one_head().await;
+    assert!(account.download(&file.resource).await.unwrap() == content);
+    let mut export = account.export(0).await.unwrap();
+    let mut lines = 0;
+    while export.line().await.unwrap().is_some() {
+        lines += 1;
+    }
+    assert!(lines > 5, "{lines} lines");
+    Made {
+        object,
+        template,
+        token: account.access_token().unwrap(),
+    }
+}
+
+/// And that nothing was done.
+async fn without_nodes_it_says_so(cluster: &mut Cluster, edge: &Edge, change: &Prepared) {
+    for node in &mut cluster.nodes {
+        node.kill();
+    }
+    let read = http::get(edge.port, "/batches").await;
+    assert_eq!(read.status, 503, "{}", read.body);
+    assert!(
+        read.head.to_lowercase().contains("retry-after: 1"),
+        "{}",
+        read.head
+    );
+    let refused = change.send(edge.port).await;
+    assert_eq!(refused.status, 503);
+    assert!(
+        refused.body.contains("nothing was changed"),
+        "{}",
+        refused.body
+    );
+    assert_eq!(http::get(edge.port, "/healthz").await.status, 200);
+    let unready = || async {
+        let answer = http::get(edge.port, "/readyz").await;
+        (answer.status == 503).then_some(())
+    };
+    eventually("the edge is not ready", PATIENCE, unready).await;
+}
+
+/// Reads: by each way, of the same log.
+async fn reads_are_answered_alike(cluster: &Cluster, edge: &Edge, token: &str, paths: &[&str]) {
+    let header = format!("Authorization: Bearer {token}\r\n");
+    for path in paths {
+        let by_edge = http::get_with(edge.port, path, &header).await;
+        for node in &cluster.nodes {
+            let by_node = http::get_with(node.setup.port(), path, &header).await;
+            same(path, &by_edge, &by_node);
+        }
+        let unnamed = http::get(edge.port, path).await;
+        same(
+            path,
+            &unnamed,
+            &http::get(cluster.nodes[0].setup.port(), path).await,
+        );
+    }
+}
+
+/// Changes: what was done once is answered alike by an edge and by a node, and so is what is refused.
+async fn changes_are_answered_alike(cluster: &Cluster, edge: &Edge, signer: &mut Signer) {
+    let leader = cluster.nodes[cluster.leader().await].setup.port();
+    let once = signer.mint_once("through-an-edge");
+    let first = once.send(edge.port).await;
+    assert_eq!(first.status, 201, "{}", first.body);
+    let again = once.send(leader).await;
+    assert!(
+        again
+            .head
+            .to_lowercase()
+            .contains("idempotent-replayed: true")
+    );
+    assert_eq!(again.body, first.body);
+    same("a repeated mint", &once.send(edge.port).await, &again);
+    let spent = signer.mint();
+    assert_eq!(spent.send(leader).await.status, 201);
+    same(
+        "a spent nonce",
+        &spent.send(edge.port).await,
+        &spent.send(leader).await,
+    );
+    let headers = [("authorization", format!("Bearer {}", signer.token))];
+    for body in ["{}", "{", "[]"] {
+        let by_edge = http::post(edge.port, "/objects", &headers, body).await;
+        same(
+            body,
+            &by_edge,
+            &http::post(leader, "/objects", &headers, body).await,
+        );
+        let search = http::post(edge.port, "/objects/search", &headers, body).await;
+        let by_node = http::post(leader, "/objects/search", &headers, body).await;
+        same(body, &search, &by_node);
+    }
+}
+
+/// An event stream passes as it is written.
+async fn events_arrive(edge: &Edge, token: &str, object: &str) {
+    let request = Request::builder()
+        .uri(format!("{}/ebus/events/stream", edge.url()))
+        .header("authorization", format!("Bearer {token}"))
+        .header("last-event-id", "0")
+        .body(Full::new(Bytes::new()))
+        .unwrap();
+    let client = Client::builder(TokioExecutor::new()).build_http();
+    let response = client.request(request).await.unwrap();
+    assert_eq!(response.status(), 200);
+    let mut body = response.into_body();
+    let mut text = String::new();
+    let reading = async {
+        while !text.contains(object) {
+            let frame = body.frame().await.unwrap().unwrap();
+            let data = frame.into_data().unwrap();
+            text.push_str(std::str::from_utf8(&data).unwrap());
+        }
+    };
+    tokio::time::timeout(PATIENCE, reading).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_through_two_edges_outlive_the_leader_and_an_edge() {
+    let mut rng = Rng::seeded("cluster-edges");
+    let mut cluster = trusting(64).await;
+    let mut edges = [
+        Edge::start(&cluster, "edge1").await,
+        Edge::start(&cluster, "edge2").await,
+    ];
+    let urls: Vec<String> = edges.iter().map(Edge::url).collect();
+    let load = Load::start_at(&cluster, &mut rng, 4, &urls).await;
+    load.progress(50).await;
+
+    let leader = cluster.leader().await;
+    cluster.nodes[leader].kill();
+    let paused = load.progress(20).await;
+    eprintln!("the leader was killed: 20 more changes in {paused:?}");
+    assert!(paused <= FAILOVER_LIMIT, "{paused:?}");
+    cluster.nodes[leader].start();
+    cluster.wait_until_ready().await;
+
+    // One edge is killed; the other one's clients notice nothing.
+    edges[0].kill();
+    let begun = Instant::now();
+    load.progress(20).await;
+    assert!(begun.elapsed() <= FAILOVER_LIMIT, "{begun:?}");
+    edges[0].begin();
+    edges[0].wait_until_ready(3).await;
+    load.progress(50).await;
+    // One is stopped in order, and the leader hands over.
+    edges[1].stop();
+    let leader = cluster.leader().await;
+    cluster.nodes[leader].server.take().unwrap().stop();
+    load.progress(50).await;
+    cluster.nodes[leader].start();
+    cluster.wait_until_ready().await;
+    load.check(&cluster).await;
+    cluster.stop();
+}
