@@ -64,30 +64,48 @@ impl Following {
     /// loses nothing.
     ///
     /// # Errors
-    /// [`StreamError::Broken`] if the stream does not continue what was read, [`StreamError::Missing`] if it begins
-    /// later. The next call finds the same.
+    /// Those of [`Following::connect`] and [`Following::read`].
     pub async fn next(&mut self) -> Result<Bytes, StreamError> {
         loop {
-            let Some(open) = &mut self.messages else {
-                match self.open().await {
-                    Ok(open) => {
-                        self.messages = open;
-                        if self.messages.is_some() {
-                            continue;
-                        }
-                    }
-                    Err(StreamError::Unreachable(why)) => {
-                        tracing::debug!(why, "the stream cannot be followed now");
-                    }
-                    Err(error) => return Err(error),
+            self.connect().await?;
+            if let Some(frame) = self.read().await? {
+                return Ok(frame);
+            }
+        }
+    }
+
+    /// Waits until the stream can be read after the last frame that was read, and holds that frame.
+    ///
+    /// # Errors
+    /// [`StreamError::Broken`] if the stream does not continue what was read, also if it has ended earlier for a while;
+    /// [`StreamError::Missing`] if it begins later. The next call looks again: servers that lost the others may have got
+    /// them back.
+    pub async fn connect(&mut self) -> Result<(), StreamError> {
+        while self.messages.is_none() {
+            match self.open().await {
+                Ok(open) => self.messages = open,
+                Err(StreamError::Unreachable(why)) => {
+                    tracing::debug!(why, "the stream cannot be followed now");
                 }
+                Err(error) => return Err(error),
+            }
+            if self.messages.is_none() {
                 tokio::time::sleep(self.pause).await;
                 self.pause = (self.pause * 2).min(PAUSE_MAX);
-                continue;
-            };
+            }
+        }
+        Ok(())
+    }
+
+    /// The next frame's bytes; `None` if it has to connect again.
+    ///
+    /// # Errors
+    /// [`StreamError::Broken`] if the next message does not continue what was read.
+    pub async fn read(&mut self) -> Result<Option<Bytes>, StreamError> {
+        while let Some(open) = &mut self.messages {
             match open.messages.next().await {
                 Some(Ok(message)) => match self.join(&message) {
-                    Join::Next(bytes) => return Ok(bytes),
+                    Join::Next(bytes) => return Ok(Some(bytes)),
                     Join::Before => {}
                     Join::Gap { place, found } => {
                         self.messages = None;
@@ -106,6 +124,7 @@ impl Following {
                 }
             }
         }
+        Ok(None)
     }
 
     /// The frames that have arrived already, up to about so many bytes, so that a follower can sync many at once.

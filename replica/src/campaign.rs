@@ -18,6 +18,27 @@ const STAGGER: Duration = Duration::from_millis(250);
 /// How long the stream must contradict this node's log until it counts as broken: a server that just began to lead the
 /// stream may not have applied everything yet.
 const DOUBTED_MAX: Duration = Duration::from_secs(10);
+/// How long until a node in doubt looks again.
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
+
+/// Why a node must not lead, although it is its turn.
+pub(crate) struct Doubt {
+    since: Instant,
+    looked_at: Instant,
+    why: String,
+}
+
+impl Doubt {
+    /// What the operator has to know, once it has lasted.
+    pub(crate) fn problem(&self) -> Option<String> {
+        (self.since.elapsed() >= DOUBTED_MAX).then(|| self.why.clone())
+    }
+
+    /// Whether it is too early to look again.
+    fn is_new(&self) -> bool {
+        self.looked_at.elapsed() < LOOK_AGAIN
+    }
+}
 
 impl Node {
     /// Tries to lead, if it is this node's turn. Gives the follower back if it still follows.
@@ -26,8 +47,12 @@ impl Node {
         follower: Option<Follower>,
     ) -> Result<(Option<Follower>, Option<Next>), Fatal> {
         let Some(revision) = self.turn() else {
+            self.trust();
             return Ok((follower, None));
         };
+        if self.is_apart() || self.doubt.as_ref().is_some_and(Doubt::is_new) {
+            return Ok((follower, None));
+        }
         let begun = Instant::now();
         let own = self.position()?;
         let tail = match self.cluster.tail().await {
@@ -42,7 +67,7 @@ impl Node {
             self.doubt(problem);
             return Ok((follower, None));
         }
-        self.doubted_since = None;
+        self.trust();
         if tail.as_ref().is_some_and(|tail| tail.number > own.frame) || !self.may_write()? {
             return Ok((follower, None));
         }
@@ -128,10 +153,21 @@ impl Node {
     }
 
     /// Notes that the stream contradicts this node's log. Once that has lasted, it is a problem.
-    fn doubt(&mut self, problem: String) {
-        let since = *self.doubted_since.get_or_insert_with(Instant::now);
-        if since.elapsed() >= DOUBTED_MAX {
-            self.show(|standing| standing.problem = Some(problem));
+    fn doubt(&mut self, why: String) {
+        let now = Instant::now();
+        let since = self.doubt.as_ref().map_or(now, |doubt| doubt.since);
+        self.doubt = Some(Doubt {
+            since,
+            looked_at: now,
+            why,
+        });
+        self.show_problem();
+    }
+
+    /// Nothing contradicts this node's log, or another node leads.
+    fn trust(&mut self) {
+        if self.doubt.take().is_some() {
+            self.show_problem();
         }
     }
 

@@ -28,6 +28,8 @@ const STATED_AGAIN: Duration = Duration::from_millis(100);
 const PAUSE: Duration = Duration::from_millis(500);
 /// Bytes of frames that are made durable with one sync.
 const RUN_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// The pause before a node whose log the stream does not continue looks again.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// Runs of frames that may wait to be applied.
 const RUNS_MAX: usize = 2;
 
@@ -46,28 +48,56 @@ impl Task {
     }
 }
 
-type Run = Result<Vec<Bytes>, StreamError>;
+/// What the reader of the stream finds.
+enum Found {
+    /// The next frames, in runs for one sync each.
+    Frames(Vec<Bytes>),
+    /// The stream holds the last frame of this node again, and goes on from there.
+    Joined,
+    /// It does not continue this node's log.
+    Apart(StreamError),
+}
 
-/// Reads the stream on a task of its own, so that nothing else interrupts it, in runs for one sync each.
-fn read(mut following: Following) -> (mpsc::Receiver<Run>, Task) {
-    let (runs, receiver) = mpsc::channel(RUNS_MAX);
+/// Reads the stream on a task of its own, so that nothing else interrupts it.
+fn read(following: Following) -> (mpsc::Receiver<Found>, Task) {
+    let (found, receiver) = mpsc::channel(RUNS_MAX);
     let task = Task::spawn(async move {
-        loop {
-            let run = match following.next().await {
-                Ok(first) => {
-                    let mut run = vec![first];
-                    run.extend(following.ready(RUN_BYTES_MAX));
-                    Ok(run)
-                }
-                Err(error) => Err(error),
-            };
-            let is_last = run.is_err();
-            if runs.send(run).await.is_err() || is_last {
-                return;
-            }
-        }
+        // It ends with its reader.
+        let _ = read_to(following, found).await;
     });
     (receiver, task)
+}
+
+async fn read_to(
+    mut following: Following,
+    found: mpsc::Sender<Found>,
+) -> Result<(), mpsc::error::SendError<Found>> {
+    let mut is_apart = false;
+    loop {
+        let failed = match following.connect().await {
+            Ok(()) if is_apart => {
+                is_apart = false;
+                found.send(Found::Joined).await?;
+                continue;
+            }
+            Ok(()) => match following.read().await {
+                Ok(Some(first)) => {
+                    let mut run = vec![first];
+                    run.extend(following.ready(RUN_BYTES_MAX));
+                    found.send(Found::Frames(run)).await?;
+                    continue;
+                }
+                Ok(None) => continue,
+                Err(error) => error,
+            },
+            Err(error) => {
+                is_apart = true;
+                error
+            }
+        };
+        found.send(Found::Apart(failed)).await?;
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
 }
 
 /// Looks how far the stream is, again and again.
@@ -109,8 +139,9 @@ impl Node {
             standing.role = Role::Follower;
             standing.caught_up_at = None;
         });
+        self.set_apart(None);
         let mut follower = Some(self.follower().await?);
-        let (mut runs, _reading) = read(self.cluster.follow(&self.position()?));
+        let (mut stream, _reading) = read(self.cluster.follow(&self.position()?));
         let looking = look_at_tail(self.cluster.clone(), self.standing().clone());
         let _looking = Task::spawn(looking);
         let mut turn = tokio::time::interval(TURN_EVERY);
@@ -129,9 +160,13 @@ impl Node {
                     }
                     None => return Ok(Next::End),
                 },
-                Some(run) = runs.recv() => match run {
-                    Ok(frames) => follower = Some(self.take(follower, frames).await?),
-                    Err(error) => return self.stand_still(error.to_string()).await,
+                Some(found) = stream.recv() => match found {
+                    Found::Frames(frames) => {
+                        follower = Some(self.take(follower, frames).await?);
+                        self.set_apart(None);
+                    }
+                    Found::Joined => self.set_apart(None),
+                    Found::Apart(error) => self.set_apart(Some(error.to_string())),
                 },
                 _ = turn.tick() => {
                     self.show_leader();
@@ -139,9 +174,6 @@ impl Node {
                     follower = back;
                     if let Some(next) = next {
                         return Ok(next);
-                    }
-                    if let Some(problem) = self.shown().problem {
-                        return self.stand_still(problem).await;
                     }
                 }
             }

@@ -1,7 +1,6 @@
 //! The task of a node. It follows until it is its turn to lead, leads until it no longer may, and follows again.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use kedge_actors::{Engine, FollowError, StartError};
 use kedge_cluster::{Cluster, Leading, Lease, LeaseSeen};
@@ -9,6 +8,7 @@ use kedge_storage::{LogPosition, ReadError, Store};
 use metrics::gauge;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::campaign::Doubt;
 use crate::follow::{Task, compare_clocks, state_place};
 use crate::metric_definitions as metric;
 use crate::standing::{Leader, Role, Standing};
@@ -63,8 +63,10 @@ pub(crate) struct Node {
     pub(crate) lease: Lease,
     pub(crate) holder: watch::Receiver<Option<LeaseSeen>>,
     pub(crate) commands: mpsc::Receiver<Command>,
-    /// Since when the stream seems to contradict this node's log.
-    pub(crate) doubted_since: Option<Instant>,
+    /// Why the stream does not continue this node's log, if so.
+    apart: Option<String>,
+    /// Why this node does not lead although it is its turn, if so.
+    pub(crate) doubt: Option<Doubt>,
     standing: watch::Sender<Standing>,
 }
 
@@ -94,7 +96,8 @@ impl Node {
             lease,
             holder,
             commands,
-            doubted_since: None,
+            apart: None,
+            doubt: None,
             standing,
         }
     }
@@ -167,22 +170,30 @@ impl Node {
         self.show(|standing| standing.leader = leader);
     }
 
-    /// The stream cannot be followed: nothing is applied any more, and the operator has to act.
-    pub(crate) async fn stand_still(&mut self, problem: String) -> Result<Next, Fatal> {
-        tracing::error!(problem, "this node has stopped following the log");
-        self.show(|standing| standing.problem = Some(problem));
-        loop {
-            match self.commands.recv().await {
-                Some(Command::HandOver { reply, .. }) => {
-                    // Whoever asked may have left.
-                    let _ = reply.send(Err(HandOverError::NotLeading));
-                }
-                Some(Command::Stop { done }) => {
-                    let _ = done.send(());
-                    return Ok(Next::End);
-                }
-                None => return Ok(Next::End),
-            }
+    /// Notes why the stream does not continue this node's log, or that it does. Nothing is applied meanwhile. The operator
+    /// has to act, unless servers that seem to have lost frames get them back from the others.
+    pub(crate) fn set_apart(&mut self, apart: Option<String>) {
+        self.apart = apart;
+        self.show_problem();
+    }
+
+    /// Whether the stream does not continue this node's log.
+    pub(crate) fn is_apart(&self) -> bool {
+        self.apart.is_some()
+    }
+
+    /// Shows why this node cannot continue, if so.
+    pub(crate) fn show_problem(&self) {
+        let lasting = || self.doubt.as_ref().and_then(Doubt::problem);
+        let problem = self.apart.clone().or_else(lasting);
+        let before = self.shown().problem;
+        if problem == before {
+            return;
         }
+        match &problem {
+            Some(problem) => tracing::error!(problem, "this node does not follow the log"),
+            None => tracing::info!("this node follows the log again"),
+        }
+        self.show(|standing| standing.problem = problem);
     }
 }

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use async_nats::jetstream;
+use async_nats::jetstream::message::StreamMessage;
 
 use crate::FAILOVER_LIMIT;
 use crate::engine::STREAM;
@@ -175,4 +176,66 @@ async fn a_purged_stream_is_continued_by_those_who_hold_its_frames() {
     let answer = signer.mint().send(cluster.nodes[other].setup.port()).await;
     assert_eq!(answer.status, 503, "{}", answer.body);
     load.check_by(&readers, &cluster).await;
+}
+
+/// The stream ends before what a node holds: nobody follows it, and everybody does once it is whole again, without a
+/// restart.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_that_ends_early_for_a_while_is_followed_again() {
+    let mut rng = Rng::seeded("cluster-short");
+    let cluster = Cluster::start(3).await;
+    let mut signer = Signer::register(&cluster, &mut rng).await;
+    assert_eq!(
+        signer
+            .mint()
+            .send(cluster.nodes[0].setup.port())
+            .await
+            .status,
+        201
+    );
+    cluster.wait_for_one_head().await;
+    let client = async_nats::connect(cluster.nats.urls()).await.unwrap();
+    let stranger = jetstream::new(client);
+    let mut stream = stranger.get_stream(STREAM).await.unwrap();
+    let info = stream.info().await.unwrap().clone();
+    let mut messages = Vec::new();
+    for place in 1..=info.state.last_sequence {
+        messages.push(stream.get_raw_message(place).await.unwrap());
+    }
+    stranger.delete_stream(STREAM).await.unwrap();
+    stranger.create_stream(info.config).await.unwrap();
+    let publish = async |message: &StreamMessage| {
+        let (headers, payload) = (message.headers.clone(), message.payload.clone());
+        let published = stranger.publish_with_headers("kedge.kedge.frames", headers, payload);
+        published.await.unwrap().await.unwrap();
+    };
+    let (first, last) = messages.split_at(messages.len() - 2);
+    for message in first {
+        publish(message).await;
+    }
+    let leader = cluster.leader().await;
+    let followers = || cluster.nodes.iter().enumerate();
+    let followers = || followers().filter(|(index, _)| *index != leader);
+    for (_, node) in followers() {
+        let server = node.server.as_ref().unwrap();
+        let short = || async {
+            let (status, ready) = server.readiness().await;
+            let problem = ready["cluster"]["problem"].as_str()?;
+            (status == 503 && problem.contains("frames up to")).then_some(())
+        };
+        eventually("it names the short stream", 2 * NOTICED_LIMIT, short).await;
+    }
+    for message in last {
+        publish(message).await;
+    }
+    cluster.wait_until_ready().await;
+    assert_eq!(
+        signer
+            .mint()
+            .send(cluster.nodes[0].setup.port())
+            .await
+            .status,
+        201
+    );
+    cluster.wait_for_one_head().await;
 }

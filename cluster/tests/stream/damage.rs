@@ -209,3 +209,47 @@ fn a_follower_starts_again_from_any_prefix() {
         assert!(frames_of(&open_log(dir.path()).reader()) == frames);
     }
 }
+
+/// A server that just began to lead the stream may not have applied everything yet, and may take long.
+#[test]
+fn a_stream_that_ends_early_for_a_while_is_followed_again() {
+    let mut changed = Changed::new(9);
+    for number in 9..12 {
+        changed.leader.write(number).unwrap();
+    }
+    let frames = frames_of(&changed.leader.reader);
+    let dir = tempfile::tempdir().unwrap();
+    let mut log = open_log(dir.path());
+    for bytes in &frames[..11] {
+        log.append_stored(bytes).unwrap();
+    }
+    log.durability().sync().unwrap();
+    drop(log);
+    let node = Node::open_in(&changed.runtime, options(&changed.servers, "ahead"), dir);
+    changed.runtime.block_on(async {
+        let name = "KEDGE_test";
+        let config = changed.context.get_stream(name).await.unwrap();
+        let config = config.cached_info().config.clone();
+        changed.context.delete_stream(name).await.unwrap();
+        changed.context.create_stream(config).await.unwrap();
+    });
+    for bytes in &frames[..8] {
+        changed.publish(bytes.clone());
+    }
+    let mut following = node.cluster.follow(&node.log.position());
+    let broken = changed.runtime.block_on(following.connect()).unwrap_err();
+    let text = broken.to_string();
+    assert!(text.contains("frame 9 of the stream is broken"), "{text}");
+    assert!(text.contains("frames up to 8 only"), "{text}");
+    assert_eq!(
+        changed.runtime.block_on(following.connect()),
+        Err(broken),
+        "nothing has changed"
+    );
+    for bytes in &frames[8..] {
+        changed.publish(bytes.clone());
+    }
+    changed.runtime.block_on(following.connect()).unwrap();
+    let next = changed.runtime.block_on(following.next()).unwrap();
+    assert!(next == frames[11]);
+}
