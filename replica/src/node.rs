@@ -190,9 +190,10 @@ impl Node {
         if problem == before {
             return;
         }
-        match &problem {
-            Some(problem) => tracing::error!(problem, "this node does not follow the log"),
-            None => tracing::info!("this node follows the log again"),
+        if let Some(problem) = &problem {
+            tracing::error!(problem, "this node does not follow the log");
+        } else {
+            tracing::info!("this node follows the log again");
         }
         self.show(|standing| standing.problem = problem);
     }
