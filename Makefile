@@ -14,8 +14,8 @@ monitor: ## Watch a running server with Prometheus
 test: ## Install what is missing and run every check and test
 	@scripts/test.sh
 
-night: ## What takes too long for make test: failing calls, FUZZ_MINUTES=10 of inputs, splits, elections, FAILOVERS=200 (SEED continues)
-	@scripts/night.sh
+night: ## What takes hours, with one report (PART: seeds calls fuzz kills splits elections damages failovers siege growth soak mutants; SEED continues)
+	@scripts/night.sh $(PART)
 
 failovers: ## Only the failovers of make night, with their report in data/failovers
 	@scripts/night.sh failovers

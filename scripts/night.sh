@@ -1,117 +1,117 @@
 #!/usr/bin/env bash
-# What takes too long for `make test`: every split and bad weather of the network, every damage of the stream's files,
-# every call to the disk that can fail, hours of changed inputs, and hundreds of failovers under load, with reports.
+# What takes too long for `make test`, and one report of all of it: data/night/SEED/report.txt.
 #
-#   scripts/night.sh                      all of it
-#   scripts/night.sh failovers            the failovers alone (make failovers)
-#   scripts/night.sh calls                the calls that fail alone
-#   scripts/night.sh fuzz                 the changed inputs alone
+#   scripts/night.sh               all parts, one after the other; a part that fails does not stop the others
+#   scripts/night.sh PART          one part alone
 #
-# FAILOVERS (200) is how many, SEED (the date) where they begin. A run with the same seed continues the one before: only
-# failovers after which everything was checked are kept. The report is in data/failovers. The calls' report is in
-# data/calls; a run continues the one before, too, and CALLS_AT_ONCE (2) run at one time. FUZZ_MINUTES (10) is how long
-# each target gets; what it finds grows in data/fuzz. CLUSTER_TESTS names the test program tests/cluster.rs, if it is
-# built already.
+# The parts, with what decides how long they take:
+#   seeds      new seeds of the simulator: SIM_MINUTES (60)
+#   calls      every call to the disk that can fail: CALLS_AT_ONCE (2) at one time
+#   fuzz       changed inputs: FUZZ_MINUTES (10) for each target; what they find grows in data/fuzz
+#   kills      KILLS (1000) times kill -9 of a server under load
+#   splits     every split of the network of nodes and NATS servers
+#   elections  the pauses when NATS servers are lost
+#   damages    every damage of the stream's files
+#   failovers  FAILOVERS (200) failovers under load (make failovers)
+#   siege      attacks over sockets (make siege)
+#   growth     what an action costs with 10,000,000 stored, and how long a start takes then
+#   soak       SOAK_MINUTES (20) at half of the top rate, with webhooks and event streams
+#   mutants    changed code of `machine` and `protocol` that no test notices: MUTANTS_SHARD (as in 3/40) is the part of all
+#              changes that is tried; a different one each day
+#
+# SEED (the date) is where everything begins. A run with the same seed continues the one before: parts that have passed are
+# not run again, and a part that was interrupted keeps what it has done, where that is possible.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/shell.sh
 source scripts/tools.sh
+source scripts/night/mutants.sh
+source scripts/night/nodes.sh
+source scripts/night/server.sh
 
-wanted="${FAILOVERS:-200}"
-seed="${SEED:-$(date -u +%Y%m%d)}"
-# Failovers of one cluster; then a new one is started.
-each=20
-folder="$root/data/failovers"
-lines="$folder/$seed.jsonl"
+parts=(seeds calls fuzz kills splits elections damages failovers siege growth soak mutants)
+export SEED="${SEED:-$(date -u +%Y%m%d)}"
+seed="$SEED"
+night="$root/data/night/$seed"
 
-cluster_test() {
-  if [[ -n "${CLUSTER_TESTS:-}" ]]; then
-    "$CLUSTER_TESTS" --nocapture "$@"
-  else
-    cargo test --workspace --release --locked --test cluster -- --nocapture "$@"
-  fi
+# A line of the report.
+note() {
+  printf '    %s\n' "$*"
+  [[ -z "${NIGHT_NOTES:-}" ]] || printf '    %s\n' "$*" >>"$NIGHT_NOTES"
 }
 
-done_so_far() { grep -c '"loss"' "$lines" 2>/dev/null || true; }
+# Lines of the report, from a pipe.
+notes() {
+  local line
+  while IFS= read -r line; do note "$line"; done
+}
 
-failovers() {
-  local count left part failed=0 log
-  mkdir -p "$folder"
-  touch "$lines"
-  while count="$(done_so_far)" && ((count < wanted && failed < 3)); do
-    left=$((wanted - count))
-    # Each cluster has a seed of its own, also after one that failed.
-    part=$(($(grep -c '"acknowledged"' "$lines" || true) + failed + 1))
-    log="$folder/$seed-$part.log"
-    say "    $count of $wanted failovers done; the next cluster has the seed $((seed * 1000 + part))"
-    if ! KEDGE_TEST_SEED=$((seed * 1000 + part)) KEDGE_FAILOVERS=$((left < each ? left : each)) \
-      KEDGE_FAILOVERS_REPORT="$lines" cluster_test --exact failovers::failovers_of_every_kind_lose_nothing >"$log" 2>&1; then
-      failed=$((failed + 1))
-      say "    FAILED: $log"
+release_test() {
+  cargo test --workspace --release --locked --test "$@"
+}
+
+run_part() {
+  case "$1" in
+    seeds) step "New seeds of the simulator" new_seeds ;;
+    calls) step "Calls that fail" calls ;;
+    fuzz) step "Changed inputs" changed_inputs ;;
+    kills) step "Kills under load" kills ;;
+    splits) step "Splits of the network" cluster_test --exact --ignored splits::every_split_leaves_one_log ;;
+    elections) step "Elections of the servers" cluster_test --exact --ignored \
+      engine::writes_continue_soon_after_the_servers_have_elected ;;
+    damages) step "Damages of the stream" cluster_test --ignored damaged:: ;;
+    failovers) step "Failovers" failovers ;;
+    siege) step "Siege" siege ;;
+    growth) step "Growth" growth ;;
+    soak) step "Soak" soak ;;
+    mutants) step "Changed code" mutants ;;
+    *) die "$1 is no part of the night" "name one of: ${parts[*]}" ;;
+  esac
+}
+
+# Each part is a process of its own: it may fail without stopping the others.
+all_parts() {
+  local part begun state failed=0
+  mkdir -p "$night"
+  say "the report: $night/report.txt"
+  for part in "${parts[@]}"; do
+    if [[ -f "$night/$part.passed" ]]; then
+      say "    $part: passed before"
+      continue
     fi
+    begun=$SECONDS state=passed
+    rm -f "$night/$part.notes" "$night/$part.failed"
+    NIGHT_NOTES="$night/$part.notes" "$0" "$part" >"$night/$part.log" 2>&1 || state=failed
+    printf '%s in %d minutes\n' "$state" $(((SECONDS - begun) / 60)) >"$night/$part.$state"
+    say "    $part: $(<"$night/$part.$state")"
+    night_report >"$night/report.txt"
   done
-  report "$failed" | tee "$folder/$seed.txt"
-  ((failed == 0)) || die "$failed clusters failed" "their logs are in $folder"
-}
-
-# The longest time without an acknowledged write: of all failovers, and of each kind.
-report() {
-  local failed="$1"
-  printf '\nfailovers, seed %s, %s, %s cores\n' "$seed" "$(date -u +%Y-%m-%dT%H:%MZ)" "$(nproc)"
-  sort_pauses() { sed -n "s/.*\"loss\":\"$1\",\"pause_ms\":\([0-9]*\).*/\1/p" "$lines" | sort -n; }
-  printf '%-10s %9s %10s %9s %9s\n' kind failovers 'median ms' 'p95 ms' 'worst ms'
-  local kind
-  for kind in Killed Paused CutOff Stopped '[A-Za-z]*'; do
-    sort_pauses "$kind" | awk -v kind="$kind" '
-      { pause[NR] = $1 }
-      function at(share,  place) { place = int(NR * share + 0.999999); return pause[place < 1 ? 1 : place] }
-      END { if (NR) printf "%-10s %9d %10d %9d %9d\n", kind == "[A-Za-z]*" ? "all" : kind, NR, at(0.5), at(0.95), pause[NR] }'
+  for part in "${parts[@]}"; do
+    [[ -f "$night/$part.passed" ]] || failed=$((failed + 1))
   done
-  sed -n 's/.*"acknowledged":\([0-9]*\).*/\1/p' "$lines" | awk -v failed="$failed" '
-    { sum += $1 }
-    END { printf "ledger: %d acknowledged writes on %d clusters, none lost, none doubled; %d clusters failed\n", sum, NR, failed }'
+  night_report | tee "$night/report.txt"
+  ((failed == 0)) || die "$failed parts of the night failed" "their logs are in $night; the same SEED runs only these again"
 }
 
-# One line a case; cases that have passed are not run again, those that have failed are.
-calls() {
-  local lines="$root/data/calls/$seed.txt" failed=0
-  mkdir -p "${lines%/*}"
-  touch "$lines"
-  sed -i '/^FAILED/d' "$lines"
-  KEDGE_CALLS_REPORT="$lines" KEDGE_CALLS_AT_ONCE="${CALLS_AT_ONCE:-2}" cargo test --workspace --release --locked \
-    --test calls -- --ignored --exact every_call_that_fails >"${lines%.txt}.log" 2>&1 || failed=1
-  printf '\ncalls that fail, %s, %s\n' "$seed" "$(date -u +%Y-%m-%dT%H:%MZ)"
-  awk '{ sub(/:.*/, ""); count[$1 " " $2 " " $4]++ } END { for (kind in count) printf "%6d %s\n", count[kind], kind }' "$lines" | sort -k2
-  grep '^FAILED' "$lines" || true
-  ((failed == 0)) || die "calls that failed broke a promise" "the log is ${lines%.txt}.log; KEDGE_CALL replays one case (docs/TESTING.md)"
-}
-
-# What is kept stays for the next run.
-changed_inputs() {
-  KEDGE_FUZZ_CACHE="$root/data/fuzz" KEDGE_FUZZ_SECONDS=$((${FUZZ_MINUTES:-10} * 60)) \
-    cargo test --workspace --release --locked --test fuzz -- --nocapture --test-threads=2
+night_report() {
+  local part
+  printf 'night %s, %s, %s cores, %s\n' "$seed" "$(date -u +%Y-%m-%dT%H:%MZ)" "$(nproc)" "$(git rev-parse --short HEAD 2>/dev/null || echo unknown)"
+  for part in "${parts[@]}"; do
+    printf '\n%s: %s\n' "$part" "$(cat "$night/$part.passed" "$night/$part.failed" 2>/dev/null || echo 'not run yet')"
+    cat "$night/$part.notes" 2>/dev/null || true
+  done
 }
 
 if [[ -z "${CLUSTER_TESTS:-}" ]]; then
   use_release_paths
   step "Tools" install_build_tools
 fi
-part="${1:-all}"
-if [[ "$part" == all || "$part" == calls ]]; then
-  step "Calls that fail" calls
+case "${1:-all}" in
+  splits | elections | damages | failovers) step "NATS" install_packages nats-server curl ;;
+esac
+if [[ "${1:-all}" == all ]]; then
+  all_parts
+else
+  run_part "$1"
+  summary "make night"
 fi
-if [[ "$part" == all || "$part" == fuzz ]]; then
-  step "Changed inputs" changed_inputs
-fi
-if [[ "$part" == all || "$part" == failovers ]]; then
-  step "NATS" install_packages nats-server curl
-fi
-if [[ "$part" == all ]]; then
-  step "Splits of the network" cluster_test --exact --ignored splits::every_split_leaves_one_log
-  step "Elections of the servers" cluster_test --exact --ignored engine::writes_continue_soon_after_the_servers_have_elected
-  step "Damages of the stream" cluster_test --ignored damaged::
-fi
-if [[ "$part" == all || "$part" == failovers ]]; then
-  step "Failovers" failovers
-fi
-summary "make night"

@@ -21,7 +21,7 @@ use support::ledger::Ledger;
 use support::server::{Server, Setup};
 use support::{Rng, connect, http, register, template};
 
-/// How often the server is killed.
+/// How often the server is killed, unless `KEDGE_KILLS` says otherwise.
 const KILLS: u32 = 20;
 /// How often the server is stopped.
 const STOPS: u32 = 10;
@@ -170,6 +170,11 @@ async fn load_and_kill(server: Server, load: Arc<Load>, metrics_port: u16, rng: 
     }
 }
 
+fn kills() -> u32 {
+    let given = std::env::var("KEDGE_KILLS").ok();
+    given.map_or(KILLS, |kills| kills.parse().unwrap())
+}
+
 /// Verifies the whole store as it is on the disk: every hash and signature, and the state against a
 /// replay.
 fn verify(setup: &Setup, client: &Client) -> kedge_upkeep::verify::Summary {
@@ -222,6 +227,7 @@ async fn prepare(setup: &Setup, rng: &mut Rng) -> Load {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_acknowledged_action_survives_kill_9() {
     let begun = Instant::now();
+    let kills = kills();
     let mut rng = Rng::seeded("kill -9");
     let directory = tempfile::tempdir().unwrap();
     // Anchors every second, so that kills also meet the anchors' own writes.
@@ -230,7 +236,7 @@ async fn every_acknowledged_action_survives_kill_9() {
     let load = Arc::new(prepare(&setup, &mut rng).await);
     let client = load.accounts[0].client().clone();
     let ledger = Arc::clone(&load.ledger);
-    for kill in 1..=KILLS {
+    for kill in 1..=kills {
         let before = ledger.last_sequence();
         load_and_kill(server, Arc::clone(&load), setup.metrics_port(), &mut rng).await;
         assert!(
@@ -257,7 +263,7 @@ async fn every_acknowledged_action_survives_kill_9() {
     applied.check(&stored, &[cuts]);
     assert!(summary.anchors > 0, "the kills met no anchor");
     eprintln!(
-        "{KILLS} kills, {} actions acknowledged of {} in the log, {} batches, in {:?}",
+        "{kills} kills, {} actions acknowledged of {} in the log, {} batches, in {:?}",
         ledger.len(),
         log.len(),
         summary.batches,

@@ -3,6 +3,7 @@
 mod answers;
 mod bad_input;
 mod client;
+mod connections;
 mod console;
 mod hints;
 mod idempotency;

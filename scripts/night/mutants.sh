@@ -1,0 +1,36 @@
+# Sourced by night.sh: code that is changed on purpose, one place at a time, by cargo-mutants. A change that no test notices is a
+# test that is missing.
+# shellcheck shell=bash
+
+mutants_version=27.1.0
+
+install_mutants() {
+  local home="$cache_dir/mutants-$mutants_version"
+  if [[ ! -x "$home/bin/cargo-mutants" ]]; then
+    say "    installing cargo-mutants $mutants_version"
+    CARGO_TARGET_DIR="$home/target" cargo install --quiet --locked --version "$mutants_version" --root "$home" cargo-mutants
+    rm -rf "$home/target"
+  fi
+  export PATH="$home/bin:$PATH"
+}
+
+# A part of all changes of the packages that decide: the rules, the protocol, and the commit path. What was noticed once is not
+# tried again. cargo-mutants works on a copy of the sources.
+mutants() {
+  local found="$root/data/mutants" shard="${MUTANTS_SHARD:-}" status=0
+  # Without a choice, forty days see all of them.
+  [[ -n "$shard" ]] || shard="$(($(date -u +%s) / 86400 % 40))/40"
+  install_mutants
+  mkdir -p "$found"
+  CARGO_TARGET_DIR="$found/target" cargo mutants --package kedge-machine --package kedge-protocol --package kedge-actors \
+    --file 'machine/**' --file 'protocol/**' --file 'actors/src/commit/**' --shard "$shard" --sharding round-robin --iterate --output "$found" \
+    --no-times --colors never || status=$?
+  note "part $shard: $(mutants_in caught) changes noticed, $(mutants_in timeout) by a time-out, $(mutants_in missed) missed, $(mutants_in unviable) do not compile"
+  notes <"$found/mutants.out/missed.txt"
+  # 2: missed some, 3: some timed out. Both are results. Anything else has failed.
+  ((status == 0 || status == 2 || status == 3)) || die "cargo-mutants failed with status $status" "see $found/mutants.out/log"
+}
+
+mutants_in() {
+  wc -l <"$root/data/mutants/mutants.out/$1.txt"
+}

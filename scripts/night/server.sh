@@ -1,0 +1,81 @@
+# Sourced by night.sh: the simulator, and one server.
+# shellcheck shell=bash
+
+new_seeds() {
+  local log="$root/data/seeds/$seed.log"
+  mkdir -p "${log%/*}"
+  SIM_SECONDS=$((${SIM_MINUTES:-60} * 60)) release_test seeds -- --exact --nocapture new_seeds_find_nothing 2>&1 | tee "$log" >/dev/null ||
+    { tail -n 40 "$log"; die "a seed found something" "the log is $log; docs/TESTING.md says how to replay it"; }
+  note "$(grep -c '^seed ' "$log" || true) seeds found nothing"
+}
+
+# One line a case; cases that have passed are not run again, those that have failed are.
+calls() {
+  local lines="$root/data/calls/$seed.txt" failed=0
+  mkdir -p "${lines%/*}"
+  touch "$lines"
+  sed -i '/^FAILED/d' "$lines"
+  KEDGE_CALLS_REPORT="$lines" KEDGE_CALLS_AT_ONCE="${CALLS_AT_ONCE:-2}" cargo test --workspace --release --locked \
+    --test calls -- --ignored --exact every_call_that_fails >"${lines%.txt}.log" 2>&1 || failed=1
+  awk '{ sub(/:.*/, ""); count[$1 " " $2 " " $4]++ } END { for (kind in count) printf "%6d %s\n", count[kind], kind }' "$lines" | sort -k2 | notes
+  { grep '^FAILED' "$lines" || true; } | notes
+  ((failed == 0)) || die "calls that failed broke a promise" "the log is ${lines%.txt}.log; KEDGE_CALL replays one case (docs/TESTING.md)"
+}
+
+# What is kept stays for the next run.
+changed_inputs() {
+  local log="$root/data/fuzz/log" program filter
+  mkdir -p "${log%/*}"
+  : >"$log"
+  # The targets of whole connections and of forms need a server.
+  for program in 'fuzz ' 'api connections::changed' 'api forms::changed'; do
+    filter="${program#* }"
+    KEDGE_FUZZ_CACHE="$root/data/fuzz" KEDGE_FUZZ_SECONDS=$((${FUZZ_MINUTES:-10} * 60)) \
+      release_test "${program%% *}" -- --nocapture --test-threads=2 ${filter:+"$filter"} 2>&1 | tee -a "$log"
+  done
+  { grep -o '^[a-z0-9]*: KEDGE_FUZZ_SEED=.*' "$log" || true; } | notes
+}
+
+# Twenty kills of one server's data; then another server begins with nothing.
+kills() {
+  local lines="$root/data/kills/$seed.txt" wanted="${KILLS:-1000}" each=20 done_before part
+  mkdir -p "${lines%/*}"
+  touch "$lines"
+  while done_before="$(awk '{ sum += $1 } END { print sum + 0 }' "$lines")" && ((done_before < wanted)); do
+    part=$(($(wc -l <"$lines") + 1))
+    say "    $done_before of $wanted kills done; the next server has the seed $((seed * 1000 + part))"
+    KEDGE_TEST_SEED=$((seed * 1000 + part)) KEDGE_KILLS="$each" release_test crash -- --exact --nocapture \
+      every_acknowledged_action_survives_kill_9 >"${lines%.txt}-$part.log" 2>&1 ||
+      die "a kill broke a promise" "the log is ${lines%.txt}-$part.log"
+    sed -n 's/^\([0-9]* kills, .*\)$/\1/p' "${lines%.txt}-$part.log" >>"$lines"
+  done
+  awk '{ kills += $1; acknowledged += $3 } END { print kills " kills of " NR " servers, " acknowledged " acknowledged actions, none lost, none doubled" }' \
+    "$lines" | notes
+}
+
+# The figures are those of the benchmarks, and of one server with ten million actions.
+growth() {
+  local figures="$root/data/growth/$seed"
+  mkdir -p "$figures"
+  OUTPUT="$figures" scripts/bench.sh growth restart | tee "$figures/tables.txt"
+  { grep '|' "$figures/tables.txt" || true; } | notes
+  note "figures: $figures"
+}
+
+# Half of what a closed loop reaches, with the webhooks and event streams of some organizations.
+soak() {
+  local figures="$root/data/soak/$seed.json" minutes="${SOAK_MINUTES:-20}"
+  mkdir -p "${figures%/*}"
+  build_programs kedge kedge-load
+  "$target_dir/release/kedge-load" batch-updates --minimal --server "$target_dir/release/kedge" --organizations 100 --auth key \
+    --limits operator --rate 20 --webhooks 2 --readers 10 --webhooks-wait-s 120 --warm-up-s 180 --duration-s $((minutes * 60)) \
+    --sign live --target 'errors<=0' --target 'deliveries_missing<=0' --json "$figures"
+  python3 - "$figures" <<'END' | notes
+import json, sys
+figures = json.load(open(sys.argv[1]))["figures"]
+for name in ("actions_per_s", "p50_ms", "p99_ms", "errors", "deliveries_missing", "delivery_lag_p99_ms", "resident_mib", "resident_slope_mib_per_min"):
+    if name in figures:
+        print(f"{name} {figures[name]['median']:.1f}")
+END
+  note "$minutes minutes; figures: $figures"
+}

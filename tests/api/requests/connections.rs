@@ -1,0 +1,275 @@
+//! Changed bytes of whole connections, HTTP/1.1 and HTTP/2, on a real server: it answers nothing but what it documents for
+//! broken requests, ends each connection once the caller has, and serves everybody else.
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{Shutdown, TcpStream};
+use std::path::Path;
+use std::time::Duration;
+
+use kedge_fuzz::Fuzz;
+
+use crate::harness::Server;
+
+/// A connection that its caller has ended ends within this time: a request that was read whole is answered first.
+const END_LIMIT: Duration = Duration::from_secs(20);
+/// A server that has been silent for so long has mostly answered everything.
+const SILENCE: Duration = Duration::from_millis(40);
+/// And for so long, always.
+const LONG_SILENCE: Duration = Duration::from_secs(2);
+/// More of an answer is not looked at.
+const ANSWER_MAX: u64 = 1 << 20;
+/// RFC 9113, 3.4.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// Every so many inputs, another caller asks.
+const ASK_EVERY: u64 = 50;
+
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const PRIORITY: u8 = 2;
+const RESET: u8 = 3;
+const SETTINGS: u8 = 4;
+const PUSH: u8 = 5;
+const PING: u8 = 6;
+const GOAWAY: u8 = 7;
+const WINDOW: u8 = 8;
+const CONTINUATION: u8 = 9;
+const END_STREAM: u8 = 1;
+const END_HEADERS: u8 = 4;
+
+/// A frame (RFC 9113, 4.1).
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let mut frame = (payload.len() as u32).to_be_bytes()[1..].to_vec();
+    frame.extend_from_slice(&[kind, flags]);
+    frame.extend_from_slice(&stream.to_be_bytes());
+    frame.extend_from_slice(payload);
+    frame
+}
+
+/// A block of headers, with names of the static table and values as they are (RFC 7541, appendix A).
+fn block(method: u8, path: &str) -> Vec<u8> {
+    // The method, `:scheme: http`, `:path`, `:authority`.
+    let mut block = vec![method, 0x86, 0x04, path.len() as u8];
+    block.extend_from_slice(path.as_bytes());
+    block.extend_from_slice(&[0x01, 1, b'k']);
+    block
+}
+
+const GET: u8 = 0x82;
+const POST: u8 = 0x83;
+
+/// Conversations to begin with: each kind of frame in its place.
+fn conversations() -> Vec<Vec<u8>> {
+    let settings = frame(SETTINGS, 0, 0, &[0, 4, 0, 1, 0, 0]);
+    let get = |stream| {
+        frame(
+            HEADERS,
+            END_STREAM | END_HEADERS,
+            stream,
+            &block(GET, "/readyz"),
+        )
+    };
+    let post = frame(HEADERS, END_HEADERS, 1, &block(POST, "/ebus/actions"));
+    let body = frame(DATA, END_STREAM, 1, b"{\"kind\":\"mint\"}");
+    let long = block(GET, "/batches?limit=2");
+    let (first, rest) = long.split_at(5);
+    let split = [
+        frame(HEADERS, END_STREAM, 1, first),
+        frame(CONTINUATION, END_HEADERS, 1, rest),
+    ];
+    let talk = |frames: &[Vec<u8>]| [PREFACE.to_vec(), settings.clone(), frames.concat()].concat();
+    vec![
+        talk(&[get(1)]),
+        talk(&[get(1), get(3), get(5), frame(WINDOW, 0, 0, &[0, 0, 64, 0])]),
+        talk(&[post.clone(), body.clone()]),
+        talk(&[post.clone(), frame(RESET, 0, 1, &[0, 0, 0, 8])]),
+        talk(&[post, body, frame(PING, 0, 0, b"pingpong"), get(3)]),
+        talk(&split),
+        talk(&[
+            frame(PRIORITY, 0, 3, &[0, 0, 0, 1, 15]),
+            get(3),
+            frame(SETTINGS, 1, 0, &[]),
+            frame(GOAWAY, 0, 0, &[0; 8]),
+        ]),
+        talk(&[get(1), frame(PUSH, END_HEADERS, 1, &[0, 0, 0, 2, 0x82])]),
+    ]
+}
+
+/// Sends bytes, reads what is answered until that has been silent for a while, ends, and reads the rest.
+fn exchange(server: &Server, bytes: &[u8], silence: Duration) -> Vec<u8> {
+    let address = server.url.strip_prefix("http://").unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    // The server may have ended the connection before it has read everything.
+    let _ = stream.write_all(bytes);
+    let mut answer = Vec::new();
+    stream.set_read_timeout(Some(silence)).unwrap();
+    if read(&mut stream, &mut answer) {
+        return answer;
+    }
+    let _ = stream.shutdown(Shutdown::Write);
+    stream.set_read_timeout(Some(END_LIMIT)).unwrap();
+    assert!(
+        read(&mut stream, &mut answer),
+        "the connection does not end"
+    );
+    answer
+}
+
+/// Reads to the end of the connection; false if it is silent for longer than its time-out.
+fn read(stream: &mut TcpStream, answer: &mut Vec<u8>) -> bool {
+    match stream.take(ANSWER_MAX).read_to_end(answer) {
+        Ok(_) => true,
+        Err(error) if error.kind() == ErrorKind::ConnectionReset => true,
+        Err(error) => {
+            let is_silent = matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
+            assert!(is_silent, "{error}");
+            false
+        }
+    }
+}
+
+/// Whether somebody else is served.
+fn is_served(server: &Server) {
+    let answer = exchange(server, LAST, END_LIMIT);
+    let answer = String::from_utf8_lossy(&answer);
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+}
+
+/// The frames of an answer: their kinds, and the codes of errors. A frame that is not whole was cut off by the end.
+fn frames(mut answer: &[u8]) -> String {
+    let mut seen: Vec<String> = Vec::new();
+    while let [a, b, c, kind, _, _, _, _, _, rest @ ..] = answer {
+        let length = u32::from_be_bytes([0, *a, *b, *c]) as usize;
+        let Some((payload, rest)) = rest.split_at_checked(length) else {
+            break;
+        };
+        let code = match (*kind, payload) {
+            (RESET, [.., code]) => format!(" {code}"),
+            (GOAWAY, [_, _, _, _, _, _, _, code, ..]) => format!(" {code}"),
+            // `:status` by its index, or as a literal with that name.
+            (HEADERS, [status, ..]) => format!(" {status:x}"),
+            _ => String::new(),
+        };
+        // A server has nothing to send of any other kind.
+        assert!(
+            *kind != PUSH && *kind <= CONTINUATION,
+            "a frame of kind {kind}"
+        );
+        let one = format!("{kind}{code}");
+        if seen.last() != Some(&one) {
+            seen.push(one);
+        }
+        answer = rest;
+    }
+    seen.join(",")
+}
+
+/// The first lines of answers.
+fn statuses(answer: &[u8]) -> String {
+    let text = String::from_utf8_lossy(answer);
+    let lines = text.split("HTTP/1.1 ").skip(1);
+    let statuses: Vec<&str> = lines
+        .filter_map(|line| line.get(..3))
+        .filter(|status| status.bytes().all(|byte| byte.is_ascii_digit()))
+        .collect();
+    for status in &statuses {
+        // 505 and 501 are answers to what is not spoken here; 503 needs load.
+        let is_known =
+            matches!(status.as_bytes()[0], b'1'..=b'4') || ["501", "505"].contains(status);
+        assert!(is_known, "{text}");
+    }
+    let codes = text.split("\"code\":\"").skip(1);
+    let codes: Vec<&str> = codes.filter_map(|code| code.split('"').next()).collect();
+    format!("{} {}", statuses.join(","), codes.join(","))
+}
+
+/// Every input, followed by what makes the server end a sound connection; another caller between them; and the log at the
+/// end.
+fn run(
+    name: &str,
+    server: &Server,
+    seeds: Vec<Vec<u8>>,
+    words: &[&str],
+    (last, outcome): (&[u8], fn(&[u8]) -> String),
+) {
+    let cache = std::env::var_os("KEDGE_FUZZ_CACHE");
+    let cache = cache.unwrap_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("fuzz").into());
+    let tried = std::cell::Cell::new(0_u64);
+    let fuzz = Fuzz::new(name, Path::new(&cache)).seeds(seeds).words(words);
+    let report = fuzz.run(|input| {
+        tried.set(tried.get() + 1);
+        if tried.get() % ASK_EVERY == 0 {
+            is_served(server);
+        }
+        let seen = outcome(&exchange(server, &[input, last].concat(), SILENCE));
+        // Digits do not count in what a target saw, but these are all that differs.
+        let letter = |digit: u8| char::from(b'a' + digit - b'0');
+        let letters = seen.bytes().map(|byte| match byte {
+            b'0'..=b'9' => letter(byte),
+            other => char::from(other),
+        });
+        letters.collect()
+    });
+    is_served(server);
+    assert!(report.outcomes > 5, "{report:?}");
+    let log = String::from_utf8_lossy(&server.log()).into_owned();
+    assert!(!log.contains("panicked"), "{log}");
+}
+
+/// A request after which the server ends the connection.
+const LAST: &[u8] = b"GET /readyz HTTP/1.1\r\nhost: k\r\nconnection: close\r\n\r\n";
+const NO_LIMITS: &str = "address_requests_per_minute=1000000000";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn changed_http2_frames_harm_nobody_else() {
+    let server = Server::start_with(&[NO_LIMITS]).await;
+    let seeds = conversations();
+    for seed in &seeds[..3] {
+        let answered = frames(&exchange(&server, seed, LONG_SILENCE));
+        assert!(
+            answered.contains("1 "),
+            "no headers in the answer: {answered}"
+        );
+    }
+    let words = [
+        "\u{0}\u{0}\u{0}\u{4}\u{0}",
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        "/ebus/events/stream",
+    ];
+    tokio::task::block_in_place(|| {
+        let last = frame(GOAWAY, 0, 0, &[0; 8]);
+        run("http2", &server, seeds, &words, (&last, frames));
+    });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn changed_http1_connections_harm_nobody_else() {
+    let server = Server::start_with(&[NO_LIMITS]).await;
+    let seeds = [
+        "GET /readyz HTTP/1.1\r\nhost: k\r\n\r\nGET /batches?limit=2 HTTP/1.1\r\nhost: k\r\n\r\n",
+        "POST /ebus/actions HTTP/1.1\r\nhost: k\r\ncontent-type: application/json\r\ncontent-length: 15\r\n\r\n{\"kind\":\"mint\"}",
+        "POST /ebus/actions HTTP/1.1\r\nhost: k\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{\"kin\r\n0\r\n\r\n",
+        "POST /login HTTP/1.1\r\nhost: k\r\nexpect: 100-continue\r\ncontent-length: 2\r\n\r\n{}",
+        "HEAD / HTTP/1.0\r\nconnection: keep-alive\r\n\r\nOPTIONS * HTTP/1.1\r\nhost: k\r\n\r\n",
+        "GET /openapi.json HTTP/1.1\r\nhost: k\r\naccept-encoding: gzip\r\nrange: bytes=0-1\r\nif-none-match: *\r\n\r\n",
+        "GET / HTTP/1.1\r\nhost: k\r\nconnection: upgrade, http2-settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQAAP__\r\n\r\n",
+    ];
+    let seeds: Vec<Vec<u8>> = seeds.iter().map(|seed| seed.as_bytes().to_vec()).collect();
+    assert_eq!(
+        statuses(&exchange(&server, &seeds[0], LONG_SILENCE)),
+        "200,200 "
+    );
+    let words = [
+        "\r\n",
+        "\r\n\r\n",
+        "content-length: ",
+        "transfer-encoding: chunked",
+        " HTTP/1.1",
+        "\n",
+        "\t",
+        "%00",
+        "host: ",
+    ];
+    tokio::task::block_in_place(|| {
+        run("http1", &server, seeds, &words, (LAST, statuses));
+    });
+}
