@@ -94,10 +94,11 @@ all_parts() {
 }
 
 night_report() {
-  local part
+  local part state
   printf 'night %s, %s, %s cores, %s\n' "$seed" "$(date -u +%Y-%m-%dT%H:%MZ)" "$(nproc)" "$(git rev-parse --short HEAD 2>/dev/null || echo unknown)"
   for part in "${parts[@]}"; do
-    printf '\n%s: %s\n' "$part" "$(cat "$night/$part.passed" "$night/$part.failed" 2>/dev/null || echo 'not run yet')"
+    state="$(cat "$night/$part".{passed,failed} 2>/dev/null || true)"
+    printf '\n%s: %s\n' "$part" "${state:-not run yet}"
     cat "$night/$part.notes" 2>/dev/null || true
   done
 }
