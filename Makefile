@@ -1,6 +1,6 @@
 # The work is done in scripts/; each says what it installs and what it does.
 .DEFAULT_GOAL := help
-.PHONY: run cluster monitor test night failovers bench compare dist image fmt lint vectors vectors-check ceremony examples fuzz deny clean help
+.PHONY: run cluster monitor test night failovers siege bench compare dist image fmt lint vectors vectors-check ceremony examples fuzz deny clean help
 
 run: ## Install what is missing, build, and serve on ./data
 	@scripts/run.sh
@@ -14,11 +14,14 @@ monitor: ## Watch a running server with Prometheus
 test: ## Install what is missing and run every check and test
 	@scripts/test.sh
 
-night: ## What takes too long for make test: failing calls, FUZZ_MINUTES=10 of inputs, splits, elections, FAILOVERS=200 (SEED continues)
+night: ## What takes too long for make test: failing calls, FUZZ_MINUTES=10 of inputs, the siege, splits, elections, FAILOVERS=200 (SEED continues)
 	@scripts/night.sh
 
 failovers: ## Only the failovers of make night, with their report in data/failovers
 	@scripts/night.sh failovers
+
+siege: ## Only the load and abuse over sockets of make night: figures in bench/results (SIEGE_SECONDS)
+	@scripts/night.sh siege
 
 bench: ## Run the benchmarks (PARTS: stages claims bare growth restart disk cluster tracing searches)
 	@scripts/bench.sh $(PARTS)

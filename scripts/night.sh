@@ -1,16 +1,19 @@
 #!/usr/bin/env bash
 # What takes too long for `make test`: every split and bad weather of the network, every damage of the stream's files,
-# every call to the disk that can fail, hours of changed inputs, and hundreds of failovers under load, with reports.
+# every call to the disk that can fail, hours of changed inputs, load and abuse over sockets, and hundreds of failovers
+# under load, with reports.
 #
 #   scripts/night.sh                      all of it
 #   scripts/night.sh failovers            the failovers alone (make failovers)
 #   scripts/night.sh calls                the calls that fail alone
 #   scripts/night.sh fuzz                 the changed inputs alone
+#   scripts/night.sh siege                the load and abuse over sockets alone (make siege)
 #
 # FAILOVERS (200) is how many, SEED (the date) where they begin. A run with the same seed continues the one before: only
 # failovers after which everything was checked are kept. The report is in data/failovers. The calls' report is in
 # data/calls; a run continues the one before, too, and CALLS_AT_ONCE (2) run at one time. FUZZ_MINUTES (10) is how long
-# each target gets; what it finds grows in data/fuzz. CLUSTER_TESTS names the test program tests/cluster.rs, if it is
+# each target gets; what it finds grows in data/fuzz. SIEGE_SECONDS (10) is how long each attack lasts, twice; the figures
+# are in bench/results/<date>-siege.md, the log in data/siege. Nothing else should run meanwhile. CLUSTER_TESTS names the test program tests/cluster.rs, if it is
 # built already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -92,6 +95,37 @@ changed_inputs() {
     cargo test --workspace --release --locked --test fuzz -- --nocapture --test-threads=2
 }
 
+# One attack at a time, because it is measured.
+siege() {
+  local rows="$root/data/siege/rows.md" log="$root/data/siege/siege.log" failed=0
+  local results
+  results="$root/bench/results/$(date -u +%F)-siege.md"
+  mkdir -p "${rows%/*}"
+  rm -f "$rows"
+  KEDGE_SIEGE_REPORT="$rows" KEDGE_SIEGE_SECONDS="${SIEGE_SECONDS:-10}" cargo test --workspace --release --locked \
+    --test siege -- --ignored --nocapture --test-threads=1 >"$log" 2>&1 || failed=1
+  siege_report "$rows" >"$results"
+  cat "$results"
+  ((failed == 0)) || die "the server did not withstand an attack" "the log is $log"
+}
+
+siege_report() {
+  cat <<REPORT
+# Load and abuse over sockets, $(date -u +%F)
+
+\`make siege\`: $(nproc) cores of $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(awk '/^MemTotal/ { print int($2 / 1024) }' /proc/meminfo) MiB, Linux $(uname -r);
+attackers, the well-behaved client and the server share the cores, the attackers with a lower priority. The load of the machine was
+$(cut -d ' ' -f 1-3 /proc/loadavg) at the end. Each attack lasts ${SIEGE_SECONDS:-10} s, twice. Meanwhile the well-behaved client sends 40 requests a second, half of
+them signed changes; a latency counts from the time at which its request was due, and includes signing and checking the receipt. A request
+that was refused for overload (503) counts as one that takes for ever; no other one may fail.
+\`rate_limits\` is off, so that only bounds and shares hold attackers.
+
+| attack | times | calm, p50 / p99, ms | p50, ms | **p99**, ms | worst, ms | refused (503), failed | memory before, MiB | peak, MiB | after each, MiB | sockets | threads | s until it was gone |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|
+$(cat "$1")
+REPORT
+}
+
 if [[ -z "${CLUSTER_TESTS:-}" ]]; then
   use_release_paths
   step "Tools" install_build_tools
@@ -102,6 +136,9 @@ if [[ "$part" == all || "$part" == calls ]]; then
 fi
 if [[ "$part" == all || "$part" == fuzz ]]; then
   step "Changed inputs" changed_inputs
+fi
+if [[ "$part" == all || "$part" == siege ]]; then
+  step "Load and abuse over sockets" siege
 fi
 if [[ "$part" == all || "$part" == failovers ]]; then
   step "NATS" install_packages nats-server curl

@@ -1,7 +1,7 @@
 //! HTTP/2 as an attacker writes it: frames by hand, in any order (RFC 9113). The server speaks it without TLS to
 //! whoever begins with the preface.
 
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// What a client begins with.
@@ -16,6 +16,7 @@ pub(crate) const PING: u8 = 6;
 pub(crate) const WINDOW_UPDATE: u8 = 8;
 pub(crate) const CONTINUATION: u8 = 9;
 
+const ACK: u8 = 1;
 pub(crate) const END_STREAM: u8 = 1;
 pub(crate) const END_HEADERS: u8 = 4;
 
@@ -83,6 +84,17 @@ pub(crate) fn block(method: &str, path: &str, bearer: &str) -> Vec<u8> {
     field(&mut block, ":path", path);
     field(&mut block, "authorization", bearer);
     block
+}
+
+/// Waits for the server's settings and accepts them: only then do its windows count.
+pub(crate) async fn acknowledge(stream: &mut TcpStream) -> Option<()> {
+    let mut head = [0; 9];
+    stream.read_exact(&mut head).await.ok()?;
+    let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+    stream.read_exact(&mut vec![0; length]).await.ok()?;
+    let mut bytes = Vec::new();
+    frame(&mut bytes, SETTINGS, ACK, 0, &[]);
+    stream.write_all(&bytes).await.ok()
 }
 
 /// Begins a connection, with this initial window for the server's answers.

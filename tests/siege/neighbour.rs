@@ -18,11 +18,15 @@ use crate::support::{Rng, connect, register, template};
 /// Requests a second; every second one is a signed write.
 const RATE: u32 = 40;
 
+/// The code of a refusal that is documented for a server that has too much to do, and counts as an endless latency.
+const OVERLOADED: &str = "UNAVAILABLE (503)";
+
 /// The results of requests that were due in a time.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Figures {
-    /// Sorted.
+    /// Sorted. A request that was refused for overload has the longest of all.
     pub(crate) latencies: Vec<Duration>,
+    pub(crate) refused: usize,
     pub(crate) failures: Vec<String>,
 }
 
@@ -33,16 +37,32 @@ impl Figures {
         self.latencies[place.clamp(1, self.latencies.len()) - 1]
     }
 
-    /// The worst.
+    /// The worst of those that were not refused.
     pub(crate) fn worst(&self) -> Duration {
-        self.at(1.0)
+        let answered = self.latencies.len() - self.refused;
+        self.latencies[answered.max(1) - 1]
     }
 
     /// Adds those of another time.
     pub(crate) fn add(&mut self, other: Self) {
         self.latencies.extend(other.latencies);
         self.latencies.sort_unstable();
+        self.refused += other.refused;
         self.failures.extend(other.failures);
+    }
+
+    fn count(&mut self, done: &Done) {
+        let is_refused = |failure: &String| failure.starts_with(OVERLOADED);
+        match &done.failure {
+            Some(failure) if is_refused(failure) => {
+                self.refused += 1;
+                self.latencies.push(Duration::MAX);
+            }
+            failure => {
+                self.latencies.push(done.took);
+                self.failures.extend(failure.clone());
+            }
+        }
     }
 }
 
@@ -131,8 +151,7 @@ impl Neighbour {
                 .iter()
                 .filter(|done| (begun..ended).contains(&done.due))
             {
-                figures.latencies.push(done.took);
-                figures.failures.extend(done.failure.clone());
+                figures.count(done);
             }
             // One may be due just outside.
             if figures.latencies.len() + 1 >= expected {

@@ -23,6 +23,9 @@ fn mib(kib: u64) -> u64 {
 }
 
 fn ms(time: Duration) -> String {
+    if time == Duration::MAX {
+        return "refused".to_owned();
+    }
     format!("{:.1}", time.as_secs_f64() * 1_000.0)
 }
 
@@ -43,13 +46,14 @@ impl Row {
         let slowest = self.rounds.iter().map(|round| round.left_after).max();
         let last = self.rounds.last().map_or(self.before, |round| round.after);
         format!(
-            "| {} | {done} | {} / {} | {} | **{}** | {} | {} of {} | {} | {} (+{} allowed) | {} | {} → {} | {} → {} | {:.0} |",
+            "| {} | {done} | {} / {} | {} | **{}** | {} | {}, {} of {} | {} | {} (+{} allowed) | {} | {} → {} | {} → {} | {:.0} |",
             self.name,
             ms(calm.at(0.5)),
             ms(calm.at(0.99)),
             ms(attacked.at(0.5)),
             ms(attacked.at(0.99)),
             ms(attacked.worst()),
+            attacked.refused,
             attacked.failures.len(),
             attacked.latencies.len(),
             mib(self.before.memory_kib),

@@ -68,26 +68,38 @@ async fn slow(field: Arc<Field>, number: usize) {
     }
 }
 
-/// Fills the windows of requests that wait and read no body.
+/// Fills the windows of requests that wait for something else than their bodies: 1 MiB a stream, 4 MiB a connection.
 async fn unwanted(field: Arc<Field>, number: usize) {
-    const STREAMS: u32 = 64;
+    const STREAMS: u32 = 4;
+    const PIECES: usize = 63;
     let Some(mut stream) = field.connect(number).await else {
         return;
     };
-    let mut bytes = Vec::new();
+    if frames::begin(&mut stream, 65_535).await.is_none()
+        || frames::acknowledge(&mut stream).await.is_none()
+    {
+        return;
+    }
     let block = frames::block("GET", "/batches?min_sequence=1000000000", &field.bearer());
     let piece = vec![0; 16 << 10];
+    let mut bytes = Vec::new();
     for number in 0..STREAMS {
         frames::request(&mut bytes, 2 * number + 1, 0, &block);
-        for _ in 0..4 {
+        for _ in 0..PIECES {
             frames::frame(&mut bytes, DATA, 0, 2 * number + 1, &piece);
         }
     }
-    if frames::begin(&mut stream, 65_535).await.is_some() && stream.write_all(&bytes).await.is_ok()
-    {
-        field.did();
+    let (mut reads, mut writes) = stream.split();
+    let sending = async {
+        if writes.write_all(&bytes).await.is_ok() {
+            field.did();
+        }
+        std::future::pending().await
+    };
+    tokio::select! {
+        () = sending => {}
+        () = read_to_end(&mut reads) => {}
     }
-    read_to_end(&mut stream).await;
 }
 
 #[test]
