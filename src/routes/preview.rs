@@ -64,7 +64,12 @@ pub async fn preview(mut call: Call) -> Result<Reply, ApiError> {
         many,
         signer,
         salt_seed,
-    } = bus::preview(std::mem::take(&mut call.body.text))?;
+    } = {
+        let text = std::mem::take(&mut call.body.text);
+        let bytes = text.len();
+        let read = || bus::preview(text);
+        call.app.work_in_place(bytes, read).await??
+    };
     // A preview shows objects, also to an API key.
     call.session()?.check(Some(Right {
         area: Area::Objects,

@@ -42,6 +42,7 @@ pub(crate) struct Siege {
     options: Vec<(&'static str, String)>,
     bound_mib: u64,
     left_mib: u64,
+    calm: Duration,
     attack: Duration,
 }
 
@@ -92,6 +93,7 @@ impl Siege {
             options: Vec::new(),
             bound_mib,
             left_mib: LEFT_MIB,
+            calm: CALM,
             attack: Duration::from_secs(seconds),
         }
     }
@@ -111,6 +113,12 @@ impl Siege {
     /// Shorter.
     pub(crate) fn lasts(mut self, attack: Duration) -> Self {
         self.attack = attack;
+        self
+    }
+
+    /// After a calm of another length.
+    pub(crate) fn after_calm(mut self, calm: Duration) -> Self {
+        self.calm = calm;
         self
     }
 
@@ -143,7 +151,7 @@ impl Siege {
         };
         // The first requests find everything cold.
         std::thread::sleep(Duration::from_secs(1));
-        let calm = place.measured(&neighbour, || std::thread::sleep(CALM));
+        let calm = place.measured(&neighbour, || std::thread::sleep(self.calm));
         let before = Vitals::of(server.id());
         let mut under_attack = Figures::default();
         let mut rounds = Vec::new();

@@ -1,7 +1,7 @@
 //! Load and abuse over sockets: the real server is attacked while a well-behaved client writes and reads at a modest
 //! rate. That client's p99 stays under 250 ms and none of its requests fails, the server's memory stays bounded, nothing
 //! of the attack is left when it has ended, and the server stops in order. `make siege` runs all attacks one by one,
-//! `make test` a sample of two.
+//! `make test` a sample.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -15,23 +15,24 @@ mod report;
 mod support;
 mod vitals;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use besieged::Siege;
+use field::Field;
 
-/// How long each attack of the sample lasts.
+/// How long the attack of the sample lasts, and the calm before.
 const SAMPLE: Duration = Duration::from_secs(2);
+const CALM: Duration = Duration::from_secs(1);
 
+/// Two attacks at once.
 #[test]
-fn a_sample_of_slow_heads() {
-    Siege::new("sample: slow heads", 128)
+fn a_sample() {
+    Siege::new("sample: slow heads and rapid reset", 192)
         .lasts(SAMPLE)
-        .run(attacks::slow_heads);
-}
-
-#[test]
-fn a_sample_of_rapid_resets() {
-    Siege::new("sample: rapid reset", 192)
-        .lasts(SAMPLE)
-        .run(attacks::rapid_resets);
+        .after_calm(CALM)
+        .run(async |field: Arc<Field>| {
+            let heads = attacks::slow_heads(Arc::clone(&field));
+            tokio::join!(heads, attacks::rapid_resets(field));
+        });
 }
