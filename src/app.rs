@@ -195,7 +195,8 @@ impl App {
             write_timeout: Duration::from_secs(config.write_timeout_s),
             streams: Arc::new(Streams::new(config, engine.clone())),
             requests: turns(config.requests_max, usize::MAX),
-            large_texts: Arc::new(Semaphore::new(cores)),
+            // One core is left to requests with short texts.
+            large_texts: Arc::new(Semaphore::new(cores.saturating_sub(1).max(1))),
             long_reads: turns(cores, LONG_READS_LINE),
             pages: turns(PAGES_PER_CORE * cores, PAGES_LINE),
             request_timeout: Duration::from_secs(config.request_timeout_s),

@@ -23,10 +23,10 @@ const ATTACK_S: u64 = 10;
 /// How long it may take until nothing is left: the server ends what is not read after `write_timeout_s`, 30, and what is
 /// idle after `idle_timeout_s`, 60.
 const LEAVES: Duration = Duration::from_secs(100);
-/// Sockets, threads and files that may be there in addition: connections of the well-behaved client, threads that wait
-/// for more to do, tables of the store.
+/// Sockets, threads and files that may be there in addition: connections of the well-behaved client, threads for work
+/// that blocks (they end after ten idle seconds, and the client keeps some busy), tables of the store.
 const MORE_SOCKETS: u64 = 16;
-const MORE_THREADS: u64 = 8;
+const MORE_THREADS: u64 = 24;
 const MORE_FILES: u64 = 64;
 /// Memory that the second attack may leave in addition to what the first one left.
 const LEFT_MIB: u64 = 48;

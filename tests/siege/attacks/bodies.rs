@@ -120,8 +120,8 @@ fn bodies_that_come_slowly() {
 #[ignore = "a siege: make siege"]
 fn bodies_that_nobody_wants() {
     Siege::new(
-        "HTTP/2: 4 MiB of body to requests that read none, 64 connections",
-        512,
+        "HTTP/2: bodies of 1 MiB to 512 requests that wait and take none",
+        192,
     )
-    .run(async |field| swarm(&field, 64, unwanted).await);
+    .run(async |field| swarm(&field, 128, unwanted).await);
 }
