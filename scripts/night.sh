@@ -13,8 +13,8 @@
 # failovers after which everything was checked are kept. The report is in data/failovers. The calls' report is in
 # data/calls; a run continues the one before, too, and CALLS_AT_ONCE (2) run at one time. FUZZ_MINUTES (10) is how long
 # each target gets; what it finds grows in data/fuzz. SIEGE_SECONDS (10) is how long each attack lasts, twice; the figures
-# are in bench/results/<date>-siege.md, the log in data/siege. Nothing else should run meanwhile. CLUSTER_TESTS names the test program tests/cluster.rs, if it is
-# built already.
+# are in bench/results/<date>-siege.md, the log in data/siege. Nothing else should run meanwhile. CLUSTER_TESTS names the
+# test program tests/cluster.rs, if it is built already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/shell.sh

@@ -27,7 +27,7 @@ const LINGER_PIECE_BYTES: usize = 8 * 1024;
 
 /// Bytes that a connection reads before others have their turn. Small frames of HTTP/2 cost far more to handle than to
 /// send: without turns a few callers that send nothing else would hold the threads for most of a second.
-const TURN_BYTES: usize = 32 * 1024;
+const TURN_BYTES: usize = 16 * 1024;
 
 /// Writes the answer to a request that hyper refuses with this status.
 pub(super) type Refuse = Box<dyn Fn(StatusCode) -> Bytes + Send>;
