@@ -99,8 +99,8 @@ impl Siege {
     }
 
     /// Changes an option of the server.
-    pub(crate) fn set(mut self, option: &'static str, value: impl ToString) -> Self {
-        self.options.push((option, value.to_string()));
+    pub(crate) fn set(mut self, option: &'static str, value: impl Into<String>) -> Self {
+        self.options.push((option, value.into()));
         self
     }
 
@@ -151,7 +151,7 @@ impl Siege {
         };
         // The first requests find everything cold.
         std::thread::sleep(Duration::from_secs(1));
-        let calm = place.measured(&neighbour, || std::thread::sleep(self.calm));
+        let calm = Place::measured(&neighbour, || std::thread::sleep(self.calm));
         let before = Vitals::of(server.id());
         let mut under_attack = Figures::default();
         let mut rounds = Vec::new();
@@ -194,7 +194,7 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    fn measured(&self, neighbour: &Neighbour, what: impl FnOnce()) -> Figures {
+    fn measured(neighbour: &Neighbour, what: impl FnOnce()) -> Figures {
         let begun = Instant::now();
         what();
         neighbour.figures(begun, Instant::now())
@@ -212,7 +212,9 @@ impl Place<'_> {
         let peak = Peak::watch(self.server.id());
         let field = stock.field(self.setup.port(), Instant::now() + siege.attack);
         let doing = Arc::clone(&field);
-        figures.add(self.measured(neighbour, || self.runtime.block_on(attack(doing))));
+        figures.add(Self::measured(neighbour, || {
+            self.runtime.block_on(attack(doing));
+        }));
         let ended = Instant::now();
         eprintln!(
             "{}: {} times, answers {:?}",

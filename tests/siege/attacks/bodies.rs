@@ -94,7 +94,7 @@ async fn unwanted(field: Arc<Field>, number: usize) {
         if writes.write_all(&bytes).await.is_ok() {
             field.did();
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     };
     tokio::select! {
         () = sending => {}

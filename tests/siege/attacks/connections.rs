@@ -46,8 +46,8 @@ fn idle_connections() {
     let count = possible(IDLE);
     // They would otherwise be closed before all are there.
     Siege::new("10,000 idle connections", 512)
-        .set("header_timeout_s", 120)
-        .set("idle_timeout_s", 120)
+        .set("header_timeout_s", "120")
+        .set("idle_timeout_s", "120")
         .lasts(Duration::from_secs(25))
         .run(async |field: Arc<Field>| {
             swarm(&field, count, idle).await;

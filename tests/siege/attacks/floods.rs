@@ -63,8 +63,8 @@ async fn continuations(field: Arc<Field>, number: usize) {
 
 /// One field of 4 KB in the decoder's table, and requests that name it thousands of times.
 async fn references(field: Arc<Field>, number: usize) {
-    /// The newest entry of the table (RFC 7541, 2.3.3).
-    const NEWEST: u8 = 0x80 | 62;
+    /// A reference to the newest entry of the table, 62 (RFC 7541, 2.3.3 and 6.1).
+    const NEWEST: u8 = 0xbe;
     let Some(mut stream) = field.connect(number).await else {
         return;
     };
