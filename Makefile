@@ -1,6 +1,6 @@
 # The work is done in scripts/; each says what it installs and what it does.
 .DEFAULT_GOAL := help
-.PHONY: run cluster monitor test night failovers bench compare dist image fmt lint vectors vectors-check ceremony examples fuzz deny clean help
+.PHONY: run cluster monitor test night failovers siege bench compare dist image fmt lint vectors vectors-check ceremony examples fuzz deny clean help
 
 run: ## Install what is missing, build, and serve on ./data
 	@scripts/run.sh
@@ -19,6 +19,9 @@ night: ## What takes hours, with one report (PART: seeds calls fuzz kills splits
 
 failovers: ## Only the failovers of make night, with their report in data/failovers
 	@scripts/night.sh failovers
+
+siege: ## Only the load and abuse over sockets of make night: figures in bench/results (SIEGE_SECONDS)
+	@scripts/night.sh siege
 
 bench: ## Run the benchmarks (PARTS: stages claims bare growth restart disk cluster tracing searches)
 	@scripts/bench.sh $(PARTS)

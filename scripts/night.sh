@@ -13,7 +13,7 @@
 #   elections  the pauses when NATS servers are lost
 #   damages    every damage of the stream's files
 #   failovers  FAILOVERS (200) failovers under load (make failovers)
-#   siege      attacks over sockets (make siege)
+#   siege      attacks over sockets: SIEGE_SECONDS (10) for each, twice (make siege)
 #   growth     what an action costs with 10,000,000 stored, and how long a start takes then
 #   soak       SOAK_MINUTES (20) at half of the top rate, with webhooks and event streams
 #   mutants    changed code of `machine` and `protocol` that no test notices: MUTANTS_SHARD (as in 3/40) is the part of all

@@ -34,7 +34,7 @@ use kedge_telemetry::Tracer;
 use kedge_upkeep::archive::KeptProofs;
 use kedge_webhooks::Sender;
 use kedge_webhooks::post::PosterError;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::disputes::Recorder;
 use kedge_http::batches::Batches;
@@ -43,7 +43,7 @@ use kedge_http::idempotency::in_flight::InProgress;
 use kedge_http::operator::Operator;
 use kedge_http::submit::Submitter;
 
-/// Longer request texts are hashed on a separate thread. Hashing a shorter one takes less time than
+/// Longer request texts are read and hashed where they hold up no connection. Work on a shorter one takes less time than
 /// handing it over, and the runtime's few workers are a bounded pool already.
 const INLINE_BYTES_MAX: usize = 256 * 1024;
 
@@ -121,7 +121,7 @@ pub struct App {
     pub public_url: String,
     /// Traces requests, if a collector is configured.
     pub tracer: Option<Tracer>,
-    large_hashes: Arc<Semaphore>,
+    large_texts: Arc<Semaphore>,
     long_reads: Arc<Turns<Holder>>,
     pages: Arc<Turns<Holder>>,
     request_timeout: Duration,
@@ -195,7 +195,8 @@ impl App {
             write_timeout: Duration::from_secs(config.write_timeout_s),
             streams: Arc::new(Streams::new(config, engine.clone())),
             requests: turns(config.requests_max, usize::MAX),
-            large_hashes: Arc::new(Semaphore::new(cores)),
+            // One core is left to requests with short texts.
+            large_texts: Arc::new(Semaphore::new(cores.saturating_sub(1).max(1))),
             long_reads: turns(cores, LONG_READS_LINE),
             pages: turns(PAGES_PER_CORE * cores, PAGES_LINE),
             request_timeout: Duration::from_secs(config.request_timeout_s),
@@ -253,18 +254,36 @@ impl App {
         if bytes <= INLINE_BYTES_MAX {
             return Ok(work());
         }
-        let turn = Arc::clone(&self.large_hashes).acquire_owned();
-        let turn = tokio::time::timeout(self.request_timeout, turn)
-            .await
-            .ok()
-            .and_then(Result::ok)
-            .ok_or_else(ApiError::overloaded)?;
+        let turn = self.large_turn().await?;
         tokio::task::spawn_blocking(move || {
             let _turn = turn;
             work()
         })
         .await
         .map_err(|error| ApiError::internal(&error))
+    }
+
+    /// Does some work on a request's text of `bytes` bytes here. While it works on a long text, other threads serve the
+    /// connections of this one.
+    pub async fn work_in_place<T>(
+        &self,
+        bytes: usize,
+        work: impl FnOnce() -> T,
+    ) -> Result<T, ApiError> {
+        if bytes <= INLINE_BYTES_MAX {
+            return Ok(work());
+        }
+        let _turn = self.large_turn().await?;
+        Ok(tokio::task::block_in_place(work))
+    }
+
+    /// A turn at work on a long text.
+    async fn large_turn(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+        let turn = Arc::clone(&self.large_texts).acquire_owned();
+        let turn = tokio::time::timeout(self.request_timeout, turn).await;
+        turn.ok()
+            .and_then(Result::ok)
+            .ok_or_else(ApiError::overloaded)
     }
 
     /// Runs a read that may take long on a separate thread, so that other requests are served meanwhile. As many run at

@@ -53,6 +53,38 @@ kills() {
     "$lines" | notes
 }
 
+# One attack at a time, because it is measured.
+siege() {
+  local rows="$root/data/siege/rows.md" log="$root/data/siege/siege.log" failed=0
+  local results
+  results="$root/bench/results/$(date -u +%F)-siege.md"
+  mkdir -p "${rows%/*}"
+  rm -f "$rows"
+  KEDGE_SIEGE_REPORT="$rows" KEDGE_SIEGE_SECONDS="${SIEGE_SECONDS:-10}" release_test siege \
+    -- --ignored --nocapture --test-threads=1 >"$log" 2>&1 || failed=1
+  siege_report "$rows" >"$results"
+  notes <"$rows"
+  say "    the table: $results"
+  ((failed == 0)) || die "the server did not withstand an attack" "the log is $log"
+}
+
+siege_report() {
+  cat <<REPORT
+# Load and abuse over sockets, $(date -u +%F)
+
+\`make siege\`: $(nproc) cores of $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(awk '/^MemTotal/ { print int($2 / 1024) }' /proc/meminfo) MiB, Linux $(uname -r);
+attackers, the well-behaved client and the server share the cores, the attackers with a lower priority. The load of the machine was
+$(cut -d ' ' -f 1-3 /proc/loadavg) at the end. Each attack lasts ${SIEGE_SECONDS:-10} s, twice. Meanwhile the well-behaved client sends 40 requests a second, half of
+them signed changes; a latency counts from the time at which its request was due, and includes signing and checking the receipt. A request
+that was refused for overload (503) counts as one that takes for ever; no other one may fail.
+\`rate_limits\` is off, so that only bounds and shares hold attackers.
+
+| attack | times | calm, p50 / p99, ms | p50, ms | **p99**, ms | worst, ms | refused (503), failed | memory before, MiB | peak, MiB | after each, MiB | sockets | threads | s until it was gone |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|
+$(cat "$1")
+REPORT
+}
+
 # The figures are those of the benchmarks, and of one server with ten million actions.
 growth() {
   local figures="$root/data/growth/$seed"

@@ -57,6 +57,13 @@ fn wallet_of(
         .ok_or_else(|| SubmitError::SignerNotOfOrganization.into())
 }
 
+async fn read(call: &mut Call) -> Result<PreviewBody, ApiError> {
+    let text = std::mem::take(&mut call.body.text);
+    let bytes = text.len();
+    let read = || bus::preview(text);
+    call.app.work_in_place(bytes, read).await?
+}
+
 /// `POST /ebus/actions/preview`
 pub async fn preview(mut call: Call) -> Result<Reply, ApiError> {
     let PreviewBody {
@@ -64,7 +71,7 @@ pub async fn preview(mut call: Call) -> Result<Reply, ApiError> {
         many,
         signer,
         salt_seed,
-    } = bus::preview(std::mem::take(&mut call.body.text))?;
+    } = read(&mut call).await?;
     // A preview shows objects, also to an API key.
     call.session()?.check(Some(Right {
         area: Area::Objects,

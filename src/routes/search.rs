@@ -12,36 +12,64 @@ use kedge_http::cursor::Scope;
 use kedge_http::error::ApiError;
 use kedge_http::reply::Reply;
 use kedge_protocol::limits::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX};
-use kedge_search::{SearchError, Wanted, parse, sort};
+use kedge_search::sort::Sort;
+use kedge_search::{Filter, SearchError, Wanted, parse, sort};
 use serde_json::value::RawValue;
 
 use crate::call::Call;
 use crate::listing::PAGE_BYTES_MAX;
 use crate::metrics::SEARCH_ROWS;
 
-/// `POST /objects/search`
-pub async fn search(call: Call) -> Result<Reply, ApiError> {
-    let body: SearchBody = body::parse(&call.body.text)?;
+/// What a search asks for.
+struct Asked {
+    filter: Filter,
+    /// The filter's text, in one form.
+    text: String,
+    sort: Sort,
+    limit: usize,
+    cursor: Option<String>,
+}
+
+fn read_search(text: &str) -> Result<Asked, ApiError> {
+    let body: SearchBody = body::parse(text)?;
     let limit = body.limit.unwrap_or(PAGE_ITEMS_DEFAULT as u64);
     if limit == 0 || limit > PAGE_ITEMS_MAX as u64 {
         let message = format!("must be 1 to {PAGE_ITEMS_MAX}");
         return Err(ApiError::field("/limit", "range", message));
     }
-    let filter = parse::filter(body.filter.get()).map_err(refused)?;
-    let sort = sort::read(body.sort.as_deref().map(RawValue::get)).map_err(refused)?;
+    Ok(Asked {
+        filter: parse::filter(body.filter.get()).map_err(refused)?,
+        text: kedge_machine::json::compact(body.filter.get()).into_owned(),
+        sort: sort::read(body.sort.as_deref().map(RawValue::get)).map_err(refused)?,
+        limit: limit as usize,
+        cursor: body.cursor,
+    })
+}
+
+fn read_count(text: &str) -> Result<Filter, ApiError> {
+    let body: CountBody = body::parse(text)?;
+    parse::filter(body.filter.get()).map_err(refused)
+}
+
+/// `POST /objects/search`
+pub async fn search(call: Call) -> Result<Reply, ApiError> {
+    let text = &call.body.text;
+    let read = || read_search(text);
+    let asked = call.app.work_in_place(text.len(), read).await??;
+    let (filter, sort) = (asked.filter, asked.sort);
     let viewer = call.viewer()?;
     let scope = Scope::of(&[
         call.endpoint.path,
         &viewer.wallet_id.to_string(),
-        &kedge_machine::json::compact(body.filter.get()),
+        &asked.text,
         &format!("{sort:?}"),
     ]);
     let open = |cursor: &String| call.app.cursors.open(&scope, cursor);
     let wanted = Wanted {
         sort,
-        limit: limit as usize,
+        limit: asked.limit,
         bytes_max: PAGE_BYTES_MAX,
-        after: body.cursor.as_ref().map(open).transpose()?,
+        after: asked.cursor.as_ref().map(open).transpose()?,
     };
     let published = call.published();
     let (app, route) = (Arc::clone(&call.app), call.endpoint.path);
@@ -62,8 +90,9 @@ pub async fn search(call: Call) -> Result<Reply, ApiError> {
 
 /// `POST /objects/count`
 pub async fn count(call: Call) -> Result<Reply, ApiError> {
-    let body: CountBody = body::parse(&call.body.text)?;
-    let filter = parse::filter(body.filter.get()).map_err(refused)?;
+    let text = &call.body.text;
+    let filter = || read_count(text);
+    let filter = call.app.work_in_place(text.len(), filter).await??;
     let viewer = call.viewer()?;
     let published = call.published();
     let sequence = published.head.sequence;

@@ -129,7 +129,9 @@ impl Dispatch {
             path_id: id,
             invitations: &self.app.invitations,
         };
-        let read = request::read(&endpoint.signs, &circumstances, body)?;
+        let bytes = body.text.len();
+        let read = || request::read(&endpoint.signs, &circumstances, body);
+        let read = self.app.work_in_place(bytes, read).await??;
         let Some((asker, signed)) = read else {
             return Ok(None);
         };

@@ -381,7 +381,9 @@ impl Dispatch {
             context.phase("read body");
         }
         match (endpoint.request, &endpoint.signs, context.session) {
-            (None, ..) => Ok(Text::default()),
+            (None, ..) if app.bodies.pass_over(&mut context.body).await => Ok(Text::default()),
+            // It would fill windows for as long as the request takes, and count on nobody.
+            (None, ..) => Err(body::unwanted()),
             (Some(_), Signs::File, Some(session)) => {
                 let organization_id = session.organization_id;
                 app.files

@@ -225,6 +225,12 @@ fn of_broken(broken: Broken) -> ApiError {
     ApiError::new(Code::ValidationError, broken.to_string())
 }
 
+/// The answer to a caller whose request has a body that is not wanted, and that cannot be read and dropped.
+pub fn unwanted() -> ApiError {
+    let message = "this request takes no body: the one that was announced is too large, too slow, or waits for 100 Continue";
+    ApiError::new(Code::ValidationError, message)
+}
+
 /// The answer to a caller whose body did not arrive in time.
 pub fn late(timeout: Duration) -> ApiError {
     let seconds = timeout.as_secs();

@@ -155,6 +155,8 @@ enum End {
     Read(#[from] ReadError),
     #[error("an event could not be written: {0}")]
     Event(#[from] serde_json::Error),
+    #[error("the thread that read events ended early: {0}")]
+    Thread(#[from] tokio::task::JoinError),
 }
 
 impl Stream {
@@ -174,7 +176,7 @@ impl Stream {
                 }
                 return;
             }
-            End::Read(_) | End::Event(_) => {
+            End::Read(_) | End::Event(_) | End::Thread(_) => {
                 tracing::error!(error = %end, "an event stream ended early");
                 End::Tail.to_string()
             }
@@ -274,7 +276,7 @@ impl Stream {
                     let wanted = wanted.filter(|frame| frame.is_wanted(&self.filter));
                     (joined(wanted), taken.reached)
                 }
-                None => self.read_behind()?,
+                None => self.read_behind().await?,
             };
             if chunk.is_empty() {
                 drop(turn);
@@ -291,27 +293,40 @@ impl Stream {
         Ok(has_sent)
     }
 
-    /// The next events that the tail no longer holds.
-    fn read_behind(&self) -> Result<(Bytes, Position), End> {
-        let published = self.engine.published();
-        let snapshot = &published.snapshot;
-        let span = Span {
-            after: Some(self.at),
-            until: None,
-            descending: false,
-            events_max: BEHIND_ROWS,
-            bytes_max: CHUNK_BYTES,
-            rows_max: BEHIND_ROWS,
-        };
-        let piece = events::read(snapshot, self.organization, &self.filter, span)?;
-        let reached = if piece.ended {
-            snapshot.last_position()?.max(self.at)
-        } else {
-            piece.reached.unwrap_or(self.at)
-        };
-        let frames: Result<Vec<Frame>, _> = piece.events.iter().map(Frame::of).collect();
-        Ok((joined(frames?.iter()), reached))
+    /// The next events that the tail no longer holds, read on another thread: many streams that catch up would leave the
+    /// workers no time for requests.
+    async fn read_behind(&self) -> Result<(Bytes, Position), End> {
+        let (engine, organization) = (self.engine.clone(), self.organization);
+        let (filter, at) = (self.filter.clone(), self.at);
+        let read = move || read_behind(&engine, organization, &filter, at);
+        tokio::task::spawn_blocking(read).await?
     }
+}
+
+fn read_behind(
+    engine: &Engine,
+    organization: Id,
+    filter: &Filter,
+    at: Position,
+) -> Result<(Bytes, Position), End> {
+    let published = engine.published();
+    let snapshot = &published.snapshot;
+    let span = Span {
+        after: Some(at),
+        until: None,
+        descending: false,
+        events_max: BEHIND_ROWS,
+        bytes_max: CHUNK_BYTES,
+        rows_max: BEHIND_ROWS,
+    };
+    let piece = events::read(snapshot, organization, filter, span)?;
+    let reached = if piece.ended {
+        snapshot.last_position()?.max(at)
+    } else {
+        piece.reached.unwrap_or(at)
+    };
+    let frames: Result<Vec<Frame>, _> = piece.events.iter().map(Frame::of).collect();
+    Ok((joined(frames?.iter()), reached))
 }
 
 /// The lines of some frames; a single frame is not copied.

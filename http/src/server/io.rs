@@ -25,6 +25,10 @@ const FIRST_BYTES: usize = 24;
 /// reset, which would destroy the answer.
 const LINGER_PIECE_BYTES: usize = 8 * 1024;
 
+/// Bytes that a connection reads before others have their turn. Small frames of HTTP/2 cost far more to handle than to
+/// send: without turns a few callers that send nothing else would hold the threads for most of a second.
+const TURN_BYTES: usize = 16 * 1024;
+
 /// Writes the answer to a request that hyper refuses with this status.
 pub(super) type Refuse = Box<dyn Fn(StatusCode) -> Bytes + Send>;
 
@@ -37,6 +41,8 @@ pub(super) struct Timed<S> {
     instead: Bytes,
     first_bytes_missing: usize,
     first_bytes_by: Pin<Box<Sleep>>,
+    /// Bytes read in this turn.
+    turn_bytes: usize,
     write_timeout: Duration,
     write_by: Pin<Box<Sleep>>,
     writing: bool,
@@ -65,6 +71,7 @@ impl<S> Timed<S> {
             instead: Bytes::new(),
             first_bytes_missing: FIRST_BYTES,
             first_bytes_by: Box::pin(sleep(first_bytes_timeout)),
+            turn_bytes: 0,
             write_timeout,
             write_by: Box::pin(sleep(write_timeout)),
             writing: false,
@@ -156,13 +163,23 @@ impl<S: AsyncRead + Unpin> AsyncRead for Timed<S> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
+        if this.turn_bytes >= TURN_BYTES {
+            this.turn_bytes = 0;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         let before = buffer.filled().len();
         let read = Pin::new(&mut this.stream).poll_read(context, buffer);
+        let count = buffer.filled().len() - before;
+        if read.is_ready() {
+            this.turn_bytes += count;
+        } else {
+            this.turn_bytes = 0;
+        }
         if this.first_bytes_missing == 0 {
             return read;
         }
         if read.is_ready() {
-            let count = buffer.filled().len() - before;
             this.first_bytes_missing = this.first_bytes_missing.saturating_sub(count);
             return read;
         }
@@ -278,6 +295,26 @@ mod tests {
         assert_eq!(stalled.kind(), io::ErrorKind::TimedOut);
         let untaken = timed.write_all(&[0; 64]).await.unwrap_err();
         assert_eq!(untaken.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test]
+    async fn a_caller_that_always_has_more_to_read_leaves_others_their_turns() {
+        const TURNS: usize = 10;
+        let (_line, mut timed) = timed(tokio::io::repeat(1));
+        let mut others = 0;
+        let reading = async {
+            let mut bytes = [0; 1_024];
+            for _ in 0..TURNS * TURN_BYTES / bytes.len() {
+                timed.read_exact(&mut bytes).await.unwrap();
+            }
+        };
+        tokio::pin!(reading);
+        std::future::poll_fn(|context| {
+            others += 1;
+            reading.as_mut().poll(context)
+        })
+        .await;
+        assert_eq!(others, TURNS);
     }
 
     #[tokio::test]

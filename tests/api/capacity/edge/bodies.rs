@@ -205,3 +205,25 @@ async fn without_credentials_bodies_are_short_and_long_enough() {
         .await
         .expect(200);
 }
+
+#[tokio::test]
+async fn a_body_that_nobody_asked_for_is_dropped_before_the_answer_or_refused() {
+    let server = Server::start().await;
+    let head = "GET /healthz HTTP/1.1\r\nHost: a\r\n";
+    let dropped = format!("{head}Content-Length: 5\r\n\r\nhello");
+    let mut stream = connect_from(&server, 1).await;
+    // The connection stays usable: nothing of the body is taken for a request.
+    for _ in 0..2 {
+        assert_eq!(ask(&mut stream, &dropped).await.status(), 200);
+    }
+    let length = 64 * MIB;
+    for wrong in [
+        "Expect: 100-continue\r\nContent-Length: 5\r\n\r\n".to_owned(),
+        format!("Content-Length: {length}\r\n\r\n"),
+        "Content-Length: 5\r\n\r\nhell".to_owned(),
+    ] {
+        let mut stream = connect_from(&server, 1).await;
+        let answer = ask(&mut stream, &format!("{head}{wrong}")).await;
+        answer.refused(400, "VALIDATION_ERROR");
+    }
+}

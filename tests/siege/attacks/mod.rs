@@ -1,0 +1,14 @@
+//! The attacks, by what they are after.
+
+mod bodies;
+mod connections;
+mod floods;
+mod heads;
+mod json;
+mod reads;
+mod resets;
+mod tenants;
+mod unread;
+
+pub(crate) use heads::slow_heads;
+pub(crate) use resets::rapid_resets;
