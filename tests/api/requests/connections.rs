@@ -143,8 +143,9 @@ fn frames(mut answer: &[u8]) -> String {
             break;
         };
         let code = match (*kind, payload) {
-            (RESET, [.., code]) => format!(" {code}"),
-            (GOAWAY, [_, _, _, _, _, _, _, code, ..]) => format!(" {code}"),
+            (RESET, [.., code]) | (GOAWAY, [_, _, _, _, _, _, _, code, ..]) => {
+                format!(" {code}")
+            }
             // `:status` by its index, or as a literal with that name.
             (HEADERS, [status, ..]) => format!(" {status:x}"),
             _ => String::new(),
@@ -182,25 +183,30 @@ fn statuses(answer: &[u8]) -> String {
     format!("{} {}", statuses.join(","), codes.join(","))
 }
 
-/// Every input, followed by what makes the server end a sound connection; another caller between them; and the log at the
-/// end.
-fn run(
-    name: &str,
-    server: &Server,
-    seeds: Vec<Vec<u8>>,
-    words: &[&str],
-    (last, outcome): (&[u8], fn(&[u8]) -> String),
-) {
+/// A way to speak with the server.
+struct Protocol<'a> {
+    name: &'a str,
+    words: &'a [&'a str],
+    /// Follows every input, so that the server ends a sound connection.
+    last: &'a [u8],
+    /// What an answer shows.
+    outcome: fn(&[u8]) -> String,
+}
+
+/// Every input, another caller between them, and the log at the end.
+fn run(server: &Server, protocol: &Protocol<'_>, seeds: Vec<Vec<u8>>) {
     let cache = std::env::var_os("KEDGE_FUZZ_CACHE");
     let cache = cache.unwrap_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("fuzz").into());
     let tried = std::cell::Cell::new(0_u64);
-    let fuzz = Fuzz::new(name, Path::new(&cache)).seeds(seeds).words(words);
+    let fuzz = Fuzz::new(protocol.name, Path::new(&cache));
+    let fuzz = fuzz.seeds(seeds).words(protocol.words);
     let report = fuzz.run(|input| {
         tried.set(tried.get() + 1);
-        if tried.get() % ASK_EVERY == 0 {
+        if tried.get().is_multiple_of(ASK_EVERY) {
             is_served(server);
         }
-        let seen = outcome(&exchange(server, &[input, last].concat(), SILENCE));
+        let sent = [input, protocol.last].concat();
+        let seen = (protocol.outcome)(&exchange(server, &sent, SILENCE));
         // Digits do not count in what a target saw, but these are all that differs.
         let letter = |digit: u8| char::from(b'a' + digit - b'0');
         let letters = seen.bytes().map(|byte| match byte {
@@ -237,7 +243,13 @@ async fn changed_http2_frames_harm_nobody_else() {
     ];
     tokio::task::block_in_place(|| {
         let last = frame(GOAWAY, 0, 0, &[0; 8]);
-        run("http2", &server, seeds, &words, (&last, frames));
+        let protocol = Protocol {
+            name: "http2",
+            words: &words,
+            last: &last,
+            outcome: frames,
+        };
+        run(&server, &protocol, seeds);
     });
 }
 
@@ -270,6 +282,12 @@ async fn changed_http1_connections_harm_nobody_else() {
         "host: ",
     ];
     tokio::task::block_in_place(|| {
-        run("http1", &server, seeds, &words, (LAST, statuses));
+        let protocol = Protocol {
+            name: "http1",
+            words: &words,
+            last: LAST,
+            outcome: statuses,
+        };
+        run(&server, &protocol, seeds);
     });
 }
