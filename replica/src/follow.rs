@@ -52,7 +52,7 @@ impl Task {
 enum Found {
     /// The next frames, in runs for one sync each.
     Frames(Vec<Bytes>),
-    /// The stream holds the last frame of this node again, and goes on from there.
+    /// The stream holds the last frame of this node again, and continues from there.
     Joined,
     /// It does not continue this node's log.
     Apart(StreamError),
