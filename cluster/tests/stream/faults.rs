@@ -1,6 +1,7 @@
 //! Servers that are killed, paused and started again while a leader writes.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use kedge_cluster::ClusterOptions;
@@ -8,6 +9,9 @@ use kedge_log::{Log as _, SyncError};
 
 use super::nats::{Servers, wait_for};
 use super::node::{Follower, Node, frames_of, options, runtime};
+
+/// How often a server is killed while a leader writes.
+const KILLS: usize = 4;
 
 /// A node that is connected to one server, and finds the others when it is gone.
 fn node_at(
@@ -28,20 +32,24 @@ fn killed_servers_lose_and_double_nothing() {
     let mut leader = node_at(&runtime, &servers, "one", 0);
     let follower = Follower::start(node_at(&runtime, &servers, "two", 1));
     leader.lead(1);
+    let enough = Arc::new(AtomicBool::new(false));
+    let is_enough = Arc::clone(&enough);
     let written = std::thread::spawn(move || {
-        // Some alone, some in groups.
-        for round in 0..300 {
+        let mut round = 0;
+        while !is_enough.load(Ordering::Relaxed) {
+            // Some alone, some in groups.
             for number in 0..=round % 4 {
                 leader.append(round * 4 + number).unwrap();
             }
             leader.durability.sync().unwrap();
-            std::thread::sleep(Duration::from_millis(10));
+            std::thread::sleep(Duration::from_millis(20));
+            round += 1;
         }
         leader
     });
     // First the leader's connection, then whichever leads the stream.
     let mut killed = 0;
-    while killed < 4 && !written.is_finished() {
+    while killed < KILLS && !written.is_finished() {
         std::thread::sleep(Duration::from_millis(300));
         let index = match killed {
             0 => 0,
@@ -53,11 +61,9 @@ fn killed_servers_lose_and_double_nothing() {
         servers.wait_until_ready();
         killed += 1;
     }
+    enough.store(true, Ordering::Relaxed);
     let leader = written.join().unwrap();
-    assert!(
-        killed >= 2,
-        "{killed} servers were killed while the leader wrote"
-    );
+    assert_eq!(killed, KILLS, "while the leader wrote");
     let last = leader.log.position().frame;
     let mut follower = follower.stop();
     follower.follow_to(last).unwrap();
