@@ -15,6 +15,7 @@ mod restart;
 mod search;
 mod server;
 mod tracing;
+mod turns;
 
 use clap::{Parser, Subcommand};
 

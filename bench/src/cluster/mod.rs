@@ -21,9 +21,8 @@ use crate::error::Result;
 use crate::fleet::{Fleet, Size};
 use crate::requests::{Plan, Shape};
 use crate::server::{Bench, Server};
+use crate::turns::{SETTLE, Turns};
 
-/// The pause between two runs, so that leftover work of one does not affect the next.
-const SETTLE: Duration = Duration::from_secs(2);
 const NODES: usize = 3;
 
 /// What to measure, and for how long.
@@ -37,27 +36,12 @@ pub(crate) struct Options {
     nats: PathBuf,
     #[command(flatten)]
     size: Size,
-    /// How often to measure each.
-    #[arg(long, default_value_t = 5)]
-    runs: usize,
-    /// Seconds before each measurement.
-    #[arg(long, default_value_t = 2)]
-    warm_up_s: u64,
-    /// Seconds of each measurement.
-    #[arg(long, default_value_t = 8)]
-    duration_s: u64,
+    #[command(flatten)]
+    #[serde(flatten)]
+    turns: Turns,
     /// Actions in the log when another node joins.
     #[arg(long, default_value_t = 1_000_000)]
     join_actions: u64,
-}
-
-impl Options {
-    fn end(&self) -> End {
-        End::After {
-            warm_up: Duration::from_secs(self.warm_up_s),
-            measure: Duration::from_secs(self.duration_s),
-        }
-    }
 }
 
 /// Measures both in turns, then reads, then the joining node, and reports.
@@ -93,14 +77,12 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
         if shape == Shape::Single {
             plans.push((Subject::Edge, plan));
         }
-        for round in 0..options.runs {
-            for turn in 0..plans.len() {
-                let (subject, plan) = &plans[(turn + round) % plans.len()];
-                tokio::time::sleep(SETTLE).await;
-                let run = servers.measure(*subject, plan, options.end()).await?;
-                print(&report::line(&run))?;
-                runs.push(run);
-            }
+        for at in options.turns.order(plans.len()) {
+            let (subject, plan) = &plans[at];
+            tokio::time::sleep(SETTLE).await;
+            let run = servers.measure(*subject, plan, options.turns.end()).await?;
+            print(&report::line(&run))?;
+            runs.push(run);
         }
     }
     edge.stop()?;
@@ -155,11 +137,10 @@ async fn reads(
     let all: Vec<String> = cluster.nodes.iter().map(|node| node.url.clone()).collect();
     let one = vec![all[leader].clone()];
     let mut measured = Vec::new();
-    for _ in 0..options.runs {
+    for _ in 0..options.turns.runs {
         for urls in [&one, &all] {
             tokio::time::sleep(SETTLE).await;
-            let length = Duration::from_secs(options.duration_s);
-            let per_second = reads::measure(urls, fleet, length).await?;
+            let per_second = reads::measure(urls, fleet, options.turns.duration()).await?;
             measured.push(Reads {
                 nodes: urls.len(),
                 per_second,

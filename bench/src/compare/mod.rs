@@ -7,7 +7,6 @@ mod report;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::time::Duration;
 
 use kedge_load::figures::print;
 use kedge_load::machine::load_average;
@@ -16,14 +15,12 @@ use serde::Serialize;
 use self::peers::Peers;
 use self::report::{Figures, Run};
 use crate::bare::Files;
-use crate::drive::{End, measure};
+use crate::drive::measure;
 use crate::error::Result;
 use crate::fleet::{Fleet, Size};
 use crate::requests::{Plan, Shape};
 use crate::server::{Bench, Limits, Server};
-
-/// The pause between two runs, so that leftover work of one does not affect the next.
-const SETTLE: Duration = Duration::from_secs(2);
+use crate::turns::{SETTLE, Turns};
 
 /// What to compare, and for how long.
 #[derive(clap::Args, Serialize)]
@@ -36,30 +33,15 @@ pub(crate) struct Options {
     /// The content of requests; both, one after the other, by default.
     #[arg(long)]
     shape: Vec<Shape>,
-    /// How often to measure each.
-    #[arg(long, default_value_t = 5)]
-    runs: usize,
-    /// Seconds before each measurement.
-    #[arg(long, default_value_t = 2)]
-    warm_up_s: u64,
-    /// Seconds of each measurement.
-    #[arg(long, default_value_t = 8)]
-    duration_s: u64,
+    #[command(flatten)]
+    #[serde(flatten)]
+    turns: Turns,
     #[command(flatten)]
     peers: Peers,
     /// Where to write the tables as Markdown.
     #[arg(long)]
     #[serde(skip)]
     markdown: Option<PathBuf>,
-}
-
-impl Options {
-    fn end(&self) -> End {
-        End::After {
-            warm_up: Duration::from_secs(self.warm_up_s),
-            measure: Duration::from_secs(self.duration_s),
-        }
-    }
 }
 
 /// The systems that are compared.
@@ -102,24 +84,21 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     let mut runs = Vec::new();
     for &shape in shapes {
         let plan = Arc::new(Plan::new(&fleet, shape));
-        for round in 0..options.runs {
-            for turn in 0..subjects.len() {
-                // Each begins a round once, so that none always follows the same one.
-                let subject = subjects[(turn + round) % subjects.len()];
-                tokio::time::sleep(SETTLE).await;
-                let run = match subject {
-                    Subject::Kedge => of_server(&server, &plan, options).await?,
-                    Subject::Bare => {
-                        of_bare(scratch.path(), &fleet, &plan, Files::Rows, options).await?
-                    }
-                    Subject::BareFrames => {
-                        of_bare(scratch.path(), &fleet, &plan, Files::Frames, options).await?
-                    }
-                    peer => options.peers.run(peer, shape, options)?,
-                };
-                print(&report::line(subject, shape, &run))?;
-                runs.push(run);
-            }
+        for at in options.turns.order(subjects.len()) {
+            let subject = subjects[at];
+            tokio::time::sleep(SETTLE).await;
+            let run = match subject {
+                Subject::Kedge => of_server(&server, &plan, options).await?,
+                Subject::Bare => {
+                    of_bare(scratch.path(), &fleet, &plan, Files::Rows, options).await?
+                }
+                Subject::BareFrames => {
+                    of_bare(scratch.path(), &fleet, &plan, Files::Frames, options).await?
+                }
+                peer => options.peers.run(peer, shape, options)?,
+            };
+            print(&report::line(subject, shape, &run))?;
+            runs.push(run);
         }
     }
     server.stop()?;
@@ -128,7 +107,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
 
 async fn of_server(server: &Server, plan: &Arc<Plan>, options: &Options) -> Result<Run> {
     let before = server.sequence().await?;
-    let driven = measure(server, plan, options.end()).await?;
+    let driven = measure(server, plan, options.turns.end()).await?;
     let grown = server.sequence().await? - before;
     let acknowledged = driven.acknowledged * plan.shape.actions() as u64;
     if grown != acknowledged {
@@ -163,7 +142,7 @@ async fn of_bare(
             &fleet.domain.verifying_contract.to_string(),
         ]);
     let bare = Server::spawn(command, PathBuf::new())?;
-    let driven = measure(&bare, plan, options.end()).await?;
+    let driven = measure(&bare, plan, options.turns.end()).await?;
     bare.stop()?;
     Ok(Run::driven(subject, plan.shape, &driven))
 }

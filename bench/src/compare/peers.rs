@@ -74,8 +74,8 @@ impl Peers {
             ("--records", shape.actions()),
             ("--bytes", ACTION_BYTES),
             ("--connections", shape.connections()),
-            ("--warm-up-s", options.warm_up_s as usize),
-            ("--duration-s", options.duration_s as usize),
+            ("--warm-up-s", options.turns.warm_up_s as usize),
+            ("--duration-s", options.turns.duration_s as usize),
         ];
         let mut command = Command::new(program);
         command.args([name, address]);

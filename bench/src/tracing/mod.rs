@@ -6,7 +6,6 @@ mod sink;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use kedge_load::figures::print;
 use kedge_load::machine::load_average;
@@ -19,10 +18,7 @@ use crate::error::Result;
 use crate::fleet::{Fleet, Size};
 use crate::requests::{Plan, Shape};
 use crate::server::{Bench, Server};
-
-/// The pause between two runs, so that leftover work of one does not affect the next. Spans wait a second at most for
-/// others, so those of a run have arrived when it is over.
-const SETTLE: Duration = Duration::from_secs(2);
+use crate::turns::{SETTLE, Turns};
 
 /// What to measure, and for how long.
 #[derive(clap::Args, Serialize)]
@@ -32,24 +28,9 @@ pub(crate) struct Options {
     bench: Bench,
     #[command(flatten)]
     size: Size,
-    /// How often to measure each.
-    #[arg(long, default_value_t = 5)]
-    runs: usize,
-    /// Seconds before each measurement.
-    #[arg(long, default_value_t = 2)]
-    warm_up_s: u64,
-    /// Seconds of each measurement.
-    #[arg(long, default_value_t = 8)]
-    duration_s: u64,
-}
-
-impl Options {
-    fn end(&self) -> End {
-        End::After {
-            warm_up: Duration::from_secs(self.warm_up_s),
-            measure: Duration::from_secs(self.duration_s),
-        }
-    }
+    #[command(flatten)]
+    #[serde(flatten)]
+    turns: Turns,
 }
 
 /// How the servers trace.
@@ -104,6 +85,7 @@ impl Subject {
         tokio::time::sleep(SETTLE).await;
         let before = self.sink.spans();
         let driven = measure(&self.server, plan, end).await?;
+        // Spans wait a second at most for others.
         tokio::time::sleep(SETTLE).await;
         let spans = self.sink.spans() - before;
         let is_right = match self.traced {
@@ -144,14 +126,11 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     for shape in [Shape::Batch, Shape::Single] {
         let plan = |subject: &Subject| Arc::new(Plan::new(&subject.fleet, shape));
         let plans: Vec<Arc<Plan>> = subjects.iter().map(plan).collect();
-        for round in 0..options.runs {
-            for turn in 0..subjects.len() {
-                // Each begins a round once, so that none always follows the same one.
-                let at = (turn + round) % subjects.len();
-                let run = subjects[at].measure(&plans[at], options.end()).await?;
-                print(&report::line(&run))?;
-                runs.push(run);
-            }
+        for at in options.turns.order(subjects.len()) {
+            let end = options.turns.end();
+            let run = subjects[at].measure(&plans[at], end).await?;
+            print(&report::line(&run))?;
+            runs.push(run);
         }
     }
     for subject in subjects {

@@ -1,0 +1,62 @@
+//! Subjects measured in turns, so that what changes on the machine meanwhile meets all of them.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::drive::End;
+
+/// The pause between two runs, so that leftover work of one does not affect the next.
+pub(crate) const SETTLE: Duration = Duration::from_secs(2);
+
+/// How often to measure each subject, and for how long.
+#[derive(Clone, Copy, clap::Args, Serialize)]
+pub(crate) struct Turns {
+    /// How often to measure each.
+    #[arg(long, default_value_t = 5)]
+    pub(crate) runs: usize,
+    /// Seconds before each measurement.
+    #[arg(long, default_value_t = 2)]
+    pub(crate) warm_up_s: u64,
+    /// Seconds of each measurement.
+    #[arg(long, default_value_t = 8)]
+    pub(crate) duration_s: u64,
+}
+
+impl Turns {
+    /// When one measurement ends.
+    pub(crate) fn end(self) -> End {
+        End::After {
+            warm_up: Duration::from_secs(self.warm_up_s),
+            measure: self.duration(),
+        }
+    }
+
+    /// How long one measurement takes, without its warm-up.
+    pub(crate) fn duration(self) -> Duration {
+        Duration::from_secs(self.duration_s)
+    }
+
+    /// The places of so many subjects in the order of their turns. Each begins a round once, so that none always follows
+    /// the same one.
+    pub(crate) fn order(self, subjects: usize) -> impl Iterator<Item = usize> {
+        let rounds = 0..self.runs;
+        rounds.flat_map(move |round| (0..subjects).map(move |turn| (turn + round) % subjects))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_subject_begins_a_round() {
+        let turns = Turns {
+            runs: 4,
+            warm_up_s: 0,
+            duration_s: 1,
+        };
+        let order: Vec<usize> = turns.order(3).collect();
+        assert_eq!(order, [0, 1, 2, 1, 2, 0, 2, 0, 1, 0, 1, 2]);
+    }
+}
