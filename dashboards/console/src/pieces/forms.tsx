@@ -11,19 +11,37 @@ interface FieldProps {
   readonly hint?: ComponentChildren;
 }
 
+/** What every field has around it: a label, and a hint where there is one. */
+function Labelled({ id, label, hint, children }: { id: string; label: string; hint?: ComponentChildren; children: ComponentChildren }) {
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {children}
+      <Hint id={id} text={hint} />
+    </div>
+  );
+}
+
+/** The hint of a field, which names it as its description (`describedBy`). */
+function Hint({ id, text }: { id: string; text?: ComponentChildren }) {
+  return text ? (
+    <p class="hint" id={`${id}-hint`}>
+      {text}
+    </p>
+  ) : null;
+}
+
+function describedBy(id: string, hint?: ComponentChildren): string | undefined {
+  return hint ? `${id}-hint` : undefined;
+}
+
 /** A field of one line. */
 export function Field({ label, name, hint, ...input }: FieldProps & Omit<JSX.InputHTMLAttributes<HTMLInputElement>, 'name' | 'label'>) {
   const id = useId();
   return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      <input id={id} name={name} aria-describedby={hint ? `${id}-hint` : undefined} autoComplete="off" {...input} />
-      {hint ? (
-        <p class="hint" id={`${id}-hint`}>
-          {hint}
-        </p>
-      ) : null}
-    </div>
+    <Labelled id={id} label={label} hint={hint}>
+      <input id={id} name={name} aria-describedby={describedBy(id, hint)} autoComplete="off" {...input} />
+    </Labelled>
   );
 }
 
@@ -31,15 +49,9 @@ export function Field({ label, name, hint, ...input }: FieldProps & Omit<JSX.Inp
 export function Area({ label, name, hint, ...input }: FieldProps & Omit<JSX.TextareaHTMLAttributes<HTMLTextAreaElement>, 'name' | 'label'>) {
   const id = useId();
   return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      <textarea id={id} name={name} rows={5} spellcheck={false} aria-describedby={hint ? `${id}-hint` : undefined} {...input} />
-      {hint ? (
-        <p class="hint" id={`${id}-hint`}>
-          {hint}
-        </p>
-      ) : null}
-    </div>
+    <Labelled id={id} label={label} hint={hint}>
+      <textarea id={id} name={name} rows={5} spellcheck={false} aria-describedby={describedBy(id, hint)} {...input} />
+    </Labelled>
   );
 }
 
@@ -53,21 +65,15 @@ export function Choice({
 }: FieldProps & { options: readonly (readonly [value: string, label: string])[] } & Omit<JSX.SelectHTMLAttributes<HTMLSelectElement>, 'name' | 'label'>) {
   const id = useId();
   return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      <select id={id} name={name} aria-describedby={hint ? `${id}-hint` : undefined} {...input}>
+    <Labelled id={id} label={label} hint={hint}>
+      <select id={id} name={name} aria-describedby={describedBy(id, hint)} {...input}>
         {options.map(([value, text]) => (
           <option key={value} value={value}>
             {text}
           </option>
         ))}
       </select>
-      {hint ? (
-        <p class="hint" id={`${id}-hint`}>
-          {hint}
-        </p>
-      ) : null}
-    </div>
+    </Labelled>
   );
 }
 
@@ -76,13 +82,9 @@ export function Tick({ label, name, hint, ...input }: FieldProps & Omit<JSX.Inpu
   const id = useId();
   return (
     <div class="tick">
-      <input id={id} name={name} type="checkbox" aria-describedby={hint ? `${id}-hint` : undefined} {...input} />
+      <input id={id} name={name} type="checkbox" aria-describedby={describedBy(id, hint)} {...input} />
       <label for={id}>{label}</label>
-      {hint ? (
-        <p class="hint" id={`${id}-hint`}>
-          {hint}
-        </p>
-      ) : null}
+      <Hint id={id} text={hint} />
     </div>
   );
 }
