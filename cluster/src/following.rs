@@ -60,21 +60,8 @@ impl Cluster {
 }
 
 impl Following {
-    /// The next frame's bytes. Waits for it, through any failure of the servers. It may be cancelled at any time, and
-    /// loses nothing.
-    ///
-    /// # Errors
-    /// Those of [`Following::connect`] and [`Following::read`].
-    pub async fn next(&mut self) -> Result<Bytes, StreamError> {
-        loop {
-            self.connect().await?;
-            if let Some(frame) = self.read().await? {
-                return Ok(frame);
-            }
-        }
-    }
-
-    /// Waits until the stream can be read after the last frame that was read, and holds that frame.
+    /// Waits until the stream can be read after the last frame that was read, and holds that frame; through any failure of
+    /// the servers. It may be cancelled at any time.
     ///
     /// # Errors
     /// [`StreamError::Broken`] if the stream does not continue what was read, also if it has ended earlier for a while;
@@ -97,7 +84,8 @@ impl Following {
         Ok(())
     }
 
-    /// The next frame's bytes; `None` if it has to connect again.
+    /// Waits for the next frame's bytes; `None` if it has to connect first. It may be cancelled at any time, and loses
+    /// nothing.
     ///
     /// # Errors
     /// [`StreamError::Broken`] if the next message does not continue what was read.

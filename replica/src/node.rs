@@ -173,8 +173,10 @@ impl Node {
     /// Notes why the stream does not continue this node's log, or that it does. Nothing is applied meanwhile. The operator
     /// has to act, unless servers that seem to have lost frames get them back from the others.
     pub(crate) fn set_apart(&mut self, apart: Option<String>) {
-        self.apart = apart;
-        self.show_problem();
+        if self.apart != apart {
+            self.apart = apart;
+            self.show_problem();
+        }
     }
 
     /// Whether the stream does not continue this node's log.

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_cluster::{Cluster, ClusterOptions, Leading, ReplicatedLog, StreamError};
+use bytes::Bytes;
+use kedge_cluster::{Cluster, ClusterOptions, Following, Leading, ReplicatedLog, StreamError};
 use kedge_log::env::RealEnv;
 use kedge_log::{
     AppendError, Durability, FileLog, Frame, Log, LogOptions, LogReader, Position, Released,
@@ -127,7 +128,7 @@ impl Node {
         let mut following = self.cluster.follow(&self.log.position());
         while self.log.position().frame < last {
             let first = self.runtime.block_on(async {
-                let next = tokio::time::timeout(Duration::from_mins(1), following.next());
+                let next = tokio::time::timeout(Duration::from_mins(1), next_of(&mut following));
                 next.await.expect("the next frame within a minute")
             })?;
             self.log.append_stored(&first).unwrap();
@@ -154,6 +155,16 @@ impl Node {
     }
 }
 
+/// The stream's next frame, however often the reader has to connect for it.
+pub(crate) async fn next_of(following: &mut Following) -> Result<Bytes, StreamError> {
+    loop {
+        following.connect().await?;
+        if let Some(frame) = following.read().await? {
+            return Ok(frame);
+        }
+    }
+}
+
 /// A node that follows on a thread of its own until the guard is dropped.
 pub(crate) struct Follower {
     stop: Option<tokio::sync::oneshot::Sender<()>>,
@@ -171,7 +182,7 @@ impl Follower {
                     tokio::select! {
                         biased;
                         _ = &mut stopped => None,
-                        next = following.next() => Some(next.unwrap()),
+                        next = next_of(&mut following) => Some(next.unwrap()),
                     }
                 });
                 let Some(first) = next else { return node };
