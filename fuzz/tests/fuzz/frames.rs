@@ -32,7 +32,7 @@ pub(crate) fn stored() -> Vec<StoredFrame> {
     reader.frames(1).map(Result::unwrap).collect()
 }
 
-/// Sets the checksums of header and body as they must be, so that the fields behind them are reached.
+/// Sets the checksums of header and body as they must be, so that the fields that follow them are reached.
 fn with_checksums(input: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = input.to_vec();
     let count = usize::from(u16::from_be_bytes(*bytes.get(10..)?.first_chunk()?));

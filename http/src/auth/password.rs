@@ -314,7 +314,7 @@ mod tests {
         }
     }
 
-    /// What a password manager makes of 16 random bytes: one in forty has few different letters. One in 30,000 is refused
+    /// 16 random bytes in hexadecimal, as password managers make them: one in forty has few different letters. One in 30,000 is refused
     /// even so.
     #[test]
     fn random_hexadecimal_is_not_guessed() {
