@@ -1,7 +1,8 @@
 //! The stream's frames in order, as a follower reads them.
 //!
 //! An ephemeral pull consumer brings them. It lives on one server, so whenever it is silent or fails, another one is made
-//! from the next place on. Nothing but a place and a hash is kept between the two.
+//! from the next place on. Nothing but a place and a hash is kept between the two. A server whose copy of the stream stands
+//! still keeps its consumers alive without a message, so the stream's leader is asked for the next one when none comes.
 
 use std::time::Duration;
 
@@ -22,6 +23,8 @@ const HEARTBEAT: Duration = Duration::from_millis(500);
 const EXPIRES: Duration = Duration::from_secs(10);
 /// After so long without its reader a consumer is removed by the servers.
 const ABANDONED: Duration = Duration::from_secs(30);
+/// After so long without a message the stream's leader is asked for the next one.
+const QUIET: Duration = Duration::from_secs(1);
 const BATCH_MESSAGES: usize = 512;
 /// Bytes of messages that may be on their way; and twice the longest frame.
 const BATCH_BYTES: usize = 16 << 20;
@@ -43,6 +46,8 @@ struct Open {
     messages: pull::Stream,
     /// The place of the next message.
     place: u64,
+    /// Whether the stream's leader had a message before the consumer, which has brought none since.
+    lags: bool,
 }
 
 impl Cluster {
@@ -91,28 +96,58 @@ impl Following {
     /// [`StreamError::Broken`] if the next message does not continue what was read.
     pub async fn read(&mut self) -> Result<Option<Bytes>, StreamError> {
         while let Some(open) = &mut self.messages {
-            match open.messages.next().await {
-                Some(Ok(message)) => match self.join(&message) {
-                    Join::Next(bytes) => return Ok(Some(bytes)),
-                    Join::Before => {}
-                    Join::Gap { place, found } => {
-                        self.messages = None;
-                        self.gap(place, found).await?;
-                    }
-                    Join::Broken(broken) => {
-                        self.messages = None;
-                        return Err(broken.into());
-                    }
-                },
-                failed => {
+            let joined = match tokio::time::timeout(QUIET, open.messages.next()).await {
+                Ok(Some(Ok(message))) => self.join_message(&message),
+                Ok(failed) => {
                     if let Some(Err(error)) = failed {
                         tracing::debug!(%error, "the consumer of the stream is made again");
                     }
                     self.messages = None;
+                    continue;
+                }
+                Err(_) => self.ask_leader().await?,
+            };
+            match joined {
+                Join::Next(bytes) => return Ok(Some(bytes)),
+                Join::Before => {}
+                Join::Gap { place, found } => {
+                    self.messages = None;
+                    self.gap(place, found).await?;
+                }
+                Join::Broken(broken) => {
+                    self.messages = None;
+                    return Err(broken.into());
                 }
             }
         }
         Ok(None)
+    }
+
+    /// The consumer brings nothing: the stream's leader may have the next message all the same. A consumer that has
+    /// brought nothing until this happens again is given up.
+    async fn ask_leader(&mut self) -> Result<Join, StreamError> {
+        let Some(place) = self.messages.as_ref().map(|open| open.place) else {
+            return Ok(Join::Before);
+        };
+        let bytes = match self.cluster.message(place).await {
+            Ok(Some(bytes)) => bytes,
+            // The consumer notices by itself when its server does not answer either.
+            Ok(None) | Err(StreamError::Unreachable(_)) => return Ok(Join::Before),
+            Err(error) => return Err(error),
+        };
+        let joined = self.join(place, &bytes);
+        if let Some(open) = &mut self.messages {
+            if open.lags {
+                tracing::warn!(
+                    place,
+                    "the NATS server of the consumer lacks messages that the stream's leader has: making another consumer"
+                );
+                self.messages = None;
+            } else {
+                open.lags = true;
+            }
+        }
+        Ok(joined)
     }
 
     /// The frames that have arrived already, up to about so many bytes, so that a follower can sync many at once.
@@ -126,7 +161,7 @@ impl Following {
             && let Some(open) = &mut self.messages
         {
             let joined = match open.messages.next().now_or_never() {
-                Some(Some(Ok(message))) => self.join(&message),
+                Some(Some(Ok(message))) => self.join_message(&message),
                 Some(_) => {
                     self.messages = None;
                     break;
@@ -198,7 +233,11 @@ impl Following {
             .expires(EXPIRES)
             .messages();
         let messages = messages.await.map_err(|error| unreachable(&error))?;
-        Ok(Some(Open { messages, place }))
+        Ok(Some(Open {
+            messages,
+            place,
+            lags: false,
+        }))
     }
 
     /// Checks that the stream holds the last frame that was read.
@@ -223,13 +262,21 @@ impl Following {
         }
     }
 
-    /// Whether a message is the next frame.
-    fn join(&mut self, message: &Message) -> Join {
+    /// Whether a message of the consumer is the next frame.
+    fn join_message(&mut self, message: &Message) -> Join {
+        if let Some(open) = &mut self.messages {
+            open.lags = false;
+        }
+        let found = message.info().map_or(0, |info| info.stream_sequence);
+        self.join(found, &message.payload)
+    }
+
+    /// Whether the message at a place is the next frame.
+    fn join(&mut self, found: u64, payload: &Bytes) -> Join {
         let Some(open) = &mut self.messages else {
             return Join::Before;
         };
         let place = open.place;
-        let found = message.info().map_or(0, |info| info.stream_sequence);
         if found < place {
             return Join::Before;
         }
@@ -237,7 +284,7 @@ impl Following {
             return Join::Gap { place, found };
         }
         let next = self.last + 1;
-        let bytes = message.payload.clone();
+        let bytes = payload.clone();
         // A copy is checked: the stream's bytes are passed on as they are.
         let frame = match StoredFrame::read(bytes.to_vec()) {
             Ok(frame) => frame,

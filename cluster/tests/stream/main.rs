@@ -5,6 +5,7 @@
 mod damage;
 mod faults;
 mod leading;
+mod lagging;
 mod lease;
 mod node;
 mod reseed;
