@@ -2,28 +2,21 @@
 //! address signed a digest, with some 130 doublings of a point. With multiples of the key at hand the same check needs
 //! additions alone, and about half the time (adr/0007).
 
-use std::sync::LazyLock;
-
 use k256::ecdsa::Signature as EcdsaSignature;
-use k256::elliptic_curve::PrimeField as _;
 use k256::elliptic_curve::group::Group as _;
 use k256::elliptic_curve::ops::Reduce;
-use k256::elliptic_curve::point::{AffineCoordinates, BatchNormalize};
-use k256::{AffinePoint, FieldBytes, ProjectivePoint, Scalar};
+use k256::elliptic_curve::point::AffineCoordinates;
+use k256::{FieldBytes, ProjectivePoint, Scalar};
 
 use crate::address::Address;
 use crate::hash::Hash;
+use crate::multiples::{self, GENERATOR, Multiples, Terms};
 use crate::signature::{PublicKey, Signature};
 
-/// Bits of a scalar per window of a signer's table: 65 windows of 8 points, 46 KB.
-const SIGNER_WINDOW_BITS: u32 = 4;
-/// The same for the generator's single table: 33 windows of 128 points, 370 KB.
-const GENERATOR_WINDOW_BITS: u32 = 8;
+/// Bits of half a scalar per window of a signer's table: 26 windows of 16 points, 37 KB.
+const SIGNER_WINDOW_BITS: u32 = 5;
 
-static GENERATOR: LazyLock<Multiples> =
-    LazyLock::new(|| Multiples::new(ProjectivePoint::GENERATOR, GENERATOR_WINDOW_BITS));
-
-/// A signer's key, with its multiples: 46 KB.
+/// A signer's key, with its multiples: 37 KB.
 pub struct KnownSigner {
     address: Address,
     multiples: Multiples,
@@ -68,75 +61,16 @@ impl KnownSigner {
             return false;
         };
         let z = <Scalar as Reduce<FieldBytes>>::reduce(&FieldBytes::from(digest.0));
-        let point = GENERATOR.times(&(z * s_inverted)) + self.multiples.times(&(*r * s_inverted));
+        let mut terms = Terms::new();
+        terms.add(&GENERATOR, &(z * s_inverted));
+        terms.add(&self.multiples, &(*r * s_inverted));
+        let point = terms.sum();
         if bool::from(point.is_identity()) {
             return false;
         }
-        let point = point.to_affine();
+        let point = multiples::affine(point);
         point.x() == r.to_bytes() && bool::from(point.y_is_odd()) == y_is_odd
     }
-}
-
-/// Multiples of a point, so that multiplying it takes only additions.
-struct Multiples {
-    window_bits: u32,
-    /// `digit · 2^(window_bits · window) · point`, by window and digit. Digits run from 1 to half of a window's
-    /// values; negative digits use their negatives.
-    points: Vec<AffinePoint>,
-}
-
-impl Multiples {
-    fn new(point: ProjectivePoint, window_bits: u32) -> Self {
-        let digits = 1usize << (window_bits - 1);
-        // One more window, for the last digit's carry.
-        let windows = (Scalar::NUM_BITS.div_ceil(window_bits) + 1) as usize;
-        let mut points = Vec::with_capacity(windows * digits);
-        let mut unit = point;
-        for _ in 0..windows {
-            let mut multiple = unit;
-            for _ in 0..digits {
-                points.push(multiple);
-                multiple += unit;
-            }
-            unit = (0..window_bits).fold(unit, |unit, _| unit.double());
-        }
-        Self {
-            window_bits,
-            points: ProjectivePoint::batch_normalize_vartime(points.as_slice()),
-        }
-    }
-
-    /// The scalar times the point.
-    fn times(&self, scalar: &Scalar) -> ProjectivePoint {
-        let mut sum = ProjectivePoint::IDENTITY;
-        let windows = self.points.chunks_exact(1 << (self.window_bits - 1));
-        for (multiples, digit) in windows.zip(digits(scalar, self.window_bits)) {
-            let place = usize::from(digit.unsigned_abs()).checked_sub(1);
-            match place.map(|place| &multiples[place]) {
-                Some(multiple) if digit > 0 => sum += multiple,
-                Some(multiple) => sum -= multiple,
-                None => {}
-            }
-        }
-        sum
-    }
-}
-
-/// The digits of a scalar, lowest first, in windows of 4 or 8 bits: from just above minus half of a window's
-/// values to half of them.
-fn digits(scalar: &Scalar, window_bits: u32) -> impl Iterator<Item = i16> {
-    let bytes: [u8; 32] = scalar.to_bytes().into();
-    let whole = 1i16 << window_bits;
-    let windows_of_byte = 8 / window_bits;
-    let mut carry = 0;
-    let windows = bytes.into_iter().rev().flat_map(move |byte| {
-        (0..windows_of_byte).map(move |at| i16::from(byte) >> (at * window_bits) & (whole - 1))
-    });
-    windows.chain([0]).map(move |window| {
-        let value = window + carry;
-        carry = i16::from(value > whole / 2);
-        value - whole * carry
-    })
 }
 
 #[cfg(test)]
@@ -154,21 +88,6 @@ mod tests {
     /// What recovery returns, which is the reference.
     fn recovered(key: &SigningKey, digest: &Hash, signature: &Signature) -> bool {
         signature.recover(digest) == Ok(key.address())
-    }
-
-    #[test]
-    fn digits_make_the_scalar_again() {
-        let largest = -Scalar::ONE;
-        let scalars = [Scalar::ZERO, Scalar::ONE, Scalar::from(0x8880u32), largest];
-        for (scalar, bits) in scalars.iter().flat_map(|scalar| [(scalar, 4), (scalar, 8)]) {
-            let digits: Vec<i16> = digits(scalar, bits).collect();
-            let whole = Scalar::from(1u32 << bits);
-            let again = digits.iter().rev().fold(Scalar::ZERO, |sum, digit| {
-                let value = Scalar::from(u32::from(digit.unsigned_abs()));
-                sum * whole + if *digit < 0 { -value } else { value }
-            });
-            assert_eq!(again, *scalar);
-        }
     }
 
     proptest! {
@@ -204,6 +123,66 @@ mod tests {
 
             let stranger = SigningKey::from_bytes(&[251; 32]).unwrap();
             prop_assert!(!signer.signed(&digest, &stranger.sign(&digest)));
+        }
+    }
+
+    fn scalar(bytes: [u8; 32]) -> Scalar {
+        <Scalar as Reduce<FieldBytes>>::reduce(&FieldBytes::from(bytes))
+    }
+
+    fn signature(r: &Scalar, s: &Scalar, y_is_odd: bool) -> Signature {
+        let mut bytes = [27 + u8::from(y_is_odd); 65];
+        bytes[..32].copy_from_slice(&r.to_bytes());
+        bytes[32..64].copy_from_slice(&s.to_bytes());
+        Signature(bytes)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        /// Whoever chooses the point first finds a digest that it signs. Its s is as often high as low.
+        #[test]
+        fn the_equation_decides(
+            secret in prop::array::uniform32(1..=250u8),
+            a in prop::array::uniform32(any::<u8>()),
+            b in prop::array::uniform32(1..=250u8),
+        ) {
+            let (secret, a, b) = (scalar(secret), scalar(a), scalar(b));
+            let key = SigningKey::from_bytes(&secret.to_bytes().into()).unwrap();
+            let point = (ProjectivePoint::GENERATOR * (a + b * secret)).to_affine();
+            let r = scalar(point.x().into());
+            let s = r * b.invert().unwrap();
+            let digest = Hash((a * s).to_bytes().into());
+            let y_is_odd = bool::from(point.y_is_odd());
+            let signer = known(&key);
+            for (s, y_is_odd) in [(s, y_is_odd), (-s, !y_is_odd)] {
+                let signature = signature(&r, &s, y_is_odd);
+                prop_assert!(signer.signed(&digest, &signature));
+                prop_assert!(recovered(&key, &digest, &signature));
+            }
+            for (s, y_is_odd) in [(-s, y_is_odd), (s, !y_is_odd)] {
+                let signature = signature(&r, &s, y_is_odd);
+                prop_assert!(!signer.signed(&digest, &signature));
+                prop_assert!(!recovered(&key, &digest, &signature));
+            }
+        }
+    }
+
+    /// z · G + r · Q is the point at infinity, which no signature was made with.
+    #[test]
+    fn infinity_is_refused() {
+        let secret = scalar([7; 32]);
+        let key = SigningKey::from_bytes(&[7; 32]).unwrap();
+        let (r, _) = EcdsaSignature::from_slice(&key.sign(&Hash([9; 32])).0[..64])
+            .unwrap()
+            .split_scalars();
+        let digest = Hash((-(*r * secret)).to_bytes().into());
+        for s in [Scalar::ONE, *r, -Scalar::ONE] {
+            for y_is_odd in [false, true] {
+                let signature = signature(&r, &s, y_is_odd);
+                assert!(!known(&key).signed(&digest, &signature));
+                assert!(!recovered(&key, &digest, &signature));
+            }
         }
     }
 

@@ -17,6 +17,7 @@ pub mod known_signer;
 pub mod lanes;
 pub mod limits;
 mod log;
+mod multiples;
 pub mod percent;
 pub mod proof;
 pub mod receipt;

@@ -3,11 +3,14 @@
 use core::fmt;
 use core::str::FromStr;
 
-use k256::AffinePoint;
 use k256::ecdsa::{RecoveryId, Signature as EcdsaSignature, SigningKey as EcdsaKey, VerifyingKey};
+use k256::elliptic_curve::ops::{MulVartime as _, Reduce};
+use k256::elliptic_curve::point::DecompressPoint as _;
+use k256::{AffinePoint, FieldBytes, ProjectivePoint, Scalar};
 
 use crate::address::Address;
 use crate::hash::{Hash, HexError, from_hex, keccak, text_serde};
+use crate::multiples::{self, GENERATOR, Terms};
 
 /// r ‖ s ‖ v, v stored as 27 or 28. Only signatures with a low s can be made or read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -57,10 +60,28 @@ impl Signature {
             EcdsaSignature::from_slice(&self.0[..64]).map_err(|_| SignatureError::Unrecoverable)?;
         let recovery = RecoveryId::from_byte(self.0[64].wrapping_sub(27))
             .ok_or(SignatureError::RecoveryByte(self.0[64]))?;
-        VerifyingKey::recover_from_prehash(&digest.0, &ecdsa, recovery)
-            .map(PublicKey)
-            .map_err(|_| SignatureError::Unrecoverable)
+        let key = if recovery.is_x_reduced() {
+            // v is 29 or 30, which no signature that was read has.
+            VerifyingKey::recover_from_prehash(&digest.0, &ecdsa, recovery).ok()
+        } else {
+            recovered(&ecdsa, recovery.is_y_odd(), digest)
+        };
+        key.map(PublicKey).ok_or(SignatureError::Unrecoverable)
     }
+}
+
+/// The key s/r · R − z/r · G (SEC 1, 4.1.6), where R is the point with x = r. `k256` does the same, but doubles the
+/// generator where its multiples are at hand here.
+fn recovered(ecdsa: &EcdsaSignature, y_is_odd: bool, digest: &Hash) -> Option<VerifyingKey> {
+    let (r, s) = ecdsa.split_scalars();
+    let z = <Scalar as Reduce<FieldBytes>>::reduce(&FieldBytes::from(digest.0));
+    let point = AffinePoint::decompress(&r.to_bytes(), u8::from(y_is_odd).into());
+    let point = ProjectivePoint::from(Option::<AffinePoint>::from(point)?);
+    let r_inverted = Option::<Scalar>::from(r.invert_vartime())?;
+    let mut terms = Terms::new();
+    terms.add(&GENERATOR, &-(z * r_inverted));
+    let key = terms.sum() + point.mul_vartime(&(*s * r_inverted));
+    VerifyingKey::from_affine(multiples::affine(key)).ok()
 }
 
 /// A secp256k1 public key.
@@ -156,6 +177,9 @@ impl fmt::Debug for SigningKey {
 
 #[cfg(test)]
 mod tests {
+    use k256::elliptic_curve::point::AffineCoordinates as _;
+    use proptest::prelude::*;
+
     use super::*;
 
     fn key() -> SigningKey {
@@ -192,6 +216,92 @@ mod tests {
         bytes[..64].copy_from_slice(&high.to_bytes());
         bytes[64] = 27 + (28 - signature.0[64]);
         assert_eq!(Signature::from_bytes(bytes), Err(SignatureError::HighS));
+    }
+
+    /// What `k256` recovers, which is the reference.
+    fn reference(digest: &Hash, signature: &Signature) -> Option<PublicKey> {
+        let ecdsa = EcdsaSignature::from_slice(&signature.0[..64]).ok()?;
+        let recovery = RecoveryId::from_byte(signature.0[64].wrapping_sub(27))?;
+        let key = VerifyingKey::recover_from_prehash(&digest.0, &ecdsa, recovery);
+        key.ok().map(PublicKey)
+    }
+
+    fn signature_of(r: &FieldBytes, s: &FieldBytes, v: u8) -> Signature {
+        let mut bytes = [v; 65];
+        bytes[..32].copy_from_slice(r);
+        bytes[32..64].copy_from_slice(s);
+        Signature(bytes)
+    }
+
+    #[test]
+    fn nothing_is_recovered_from_what_is_no_signature() {
+        let digest = keccak(b"something");
+        let good = key().sign(&digest);
+        let zero = Scalar::ZERO.to_bytes();
+        let mut order = (-Scalar::ONE).to_bytes();
+        order[31] += 1;
+        let (r, s) = EcdsaSignature::from_slice(&good.0[..64])
+            .unwrap()
+            .split_bytes();
+        for (r, s) in [(zero, s), (order, s), (r, zero), (r, order)] {
+            let bad = signature_of(&r, &s, 27);
+            assert_eq!(bad.recover_key(&digest), Err(SignatureError::Unrecoverable));
+        }
+    }
+
+    /// The point at infinity is no key: s · R = z · G.
+    #[test]
+    fn infinity_is_not_recovered() {
+        let nonce = Scalar::from(77u32);
+        let point = (ProjectivePoint::GENERATOR * nonce).to_affine();
+        let digest = keccak(b"something");
+        let z = <Scalar as Reduce<FieldBytes>>::reduce(&FieldBytes::from(digest.0));
+        let s = z * nonce.invert().unwrap();
+        let v = 27 + u8::from(bool::from(point.y_is_odd()));
+        let signature = signature_of(&point.x(), &s.to_bytes(), v);
+        assert_eq!(
+            signature.recover_key(&digest),
+            Err(SignatureError::Unrecoverable)
+        );
+        assert_eq!(reference(&digest, &signature), None);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn recovers_what_k256_recovers(
+            secret in prop::array::uniform32(1..=250u8),
+            digest in prop_oneof![
+                prop::array::uniform32(any::<u8>()),
+                prop::sample::select(vec![[0; 32], [255; 32]]),
+            ],
+            other in prop::array::uniform32(any::<u8>()),
+            flipped in 0..64 * 8usize,
+            v in prop_oneof![27..=30u8, any::<u8>()],
+        ) {
+            let key = SigningKey::from_bytes(&secret).unwrap();
+            let digest = Hash(digest);
+            let signature = key.sign(&digest);
+            prop_assert_eq!(signature.recover(&digest), Ok(key.address()));
+
+            let mut changed = [signature; 5];
+            changed[1].0[flipped / 8] ^= 1 << (flipped % 8);
+            changed[2].0[64] = v;
+            // Most likely no x of a point, and r and s of no key.
+            changed[3].0[..32].copy_from_slice(&other);
+            changed[4].0[32..64].copy_from_slice(&other);
+            let high = EcdsaSignature::from_slice(&signature.0[..64]).unwrap();
+            let (r, s) = high.split_scalars();
+            let high = signature_of(&r.to_bytes(), &(-*s).to_bytes(), 55 - signature.0[64]);
+            prop_assert_eq!(high.recover(&digest), Ok(key.address()));
+            for signature in changed.into_iter().chain([high]) {
+                for digest in [digest, Hash(other)] {
+                    let found = signature.recover_key(&digest);
+                    prop_assert_eq!(found.ok(), reference(&digest, &signature));
+                }
+            }
+        }
     }
 
     #[test]

@@ -15,6 +15,7 @@ use kedge_machine::sequencer::{Sequencer, Tip, ToPlace};
 use kedge_protocol::Hash;
 use kedge_protocol::action::hash_actions;
 use kedge_protocol::chain::{Leaf, next_head};
+use kedge_protocol::known_signer::KnownSigner;
 use kedge_protocol::merkle::{BatchTree, root_of_proof};
 use kedge_storage::{Group, Store};
 use mimalloc::MiMalloc;
@@ -75,6 +76,17 @@ fn c_recover(bencher: Bencher<'_, '_>, actions: usize) {
     bencher.counter(ItemsCount::new(actions)).bench(|| {
         let signer = black_box(&sample).signature.recover(&sample.digest);
         assert_eq!(signer, Ok(sample.head.signer));
+    });
+}
+
+/// The same of a signer whose key is known.
+#[divan::bench(args = SIZES)]
+fn c_recover_known(bencher: Bencher<'_, '_>, actions: usize) {
+    let sample = Sample::new(actions);
+    let key = sample.signature.recover_key(&sample.digest);
+    let signer = KnownSigner::new(&key.expect("the signer's key"));
+    bencher.counter(ItemsCount::new(actions)).bench(|| {
+        assert!(signer.signed(&sample.digest, black_box(&sample.signature)));
     });
 }
 

@@ -9,7 +9,7 @@ use kedge_protocol::signature::{Signature, SignatureError};
 use kedge_protocol::{Address, Hash};
 use quick_cache::sync::Cache;
 
-/// Signers that are cached: 46 KB each.
+/// Signers that are cached: 37 KB each.
 const SIGNERS_MAX: usize = 1_024;
 /// The signature after which a signer's multiples are computed. They cost as much as three recoveries.
 const KNOWN_AFTER: u32 = 8;
