@@ -65,7 +65,7 @@ const ARROWS: &[(&str, &str)] = &[
         "upkeep watchtower replica cluster http client storage machine prover chain log config protocol tls",
     ),
     ("load", "client protocol"),
-    ("sim", "actors storage protocol env running"),
+    ("sim", "actors storage machine chain protocol env running"),
     (
         "fuzz",
         "http actors search storage machine chain log protocol",

@@ -284,7 +284,12 @@ impl Engine {
 
     /// Waits for an organization's events.
     pub fn listen(&self, organization: Id) -> Listener {
-        self.inner.listeners.join(organization)
+        let turns = self.inner.options.running.turns();
+        self.inner.listeners.join(organization, turns)
+    }
+
+    pub(crate) fn listeners(&self) -> &Listeners {
+        &self.inner.listeners
     }
 
     /// What the log is bound to.

@@ -61,8 +61,7 @@ impl Submitter {
         })
     }
 
-    /// Puts a tier in force as soon as it is stored, and a webhook's new state. A request that changes one of them has
-    /// only that one action.
+    /// Puts a tier in force as soon as it is stored. A request that changes one has only that one action.
     fn follow(&self, committed: &Committed) {
         let Some(ActionOutcome::Done(done)) = committed.actions.first() else {
             return;
@@ -71,10 +70,8 @@ impl Submitter {
             return;
         };
         for image in images.iter() {
-            match image {
-                Image::Organization(organization) => self.limits.tier_changed(organization),
-                Image::Webhook(webhook) => self.engine.webhook_changed(webhook.id),
-                _ => {}
+            if let Image::Organization(organization) = image {
+                self.limits.tier_changed(organization);
             }
         }
     }

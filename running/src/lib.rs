@@ -77,6 +77,24 @@ impl Turns {
         true
     }
 
+    /// Waits until a value is changed; false once it never will be. As with [`Self::reach`], a task looks again for
+    /// itself.
+    pub async fn changed<T>(&self, value: &mut watch::Receiver<T>) -> bool {
+        if self.0.is_none() {
+            return value.changed().await.is_ok();
+        }
+        loop {
+            match value.has_changed() {
+                Ok(true) => {
+                    value.mark_unchanged();
+                    return true;
+                }
+                Ok(false) => tokio::time::sleep(LOOK).await,
+                Err(_) => return false,
+            }
+        }
+    }
+
     /// Waits for the turn of a part.
     pub async fn before(&self, part: &'static str) {
         let Some(schedule) = &self.0 else { return };

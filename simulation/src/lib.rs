@@ -11,11 +11,15 @@
 //!   what goes wrong, and how often.
 //! - `plan`: what to run. `client`, `workload`: callers.
 //! - `ledger`: what they were answered. `model`: the rules once more. `audit`: what is checked after each start.
+//! - `anchoring`: the anchor actor, with a chain in the place of Ethereum.
+//! - `webhooks`: the workers of webhooks, with receivers in the place of the POST.
+//! - `sides`: side writes of callers.
 //! - `process`: one process of the core. `rows`: what a crash leaves on the disk. `run`: all of it.
 //!
 //! What it cannot find: faults that need two threads inside one step, what RocksDB does with its own files, anything
 //! above the engine (docs/TESTING.md).
 
+mod anchoring;
 mod audit;
 mod client;
 mod faults;
@@ -28,6 +32,8 @@ mod random;
 mod rows;
 mod run;
 mod schedule;
+mod sides;
+mod webhooks;
 mod workload;
 
 pub use plan::{Plan, STEPS, Violation};

@@ -11,7 +11,7 @@ use kedge_env::{Env, File, Mode};
 use parking_lot::Mutex;
 
 /// The wall clock when a run begins, milliseconds.
-const START_MS: u64 = 1_800_000_000_000;
+pub(crate) const START_MS: u64 = 1_800_000_000_000;
 
 #[derive(Debug, Default)]
 struct Clock {

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::client::OnlyIf;
 use crate::plan::Violation;
+use crate::webhooks::Histories;
 
 #[derive(Debug)]
 struct Object {
@@ -33,6 +34,7 @@ pub(crate) struct Model {
     templates: BTreeMap<Id, Template>,
     wallets: BTreeMap<Id, Address>,
     nonces: BTreeMap<Address, BTreeSet<u64>>,
+    pub(crate) webhooks: Histories,
 }
 
 type Checked = Result<(), String>;
@@ -71,16 +73,28 @@ impl Model {
             let holds = version == Some(only_if.expected.version);
             ensure(holds, "the object is not in the expected state").map_err(at)?;
         }
-        for action in &record.actions {
-            self.action(record.wallet_id, record.head.signer, action)
+        for (sequence, action) in (sequence..).zip(&record.actions) {
+            self.action((sequence, record.wallet_id), record.head.signer, action)
                 .map_err(|what| at(format!("{}: {what}", action.kind.text())))?;
         }
         Ok(())
     }
 
-    fn action(&mut self, asker: Id, signer: Address, action: &ActionRecord<'_>) -> Checked {
-        let payload: Value = serde_json::from_str(&action.payload).map_err(|e| e.to_string())?;
+    fn action(
+        &mut self,
+        (at, asker): (u64, Id),
+        signer: Address,
+        action: &ActionRecord<'_>,
+    ) -> Checked {
         let kind = action.kind.text();
+        let text = match &*action.payload {
+            "" => "null",
+            text => text,
+        };
+        let payload: Value = serde_json::from_str(text).map_err(|e| e.to_string())?;
+        if self.webhooks.apply(at, action, &payload) {
+            return Ok(());
+        }
         match kind {
             "wallet.register" => {
                 ensure(!self.wallets.contains_key(&asker), "the wallet exists")?;

@@ -12,6 +12,7 @@ use kedge_protocol::Id;
 use kedge_running::Running;
 use kedge_storage::{Mode, Store};
 
+use crate::anchoring::Anchoring;
 use crate::audit;
 use crate::client::{self, DOMAIN};
 use crate::faults::{self, Trouble};
@@ -67,8 +68,22 @@ impl Run {
             Ok(engine) => engine,
             Err(error) => return self.failed("the engine does not start", &error.to_string()),
         };
+        if let Some(anchoring) = &self.anchoring
+            && let Err(error) = anchoring.begin(&engine).await?
+        {
+            return self.failed("anchoring does not start", &error.to_string());
+        }
+        if let Some(webhooks) = &mut self.webhooks {
+            let callers = (!is_last).then_some(&self.callers);
+            if let Err(error) = webhooks.begin(&engine, callers).await {
+                return self.failed("webhooks do not start", &error.to_string());
+            }
+        }
         if is_last {
             return self.finish(&engine, &model).await;
+        }
+        if let Some(sides) = &mut self.sides {
+            sides.begin(&engine);
         }
         for number in 0..self.callers_each * self.signers {
             let random = Random::new(self.random.next(), number);
@@ -105,10 +120,24 @@ impl Run {
         if let Some(copy) = &mut self.copy {
             copy.batches.get_or_insert(head.batches);
         }
-        let model = audit::audit(&snapshot, &self.callers.ledger.lock())?;
+        let model = {
+            let mut ledger = self.callers.ledger.lock();
+            // Whoever reads next sees it, so it stays, whatever happens before anything is written.
+            ledger.saw(&head)?;
+            audit::audit(&snapshot, &ledger)?
+        };
         let key = client::key(SEQUENCER)?;
         let made = is_last.then(|| self.place.made()).transpose()?;
         audit::verify(&snapshot, &key, made.as_deref())?;
+        if let Some(anchoring) = &self.anchoring {
+            anchoring.check(&snapshot)?;
+        }
+        if let Some(webhooks) = &self.webhooks {
+            webhooks.check(&snapshot, &model.webhooks)?;
+        }
+        if let Some(sides) = &self.sides {
+            sides.check(&snapshot)?;
+        }
         self.tell(&format!(
             "a process begins at sequence {} of {} batches",
             head.sequence, head.batches
@@ -129,7 +158,7 @@ impl Run {
         Ok(Options {
             domain: DOMAIN,
             keys: HeldKeys::new(client::key(SEQUENCER)?, []),
-            contract: None,
+            contract: self.anchoring.as_ref().map(|_| Anchoring::contract()),
             time: Arc::new(time),
             running: Running::Tasks(Arc::clone(&self.schedule) as _),
             shards: 1 + random.below(4) as usize,
@@ -170,6 +199,12 @@ impl Run {
             }
             let head = engine.published().head;
             self.callers.ledger.lock().saw(&head)?;
+            if let Some(anchoring) = &mut self.anchoring {
+                anchoring.look(engine)?;
+            }
+            if let Some(webhooks) = &mut self.webhooks {
+                webhooks.look(engine)?;
+            }
             if self.machine.disk.stopped() {
                 return Ok(End::Power);
             }
@@ -225,7 +260,18 @@ impl Run {
         let left: Vec<(Id, u64)> = templates
             .filter_map(|template| Some((template, model.left(template)?)))
             .collect();
+        if let Some(anchoring) = &self.anchoring {
+            anchoring.settle(engine).await?;
+        }
         self.callers.finish(engine, &left).await?;
+        if let Some(anchoring) = &self.anchoring {
+            anchoring.finish(engine).await?;
+        }
+        if let Some(webhooks) = &self.webhooks {
+            webhooks
+                .finish(engine, &self.callers, &model.webhooks)
+                .await?;
+        }
         self.end(engine).await
     }
 }

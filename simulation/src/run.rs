@@ -7,6 +7,7 @@ use kedge_actors::catch_up::open_store;
 use kedge_storage::Mode;
 use tokio::runtime::{Builder, Runtime};
 
+use crate::anchoring::Anchoring;
 use crate::client;
 use crate::faults::{self, Rates};
 use crate::machine::Machine;
@@ -15,6 +16,8 @@ use crate::process::End;
 use crate::random::{Random, Trace};
 use crate::rows::{Copy, Place, SEQUENCER};
 use crate::schedule::{self, Seeded};
+use crate::sides::Sides;
+use crate::webhooks::Webhooks;
 use crate::workload::Callers;
 
 /// What a run that found nothing did.
@@ -32,6 +35,10 @@ pub struct Report {
     pub done: u64,
     /// Actions in the log.
     pub actions: u64,
+    /// How often the contract took a checkpoint, in any block, and how many transactions the server sent.
+    pub anchors: [u64; 2],
+    /// Messages of webhooks that were taken, and attempts.
+    pub messages: [u64; 2],
     /// What it did, as one number.
     pub trace: Trace,
 }
@@ -41,12 +48,14 @@ impl fmt::Display for Report {
         let [power, killed, failed, ended] = self.ends;
         write!(
             f,
-            "seed {}: {} steps, {} processes (power {power}, killed {killed}, failed {failed}, ended {ended}), {} requests done, {} actions acknowledged, trace {:016x}",
+            "seed {}: {} steps, {} processes (power {power}, killed {killed}, failed {failed}, ended {ended}), {} requests done, {} actions acknowledged, anchors {:?}, messages {:?}, trace {:016x}",
             self.seed,
             self.steps,
             self.processes,
             self.done,
             self.actions,
+            self.anchors,
+            self.messages,
             self.trace.hash()
         )
     }
@@ -60,6 +69,9 @@ pub(crate) struct Run {
     pub(crate) machine: Machine,
     pub(crate) schedule: Arc<Seeded>,
     pub(crate) callers: Arc<Callers>,
+    pub(crate) anchoring: Option<Anchoring>,
+    pub(crate) webhooks: Option<Webhooks>,
+    pub(crate) sides: Option<Sides>,
     pub(crate) place: Place,
     pub(crate) copy: Option<Copy>,
     pub(crate) signers: u64,
@@ -110,6 +122,9 @@ impl Run {
             (machine.clone(), Arc::clone(&schedule)),
         )?;
         Ok(Self {
+            anchoring: Anchoring::of(plan.seed, &machine, &schedule)?,
+            webhooks: Webhooks::of(plan.seed, &machine, &schedule),
+            sides: Sides::of(plan.seed, &schedule),
             place: Place::new(machine.clone())?,
             plan,
             rates,
@@ -143,6 +158,12 @@ impl Run {
             self.rates = Rates::none();
             self.schedule.calm_down();
             self.machine.set_ahead(0);
+            if let Some(anchoring) = &self.anchoring {
+                anchoring.calm_down();
+            }
+            if let Some(webhooks) = &self.webhooks {
+                webhooks.calm_down();
+            }
         }
         let machine = self.machine.clone();
         let end = runtime()?.block_on(async {
@@ -217,6 +238,7 @@ impl Run {
 
     fn report(&self) -> Report {
         let ledger = self.callers.ledger.lock();
+        let (anchoring, webhooks) = (self.anchoring.as_ref(), self.webhooks.as_ref());
         Report {
             seed: self.plan.seed,
             steps: self.schedule.steps(),
@@ -224,6 +246,8 @@ impl Run {
             ends: self.ends,
             done: ledger.done,
             actions: ledger.acknowledged.len() as u64,
+            anchors: anchoring.map(Anchoring::counts).unwrap_or_default(),
+            messages: webhooks.map(Webhooks::counts).unwrap_or_default(),
             trace: self.schedule.trace(),
         }
     }

@@ -25,7 +25,7 @@ const KEPT: usize = 32;
 
 /// How long a caller waits.
 #[derive(Clone, Copy)]
-enum Wait {
+pub(crate) enum Wait {
     /// For its outcome, and this long at most.
     ForIts(Duration),
     /// It goes away after this, whatever it said.
@@ -33,7 +33,7 @@ enum Wait {
 }
 
 /// For an outcome, as long as callers usually wait.
-const FULL: Wait = Wait::ForIts(PATIENCE);
+pub(crate) const FULL: Wait = Wait::ForIts(PATIENCE);
 
 /// A signer, and the next nonce that it has not used.
 struct Signer {
@@ -100,7 +100,8 @@ impl Callers {
         self.violation.lock().take()
     }
 
-    fn report(&self, violation: Violation) {
+    /// Somebody found something wrong.
+    pub(crate) fn report(&self, violation: Violation) {
         self.violation.lock().get_or_insert(violation);
     }
 
@@ -115,8 +116,13 @@ impl Callers {
         known.templates = templates.collect();
     }
 
+    /// How many signers there are.
+    pub(crate) fn count(&self) -> usize {
+        self.signers.lock().len()
+    }
+
     /// Who a signer is: its wallet, once it is registered.
-    fn asker(&self, engine: &Engine, signer: usize) -> Result<Asker, Violation> {
+    pub(crate) fn asker(&self, engine: &Engine, signer: usize) -> Result<Asker, Violation> {
         let address = self.signers.lock()[signer].key.address();
         let wallet = engine.published().snapshot.wallet_by_address(address);
         let wallet = wallet.map_err(|error| Violation::new("a wallet cannot be read", error))?;
@@ -127,7 +133,7 @@ impl Callers {
     }
 
     /// Signs with the signer's next nonce, or with one that it used.
-    fn sign(
+    pub(crate) fn sign(
         &self,
         signer: usize,
         used: Option<u64>,
@@ -148,7 +154,7 @@ impl Callers {
     }
 
     /// Sends a request and waits for its outcome, or goes away after a while.
-    async fn send(
+    pub(crate) async fn send(
         &self,
         engine: &Engine,
         (asker, signed): (Asker, &Signed),
@@ -355,7 +361,7 @@ impl Callers {
     }
 
     /// One request that must be done now, as nothing is in its way. Returns its outcome.
-    async fn must(
+    pub(crate) async fn must(
         &self,
         engine: &Engine,
         signer: usize,

@@ -15,13 +15,13 @@ use kedge_chain::rpc::RpcClient;
 use kedge_chain::sender::{
     AnchorIntent, AnchorStatus as Status, OpenError, Sender, SenderOptions, StoreError, Update,
 };
+use kedge_protocol::log_tree;
 use kedge_protocol::signature::SigningKey;
-use kedge_protocol::{Hash, log_tree};
 use kedge_storage::{AnchorRow, AnchorStatus, SideWrite};
 use kedge_timing::{AnchorRound, Observer};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
-use super::rows::{AnswerRows, Rows, recent, store_error};
+use super::rows::{AnswerRows, Rows, move_last, recent, store_error};
 use super::state::{AnchorState, Doubt, NodeProbe};
 use crate::engine::Engine;
 use crate::events::anchor_events;
@@ -378,10 +378,4 @@ impl AnchorState {
         metrics::gauge!(metric::ANCHOR_LAG_SECONDS).set(lag_ms as f64 / 1_000.0);
         Ok(())
     }
-}
-
-/// Puts the transaction that counts at the end of the list.
-fn move_last(hashes: &mut Vec<Hash>, hash: Hash) {
-    hashes.retain(|known| *known != hash);
-    hashes.push(hash);
 }

@@ -9,7 +9,7 @@ use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
 use kedge_protocol::{Hash, log_tree};
 use kedge_storage::{AnchorRow, AnchorStatus};
 
-use super::rows::{new_row, recent, store_error};
+use super::rows::{move_last, new_row, recent, store_error};
 use super::state::AnchorState;
 use crate::metric_definitions as metric;
 
@@ -148,7 +148,7 @@ impl AnchorState {
         let contract = self.sender.contract().address();
         let mut row = new_row(&self.engine, contract, &intent)?;
         row.status = AnchorStatus::Finalized;
-        row.tx_hashes = vec![event.tx_hash];
+        move_last(&mut row.tx_hashes, event.tx_hash);
         row.block_number = Some(event.block_number);
         row.block_hash = Some(event.block_hash);
         self.store(AnchorStatus::Pending, row).await

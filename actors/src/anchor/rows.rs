@@ -50,33 +50,43 @@ pub(crate) fn recent(engine: &Engine) -> Result<Vec<AnchorRow>, StoreError> {
         .map_err(store_error)
 }
 
-/// The row of an anchor that was not stored before.
+/// The row of an anchor that begins. A checkpoint whose anchor failed has a row already, which continues: an id leads to
+/// one row.
 pub(crate) fn new_row(
     engine: &Engine,
     contract: Address,
     intent: &AnchorIntent,
 ) -> Result<AnchorRow, StoreError> {
-    let last = engine
-        .published()
-        .snapshot
-        .last_anchor()
-        .map_err(store_error)?;
+    let snapshot = &engine.published().snapshot;
     let checkpoint = intent.signed.checkpoint;
+    let id = checkpoint.anchor_id();
+    let failed = match snapshot.anchor_number(id).map_err(store_error)? {
+        Some(number) => snapshot.anchor(number).map_err(store_error)?,
+        None => None,
+    };
+    let last = snapshot.last_anchor().map_err(store_error)?;
+    let next = last.map_or(0, |row| row.number + 1);
     Ok(AnchorRow {
-        number: last.map_or(0, |row| row.number + 1),
-        id: checkpoint.anchor_id(),
+        number: failed.as_ref().map_or(next, |row| row.number),
+        id,
         checkpoint: intent.signed,
         first_batch: intent.extends_batches,
         proof: intent.proof.clone(),
         status: AnchorStatus::Pending,
         contract,
-        tx_hashes: Vec::new(),
+        tx_hashes: failed.map_or(Vec::new(), |row| row.tx_hashes),
         tx: Vec::new(),
         block_number: None,
         block_hash: None,
         attempts: 0,
         issued_at_ms: checkpoint.issued_at_ms,
     })
+}
+
+/// Puts the transaction that counts at the end of the list.
+pub(super) fn move_last(hashes: &mut Vec<Hash>, hash: Hash) {
+    hashes.retain(|known| *known != hash);
+    hashes.push(hash);
 }
 
 impl IntentStore for Rows {
@@ -87,11 +97,9 @@ impl IntentStore for Rows {
             None => new_row(&self.engine, self.contract, &stored.intent)?,
         };
         row.tx = serde_json::to_vec(stored).map_err(store_error)?;
-        row.tx_hashes = stored
-            .attempts
-            .iter()
-            .map(|attempt| attempt.tx_hash)
-            .collect();
+        for attempt in &stored.attempts {
+            move_last(&mut row.tx_hashes, attempt.tx_hash);
+        }
         self.put(row).await
     }
 

@@ -1,13 +1,17 @@
-//! Who waits for an organization's events. The committer looks here after every commit: one lookup a request where
-//! somebody listens, nothing where nobody does.
+//! Who waits for an organization's events, and for changes of webhooks. The committer looks here after every commit: one
+//! lookup a request where somebody listens, nothing where nobody does.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use kedge_protocol::Id;
+use kedge_running::Turns;
 use parking_lot::{Mutex, MutexGuard};
+use ractor::ActorRef;
 use tokio::sync::watch;
+
+use crate::messages::WebhooksMessage;
 
 type Waiting = HashMap<Id, Organization>;
 
@@ -22,12 +26,15 @@ struct Organization {
 pub(crate) struct Listeners {
     waiting: ArcSwap<Waiting>,
     changing: Mutex<()>,
+    /// Serves webhooks.
+    webhooks: ArcSwapOption<ActorRef<WebhooksMessage>>,
 }
 
 /// Waits for an organization's events.
 pub struct Listener {
     organization: Id,
     changes: watch::Receiver<()>,
+    turns: Turns,
     listeners: Arc<Listeners>,
 }
 
@@ -38,7 +45,7 @@ impl Listeners {
     }
 
     /// Listens to an organization from now on: whatever is committed after this is reported.
-    pub(crate) fn join(self: &Arc<Self>, organization: Id) -> Listener {
+    pub(crate) fn join(self: &Arc<Self>, organization: Id, turns: Turns) -> Listener {
         let _changing = self.lock();
         let mut waiting = Waiting::clone(&self.waiting.load());
         let entry = waiting.entry(organization).or_insert_with(|| Organization {
@@ -51,6 +58,7 @@ impl Listeners {
         Listener {
             organization,
             changes,
+            turns,
             listeners: Arc::clone(self),
         }
     }
@@ -65,6 +73,19 @@ impl Listeners {
             }
         }
         self.waiting.store(Arc::new(waiting));
+    }
+
+    /// From now on this actor is notified of every webhook that is made, changed or ended.
+    pub(crate) fn serve_webhooks(&self, actor: ActorRef<WebhooksMessage>) {
+        self.webhooks.store(Some(Arc::new(actor)));
+    }
+
+    /// Notifies that a webhook was made, changed or ended.
+    pub(crate) fn webhook_changed(&self, id: Id) {
+        if let Some(actor) = self.webhooks.load().as_ref() {
+            // An actor that has ended serves no webhook.
+            let _ = actor.send_message(WebhooksMessage::Changed(id));
+        }
     }
 
     /// Notifies the listeners of these organizations that there may be something new.
@@ -93,7 +114,7 @@ impl Listener {
     /// Resolves when something may have been committed since the last call, or since the listener was made. By then the
     /// published snapshot holds what is new.
     pub async fn changed(&mut self) {
-        if self.changes.changed().await.is_err() {
+        if !self.turns.changed(&mut self.changes).await {
             unreachable!("the sender is kept while a listener is there");
         }
     }
@@ -121,9 +142,9 @@ mod tests {
     #[tokio::test]
     async fn who_listens_is_told_and_who_left_is_forgotten() {
         let listeners = Arc::new(Listeners::default());
-        let mut one = listeners.join(id(1));
-        let mut again = listeners.join(id(1));
-        let mut other = listeners.join(id(2));
+        let mut one = listeners.join(id(1), Turns::default());
+        let mut again = listeners.join(id(1), Turns::default());
+        let mut other = listeners.join(id(2), Turns::default());
         listeners.notify(&[id(1), id(3)]);
         one.changed().await;
         again.changed().await;

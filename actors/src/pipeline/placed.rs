@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use kedge_machine::image::Image;
 use kedge_machine::sequencer::Placed;
+use kedge_protocol::Id;
 use kedge_storage::{EventRow, SideWrite};
 use tokio::sync::oneshot;
 
+use super::decided::Decided;
 use super::decision::Decision;
 use super::unit::Unit;
 use crate::api::Committed;
@@ -23,6 +26,20 @@ pub(crate) struct PlacedUnit {
     pub(crate) timestamp_ms: u64,
     /// The signer's highest nonce with it; 0 until its batch is sealed.
     pub(crate) nonce_highest: u64,
+}
+
+impl PlacedUnit {
+    /// The webhooks that it makes, changes or ends. A request that does has only that one action.
+    pub(crate) fn webhooks(&self) -> impl Iterator<Item = Id> {
+        let images = match self.decisions.first() {
+            Some((_, Ok(Decided::Resources { next, .. }))) => next.as_slice(),
+            _ => &[],
+        };
+        images.iter().filter_map(|image| match image {
+            Image::Webhook(webhook) => Some(webhook.id),
+            _ => None,
+        })
+    }
 }
 
 /// The committer's input, in the order in which it takes effect.

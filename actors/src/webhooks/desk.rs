@@ -221,7 +221,9 @@ impl Desk {
             self.unstored.begin(&self.engine);
             let has_room = self.has_room();
             let due_in = self.due_in();
+            // Each round does all there is to do, so the order decides only what comes first. It is always the same one.
             tokio::select! {
+                biased;
                 order = orders.recv() => match order {
                     None => return Ok(Next::End),
                     Some(Order::Changed) => break,

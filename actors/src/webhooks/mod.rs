@@ -3,7 +3,7 @@
 //! The outbox is the log itself. What a webhook still has to send follows from the events after the place that it has
 //! read up to, so a commit writes nothing for webhooks. Each webhook has its own worker, which alone owns its
 //! deliveries: a receiver that is slow or gone delays nobody else's. A commit that concerns its organization wakes the
-//! worker. It reads the events after the place, stores the new place and a delivery for each wanted event in one
+//! worker, and one that changes the webhook makes it look again, whatever becomes of who asked for the change. It reads the events after the place, stores the new place and a delivery for each wanted event in one
 //! commit, and only then sends. Results are stored in commits of their own, each with all that have gathered; at most 64
 //! may wait for that. What a crash leaves unstored is sent again, under the same id: `H(event id ‖ webhook id)`.
 //!
@@ -157,14 +157,16 @@ impl WebhooksState {
 impl Actor for Webhooks {
     type Msg = WebhooksMessage;
     type State = WebhooksState;
-    type Arguments = (WebhooksState, Vec<Id>);
+    type Arguments = WebhooksState;
 
     async fn pre_start(
         &self,
-        _: ActorRef<WebhooksMessage>,
-        (mut state, known): Self::Arguments,
+        actor: ActorRef<WebhooksMessage>,
+        mut state: WebhooksState,
     ) -> Result<WebhooksState, ActorProcessingErr> {
-        for id in known {
+        // First, so that no change is missed.
+        state.engine.listeners().serve_webhooks(actor);
+        for id in served(&state.engine)? {
             state.worker(id);
         }
         Ok(state)
@@ -226,8 +228,7 @@ async fn start(
         options: Arc::new(options),
         workers: HashMap::new(),
     };
-    let known = served(engine)?;
-    Ok(engine.spawn_linked(Webhooks, (state, known)).await?)
+    Ok(engine.spawn_linked(Webhooks, state).await?)
 }
 
 impl Engine {
@@ -242,15 +243,6 @@ impl Engine {
             "webhooks are started once"
         );
         Ok(())
-    }
-
-    /// Notifies that a webhook was made, changed or ended.
-    pub fn webhook_changed(&self, id: Id) {
-        let leading = self.inner.leading.load();
-        if let Some(actor) = leading.as_ref().and_then(|leading| leading.webhooks.get()) {
-            // An actor that has ended serves no webhook.
-            let _ = actor.send_message(WebhooksMessage::Changed(id));
-        }
     }
 
     /// Makes a delivery again, at once; `also` is written with it.

@@ -6,6 +6,7 @@ mod apply;
 #[path = "../../../tests/support/cuts.rs"]
 mod cuts;
 mod objects;
+mod outside;
 mod resources;
 mod supply;
 mod support;

@@ -345,7 +345,11 @@ impl<S: IntentStore> Sender<S> {
             own: Some(own),
             at_ms: now_ms,
         });
-        self.save(index).await?;
+        if let Err(error) = self.save(index).await {
+            // What is not stored is not sent again either.
+            self.open[index].stored.attempts.pop();
+            return Err(error);
+        }
         self.open[index].memory.underpriced = false;
         count(outcome);
         metrics::gauge!(ANCHOR_MAX_FEE_WEI).set(own.fees.max_fee_per_gas_wei as f64);

@@ -165,8 +165,13 @@ impl Outlet {
         metrics::gauge!(metric::CHAIN_BATCHES).set(head.batches as f64);
     }
 
-    /// Notifies the listeners that there is something new to read.
+    /// Notifies the listeners that there is something new to read. Whoever asked for it may be gone.
     fn wake(&self, afterwards: &Afterwards) {
+        for (placed, _) in &afterwards.placed {
+            placed
+                .webhooks()
+                .for_each(|id| self.listeners.webhook_changed(id));
+        }
         if self.listeners.is_empty() {
             return;
         }

@@ -1,0 +1,188 @@
+//! What the engine does outside its log: anchors and webhooks.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use kedge_actors::webhooks::{Boxed, Courier, Parcel, Schedule, Verdict, WebhookOptions};
+use kedge_actors::{AnchorOptions, Engine};
+use kedge_chain::rpc::{Node, RpcClient, RpcError, RpcOptions};
+use kedge_chain::sender::SenderOptions;
+use kedge_protocol::Id;
+use kedge_protocol::hash::{keccak, to_hex};
+use kedge_protocol::merkle::empty_root;
+use kedge_protocol::resource::Webhook;
+use kedge_storage::{AnchorStatus, Page, Rest};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use crate::support::{Client, DOMAIN, register, sequencer_key, start, template};
+
+/// A node whose contract holds nothing and refuses everything.
+#[derive(Clone, Default)]
+struct Refusing {
+    refused: Arc<AtomicU64>,
+}
+
+fn is(data: &str, function: &str) -> bool {
+    data.starts_with(&to_hex(&keccak(function.as_bytes()).0[..4]))
+}
+
+impl Refusing {
+    fn result(&self, method: &str, params: &Value) -> Option<Value> {
+        let data = params[0]["data"].as_str().unwrap_or_default();
+        match method {
+            "eth_chainId" => Some(json!("0x7a69")),
+            "eth_getTransactionCount" => Some(json!("0x0")),
+            "eth_getBlockByNumber" => Some(json!({
+                "number": "0x1",
+                "hash": to_hex(&[1; 32]),
+                "parentHash": to_hex(&[0; 32]),
+                "timestamp": "0x1",
+            })),
+            "eth_call" if is(data, "domainSeparator()") => {
+                Some(json!(to_hex(&DOMAIN.separator().0)))
+            }
+            "eth_call" if is(data, "latest()") => {
+                let words = [[0; 32], [0; 32], empty_root().0];
+                Some(json!(to_hex(&words.concat())))
+            }
+            "eth_estimateGas" => {
+                self.refused.fetch_add(1, Ordering::Relaxed);
+                None
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Node for Refusing {
+    fn answer(
+        &self,
+        request: Value,
+    ) -> Pin<Box<dyn Future<Output = Result<Vec<u8>, RpcError>> + Send>> {
+        let method = request["method"].as_str().unwrap_or_default();
+        let body = match self.result(method, &request["params"]) {
+            Some(result) => json!({"jsonrpc": "2.0", "id": 1, "result": result}),
+            None => json!({
+                "jsonrpc": "2.0",
+                "id": 1,
+                "error": {"code": 3, "message": "execution reverted", "data": "0x"},
+            }),
+        };
+        Box::pin(async move { Ok(body.to_string().into_bytes()) })
+    }
+}
+
+async fn begin_anchoring(engine: &Engine, node: Refusing) {
+    let contract = DOMAIN.verifying_contract;
+    let endpoint = "http://node.invalid".parse().unwrap();
+    let options = AnchorOptions {
+        sender: SenderOptions::new(DOMAIN.chain_id, contract, DOMAIN.separator()),
+        key: kedge_protocol::signature::SigningKey::clone(&sequencer_key()),
+        rpc: RpcClient::to_node(Arc::new(node), endpoint, RpcOptions::default()),
+        second_rpc: None,
+        interval_ms: 1,
+        poll_ms: 5,
+        responder: None,
+        observer: None,
+    };
+    Box::pin(engine.start_anchoring(options)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_checkpoint_has_one_anchor_however_often_it_fails() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = start(dir.path()).await;
+    register(&engine, 1).await;
+    let node = Refusing::default();
+    begin_anchoring(&engine, node.clone()).await;
+    while node.refused.load(Ordering::Relaxed) < 4 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert!(engine.shutdown(Duration::from_secs(10)).await);
+    let all = Page {
+        after: None,
+        descending: false,
+        limit: usize::MAX,
+    };
+    let snapshot = &engine.published().snapshot;
+    let rows = snapshot.anchors(all).unwrap();
+    let [row] = &rows[..] else {
+        panic!("{rows:?}");
+    };
+    assert!(matches!(
+        row.status,
+        AnchorStatus::Pending | AnchorStatus::Failed
+    ));
+    assert_eq!(snapshot.anchor_number(row.id).unwrap(), Some(row.number));
+}
+
+/// Passes on what is to be delivered.
+struct Channel(mpsc::UnboundedSender<Id>);
+
+impl Courier for Channel {
+    fn deliver(&self, parcel: Parcel) -> Boxed<Verdict> {
+        let _ = self.0.send(parcel.event.action_id.unwrap());
+        Box::pin(async { Verdict::Delivered { status: 200 } })
+    }
+
+    fn switch_off(&self, _: Arc<Webhook>) -> Boxed<bool> {
+        Box::pin(async { false })
+    }
+}
+
+async fn make_template(engine: &Engine, client: &Client, name: &str) {
+    template(engine, client, &format!(r#"{{"name":"{name}"}}"#)).await;
+}
+
+/// Waits until a webhook's worker has noted this.
+async fn rests(engine: &Engine, webhook: Id, rest: Option<Rest>) {
+    loop {
+        let outbox = engine.published().snapshot.outbox(webhook).unwrap();
+        if outbox.is_some_and(|outbox| outbox.rest == rest) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_webhook_is_served_as_it_is_although_nobody_says_that_it_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = start(dir.path()).await;
+    let client = register(&engine, 1).await;
+    let (sender, mut delivered) = mpsc::unbounded_channel();
+    let options = WebhookOptions {
+        schedule: Schedule::new(vec![0]),
+        attempts_max: 4,
+        attempts_share: 4,
+        courier: Arc::new(Channel(sender)),
+    };
+    engine.start_webhooks(options).await.unwrap();
+    let wanted =
+        r#"{"url":"https://receiver.example","events":["template.created"],"active":true}"#;
+    let made = client.send_one(&engine, "webhook.create", "", wanted).await;
+    let webhook = made.resource.to_string();
+    make_template(&engine, &client, "one").await;
+    let soon = Duration::from_secs(20);
+    let first = tokio::time::timeout(soon, delivered.recv()).await;
+    assert!(first.is_ok(), "a new webhook is served");
+    let off = r#"{"active":false}"#;
+    client
+        .send_one(&engine, "webhook.update", &webhook, off)
+        .await;
+    rests(&engine, made.resource, Some(Rest::Off)).await;
+    make_template(&engine, &client, "two").await;
+    let on = r#"{"active":true}"#;
+    client
+        .send_one(&engine, "webhook.update", &webhook, on)
+        .await;
+    rests(&engine, made.resource, None).await;
+    make_template(&engine, &client, "three").await;
+    let second = tokio::time::timeout(soon, delivered.recv()).await;
+    assert!(second.is_ok(), "it is served again");
+    assert!(delivered.try_recv().is_err(), "not what happened meanwhile");
+    assert!(engine.shutdown(Duration::from_secs(10)).await);
+}

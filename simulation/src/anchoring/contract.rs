@@ -1,0 +1,210 @@
+//! The anchor contract, as a second implementation: what it takes, what it refuses, and what it answers.
+
+use kedge_chain::contract::decode_anchor_call;
+use kedge_protocol::Address;
+use kedge_protocol::Hash;
+use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
+use kedge_protocol::hash::keccak;
+use kedge_protocol::merkle::{empty_root, verify_consistency};
+
+use crate::client::DOMAIN;
+
+/// Where it is.
+pub(super) const CONTRACT: Address = DOMAIN.verifying_contract;
+/// How far a checkpoint's time may lie ahead of the block's, milliseconds.
+const AHEAD_MS_MAX: u64 = 15 * 60 * 1_000;
+
+/// A checkpoint that it took.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Taken {
+    pub(super) checkpoint: Checkpoint,
+    anchored_at_s: u64,
+    block: u64,
+}
+
+/// Its state after a block.
+#[derive(Clone, Debug)]
+pub(super) struct Contract {
+    /// The only key that signs for the log.
+    key: Address,
+    pub(super) taken: Vec<Taken>,
+}
+
+/// Data of a revert.
+pub(super) type Reverted = Vec<u8>;
+
+fn selector(signature: &str) -> [u8; 4] {
+    let hash = keccak(signature.as_bytes());
+    [hash.0[0], hash.0[1], hash.0[2], hash.0[3]]
+}
+
+fn error(signature: &str, words: &[[u8; 32]]) -> Reverted {
+    [&selector(signature)[..], &words.concat()].concat()
+}
+
+/// A number as a word.
+pub(super) fn word(number: u64) -> [u8; 32] {
+    let mut word = [0; 32];
+    word[24..].copy_from_slice(&number.to_be_bytes());
+    word
+}
+
+fn address_word(address: Address) -> [u8; 32] {
+    let mut word = [0; 32];
+    word[12..].copy_from_slice(&address.0);
+    word
+}
+
+/// A call of `anchor`.
+struct Call {
+    signed: SignedCheckpoint,
+    proof: Vec<Hash>,
+}
+
+/// Reads a call of `anchor`; the proof follows the checkpoint's six words and the places of signature and proof.
+fn read(data: &[u8]) -> Option<Call> {
+    let signed = decode_anchor_call(data)?;
+    let arguments = data.get(4..)?;
+    let number = |at: usize| -> Option<usize> {
+        let word = arguments.get(at..at + 32)?;
+        usize::try_from(u64::from_be_bytes(word[24..].try_into().ok()?)).ok()
+    };
+    let at = number(7 * 32)?;
+    let words = arguments.get(at + 32..at + 32 + 32 * number(at)?)?;
+    let proof = words.chunks_exact(32);
+    let proof = proof.map(|word| word.try_into().map(Hash));
+    Some(Call {
+        signed,
+        proof: proof.collect::<Result<_, _>>().ok()?,
+    })
+}
+
+impl Contract {
+    pub(super) fn new(key: Address) -> Self {
+        Self {
+            key,
+            taken: Vec::new(),
+        }
+    }
+
+    /// Batches, sequence and root of the last checkpoint.
+    pub(super) fn latest(&self) -> (u64, u64, Hash) {
+        let last = self.taken.last().map(|taken| taken.checkpoint);
+        last.map_or((0, 0, empty_root()), |last| {
+            (last.batches, last.sequence, last.history)
+        })
+    }
+
+    /// Carries out a transaction's data in a block.
+    pub(super) fn carry_out(
+        &mut self,
+        data: &[u8],
+        block: u64,
+        timestamp_s: u64,
+    ) -> Result<Checkpoint, Reverted> {
+        let Some(Call { signed, proof }) = read(data) else {
+            return Err(Vec::new());
+        };
+        let next = signed.checkpoint;
+        let (batches, sequence, history) = self.latest();
+        if next.batches <= batches || next.sequence <= sequence {
+            let words = [batches, sequence, next.batches, next.sequence].map(word);
+            return Err(error("NotNewer(uint64,uint64,uint64,uint64)", &words));
+        }
+        let latest_ms = timestamp_s * 1_000 + AHEAD_MS_MAX;
+        if next.issued_at_ms > latest_ms {
+            let words = [next.issued_at_ms, latest_ms].map(word);
+            return Err(error("IssuedAhead(uint256,uint256)", &words));
+        }
+        let signer = signed.signature.recover(&next.digest(&DOMAIN.separator()));
+        if signer != Ok(self.key) {
+            let words = [signer.unwrap_or_default(), self.key].map(address_word);
+            return Err(error("WrongSigner(address,address)", &words));
+        }
+        let extends = if batches == 0 {
+            proof.is_empty()
+        } else {
+            verify_consistency(batches, next.batches, &history, &next.history, &proof).is_ok()
+        };
+        if !extends {
+            let words = [batches, next.batches].map(word);
+            return Err(error("HistoryNotExtended(uint64,uint64)", &words));
+        }
+        self.taken.push(Taken {
+            checkpoint: next,
+            anchored_at_s: timestamp_s,
+            block,
+        });
+        Ok(next)
+    }
+
+    /// Answers a call that changes nothing.
+    pub(super) fn view(&self, data: &[u8]) -> Result<Vec<u8>, Reverted> {
+        let (function, arguments) = data.split_first_chunk::<4>().ok_or_else(Vec::new)?;
+        let argument = arguments
+            .last_chunk::<8>()
+            .map(|bytes| u64::from_be_bytes(*bytes));
+        let is = |signature| *function == selector(signature);
+        let words = if is("latest()") {
+            let (batches, sequence, history) = self.latest();
+            vec![word(batches), word(sequence), history.0]
+        } else if is("checkpoint(uint64)") {
+            self.record(argument.unwrap_or_default())?
+        } else if is("domainSeparator()") {
+            vec![DOMAIN.separator().0]
+        } else if is("bond()") {
+            vec![word(0)]
+        } else if is("sequencerKeyCount()") {
+            vec![word(1)]
+        } else if is("keyTerm(uint32)") {
+            vec![
+                address_word(self.key),
+                word(0),
+                word(u64::MAX),
+                word(0),
+                word(0),
+            ]
+        } else if is("coverage()") {
+            vec![word(0), word(u64::MAX), word(0)]
+        } else {
+            return Err(Vec::new());
+        };
+        Ok(words.concat())
+    }
+
+    fn record(&self, batches: u64) -> Result<Vec<[u8; 32]>, Reverted> {
+        if batches == 0 {
+            let history = empty_root().0;
+            return Ok(vec![word(0), word(0), word(1), word(0), history]);
+        }
+        let mut taken = self.taken.iter();
+        let found = taken.find(|taken| taken.checkpoint.batches == batches);
+        let unknown = || error("UnknownCheckpoint(uint64)", &[word(batches)]);
+        let Taken {
+            checkpoint,
+            anchored_at_s,
+            block,
+        } = *found.ok_or_else(unknown)?;
+        let numbers = [
+            checkpoint.sequence,
+            checkpoint.issued_at_ms,
+            anchored_at_s,
+            block,
+        ];
+        let mut words: Vec<[u8; 32]> = numbers.map(word).to_vec();
+        words.push(checkpoint.history.0);
+        Ok(words)
+    }
+}
+
+/// Whether a call asks for the last checkpoint.
+pub(super) fn is_latest(data: &[u8]) -> bool {
+    data == selector("latest()")
+}
+
+/// A checkpoint that nobody signed, as an answer to `latest`.
+pub(super) fn claimed(batches: u64) -> String {
+    let history = keccak(&batches.to_be_bytes());
+    let words = [word(batches), word(batches), history.0];
+    kedge_protocol::hash::to_hex(&words.concat())
+}

@@ -1,0 +1,254 @@
+//! A node: it answers from the blocks that it sees, and has every trouble that nodes have.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kedge_chain::rpc::{Node, RpcError};
+use kedge_env::Env;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use super::answers::{self, Refused, bytes, quantity};
+use super::chain::{Sent, View};
+use super::{TIMEOUT_MS, World};
+use crate::machine::Machine;
+use crate::random::Random;
+use crate::schedule::Seeded;
+
+/// What a node is like now.
+pub(super) struct NodeState {
+    random: Random,
+    /// Whether it knows the tag `finalized`.
+    has_finalized: bool,
+    away_until_ms: u64,
+    behind: Option<(u64, View)>,
+    /// It claims a checkpoint that nobody signed.
+    claims_until_ms: u64,
+}
+
+impl NodeState {
+    pub(super) fn new(mut random: Random) -> Self {
+        Self {
+            has_finalized: random.below(4) > 0,
+            random,
+            away_until_ms: 0,
+            behind: None,
+            claims_until_ms: 0,
+        }
+    }
+
+    /// From here on nothing is wrong with it.
+    pub(super) fn calm_down(&mut self) {
+        self.away_until_ms = 0;
+        self.behind = None;
+        self.claims_until_ms = 0;
+    }
+}
+
+/// One node of the chain.
+pub(super) struct SimulatedNode {
+    pub(super) world: Arc<Mutex<World>>,
+    pub(super) number: usize,
+    pub(super) machine: Machine,
+    pub(super) schedule: Arc<Seeded>,
+}
+
+/// What becomes of a request.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Answered,
+    Away,
+    Hangs,
+    Error,
+    Garbage,
+    Lost,
+}
+
+impl Node for SimulatedNode {
+    fn answer(
+        &self,
+        request: Value,
+    ) -> Pin<Box<dyn Future<Output = Result<Vec<u8>, RpcError>> + Send>> {
+        let (world, machine) = (Arc::clone(&self.world), self.machine.clone());
+        let (schedule, number) = (Arc::clone(&self.schedule), self.number);
+        Box::pin(async move {
+            let now_ms = machine.passed_ms();
+            let (fate, [before, after]) = world.lock().fate(number, now_ms);
+            schedule.note(
+                "asked",
+                &[number as u64, fate as u64, before.as_millis() as u64],
+            );
+            tokio::time::sleep(before).await;
+            if matches!(fate, Fate::Away | Fate::Hangs) {
+                return Err(RpcError::Transport("nobody is there".to_owned()));
+            }
+            let method = request["method"].as_str().unwrap_or_default();
+            let now_ms = machine.passed_ms();
+            let result = match fate {
+                Fate::Error => Err(Refused::new("the node is busy")),
+                _ => world
+                    .lock()
+                    .answer(number, now_ms, (method, &request["params"])),
+            };
+            tokio::time::sleep(after).await;
+            match (fate, result) {
+                (Fate::Lost, _) => Err(RpcError::Transport("the connection broke".to_owned())),
+                (Fate::Garbage, _) => Ok(world.lock().garbage(number)),
+                (_, Ok(result)) => Ok(body(&json!({"jsonrpc": "2.0", "id": 1, "result": result}))),
+                (_, Err(refused)) => {
+                    let error = refused.to_json();
+                    Ok(body(&json!({"jsonrpc": "2.0", "id": 1, "error": error})))
+                }
+            }
+        })
+    }
+}
+
+fn body(value: &Value) -> Vec<u8> {
+    value.to_string().into_bytes()
+}
+
+impl World {
+    /// What becomes of the next request to a node, and how long it takes before and after the node looks.
+    fn fate(&mut self, number: usize, now_ms: u64) -> (Fate, [Duration; 2]) {
+        let rates = &self.chain.rates;
+        let node = &mut self.nodes[number];
+        let random = &mut node.random;
+        if random.chance(rates.away) {
+            node.away_until_ms = now_ms + 20 + random.below(300);
+        }
+        let usual = random.below(3);
+        let mut wait = |rate| {
+            let longer = if random.chance(rate) {
+                random.below(2 * TIMEOUT_MS)
+            } else {
+                0
+            };
+            Duration::from_millis(usual + longer)
+        };
+        let times = [wait(rates.slow), wait(rates.slow)];
+        let fate = if now_ms < node.away_until_ms {
+            Fate::Away
+        } else if random.chance(rates.hangs) {
+            return (Fate::Hangs, [Duration::from_millis(10 * TIMEOUT_MS); 2]);
+        } else if random.chance(rates.error) {
+            Fate::Error
+        } else if random.chance(rates.garbage) {
+            Fate::Garbage
+        } else if random.chance(rates.lost) {
+            Fate::Lost
+        } else {
+            Fate::Answered
+        };
+        (fate, times)
+    }
+
+    fn garbage(&mut self, number: usize) -> Vec<u8> {
+        let random = &mut self.nodes[number].random;
+        let bodies = [
+            "",
+            "<html>502 Bad Gateway</html>",
+            "{\"jsonrpc\":\"2.0\",\"id\":1}",
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"0xzz\"}",
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}",
+            "[1,2",
+        ];
+        let body = random.pick(&bodies).copied();
+        body.unwrap_or_default().as_bytes().to_vec()
+    }
+
+    /// What a node answers to a request.
+    fn answer(
+        &mut self,
+        number: usize,
+        now_ms: u64,
+        (method, params): (&str, &Value),
+    ) -> Result<Value, Refused> {
+        self.advance(now_ms);
+        let chain = &self.chain;
+        let node = &mut self.nodes[number];
+        if node
+            .behind
+            .as_ref()
+            .is_some_and(|(until_ms, _)| *until_ms <= now_ms)
+        {
+            node.behind = None;
+        }
+        if node.behind.is_none() && node.random.chance(chain.rates.behind) {
+            let until_ms = now_ms + 15 + node.random.below(400);
+            node.behind = Some((until_ms, chain.view.clone()));
+        }
+        if method == "eth_sendRawTransaction" {
+            return self.send(number, &params[0]);
+        }
+        let view = node.behind.as_ref().map_or(&chain.view, |(_, view)| view);
+        let pool = if node.behind.is_some() {
+            &[]
+        } else {
+            &chain.pool[..]
+        };
+        let answer = answers::answer(view, pool, node.has_finalized, (method, params))?;
+        Ok(self.lie(number, now_ms, (method, params), answer))
+    }
+
+    fn send(&mut self, number: usize, raw: &Value) -> Result<Value, Refused> {
+        let invalid = || Refused::new("cannot be decoded");
+        let raw = bytes(raw).ok_or_else(invalid)?;
+        let sent = Sent::of(&raw).ok_or_else(invalid)?;
+        self.note_sent(&sent);
+        let node = &mut self.nodes[number];
+        if node.random.chance(self.chain.rates.ignores) {
+            return Ok(json!(sent.hash));
+        }
+        self.chain.take(&sent).map_err(Refused::new)?;
+        self.check_pool(&sent);
+        Ok(json!(sent.hash))
+    }
+
+    /// What the node says instead, if it lies.
+    fn lie(
+        &mut self,
+        number: usize,
+        now_ms: u64,
+        (method, params): (&str, &Value),
+        answer: Value,
+    ) -> Value {
+        let chain = &self.chain;
+        let node = &mut self.nodes[number];
+        let is_latest = method == "eth_call" && params[0]["data"].as_str().is_some_and(is_latest);
+        if is_latest && now_ms < node.claims_until_ms {
+            let claimed = chain.view.head().contract.latest().0 + 1_000;
+            return json!(super::contract::claimed(claimed));
+        }
+        if !node.random.chance(chain.rates.lies) {
+            return answer;
+        }
+        match method {
+            "eth_getTransactionReceipt" if node.random.below(2) == 0 => Value::Null,
+            "eth_getTransactionReceipt" if answer.is_object() => {
+                let mut answer = answer;
+                answer["status"] = json!("0x0");
+                answer["logs"] = json!([]);
+                answer
+            }
+            "eth_getTransactionByHash" | "eth_getBlockByNumber" => Value::Null,
+            "eth_getTransactionCount" => {
+                let count = answer.as_str().and_then(|text| text.strip_prefix("0x"));
+                let count = count.and_then(|text| u64::from_str_radix(text, 16).ok());
+                let other = count.unwrap_or_default() + 1 + node.random.below(2);
+                quantity(other.saturating_sub(node.random.below(2) * 3))
+            }
+            "eth_getLogs" => json!([]),
+            "eth_call" if is_latest => {
+                node.claims_until_ms = now_ms + node.random.below(2_500);
+                json!(super::contract::claimed(1 + node.random.below(5)))
+            }
+            _ => answer,
+        }
+    }
+}
+
+fn is_latest(data: &str) -> bool {
+    bytes(&json!(data)).is_some_and(|data| super::contract::is_latest(&data))
+}

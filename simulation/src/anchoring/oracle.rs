@@ -1,0 +1,163 @@
+//! What is checked of anchoring. The chain's truth counts, not what a node said.
+
+use std::time::Duration;
+
+use kedge_actors::Engine;
+use kedge_env::Env;
+use kedge_protocol::checkpoint::Checkpoint;
+use kedge_protocol::log_tree;
+use kedge_storage::{AnchorRow, AnchorStatus, Mode, Page, Snapshot};
+
+use super::{Anchoring, World};
+use crate::plan::Violation;
+
+const LOOK: Duration = Duration::from_millis(10);
+
+fn unread(error: impl std::fmt::Display) -> Violation {
+    Violation::new("the store cannot be read", error)
+}
+
+fn rows(snapshot: &Snapshot) -> Result<Vec<AnchorRow>, Violation> {
+    let all = Page {
+        after: None,
+        descending: false,
+        limit: usize::MAX,
+    };
+    snapshot.anchors(all).map_err(unread)
+}
+
+/// A checkpoint that left the server is the log's.
+fn check_checkpoint(snapshot: &Snapshot, checkpoint: &Checkpoint) -> Result<(), Violation> {
+    let batches = checkpoint.batches;
+    let differs = |what| Err(Violation::new(what, batches));
+    let head = snapshot.head().map_err(unread)?;
+    if batches == 0 || batches > head.batches {
+        return differs("more was anchored than the log holds, batches");
+    }
+    if log_tree::root(snapshot, batches).map_err(unread)? != checkpoint.history {
+        return differs("an anchor has another root than the log, batches");
+    }
+    let last = snapshot.batch(batches - 1).map_err(unread)?;
+    let is_last = last.is_some_and(|last| {
+        last.header.head == checkpoint.head && last.header.last_sequence() == checkpoint.sequence
+    });
+    if is_last {
+        Ok(())
+    } else {
+        differs("an anchor ends in another action than the log, batches")
+    }
+}
+
+impl World {
+    /// What the store says of its anchors is so.
+    fn check_rows(&self, rows: &[AnchorRow]) -> Result<(), Violation> {
+        for row in rows.iter().filter(|row| row.status != AnchorStatus::Failed) {
+            let batches = row.checkpoint.checkpoint.batches;
+            let is_same = |other: &&AnchorRow| {
+                other.status != AnchorStatus::Failed
+                    && other.checkpoint.checkpoint.batches == batches
+            };
+            if rows.iter().filter(is_same).count() > 1 {
+                return Err(Violation::new("two anchors of the same, batches", batches));
+            }
+            if row.status == AnchorStatus::Finalized && self.is_honest {
+                self.check_final(row)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// An anchor that counts as final is in a block that stays.
+    fn check_final(&self, row: &AnchorRow) -> Result<(), Violation> {
+        let view = &self.chain.view;
+        let number = row.block_number.unwrap_or(u64::MAX);
+        let block = view.block(number).filter(|_| number <= view.finalized);
+        let wanted = row.checkpoint.checkpoint;
+        let holds = block.is_some_and(|block| {
+            let is_same = |taken: Checkpoint| {
+                (taken.batches, taken.sequence, taken.history)
+                    == (wanted.batches, wanted.sequence, wanted.history)
+            };
+            let mut taken = block.mined.iter().filter_map(|mined| mined.anchored);
+            Some(block.hash) == row.block_hash && taken.any(is_same)
+        });
+        if holds {
+            return Ok(());
+        }
+        let what = "an anchor counts as final and is not, batches";
+        Err(Violation::new(what, wanted.batches))
+    }
+
+    /// What was sent was stored before.
+    fn check_stored(&self, rows: &[AnchorRow]) -> Result<(), Violation> {
+        for (hash, checkpoint) in &self.sent {
+            if !rows.iter().any(|row| row.tx_hashes.contains(hash)) {
+                let what = "a transaction was sent and is not in the store, batches";
+                return Err(Violation::new(what, checkpoint.batches));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Anchoring {
+    /// Checks the chain and what a process left in the store.
+    pub(crate) fn check(&self, snapshot: &Snapshot) -> Result<(), Violation> {
+        let mut world = self.world.lock();
+        world.advance(self.machine.passed_ms());
+        if let Some(violation) = world.violation.take() {
+            return Err(violation);
+        }
+        for checkpoint in world.chain.taken.iter().chain(world.sent.values()) {
+            check_checkpoint(snapshot, checkpoint)?;
+        }
+        let rows = rows(snapshot)?;
+        world.check_stored(&rows)?;
+        world.check_rows(&rows)
+    }
+
+    /// Once nothing goes wrong: waits until writes are accepted.
+    pub(crate) async fn settle(&self, engine: &Engine) -> Result<(), Violation> {
+        let until = self.machine.now() + self.patience();
+        while let Mode::ReadOnly(why) = engine.mode() {
+            if self.machine.now() > until {
+                let what = "nothing is wrong with the chain any more, and nothing is accepted";
+                return Err(Violation::new(what, why));
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        Ok(())
+    }
+
+    /// Once nothing goes wrong: everything that is committed is anchored, and the store knows it.
+    pub(crate) async fn finish(&self, engine: &Engine) -> Result<(), Violation> {
+        let until = self.machine.now() + self.patience();
+        let batches = engine.published().head.batches;
+        loop {
+            let published = engine.published();
+            let rows = rows(&published.snapshot)?;
+            let is_final = |row: &AnchorRow| {
+                row.status == AnchorStatus::Finalized
+                    && row.checkpoint.checkpoint.batches >= batches
+            };
+            let last = {
+                let mut world = self.world.lock();
+                world.advance(self.machine.passed_ms());
+                let view = &world.chain.view;
+                let block = view.block(view.finalized);
+                block.map_or(0, |block| block.contract.latest().0)
+            };
+            if batches == 0 || (last >= batches && rows.iter().any(is_final)) {
+                break;
+            }
+            if self.machine.now() > until {
+                let what = "nothing is wrong any more, but not all is anchored";
+                let rows = rows.last().map(|row| (row.status, row.tx_hashes.len()));
+                let about = format!("{last} of {batches} batches, the last anchor {rows:?}");
+                return Err(Violation::new(what, about));
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        self.check(&engine.published().snapshot)
+    }
+}

@@ -1,0 +1,96 @@
+//! Side writes of callers: refresh tokens of logins. What was acknowledged is there after any crash, and so is what a
+//! start has found. Half of the seeds have them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kedge_actors::{Engine, SubmitError};
+use kedge_protocol::{Id, Prefix};
+use kedge_storage::{SessionRow, SideWrite, Snapshot};
+use parking_lot::Mutex;
+
+use crate::plan::Violation;
+use crate::random::Random;
+use crate::schedule::Seeded;
+
+/// Tokens that are written again and again.
+const TOKENS: u64 = 6;
+
+/// For each token, the rows that may stand in the store: the last one that counts, and those whose outcome is unknown.
+type Known = BTreeMap<[u8; 32], Vec<Option<SessionRow>>>;
+
+/// The logins of a run, over all of its processes.
+pub(crate) struct Sides {
+    known: Arc<Mutex<Known>>,
+    schedule: Arc<Seeded>,
+    random: Random,
+}
+
+fn row(random: &mut Random) -> SessionRow {
+    SessionRow {
+        wallet_id: Id {
+            prefix: Prefix::Wallet,
+            bytes: [7; 16],
+        },
+        family: [random.below(3) as u8; 16],
+        expires_at_s: 4_000_000_000 + random.below(1_000_000),
+        used: random.below(2) == 0,
+    }
+}
+
+impl Sides {
+    /// The logins of a seed; `None` if its run has none.
+    pub(crate) fn of(seed: u64, schedule: &Arc<Seeded>) -> Option<Self> {
+        let mut random = Random::new(seed, 40);
+        if random.below(2) == 0 {
+            return None;
+        }
+        let nothing = |token: u64| ([token as u8; 32], vec![None]);
+        Some(Self {
+            known: Arc::new(Mutex::new((0..TOKENS).map(nothing).collect())),
+            schedule: Arc::clone(schedule),
+            random,
+        })
+    }
+
+    /// Writes until the process ends.
+    pub(crate) fn begin(&mut self, engine: &Engine) {
+        let mut random = Random::new(self.random.next(), 41);
+        let (engine, known) = (engine.clone(), Arc::clone(&self.known));
+        let schedule = Arc::clone(&self.schedule);
+        tokio::spawn(async move {
+            while engine.failure().reason().is_none() {
+                tokio::time::sleep(Duration::from_millis(random.below(60))).await;
+                let (token_hash, row) = ([random.below(TOKENS) as u8; 32], row(&mut random));
+                let mut rows = known.lock().remove(&token_hash).unwrap_or_default();
+                rows.push(Some(row));
+                known.lock().insert(token_hash, rows);
+                let write = SideWrite::Session { token_hash, row };
+                let written = engine.side_write(write).await;
+                schedule.note("side", &[u64::from(written.is_ok())]);
+                let mut known = known.lock();
+                let rows = known.entry(token_hash).or_default();
+                match written {
+                    Ok(()) => *rows = vec![Some(row)],
+                    Err(SubmitError::Unknown) => {}
+                    Err(_) => _ = rows.pop(),
+                }
+            }
+        });
+    }
+
+    /// Checks what a process left in the store.
+    pub(crate) fn check(&self, snapshot: &Snapshot) -> Result<(), Violation> {
+        for (token_hash, rows) in self.known.lock().iter_mut() {
+            let stored = snapshot.session(*token_hash);
+            let stored = stored.map_err(|error| Violation::new("a row cannot be read", error))?;
+            if !rows.contains(&stored) {
+                let what = "an acknowledged side write is not in the store, token";
+                return Err(Violation::new(what, token_hash[0]));
+            }
+            *rows = vec![stored];
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,88 @@
+//! What became of each webhook, from the actions of the log alone.
+
+use std::collections::BTreeMap;
+
+use kedge_protocol::Id;
+use kedge_protocol::event::EventType;
+use kedge_protocol::record::ActionRecord;
+use serde_json::Value;
+
+/// A webhook from one action on.
+#[derive(Clone, Debug)]
+struct State {
+    sequence: u64,
+    active: bool,
+    deleted: bool,
+    events: Vec<String>,
+}
+
+/// All of them.
+#[derive(Default, Debug)]
+pub(crate) struct Histories(BTreeMap<Id, Vec<State>>);
+
+impl Histories {
+    /// Applies an action of the log; false if it is none on a webhook.
+    pub(crate) fn apply(
+        &mut self,
+        sequence: u64,
+        action: &ActionRecord<'_>,
+        payload: &Value,
+    ) -> bool {
+        let before = match action.kind.text() {
+            "webhook.create" => State {
+                sequence,
+                active: true,
+                deleted: false,
+                events: Vec::new(),
+            },
+            "webhook.update" | "webhook.delete" => {
+                let history = self.0.get(&action.resource);
+                match history.and_then(|history| history.last()) {
+                    Some(last) => last.clone(),
+                    None => return false,
+                }
+            }
+            _ => return false,
+        };
+        self.push(action, payload, State { sequence, ..before });
+        true
+    }
+
+    fn push(&mut self, action: &ActionRecord<'_>, payload: &Value, mut state: State) {
+        state.deleted |= action.kind.text() == "webhook.delete";
+        if let Some(active) = payload["active"].as_bool() {
+            state.active = active;
+        }
+        if let Some(events) = payload["events"].as_array() {
+            let names = events.iter().filter_map(Value::as_str);
+            state.events = names.map(str::to_owned).collect();
+        }
+        self.0.entry(action.resource).or_default().push(state);
+    }
+
+    /// The webhooks.
+    pub(super) fn ids(&self) -> impl Iterator<Item = Id> {
+        self.0.keys().copied()
+    }
+
+    /// Whether a webhook was never switched off nor ended.
+    pub(super) fn was_always_on(&self, webhook: Id) -> bool {
+        let mut states = self.0.get(&webhook).into_iter().flatten();
+        states.all(|state| state.active && !state.deleted)
+    }
+
+    /// Since which action a webhook has been on without a break, and which types it has wanted all the time; `None` if
+    /// it is off.
+    pub(super) fn on_since(&self, webhook: Id) -> Option<(u64, Vec<EventType>)> {
+        let states = self.0.get(&webhook)?;
+        let is_on = |state: &&State| state.active && !state.deleted;
+        let on: Vec<&State> = states.iter().rev().take_while(is_on).collect();
+        let wants = |state: &&State, of: &EventType| {
+            let mut names = state.events.iter();
+            names.any(|name| name == "*" || name == of.text())
+        };
+        let types = EventType::ALL.iter().copied();
+        let types = types.filter(|of| on.iter().all(|state| wants(state, of)));
+        Some((on.last()?.sequence, types.collect()))
+    }
+}

@@ -1,0 +1,140 @@
+//! Webhooks: the production actor with its workers, with receivers that the simulator makes up in the place of the POST.
+//! Half of the seeds have them.
+//!
+//! - `receiver`: what receivers answer, and what they notice. `rates`: how often what goes wrong.
+//! - `owner`: who makes, switches, changes and ends webhooks. `history`: what became of them, from the log.
+//! - `oracle`: what is checked after each start and at the end.
+
+mod history;
+mod oracle;
+mod owner;
+mod rates;
+mod receiver;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kedge_actors::webhooks::{Schedule, WebhookOptions};
+use kedge_actors::{Engine, StartError};
+use kedge_env::Env;
+use kedge_protocol::Id;
+use parking_lot::Mutex;
+
+use self::rates::Rates;
+use self::receiver::{Forbidden, Messenger, Receivers};
+use crate::machine::Machine;
+use crate::plan::Violation;
+use crate::random::Random;
+use crate::schedule::Seeded;
+use crate::workload::Callers;
+
+pub(crate) use history::Histories;
+
+/// Before each attempt, seconds.
+const DELAYS_S: &[u64] = &[0, 0, 0, 1, 0];
+/// How soon a worker must know that its webhook is off, milliseconds.
+const KNOWN_WITHIN_MS: u64 = 50;
+
+/// The webhooks of a run, over all of its processes.
+pub(crate) struct Webhooks {
+    receivers: Arc<Mutex<Receivers>>,
+    attempts_max: usize,
+    /// Since when a webhook is seen to be off.
+    off: BTreeMap<Id, u64>,
+    random: Random,
+    machine: Machine,
+    schedule: Arc<Seeded>,
+}
+
+impl Webhooks {
+    /// The webhooks of a seed; `None` if its run has none.
+    pub(crate) fn of(seed: u64, machine: &Machine, schedule: &Arc<Seeded>) -> Option<Self> {
+        let mut random = Random::new(seed, 30);
+        if random.below(2) == 0 {
+            return None;
+        }
+        let rates = Rates::of(&mut random);
+        let attempts_max = DELAYS_S.len() as u32;
+        let receivers = Receivers::new(Random::new(seed, 31), rates, attempts_max);
+        Some(Self {
+            receivers: Arc::new(Mutex::new(receivers)),
+            attempts_max: 1 + random.below(12) as usize,
+            off: BTreeMap::new(),
+            random: Random::new(seed, 32),
+            machine: machine.clone(),
+            schedule: Arc::clone(schedule),
+        })
+    }
+
+    /// How many messages were taken, and how many attempts there were.
+    pub(crate) fn counts(&self) -> [u64; 2] {
+        let receivers = self.receivers.lock();
+        let attempts = receivers.attempts.values().map(|count| u64::from(*count));
+        [receivers.taken.len() as u64, attempts.sum()]
+    }
+
+    /// From here on nothing goes wrong.
+    pub(crate) fn calm_down(&self) {
+        self.receivers.lock().calm_down();
+    }
+
+    /// Starts serving webhooks in a new process, and the owners.
+    pub(crate) async fn begin(
+        &mut self,
+        engine: &Engine,
+        callers: Option<&Arc<Callers>>,
+    ) -> Result<(), StartError> {
+        self.receivers.lock().begin();
+        let messenger = Messenger {
+            engine: engine.clone(),
+            receivers: Arc::clone(&self.receivers),
+            machine: self.machine.clone(),
+            schedule: Arc::clone(&self.schedule),
+        };
+        let options = WebhookOptions {
+            schedule: Schedule::new(DELAYS_S.to_vec()),
+            attempts_max: self.attempts_max,
+            attempts_share: self.attempts_max,
+            courier: Arc::new(messenger),
+        };
+        engine.start_webhooks(options).await?;
+        if let Some(callers) = callers {
+            let rates = self.receivers.lock().rates.clone();
+            let random = Random::new(self.random.next(), 33);
+            let owner = owner::tend(Arc::clone(callers), engine.clone(), rates, random);
+            tokio::spawn(owner);
+        }
+        Ok(())
+    }
+
+    /// Looks at what is off now, and at what receivers noticed.
+    pub(crate) fn look(&mut self, engine: &Engine) -> Result<(), Violation> {
+        let published = engine.published();
+        let (now_ms, head) = (self.machine.passed_ms(), published.head.sequence);
+        let mut receivers = self.receivers.lock();
+        if let Some(violation) = receivers.violation.take() {
+            return Err(violation);
+        }
+        for webhook in published.snapshot.every_webhook() {
+            let webhook = webhook.map_err(oracle::unread)?;
+            if webhook.active && !webhook.deleted {
+                self.off.remove(&webhook.id);
+                continue;
+            }
+            let since_ms = *self.off.entry(webhook.id).or_insert(now_ms);
+            if now_ms < since_ms + KNOWN_WITHIN_MS {
+                continue;
+            }
+            let spans = receivers.forbidden.entry(webhook.id).or_default();
+            match spans.last_mut().filter(|span| span.since_ms == since_ms) {
+                Some(span) => span.until = head,
+                None => spans.push(Forbidden {
+                    since_ms,
+                    after: head,
+                    until: head,
+                }),
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,68 @@
+//! What goes wrong at receivers, and what owners do with their webhooks: drawn for each seed, from a source of its own.
+
+use crate::random::Random;
+
+/// How often things happen, of ten thousand cases.
+#[derive(Clone, Debug)]
+pub(super) struct Rates {
+    /// At each message: the receiver refuses it, or asks for time.
+    pub(super) refuses: u64,
+    pub(super) asks_for_time: u64,
+    /// It is slow, or hangs.
+    pub(super) slow: u64,
+    pub(super) hangs: u64,
+    /// It cannot be reached for a while.
+    pub(super) away: u64,
+    /// It takes the message, and its answer is lost.
+    pub(super) lost: u64,
+    /// It says that it is gone for good.
+    pub(super) gone: u64,
+    /// An owner goes away from its request.
+    pub(super) abandon: u64,
+    /// How often an owner makes a webhook, switches one off or on, changes it, or ends it, of all that it does.
+    pub(super) made: u64,
+    pub(super) switched: u64,
+    pub(super) changed: u64,
+    pub(super) ended: u64,
+}
+
+impl Rates {
+    pub(super) fn of(random: &mut Random) -> Self {
+        let mut some = |max: u64| {
+            let (is_on, rate) = (random.below(2) == 0, 1 + random.below(max));
+            if is_on { rate } else { 0 }
+        };
+        Self {
+            refuses: some(4_000),
+            asks_for_time: some(1_000),
+            slow: some(4_000),
+            hangs: some(500),
+            away: some(200),
+            lost: some(2_000),
+            gone: some(150),
+            abandon: some(3_000),
+            made: 6_000,
+            switched: some(4_000),
+            changed: some(2_000),
+            ended: some(2_000),
+        }
+    }
+
+    /// Without any fault.
+    pub(super) fn none() -> Self {
+        Self {
+            refuses: 0,
+            asks_for_time: 0,
+            slow: 0,
+            hangs: 0,
+            away: 0,
+            lost: 0,
+            gone: 0,
+            abandon: 0,
+            made: 0,
+            switched: 0,
+            changed: 0,
+            ended: 0,
+        }
+    }
+}
