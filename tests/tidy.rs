@@ -43,7 +43,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("machine", "protocol"),
     ("api", "machine protocol"),
     ("storage", "log protocol env"),
-    ("cluster", "log protocol"),
+    ("cluster", "log protocol running"),
     ("search", "storage machine protocol"),
     ("client", "api prover protocol tls"),
     ("timing", ""),
