@@ -65,7 +65,10 @@ const ARROWS: &[(&str, &str)] = &[
         "upkeep watchtower replica cluster http client storage machine prover chain log config protocol tls",
     ),
     ("load", "client protocol"),
-    ("sim", "actors storage protocol env running"),
+    (
+        "sim",
+        "replica actors cluster storage log protocol env running",
+    ),
     (
         "fuzz",
         "http actors search storage machine chain log protocol",

@@ -22,6 +22,7 @@ mod faults;
 mod ledger;
 mod machine;
 mod model;
+mod nodes;
 mod plan;
 mod process;
 mod random;
@@ -30,6 +31,7 @@ mod run;
 mod schedule;
 mod workload;
 
+pub use nodes::{NodesReport, run_nodes};
 pub use plan::{Plan, STEPS, Violation};
 pub use random::Trace;
 pub use run::{Report, run};

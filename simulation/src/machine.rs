@@ -11,7 +11,7 @@ use kedge_env::{Env, File, Mode};
 use parking_lot::Mutex;
 
 /// The wall clock when a run begins, milliseconds.
-const START_MS: u64 = 1_800_000_000_000;
+pub(crate) const START_MS: u64 = 1_800_000_000_000;
 
 #[derive(Debug, Default)]
 struct Clock {
@@ -56,6 +56,13 @@ impl Machine {
     /// A process begins, on a runtime of its own.
     pub(crate) fn begin(&self) {
         self.clock.lock().begun = Some(tokio::time::Instant::now());
+    }
+
+    /// As [`Self::begin`], where so much time has passed since the run began: that of machines that run side by side.
+    pub(crate) fn begin_at(&self, passed: Duration) {
+        let mut clock = self.clock.lock();
+        clock.before = passed;
+        clock.begun = Some(tokio::time::Instant::now());
     }
 
     /// It ends. The time stands still until the next one begins.
