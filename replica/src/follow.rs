@@ -187,6 +187,9 @@ impl Node {
         let made = self.blocking(move || Follower::new(&engine)).await?;
         let follower = made?;
         let frame = self.position()?.frame;
+        // Before a restart it may not have got to report the last frame, and the leader publishes no other one until it is
+        // reported.
+        self.cluster.report_synced(frame);
         self.show(|standing| standing.frame = frame);
         Ok(follower)
     }

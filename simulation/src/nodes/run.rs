@@ -333,3 +333,54 @@ impl Nodes {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A run of two nodes without faults, whose leader waits for the other node's sync.
+    fn quiet() -> Nodes {
+        let setting = Setting {
+            lease: Duration::from_secs(1),
+            publish_timeout: Duration::from_secs(1),
+            replicas_synced: 1,
+        };
+        let rates = (Rates::none(), faults::Rates::none());
+        Nodes::with(Plan::of(1), Random::new(1, 13), (2, setting), rates).unwrap()
+    }
+
+    #[test]
+    fn a_follower_that_ended_before_it_reported_a_frame_reports_it_after_its_start() {
+        let mut run = quiet();
+        // One request is in flight, so no further frame tells the leader how far the follower is.
+        let caught = |run: &Nodes| {
+            let leader = run.nodes.iter().position(Node::leads)?;
+            let follower = 1 - leader;
+            let (running, other) = (run.nodes[leader].running()?, run.nodes[follower].running()?);
+            let synced = running.replica.cluster().synced().borrow().clone();
+            let reported = synced.get(&format!("node-{follower}")).copied()?;
+            let frame = other.store.log_position()?.frame;
+            let is_last = running.store.log_position()?.frame == frame;
+            let waits = running.leading.stalled().is_some() && run.callers.in_flight() == 1;
+            (waits && is_last && reported < frame).then_some(follower)
+        };
+        let follower = loop {
+            run.turn().unwrap();
+            assert!(run.now_ms < 60_000, "no follower was caught");
+            if let Some(follower) = caught(&run) {
+                break follower;
+            }
+        };
+        // It has the frame, and ends before anybody hears of it.
+        for node in 0..2 {
+            run.servers.lock().split(node, run.now_ms + 20);
+        }
+        run.nodes[follower].end(End::Kill, run.now_ms);
+        for _ in 0..20 {
+            run.turn().unwrap();
+        }
+        run.finish().unwrap();
+    }
+}
