@@ -319,7 +319,7 @@ impl Asked {
         match self.send((asker, &signed), 0).await? {
             Some(Ok(_)) => Ok(()),
             other => {
-                let what = other.map(|result| result.err());
+                let what = other.map(Result::err);
                 Err(Violation::new(
                     "nothing is wrong any more, but a request is not carried out",
                     format!("{kind}: {what:?}"),

@@ -137,9 +137,7 @@ impl Node {
             self.machine.begin_at(Duration::from_millis(now_ms));
             Instant::now()
         });
-        let options = self
-            .setting
-            .engine(&mut self.random, &self.machine, &self.schedule)?;
+        let options = Setting::engine(&mut self.random, &self.machine, &self.schedule)?;
         let store = self.place.options()?;
         let process = begin(
             self.setting.clone(),

@@ -97,7 +97,6 @@ impl Setting {
 
     /// How the engine of a node is set up.
     pub(super) fn engine(
-        &self,
         random: &mut Random,
         machine: &Machine,
         schedule: &Arc<Seeded>,

@@ -335,7 +335,7 @@ impl Servers {
         seen.get(index).cloned()
     }
 
-    fn entry_of(&self, written: &Written, index: usize) -> Entry {
+    fn entry_of(written: &Written, index: usize) -> Entry {
         let created = std::time::Duration::from_millis(START_MS + written.at_ms);
         Entry {
             value: Some(written.value.clone()),
@@ -347,7 +347,7 @@ impl Servers {
     pub(super) fn entry(&self, node: usize, key: &str) -> Option<Entry> {
         let seen = &self.bucket[..self.seen(node).1];
         let index = seen.iter().rposition(|written| written.key == key)?;
-        Some(self.entry_of(&seen[index], index))
+        Some(Self::entry_of(&seen[index], index))
     }
 
     pub(super) fn entries(&self, node: usize, prefix: &str) -> Vec<Entry> {
@@ -360,7 +360,7 @@ impl Servers {
         }
         let newest = newest.into_values();
         newest
-            .map(|index| self.entry_of(&seen[index], index))
+            .map(|index| Self::entry_of(&seen[index], index))
             .collect()
     }
 
