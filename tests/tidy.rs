@@ -43,7 +43,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("machine", "protocol"),
     ("api", "machine protocol"),
     ("storage", "log protocol env"),
-    ("cluster", "log protocol"),
+    ("cluster", "log protocol running"),
     ("search", "storage machine protocol"),
     ("client", "api prover protocol tls"),
     ("timing", ""),
@@ -65,7 +65,10 @@ const ARROWS: &[(&str, &str)] = &[
         "upkeep watchtower replica cluster http client storage machine prover chain log config protocol tls",
     ),
     ("load", "client protocol"),
-    ("sim", "actors storage machine chain protocol env running"),
+    (
+        "sim",
+        "replica actors cluster storage machine chain log protocol env running",
+    ),
     (
         "fuzz",
         "http actors search storage machine chain log protocol",

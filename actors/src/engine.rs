@@ -176,8 +176,7 @@ impl Engine {
             biased;
             answered = &mut answer => answered.ok(),
             () = tokio::time::sleep_until(expires_at.into()) => None,
-            Some(_) = failed.wait() => None,
-            () = self.overdue() => None,
+            () = self.unanswered(&mut failed) => None,
         };
         if let Some(answered) = answered {
             return answered;
@@ -258,8 +257,7 @@ impl Engine {
         tokio::select! {
             biased;
             acknowledged = acknowledged => acknowledged.map_err(|_| SubmitError::Unknown),
-            Some(_) = failed.wait() => Err(SubmitError::Unknown),
-            () = self.overdue() => Err(SubmitError::Unknown),
+            () = self.unanswered(&mut failed) => Err(SubmitError::Unknown),
         }
     }
 
@@ -290,6 +288,11 @@ impl Engine {
 
     pub(crate) fn listeners(&self) -> &Listeners {
         &self.inner.listeners
+    }
+
+    /// What its parts run on.
+    pub fn running(&self) -> &Running {
+        &self.inner.options.running
     }
 
     /// What the log is bound to.

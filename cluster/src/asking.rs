@@ -54,13 +54,13 @@ impl Cluster {
         question: Bytes,
         patience: Duration,
     ) -> Result<Bytes, AskError> {
-        let inner = &self.0;
-        let subject = inner
-            .options
-            .question_subject(what, term, &inner.options.node);
+        let options = &self.0.options;
+        let subject = options.question_subject(what, term, &options.node);
         let request = Request::new().payload(question).timeout(Some(patience));
         // Without a connection the client would wait for room in its own queue.
-        let asking = inner.client.send_request(subject, request);
+        let nats = self.0.nats();
+        let nats = nats.map_err(|error| AskError::Unanswered(error.to_string()))?;
+        let asking = nats.client.send_request(subject, request);
         match tokio::time::timeout(patience, asking).await {
             Ok(Ok(answer)) => Ok(answer.payload),
             Ok(Err(error)) if error.kind() == RequestErrorKind::NoResponders => {
@@ -76,7 +76,7 @@ impl Cluster {
     /// # Errors
     /// [`StreamError::Unreachable`] if the servers do not answer.
     pub async fn questions(&self, what: &str, term: u64) -> Result<Questions, StreamError> {
-        let client = self.0.client.clone();
+        let client = self.0.nats()?.client.clone();
         let subject = self.0.options.question_subject(what, term, "*");
         let subscribed = client.subscribe(subject).await;
         let messages = subscribed.map_err(|error| StreamError::Unreachable(error.to_string()))?;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::jetstream::context::ContextBuilder;
-use async_nats::jetstream::{Context, kv, stream};
 use async_nats::{Client, ConnectOptions};
 use kedge_protocol::Hash;
 use parking_lot::Mutex;
@@ -13,10 +12,12 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::error::ConnectError;
+use crate::error::{ConnectError, StreamError};
 use crate::health::{self, Health};
+use crate::nats::Nats;
 use crate::options::ClusterOptions;
 use crate::roaming::{Chooser, Roaming};
+use crate::servers::Servers;
 use crate::{monitors, settings, synced};
 
 /// A server that does not answer two of these is given up: a paused one keeps its connections.
@@ -32,10 +33,9 @@ pub(crate) struct Inner {
     pub(crate) identity: Hash,
     /// The one of [`Cluster::connect`], for callers on other threads.
     pub(crate) runtime: Handle,
-    pub(crate) client: Client,
-    pub(crate) context: Context,
-    pub(crate) stream: stream::Stream<()>,
-    pub(crate) bucket: kv::Store,
+    pub(crate) servers: Arc<dyn Servers>,
+    /// The same, for what only NATS does; `None` in a simulator.
+    nats: Option<Arc<Nats>>,
     /// A frame's place in the stream less its number, once a message was read.
     pub(crate) offset: Mutex<Option<i64>>,
     /// How far this node has synced.
@@ -76,24 +76,54 @@ impl Cluster {
         let bucket = settings::bucket(&context, &options).await?;
         let stream = context.get_stream_no_info(options.stream()).await;
         let stream = stream.map_err(|error| engine("the stream cannot be read", &error))?;
+        let nats = Arc::new(Nats {
+            options: options.clone(),
+            client,
+            context,
+            stream,
+            bucket,
+        });
+        let servers = Arc::clone(&nats) as _;
+        Self::of(options, identity, servers, Some(nats), events).await
+    }
+
+    /// A node's connection to servers of a simulator. What only NATS does is not there: questions to the leader, contents
+    /// of files, edges that are not trusted, reseeding.
+    ///
+    /// # Errors
+    /// [`ConnectError`] if the options are wrong, or the servers do not answer.
+    pub async fn simulated(
+        options: ClusterOptions,
+        identity: Hash,
+        servers: Arc<dyn Servers>,
+    ) -> Result<Self, ConnectError> {
+        options.check()?;
+        Self::of(options, identity, servers, None, health::channel().1).await
+    }
+
+    async fn of(
+        options: ClusterOptions,
+        identity: Hash,
+        servers: Arc<dyn Servers>,
+        nats: Option<Arc<Nats>>,
+        health: watch::Receiver<Health>,
+    ) -> Result<Self, ConnectError> {
         let mut tasks = JoinSet::new();
         let reported = watch::channel(None).0;
-        synced::spawn_reporting(&mut tasks, &client, &options, reported.subscribe());
-        let synced = synced::spawn_hearing(&mut tasks, &client, &options).await;
+        synced::spawn_reporting(&mut tasks, &servers, &options, reported.subscribe());
+        let synced = synced::spawn_hearing(&mut tasks, &servers, &options).await;
         let synced = synced.map_err(|error| engine("the nodes' subject cannot be read", &error))?;
         Ok(Self(Arc::new(Inner {
             options,
             identity,
             runtime: Handle::current(),
-            client,
-            context,
-            stream,
-            bucket,
+            servers,
+            nats,
             offset: Mutex::new(None),
             reported,
             synced,
             roaming: Roaming::default(),
-            health: events,
+            health,
             _tasks: tasks,
         })))
     }
@@ -114,14 +144,19 @@ impl Cluster {
         let bucket = bucket.map_err(|error| engine("the nodes' bucket cannot be read", &error))?;
         let stream = context.get_stream_no_info(name).await;
         let stream = stream.map_err(|error| engine("the stream cannot be read", &error))?;
-        Ok(Self(Arc::new(Inner {
-            options,
-            identity: Hash::ZERO,
-            runtime: Handle::current(),
+        let nats = Arc::new(Nats {
+            options: options.clone(),
             client,
             context,
             stream,
             bucket,
+        });
+        Ok(Self(Arc::new(Inner {
+            options,
+            identity: Hash::ZERO,
+            runtime: Handle::current(),
+            servers: Arc::clone(&nats) as _,
+            nats: Some(nats),
             offset: Mutex::new(None),
             reported: watch::channel(None).0,
             synced: watch::channel(BTreeMap::new()).1,
@@ -139,6 +174,14 @@ impl Cluster {
     /// The connection's state.
     pub fn health(&self) -> watch::Receiver<Health> {
         self.0.health.clone()
+    }
+}
+
+impl Inner {
+    /// The connection to NATS, for what only that does.
+    pub(crate) fn nats(&self) -> Result<&Nats, StreamError> {
+        let missing = || StreamError::Unreachable("these servers are not NATS".to_owned());
+        self.nats.as_deref().ok_or_else(missing)
     }
 }
 

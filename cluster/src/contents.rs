@@ -51,16 +51,16 @@ impl Cluster {
 
     /// The store of contents, made with the first.
     async fn contents(&self) -> Result<ObjectStore, StreamError> {
-        let inner = &self.0;
-        let bucket = format!("{}_files", inner.options.stream());
-        if let Ok(found) = inner.context.get_object_store(&bucket).await {
+        let nats = self.0.nats()?;
+        let bucket = format!("{}_files", nats.options.stream());
+        if let Ok(found) = nats.context.get_object_store(&bucket).await {
             return Ok(found);
         }
-        let made = inner.context.create_object_store(Config {
+        let made = nats.context.create_object_store(Config {
             bucket,
             description: Some("Kedge: contents of files".to_owned()),
             storage: StorageType::File,
-            num_replicas: inner.options.replicas,
+            num_replicas: nats.options.replicas,
             ..Config::default()
         });
         made.await.map_err(|error| unreachable(&error))

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use async_nats::jetstream::kv::UpdateErrorKind;
 use async_nats::jetstream::stream::LastRawMessageErrorKind;
 use kedge_protocol::Hash;
 use serde::{Deserialize, Serialize};
@@ -35,7 +34,7 @@ impl Cluster {
     /// [`StreamError::Unreachable`] if that server does not answer, or the list cannot be read.
     pub async fn distrusted_edges(&self) -> Result<(DistrustedEdges, u64), StreamError> {
         let text = |error: &dyn std::fmt::Display| StreamError::Unreachable(error.to_string());
-        let bucket = &self.0.bucket;
+        let bucket = &self.0.nats()?.bucket;
         let subject = format!("{}{KEY}", bucket.prefix);
         let read = bucket.stream.get_last_raw_message_by_subject(&subject);
         match read.await {
@@ -61,10 +60,7 @@ impl Cluster {
     ) -> Result<bool, StreamError> {
         let text = |error: &dyn std::fmt::Display| StreamError::Unreachable(error.to_string());
         let value = serde_json::to_vec(edges).map_err(|error| text(&error))?;
-        match self.0.bucket.update(KEY, value.into(), revision).await {
-            Ok(_) => Ok(true),
-            Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => Ok(false),
-            Err(error) => Err(text(&error)),
-        }
+        let updated = self.0.servers.update(KEY, value.into(), revision).await?;
+        Ok(updated.is_some())
     }
 }

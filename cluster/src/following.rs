@@ -6,8 +6,6 @@
 
 use std::time::Duration;
 
-use async_nats::jetstream::Message;
-use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
 use bytes::Bytes;
 use futures_util::{FutureExt as _, StreamExt as _};
 use kedge_log::{FrameHeader, Position, StoredFrame};
@@ -15,17 +13,11 @@ use kedge_protocol::Hash;
 
 use crate::connection::Cluster;
 use crate::error::{Broken, StreamError};
+use crate::servers::{Arrived, Arriving, Ends};
 use crate::stream::{Short, offset_of};
 
-/// A consumer that is silent for twice as long is given up.
-const HEARTBEAT: Duration = Duration::from_millis(500);
-/// How long one request for messages stands.
-const EXPIRES: Duration = Duration::from_secs(10);
-/// After so long without its reader a consumer is removed by the servers.
-const ABANDONED: Duration = Duration::from_secs(30);
 /// After so long without a message the stream's leader is asked for the next one.
 const QUIET: Duration = Duration::from_secs(1);
-const BATCH_MESSAGES: usize = 512;
 /// Bytes of messages that may be on their way; and twice the longest frame.
 const BATCH_BYTES: usize = 16 << 20;
 const PAUSE_MIN: Duration = Duration::from_millis(20);
@@ -43,7 +35,7 @@ pub struct Following {
 }
 
 struct Open {
-    messages: pull::Stream,
+    messages: Arriving,
     /// The place of the next message.
     place: u64,
     /// Whether the stream's leader had a message before the consumer, which has brought none since.
@@ -192,47 +184,26 @@ impl Following {
     /// Makes a consumer; `None` if the stream ends early so far.
     async fn open(&mut self) -> Result<Option<Open>, StreamError> {
         let cluster = self.cluster.clone();
-        let info = cluster.info().await?;
-        let state = &info.state;
+        let ends = cluster.ends().await?;
         let offset = cluster.offset().await?;
         let place = match offset.map(|offset| (self.last + 1).checked_add_signed(offset)) {
-            Some(Some(place)) if place >= state.first_sequence => place,
-            Some(_) => return Err(self.missing(&info).await),
+            Some(Some(place)) if place >= ends.first => place,
+            Some(_) => return Err(self.missing(ends).await),
             None if self.last == 0 => 1,
             None => 0,
         };
         // An empty stream, or one that ends before what was read from it.
-        let is_short = state.last_sequence + 1 < place || place == 0;
+        let is_short = ends.last + 1 < place || place == 0;
         if is_short {
             if self.short.lasts(true) {
-                return Err(self.shorter(state.last_sequence, offset).into());
+                return Err(self.shorter(ends.last, offset).into());
             }
             return Ok(None);
         }
         self.short.lasts(false);
-        self.check_last(place, state.first_sequence).await?;
+        self.check_last(place, ends.first).await?;
         let bytes_max = BATCH_BYTES.max(2 * cluster.0.options.payload_bytes_max());
-        let consumer = cluster.0.stream.create_consumer(pull::Config {
-            deliver_policy: DeliverPolicy::ByStartSequence {
-                start_sequence: place,
-            },
-            ack_policy: AckPolicy::None,
-            inactive_threshold: ABANDONED,
-            num_replicas: 1,
-            memory_storage: true,
-            ..pull::Config::default()
-        });
-        let unreachable =
-            |error: &dyn std::fmt::Display| StreamError::Unreachable(error.to_string());
-        let consumer = consumer.await.map_err(|error| unreachable(&error))?;
-        let messages = consumer
-            .stream()
-            .max_messages_per_batch(BATCH_MESSAGES)
-            .max_bytes_per_batch(bytes_max)
-            .heartbeat(HEARTBEAT)
-            .expires(EXPIRES)
-            .messages();
-        let messages = messages.await.map_err(|error| unreachable(&error))?;
+        let messages = cluster.0.servers.consume(place, bytes_max).await?;
         Ok(Some(Open {
             messages,
             place,
@@ -263,12 +234,11 @@ impl Following {
     }
 
     /// Whether a message of the consumer is the next frame.
-    fn join_message(&mut self, message: &Message) -> Join {
+    fn join_message(&mut self, message: &Arrived) -> Join {
         if let Some(open) = &mut self.messages {
             open.lags = false;
         }
-        let found = message.info().map_or(0, |info| info.stream_sequence);
-        self.join(found, &message.payload)
+        self.join(message.place, &message.payload)
     }
 
     /// Whether the message at a place is the next frame.
@@ -322,8 +292,8 @@ impl Following {
         }
     }
 
-    async fn missing(&self, info: &async_nats::jetstream::stream::Info) -> StreamError {
-        match self.cluster.end(info, info.state.first_sequence).await {
+    async fn missing(&self, ends: Ends) -> StreamError {
+        match self.cluster.end(ends, ends.first).await {
             Ok(first) => StreamError::Missing {
                 frame: self.last + 1,
                 first: first.map_or(0, |first| first.number),

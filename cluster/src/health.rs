@@ -1,9 +1,8 @@
 //! Whether the connection holds.
 
-use std::time::Instant;
-
 use async_nats::Event;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// The state of the connection to the servers.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -3,12 +3,12 @@
 //! change of it for a time by its own clock. The servers' clock, at which it was stored, only helps a node to doubt its own
 //! clock for other purposes.
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use async_nats::jetstream::kv::{Operation, UpdateErrorKind};
 use futures_util::StreamExt as _;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::connection::Cluster;
 use crate::error::StreamError;
@@ -79,8 +79,7 @@ impl Lease {
     /// # Errors
     /// [`StreamError::Unreachable`] if no server answers.
     pub async fn read(&self) -> Result<LeaseSeen, StreamError> {
-        let entry = self.0.0.bucket.entry(KEY).await;
-        let entry = entry.map_err(|error| StreamError::Unreachable(error.to_string()))?;
+        let entry = self.0.0.servers.entry(KEY).await?;
         let seen = Instant::now();
         Ok(match entry {
             None => LeaseSeen {
@@ -90,12 +89,12 @@ impl Lease {
                 stored_ms: 0,
             },
             Some(entry) => LeaseSeen {
-                holder: (entry.operation == Operation::Put)
-                    .then(|| serde_json::from_slice(&entry.value).ok())
-                    .flatten(),
+                holder: entry
+                    .value
+                    .and_then(|value| serde_json::from_slice(&value).ok()),
                 revision: entry.revision,
                 seen,
-                stored_ms: unix_ms(SystemTime::from(entry.created)),
+                stored_ms: unix_ms(entry.created),
             },
         })
     }
@@ -115,13 +114,8 @@ impl Lease {
         // a subject too, so that nobody waits for the next reading.
         let interval =
             (options.lease / 6).clamp(Duration::from_millis(25), Duration::from_millis(300));
-        let mut changes = self
-            .0
-            .0
-            .client
-            .subscribe(options.lease_subject())
-            .await
-            .ok();
+        let servers = &self.0.0.servers;
+        let mut changes = servers.hear(options.lease_subject()).await.ok();
         loop {
             if let Ok(read) = self.read().await {
                 sender.send_if_modified(|known| match known {
@@ -144,6 +138,7 @@ impl Lease {
                 }
             };
             tokio::select! {
+                biased;
                 () = sender.closed() => return,
                 _ = tokio::time::timeout(interval, wait) => {}
             }
@@ -162,20 +157,12 @@ impl Lease {
     ) -> Result<Option<u64>, StreamError> {
         let text = |error: &dyn std::fmt::Display| StreamError::Unreachable(error.to_string());
         let value = serde_json::to_vec(holder).map_err(|error| text(&error))?;
-        let updated = self
-            .0
-            .0
-            .bucket
-            .update(KEY, value.into(), last_revision)
-            .await;
-        match updated {
-            Ok(revision) => {
-                self.tell().await;
-                Ok(Some(revision))
-            }
-            Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => Ok(None),
-            Err(error) => Err(text(&error)),
+        let servers = &self.0.0.servers;
+        let updated = servers.update(KEY, value.into(), last_revision).await?;
+        if updated.is_some() {
+            self.tell().await;
         }
+        Ok(updated)
     }
 
     /// Whether it is still at the revision that this node got from [`Lease::take`]. Servers compare the expected revision
@@ -220,6 +207,6 @@ impl Lease {
         let inner = &self.0.0;
         let subject = inner.options.lease_subject();
         // The others read it soon in any case.
-        let _ = inner.client.publish(subject, bytes::Bytes::new()).await;
+        let _ = inner.servers.say(subject, bytes::Bytes::new()).await;
     }
 }

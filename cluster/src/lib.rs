@@ -11,6 +11,7 @@
 //! - [`ReplicatedLog`]: the [`Log`](kedge_log::Log) of a node; [`Leading`] turns its appending on and off.
 //! - [`Questions`]: what other nodes ask the leader, and [`Cluster::ask`].
 //! - [`Lease`], [`Member`]: who leads, and who is there. [`DistrustedEdges`]: which edges were caught.
+//! - [`Servers`]: what carries the log. It is NATS, or a simulator's.
 //! - [`Cluster::reseed`]: makes the stream again from a node's own segments.
 
 mod asking;
@@ -23,11 +24,13 @@ mod health;
 mod lease;
 mod members;
 mod monitors;
+mod nats;
 mod options;
 mod publishing;
 mod replicated;
 mod reseed;
 mod roaming;
+mod servers;
 mod settings;
 mod stream;
 mod synced;
@@ -43,4 +46,7 @@ pub use members::Member;
 pub use options::ClusterOptions;
 pub use replicated::{Lead, Leading, ReplicatedLog};
 pub use reseed::Reseeded;
+pub use servers::{
+    Acknowledgement, Answer, Arrived, Arriving, Ends, Entry, Heard, Outbound, Servers, Stored,
+};
 pub use stream::{Tail, TermFrame};

@@ -2,8 +2,6 @@
 
 use std::time::{Duration, SystemTime};
 
-use async_nats::jetstream::kv::Operation;
-use futures_util::StreamExt as _;
 use serde::{Deserialize, Serialize};
 
 use crate::connection::Cluster;
@@ -41,9 +39,9 @@ impl Cluster {
         let text = |error: &dyn std::fmt::Display| StreamError::Unreachable(error.to_string());
         let key = format!("{PREFIX}{}", self.0.options.node);
         let value = serde_json::to_vec(member).map_err(|error| text(&error))?;
-        let put = self.0.bucket.put(key, value.into()).await;
+        let put = self.0.servers.put(key, value.into()).await;
         self.note_stored(put.is_ok()).await;
-        put.map(|_| ()).map_err(|error| text(&error))
+        put
     }
 
     /// Forgets a node. One that runs reports itself again.
@@ -51,7 +49,8 @@ impl Cluster {
     /// # Errors
     /// [`StreamError::Unreachable`] if the servers do not answer.
     pub async fn remove_member(&self, node: &str) -> Result<(), StreamError> {
-        let removed = self.0.bucket.purge(format!("{PREFIX}{node}")).await;
+        let bucket = &self.0.nats()?.bucket;
+        let removed = bucket.purge(format!("{PREFIX}{node}")).await;
         removed.map_err(|error| StreamError::Unreachable(error.to_string()))
     }
 
@@ -79,28 +78,13 @@ impl Cluster {
 
     /// The nodes, and when the newest report of them was stored, by the servers' clock.
     async fn list(&self) -> Result<(Vec<Member>, SystemTime), StreamError> {
-        let text = |error: &dyn std::fmt::Display| StreamError::Unreachable(error.to_string());
-        let bucket = &self.0.bucket;
-        // Not by the bucket's keys: they come through a consumer, and who may make one can have the servers publish
-        // anywhere, also into the log.
-        let filter = format!("{}{PREFIX}>", bucket.prefix);
-        let listed = bucket.stream.info_with_subjects(filter).await;
-        let mut subjects = listed.map_err(|error| text(&error))?;
         let mut members = Vec::new();
         let mut newest = SystemTime::UNIX_EPOCH;
-        while let Some(subject) = subjects.next().await {
-            let (subject, _) = subject.map_err(|error| text(&error))?;
-            let Some(key) = subject.strip_prefix(&bucket.prefix) else {
-                continue;
-            };
-            let entry = bucket.entry(key).await.map_err(|error| text(&error))?;
-            let Some(entry) = entry.filter(|entry| entry.operation == Operation::Put) else {
-                continue;
-            };
-            if let Ok(member) = serde_json::from_slice::<Member>(&entry.value) {
-                let created = SystemTime::from(entry.created);
-                newest = newest.max(created);
-                members.push((member, created));
+        for entry in self.0.servers.entries(PREFIX).await? {
+            let Some(value) = entry.value else { continue };
+            if let Ok(member) = serde_json::from_slice::<Member>(&value) {
+                newest = newest.max(entry.created);
+                members.push((member, entry.created));
             }
         }
         let aged = members.into_iter().map(|(member, created)| Member {

@@ -8,10 +8,6 @@
 
 use std::time::Duration;
 
-use async_nats::HeaderValue;
-use async_nats::jetstream::context::PublishAckFuture;
-use async_nats::jetstream::context::traits::Publisher as _;
-use async_nats::jetstream::message::{PublishMessage, StreamMessage};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
@@ -20,6 +16,7 @@ use kedge_protocol::Hash;
 
 use crate::connection::Cluster;
 use crate::error::{Broken, StreamError};
+use crate::servers::{Acknowledgement, Outbound, Stored};
 use crate::stream::Short;
 
 const PAUSE_MIN: Duration = Duration::from_millis(10);
@@ -29,24 +26,20 @@ const PAUSE_MAX: Duration = Duration::from_millis(250);
 /// for as long as the time-out of a request: a slow network answers them late.
 const ASKED_EVERY: Duration = Duration::from_millis(200);
 
-/// Names who published the frame that opens a term: candidates for one term publish the same bytes.
-const CANDIDATE: &str = "Kedge-Candidate";
-
 /// A frame to publish.
 #[derive(Clone)]
 pub(crate) struct Outgoing {
     pub(crate) place: u64,
     pub(crate) bytes: Bytes,
     pub(crate) hash: Hash,
-    /// What only this publisher knows, for a frame that opens a term.
+    /// What only this publisher knows, for a frame that opens a term: candidates for one term publish the same bytes.
     pub(crate) candidate: Option<String>,
 }
 
 impl Outgoing {
     /// Whether a message of the stream is this one.
-    fn is(&self, found: &StreamMessage, header: &FrameHeader) -> bool {
-        let candidate = found.headers.get(CANDIDATE).map(HeaderValue::as_str);
-        header.hash() == self.hash && candidate == self.candidate.as_deref()
+    fn is(&self, found: &Stored, header: &FrameHeader) -> bool {
+        header.hash() == self.hash && found.candidate == self.candidate
     }
 }
 
@@ -63,30 +56,15 @@ pub(crate) enum Settled {
 
 impl Cluster {
     /// Publishes a frame without waiting for the acknowledgement. `None` if it could not be sent in time.
-    pub(crate) async fn send(&self, frame: &Outgoing) -> Option<PublishAckFuture> {
+    pub(crate) async fn send(&self, frame: &Outgoing) -> Option<Acknowledgement> {
         let inner = &self.0;
-        let place = frame.place;
-        let mut message = PublishMessage::build()
-            .payload(frame.bytes.clone())
-            .expected_stream(inner.options.stream())
-            .expected_last_sequence(place - 1);
-        if place == 1 {
-            // Older servers ignore an expected sequence of 0, but not this one.
-            message = message.expected_last_subject_sequence(0);
-        }
-        if let Some(candidate) = &frame.candidate {
-            message = message.header(CANDIDATE, candidate.as_str());
-        }
-        let message = message.outbound_message(inner.options.frames_subject());
-        let sending = inner.context.publish_message(message);
-        match tokio::time::timeout(inner.options.publish_timeout, sending).await {
-            Ok(Ok(acknowledgement)) => Some(acknowledgement),
-            Ok(Err(error)) => {
-                tracing::debug!(place, %error, "a frame was not sent");
-                None
-            }
-            Err(_) => None,
-        }
+        let sending = inner.servers.publish(Outbound {
+            payload: frame.bytes.clone(),
+            expected_last: frame.place - 1,
+            candidate: frame.candidate.clone(),
+        });
+        let sent = tokio::time::timeout(inner.options.publish_timeout, sending).await;
+        sent.ok().flatten()
     }
 
     /// Publishes a frame, unless it was sent, and waits until it is known what became of it; publishes it again where it is
@@ -94,7 +72,7 @@ impl Cluster {
     pub(crate) async fn settle(
         &self,
         frame: &Outgoing,
-        mut sent: Option<PublishAckFuture>,
+        mut sent: Option<Acknowledgement>,
     ) -> Settled {
         let place = frame.place;
         let mut pause = PAUSE_MIN;
@@ -106,15 +84,9 @@ impl Cluster {
             }
             if let Some(acknowledgement) = sent.take() {
                 match acknowledgement.await {
-                    Ok(acknowledged) if acknowledged.sequence == place => {
-                        return Settled::Acknowledged;
-                    }
-                    Ok(elsewhere) => {
-                        tracing::error!(
-                            place,
-                            found = elsewhere.sequence,
-                            "a frame got another place"
-                        );
+                    Ok(acknowledged) if acknowledged == place => return Settled::Acknowledged,
+                    Ok(found) => {
+                        tracing::error!(place, found, "a frame got another place");
                     }
                     Err(error) => {
                         tracing::debug!(place, %error, "a frame was not acknowledged");
@@ -146,7 +118,7 @@ impl Cluster {
     }
 
     /// The message at a place, by the first answer to any of several questions. An error once all of them have failed.
-    async fn stored_soon(&self, place: u64) -> Result<Option<StreamMessage>, StreamError> {
+    async fn stored_soon(&self, place: u64) -> Result<Option<Stored>, StreamError> {
         let mut asked = FuturesUnordered::new();
         let mut again = tokio::time::interval(ASKED_EVERY);
         loop {
@@ -165,7 +137,7 @@ impl Cluster {
     /// Whether nothing is at the place, although the stream does not end directly before it, for so long that it must have
     /// lost frames.
     async fn lost_at(&self, place: u64, bytes: &Bytes, short: &mut Short) -> Option<Broken> {
-        let last = self.info().await.ok()?.state.last_sequence;
+        let last = self.ends().await.ok()?.last;
         if !short.lasts(last + 1 != place) {
             return None;
         }

@@ -4,21 +4,22 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Instant;
 
-use async_nats::jetstream::context::PublishAckFuture;
 use bytes::Bytes;
 use kedge_log::{
     AppendError, Durability, Failed, FileLog, Frame, FrameRefused, IoError, KeyId, Log, Position,
     SideKeys, SyncError,
 };
+use kedge_running::block_on;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::connection::Cluster;
 use crate::error::LeadError;
 use crate::publishing::{Outgoing, Settled};
+use crate::servers::Acknowledgement;
 use crate::stream::offset_of;
 
 /// Whether a node leads.
@@ -82,7 +83,7 @@ struct Pending {
     position: Position,
     frame: Outgoing,
     is_sent: bool,
-    acknowledgement: Option<PublishAckFuture>,
+    acknowledgement: Option<Acknowledgement>,
     since: Instant,
 }
 
@@ -184,7 +185,7 @@ impl Shared {
     /// Runs until it is done, or this term has ended.
     fn during<T>(&self, term: u64, work: impl Future<Output = T>) -> Option<T> {
         let mut lead = self.lead.subscribe();
-        self.runtime.block_on(async {
+        block_on(&self.runtime, async {
             tokio::select! {
                 biased;
                 _ = lead.wait_for(|lead| *lead != Lead::Leading { term }) => None,
@@ -194,7 +195,7 @@ impl Shared {
     }
 
     /// The first frame of a term that waits for its acknowledgement, up to a number.
-    fn take_front(&self, last: u64) -> Option<(u64, Position, Outgoing, Option<PublishAckFuture>)> {
+    fn take_front(&self, last: u64) -> Option<(u64, Position, Outgoing, Option<Acknowledgement>)> {
         let mut state = self.state.lock();
         let term = state.term?.number;
         let front = state.pending.front_mut()?;

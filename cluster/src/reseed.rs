@@ -4,13 +4,13 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use async_nats::jetstream::context::PublishAckFuture;
 use bytes::Bytes;
 use kedge_log::{LogReader, ReadError};
 
 use crate::connection::Cluster;
 use crate::error::{ReseedError, StreamError};
 use crate::publishing::{Outgoing, Settled};
+use crate::servers::Acknowledgement;
 use crate::settings;
 
 /// Frames and bytes that may wait for their acknowledgement.
@@ -33,7 +33,7 @@ pub struct Reseeded {
 /// A frame that was sent.
 struct Sent {
     frame: Outgoing,
-    acknowledgement: Option<PublishAckFuture>,
+    acknowledgement: Option<Acknowledgement>,
 }
 
 impl Cluster {
@@ -156,13 +156,14 @@ impl Cluster {
 
     async fn make_again(&self) -> Result<(), ReseedError> {
         let inner = &self.0;
-        let deleted = inner.context.delete_stream(inner.options.stream()).await;
+        let context = &inner.nats()?.context;
+        let deleted = context.delete_stream(inner.options.stream()).await;
         deleted.map_err(|error| ReseedError::Engine {
             what: "the stream was not deleted".to_owned(),
             why: error.to_string(),
         })?;
         *inner.offset.lock() = None;
-        settings::stream(&inner.context, &inner.options, &inner.identity).await?;
+        settings::stream(context, &inner.options, &inner.identity).await?;
         match self.tail().await? {
             None => Ok(()),
             Some(tail) => Err(StreamError::Unreachable(format!(

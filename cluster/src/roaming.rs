@@ -2,11 +2,11 @@
 //! notices that what it states of itself is not stored, and connects to another server. An edge states nothing: it notices
 //! that no node's statement gets newer.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
-use async_nats::connection::State;
 use async_nats::{ReconnectToServer, Server, ServerAddr, ServerInfo};
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use crate::connection::Cluster;
 
@@ -101,14 +101,13 @@ impl Cluster {
     /// Notes whether the servers stored something, and moves to another server if they have not for a while.
     pub(crate) async fn note_stored(&self, is_stored: bool) {
         let inner = &self.0;
-        if !inner.roaming.note(is_stored) || inner.client.connection_state() != State::Connected {
+        if !inner.roaming.note(is_stored) || !inner.servers.is_connected() {
             return;
         }
         tracing::warn!(
             "the connected NATS server stores nothing that the others know: connecting to another one"
         );
-        // It fails only once the client has ended.
-        let _ = inner.client.force_reconnect().await;
+        inner.servers.reconnect().await;
     }
 }
 

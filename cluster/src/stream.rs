@@ -3,17 +3,17 @@
 //! A frame's place in the stream is its number plus an offset. It is 0 in a stream that began with the log; a stream
 //! that was made again begins with a later frame.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use async_nats::jetstream::message::StreamMessage;
-use async_nats::jetstream::stream::{Info, LastRawMessageErrorKind};
 use bytes::Bytes;
 use kedge_log::{FrameHeader, Position, encode_term};
 use kedge_protocol::Hash;
+use tokio::time::Instant;
 
 use crate::connection::Cluster;
 use crate::error::{Broken, LeadError, StreamError};
 use crate::publishing::{Outgoing, Settled};
+use crate::servers::{Ends, Stored};
 
 /// How long the stream may seem to end early before it counts as broken: a server that just began to lead the stream may
 /// not have applied everything yet.
@@ -47,8 +47,8 @@ impl Cluster {
     /// # Errors
     /// [`StreamError::Unreachable`], or [`StreamError::Broken`] if the last message is gone or is not a frame.
     pub async fn tail(&self) -> Result<Option<Tail>, StreamError> {
-        let info = self.info().await?;
-        self.end(&info, info.state.last_sequence).await
+        let ends = self.ends().await?;
+        self.end(ends, ends.last).await
     }
 
     /// The first frame that the stream still has; `None` if the stream is empty.
@@ -56,8 +56,8 @@ impl Cluster {
     /// # Errors
     /// As [`Cluster::tail`].
     pub async fn first(&self) -> Result<Option<Tail>, StreamError> {
-        let info = self.info().await?;
-        self.end(&info, info.state.first_sequence).await
+        let ends = self.ends().await?;
+        self.end(ends, ends.first).await
     }
 
     /// A frame's bytes; `None` if the stream does not have it, or not yet.
@@ -124,7 +124,7 @@ impl Cluster {
             place,
             bytes: Bytes::from(bytes),
             hash: position.hash,
-            candidate: Some(self.0.client.new_inbox()),
+            candidate: Some(self.0.servers.new_mark()),
         };
         let patience = 3 * self.0.options.publish_timeout;
         let settling = self.settle(&frame, None);
@@ -148,9 +148,8 @@ impl Cluster {
         }
     }
 
-    pub(crate) async fn info(&self) -> Result<Info, StreamError> {
-        let info = self.0.stream.get_info().await;
-        info.map_err(|error| StreamError::Unreachable(error.to_string()))
+    pub(crate) async fn ends(&self) -> Result<Ends, StreamError> {
+        self.0.servers.ends().await
     }
 
     /// The message at a place.
@@ -158,13 +157,9 @@ impl Cluster {
         Ok(self.stored(place).await?.map(|message| message.payload))
     }
 
-    /// The message at a place, with its headers.
-    pub(crate) async fn stored(&self, place: u64) -> Result<Option<StreamMessage>, StreamError> {
-        match self.0.stream.get_raw_message(place).await {
-            Ok(message) => Ok(Some(message)),
-            Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
-            Err(error) => Err(StreamError::Unreachable(error.to_string())),
-        }
+    /// The message at a place, with its mark.
+    pub(crate) async fn stored(&self, place: u64) -> Result<Option<Stored>, StreamError> {
+        self.0.servers.stored(place).await
     }
 
     /// The offset between a frame's number and its place; `None` if the stream is empty.
@@ -181,9 +176,8 @@ impl Cluster {
     }
 
     /// The frame at one of the stream's ends.
-    pub(crate) async fn end(&self, info: &Info, place: u64) -> Result<Option<Tail>, StreamError> {
-        let state = &info.state;
-        if state.last_sequence == 0 {
+    pub(crate) async fn end(&self, ends: Ends, place: u64) -> Result<Option<Tail>, StreamError> {
+        if ends.last == 0 {
             return Ok(None);
         }
         let known = *self.0.offset.lock();
@@ -192,7 +186,7 @@ impl Cluster {
             stream,
             log: "a log whose frames follow each other".to_owned(),
         };
-        let found = if state.messages == 0 {
+        let found = if ends.messages == 0 {
             None
         } else {
             self.message(place).await?
@@ -200,7 +194,7 @@ impl Cluster {
         let Some(bytes) = found else {
             let what = format!(
                 "no message at place {place}, although {} were published",
-                state.last_sequence
+                ends.last
             );
             return Err(broken(what).into());
         };

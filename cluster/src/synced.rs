@@ -1,16 +1,17 @@
 //! How far each node has synced: reported on a subject of the node's own, and repeated, since such messages may get lost.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use async_nats::connection::State;
-use async_nats::{Client, SubscribeError};
 use futures_util::StreamExt as _;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::connection::Cluster;
+use crate::error::StreamError;
 use crate::options::ClusterOptions;
+use crate::servers::Servers;
 
 /// How often it is repeated.
 const REPEAT: Duration = Duration::from_millis(250);
@@ -43,11 +44,11 @@ impl Cluster {
 
 pub(crate) fn spawn_reporting(
     tasks: &mut JoinSet<()>,
-    client: &Client,
+    servers: &Arc<dyn Servers>,
     options: &ClusterOptions,
     mut reported: watch::Receiver<Option<u64>>,
 ) {
-    let client = client.clone();
+    let servers = Arc::clone(servers);
     let subject = options.synced_subject(&options.node);
     tasks.spawn(async move {
         loop {
@@ -55,13 +56,10 @@ pub(crate) fn spawn_reporting(
                 return;
             }
             let frame = *reported.borrow_and_update();
-            let Some(frame) = frame.filter(|_| client.connection_state() == State::Connected)
-            else {
+            let Some(frame) = frame.filter(|_| servers.is_connected()) else {
                 continue;
             };
-            let sent = client
-                .publish(subject.clone(), frame.to_string().into())
-                .await;
+            let sent = servers.say(subject.clone(), frame.to_string().into()).await;
             if let Err(error) = sent {
                 tracing::debug!(%error, "how far this node has synced was not sent");
             }
@@ -71,10 +69,10 @@ pub(crate) fn spawn_reporting(
 
 pub(crate) async fn spawn_hearing(
     tasks: &mut JoinSet<()>,
-    client: &Client,
+    servers: &Arc<dyn Servers>,
     options: &ClusterOptions,
-) -> Result<watch::Receiver<BTreeMap<String, u64>>, SubscribeError> {
-    let mut messages = client.subscribe(options.synced_subject("*")).await?;
+) -> Result<watch::Receiver<BTreeMap<String, u64>>, StreamError> {
+    let mut messages = servers.hear(options.synced_subject("*")).await?;
     let own = options.node.clone();
     let (synced, heard) = watch::channel(BTreeMap::new());
     tasks.spawn(async move {

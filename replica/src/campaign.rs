@@ -2,11 +2,12 @@
 //! a term directly after the last frame. If another node was faster, the stream refuses the term, and the candidate
 //! follows on.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kedge_actors::{FollowError, Follower};
 use kedge_cluster::{Holder, StreamError, Tail};
 use kedge_storage::{CommitError, Mode};
+use tokio::time::Instant;
 
 use crate::metric_definitions as metric;
 use crate::node::{Fatal, Next, Node};
@@ -96,7 +97,7 @@ impl Node {
         }
         if self.engine.published().head.batches == 0 {
             let key = self.options.first_key;
-            let named = tokio::task::spawn_blocking(move || follower.name_first_key(key)).await?;
+            let named = self.blocking(move || follower.name_first_key(key)).await?;
             if let Err(FollowError::Commit(CommitError::Fenced(why))) = named {
                 tracing::info!(term, why, "another node opened a later term");
                 self.log.end(&why);

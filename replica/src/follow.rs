@@ -1,13 +1,14 @@
 //! Following: frames of the stream become this node's own, until it is this node's turn to lead.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use kedge_actors::{Engine, FollowError, Follower};
 use kedge_cluster::{Cluster, Following, LeaseSeen, Member, StreamError};
 use kedge_storage::CommitError;
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinHandle};
+use tokio::time::Instant;
 
 use crate::HandOverError;
 use crate::node::{Command, Fatal, Next, Node};
@@ -183,11 +184,22 @@ impl Node {
     /// A follower that begins where the rows of this node end.
     async fn follower(&self) -> Result<Follower, Fatal> {
         let engine = self.engine.clone();
-        let made = tokio::task::spawn_blocking(move || Follower::new(&engine)).await?;
+        let made = self.blocking(move || Follower::new(&engine)).await?;
         let follower = made?;
         let frame = self.position()?.frame;
+        // Before a restart it may not have got to report the last frame, and the leader publishes no other one until it is
+        // reported.
+        self.cluster.report_synced(frame);
         self.show(|standing| standing.frame = frame);
         Ok(follower)
+    }
+
+    /// Runs work that waits for the disk, or for the stream.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, JoinError> {
+        self.engine.running().blocking(work).await
     }
 
     /// Makes frames this node's own. Waits while its disk is full: the others continue.
@@ -204,7 +216,7 @@ impl Node {
                 let followed = follower.follow(&frames);
                 (follower, frames, followed)
             };
-            let (back, mut rest, followed) = tokio::task::spawn_blocking(work).await?;
+            let (back, mut rest, followed) = self.blocking(work).await?;
             match followed {
                 Ok(count) => drop(rest.drain(..count)),
                 Err(FollowError::Commit(CommitError::NoSpace(why))) => {

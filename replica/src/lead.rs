@@ -1,9 +1,9 @@
 //! Leading: the lease is renewed, and the leadership ends when another node has it, when it is handed over, or when this
 //! node stops.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::HandOverError;
 use crate::metric_definitions as metric;

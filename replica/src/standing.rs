@@ -1,6 +1,6 @@
 //! What a node is at present, for those who ask.
 
-use std::time::Instant;
+use tokio::time::Instant;
 
 /// What a node does with the log.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

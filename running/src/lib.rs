@@ -3,15 +3,23 @@
 //! all of them are tasks on the caller's runtime, which has one thread and a clock that stands until nothing can run: the
 //! same loops and steps, in an order that the simulator's [`Schedule`] chooses (adr/0025).
 
+mod coroutine;
+
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinError;
+
+pub use coroutine::block_on;
+
+use coroutine::Coroutine;
 
 /// How often a task looks whether a number is reached.
 const LOOK: Duration = Duration::from_millis(1);
@@ -42,6 +50,12 @@ pub trait Schedule: Send + Sync {
     /// What delays the next step of a part: an actor's next message, or a step of the commit path. It may panic, as the
     /// part's own code may.
     fn before(&self, part: &'static str) -> Delay;
+
+    /// Whether a part may block in the middle of a step, as the log of several nodes does. It then takes turns with the
+    /// runtime (`coroutine.rs`).
+    fn may_block(&self, _part: &'static str) -> bool {
+        false
+    }
 }
 
 /// What delays a step.
@@ -209,6 +223,29 @@ impl Running {
         }
     }
 
+    /// Runs work that may block its thread.
+    ///
+    /// # Errors
+    /// If it panics.
+    pub async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, JoinError> {
+        match self {
+            Self::Threads { .. } => tokio::task::spawn_blocking(work).await,
+            Self::Tasks(_) => {
+                let work = async {
+                    let part = Coroutine::start(work);
+                    let done = part
+                        .unwrap_or_else(|error| resume_unwind(Box::new(error)))
+                        .await;
+                    done.unwrap_or_else(|panic| resume_unwind(panic))
+                };
+                tokio::spawn(work).await
+            }
+        }
+    }
+
     /// Starts a part. `ended` gets its result, or its panic, as soon as it ends.
     pub fn start<E, F>(
         &self,
@@ -229,8 +266,16 @@ impl Running {
                 let thread = std::thread::Builder::new().name(name.into());
                 thread.spawn(run).map(Part::Thread)
             }
-            Self::Tasks(_) => {
-                let task = tokio::spawn(run(Waits::Task(self.turns())));
+            Self::Tasks(schedule) => {
+                let waits = Waits::Task(self.turns());
+                let task = if schedule.may_block(name) {
+                    let runtime = Handle::current();
+                    let work = move || block_on(&runtime, run(waits));
+                    let part = Coroutine::start(work)?;
+                    tokio::spawn(async { part.await.unwrap_or_else(|panic| resume_unwind(panic)) })
+                } else {
+                    tokio::spawn(run(waits))
+                };
                 let watched = async move { ended(task.await.map_err(|_| Panicked)) };
                 Ok(Part::Task(tokio::spawn(watched)))
             }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Proves the simulator: applies each mutation of the core, looks for a seed that finds it, and reverts it.
+# Proves the simulator: applies each mutation of the core, looks for a seed that finds it, and reverts it. One whose name
+# begins with "nodes-" is looked for with several nodes.
 #   simulation/mutations/run.sh [name…]     SEED: the first one to try, 1. SEEDS: how many, 60
 # The tree must have no changes of its own, because each mutation is reverted by its patch. Prints a line for each:
 # its name, the seed that found it, and what that seed found.
@@ -30,12 +31,14 @@ fi
 missed=0
 for patch in "${patches[@]}"; do
   name="$(basename "$patch" .patch)"
+  several=()
+  [[ "$name" != nodes-* ]] || several=(--nodes)
   git apply "$patch"
   applied="$patch"
   if ! scripts/cargo.sh build --quiet --workspace --bin kedge-sim >"$target/mutation.log" 2>&1; then
     echo "$name: does not build, see $target/mutation.log"
     missed=1
-  elif found="$("$target/debug/kedge-sim" --seed "$first" --seeds "$seeds" 2>/dev/null | tail -1)"; then
+  elif found="$("$target/debug/kedge-sim" "${several[@]}" --seed "$first" --seeds "$seeds" 2>/dev/null | tail -1)"; then
     echo "$name: not found by $seeds seeds from $first on"
     missed=1
   else

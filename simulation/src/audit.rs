@@ -9,7 +9,7 @@ use kedge_storage::verify::{self, Plan};
 use kedge_storage::{Group, Snapshot, Store, StoreOptions};
 
 use crate::client::DOMAIN;
-use crate::ledger::Ledger;
+use crate::ledger::{Extent, Ledger};
 use crate::model::Model;
 use crate::plan::Violation;
 
@@ -19,6 +19,15 @@ fn unread(error: impl std::fmt::Display) -> Violation {
 
 /// Checks the log against what was answered and seen, and the rows against the model. Returns the model.
 pub(crate) fn audit(snapshot: &Snapshot, ledger: &Ledger) -> Result<Model, Violation> {
+    audit_to(snapshot, ledger, Extent::Whole)
+}
+
+/// As [`audit`], of a log that may be only a part of what others have.
+pub(crate) fn audit_to(
+    snapshot: &Snapshot,
+    ledger: &Ledger,
+    extent: Extent,
+) -> Result<Model, Violation> {
     let mut model = Model::default();
     let (mut contents, mut nonces) = (Vec::new(), BTreeMap::new());
     let mut last_ms = 0;
@@ -63,7 +72,7 @@ pub(crate) fn audit(snapshot: &Snapshot, ledger: &Ledger) -> Result<Model, Viola
             head.sequence,
         ));
     }
-    ledger.check(&contents, &batches, &nonces)?;
+    ledger.check(&contents, &batches, &nonces, extent)?;
     model.compare(snapshot)?;
     Ok(model)
 }

@@ -27,6 +27,15 @@ struct Entry {
     is_refused: bool,
 }
 
+/// How much of what was answered a log must hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Extent {
+    /// All of it.
+    Whole,
+    /// What it reaches: other nodes may have more.
+    Part,
+}
+
 /// Everything that was answered and seen.
 pub(crate) struct Ledger {
     key: Address,
@@ -213,8 +222,13 @@ impl Ledger {
         contents: &[Hash],
         batches: &[(Hash, Hash)],
         nonces: &BTreeMap<(Address, u64), u64>,
+        extent: Extent,
     ) -> Result<(), Violation> {
-        for (sequence, content) in &self.acknowledged {
+        let reaches =
+            |number: u64, length: usize| extent == Extent::Whole || number < length as u64;
+        let acknowledged = self.acknowledged.iter();
+        let reached = |sequence: &u64| reaches(sequence - 1, contents.len());
+        for (sequence, content) in acknowledged.filter(|(sequence, _)| reached(sequence)) {
             if contents.get(*sequence as usize - 1) != Some(content) {
                 return Err(Violation::new(
                     "an acknowledged action is not in the log",
@@ -222,17 +236,20 @@ impl Ledger {
                 ));
             }
         }
-        for (number, hash) in &self.headers {
+        let headers = self.headers.iter();
+        for (number, hash) in headers.filter(|(number, _)| reaches(**number, batches.len())) {
             if batches.get(*number as usize).map(|batch| &batch.0) != Some(hash) {
                 return Err(Violation::new("a released batch is not in the log", number));
             }
         }
-        for (count, head) in self.seen.iter().filter(|(count, _)| **count > 0) {
+        let seen = self.seen.iter().filter(|(count, _)| **count > 0);
+        for (count, head) in seen.filter(|(count, _)| reaches(**count - 1, batches.len())) {
             if batches.get(*count as usize - 1).map(|batch| &batch.1) != Some(head) {
                 return Err(Violation::new("what readers saw is not in the log", count));
             }
         }
-        for (signer, nonce, sequence) in &self.spent {
+        let spent = self.spent.iter();
+        for (signer, nonce, sequence) in spent.filter(|(_, _, sequence)| reached(sequence)) {
             if nonces.get(&(*signer, *nonce)) != Some(sequence) {
                 return Err(Violation::new(
                     "a nonce was answered as spent elsewhere",

@@ -26,6 +26,7 @@ mod faults;
 mod ledger;
 mod machine;
 mod model;
+mod nodes;
 mod plan;
 mod process;
 mod random;
@@ -36,6 +37,7 @@ mod sides;
 mod webhooks;
 mod workload;
 
+pub use nodes::{NodesReport, run_nodes};
 pub use plan::{Plan, STEPS, Violation};
 pub use random::Trace;
 pub use run::{Report, run};

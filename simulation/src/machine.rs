@@ -58,6 +58,13 @@ impl Machine {
         self.clock.lock().begun = Some(tokio::time::Instant::now());
     }
 
+    /// As [`Self::begin`], where so much time has passed since the run began: that of machines that run side by side.
+    pub(crate) fn begin_at(&self, passed: Duration) {
+        let mut clock = self.clock.lock();
+        clock.before = passed;
+        clock.begun = Some(tokio::time::Instant::now());
+    }
+
     /// It ends. The time stands still until the next one begins.
     pub(crate) fn end(&self) {
         let mut clock = self.clock.lock();

@@ -18,6 +18,9 @@ struct Args {
     /// How many seeds to run, from the first one up.
     #[arg(long, default_value_t = 1)]
     seeds: u64,
+    /// Runs several nodes that share a log.
+    #[arg(long)]
+    nodes: bool,
     /// Prints what happens in each process of the run.
     #[arg(long)]
     tell: bool,
@@ -32,7 +35,12 @@ fn main() -> ExitCode {
             steps: args.steps,
             tell: args.tell,
         };
-        let said = match kedge_sim::run(&plan) {
+        let ran = if args.nodes {
+            kedge_sim::run_nodes(&plan).map(|report| report.to_string())
+        } else {
+            kedge_sim::run(&plan).map(|report| report.to_string())
+        };
+        let said = match ran {
             Ok(report) => writeln!(out, "{report}"),
             Err(violation) => {
                 let _ = writeln!(out, "seed {seed}: {violation}");

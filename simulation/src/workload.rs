@@ -61,7 +61,7 @@ pub(crate) struct Callers {
 }
 
 /// A caller's outcome, for the trace: what it was, and the sequence.
-fn outcome(result: &Result<Committed, SubmitError>) -> (String, u64) {
+pub(crate) fn outcome(result: &Result<Committed, SubmitError>) -> (String, u64) {
     match result {
         Ok(committed) => match &committed.placement {
             Some(placement) => ("done".to_owned(), placement.first_sequence),
@@ -437,7 +437,7 @@ impl Callers {
     }
 }
 
-fn template(random: &mut Random) -> Order {
+pub(crate) fn template(random: &mut Random) -> Order {
     let supply = match random.below(2) {
         0 => format!(r#","max_supply":{}"#, 1 + random.below(12)),
         _ => String::new(),
@@ -452,7 +452,7 @@ fn template(random: &mut Random) -> Order {
     }
 }
 
-fn minting(template: Id) -> Order {
+pub(crate) fn minting(template: Id) -> Order {
     Order {
         kind: "mint",
         target: template.to_string(),
@@ -466,7 +466,7 @@ fn mint(known: &Known, random: &mut Random) -> Order {
     template.map_or_else(|| self::template(random), minting)
 }
 
-fn update(object: Id, value: u64) -> Order {
+pub(crate) fn update(object: Id, value: u64) -> Order {
     Order {
         kind: "update",
         target: object.to_string(),

@@ -24,6 +24,9 @@ use crate::pipeline::threads::ActorThreads;
 /// gets written.
 const WRITING_MIN: Duration = Duration::from_secs(5);
 
+/// How often a task of a simulator looks.
+const LOOK: Duration = Duration::from_millis(1);
+
 /// The parts that decide and write.
 pub(crate) struct Leading {
     pub(super) directory: ActorRef<DirectoryMessage>,
@@ -117,8 +120,26 @@ impl Engine {
         self.inner.overdue.send_replace(is_overdue);
     }
 
+    /// Waits until nobody answers any more what is in flight: what writes has failed, or it is overdue.
+    pub(super) async fn unanswered(&self, failed: &mut Failure) {
+        let options = &self.inner.options;
+        if options.replicated && options.running.turns().are_chosen() {
+            // A node lives on after it, and the runtime wakes those who wait for one value in an order that no seed
+            // chooses: each looks for itself.
+            while failed.reason().is_none() && !*self.inner.overdue.borrow() {
+                tokio::time::sleep(LOOK).await;
+            }
+            return;
+        }
+        tokio::select! {
+            biased;
+            Some(_) = failed.wait() => {}
+            () = self.overdue() => {}
+        }
+    }
+
     /// Waits until what is in flight is overdue.
-    pub(super) async fn overdue(&self) {
+    async fn overdue(&self) {
         let mut overdue = self.inner.overdue.subscribe();
         if overdue.wait_for(|is_overdue| *is_overdue).await.is_err() {
             // The engine itself ends it, and `self` holds that.

@@ -226,6 +226,8 @@ impl DirectoryState {
             return Ok(());
         };
         if !idle {
+            // Two with one time would be retired in the order of the map, which a simulator does not choose.
+            self.clock += 1;
             let used_at = self.clock;
             self.organizations
                 .insert(id, Entry::Live { actor, used_at });

@@ -1,0 +1,238 @@
+//! NATS JetStream as the servers that carry a log.
+
+use std::time::{Duration, SystemTime};
+
+use async_nats::Client;
+use async_nats::HeaderValue;
+use async_nats::connection::State;
+use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
+use async_nats::jetstream::context::traits::Publisher as _;
+use async_nats::jetstream::kv::{self, Operation, UpdateErrorKind};
+use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::stream::{self, LastRawMessageErrorKind};
+use async_nats::jetstream::{Context, Message};
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+
+use crate::error::StreamError;
+use crate::options::ClusterOptions;
+use crate::servers::{
+    Acknowledgement, Answer, Arrived, Arriving, Ends, Entry, Heard, Outbound, Servers, Stored,
+};
+
+/// A consumer that is silent for twice as long is given up.
+const HEARTBEAT: Duration = Duration::from_millis(500);
+/// How long one request for messages stands.
+const EXPIRES: Duration = Duration::from_secs(10);
+/// After so long without its reader a consumer is removed by the servers.
+const ABANDONED: Duration = Duration::from_secs(30);
+const BATCH_MESSAGES: usize = 512;
+
+/// Names who published the frame that opens a term: candidates for one term publish the same bytes.
+const CANDIDATE: &str = "Kedge-Candidate";
+
+/// A connection to NATS servers.
+pub(crate) struct Nats {
+    pub(crate) options: ClusterOptions,
+    pub(crate) client: Client,
+    pub(crate) context: Context,
+    pub(crate) stream: stream::Stream<()>,
+    pub(crate) bucket: kv::Store,
+}
+
+pub(crate) fn unreachable(error: &dyn std::fmt::Display) -> StreamError {
+    StreamError::Unreachable(error.to_string())
+}
+
+fn entry(found: kv::Entry) -> Entry {
+    Entry {
+        value: (found.operation == Operation::Put).then_some(found.value),
+        revision: found.revision,
+        created: SystemTime::from(found.created),
+    }
+}
+
+fn arrived(message: &Message) -> Arrived {
+    Arrived {
+        place: message.info().map_or(0, |info| info.stream_sequence),
+        payload: message.payload.clone(),
+    }
+}
+
+impl Nats {
+    async fn send(&self, message: Outbound) -> Option<Acknowledgement> {
+        let place = message.expected_last + 1;
+        let mut publish = PublishMessage::build()
+            .payload(message.payload)
+            .expected_stream(self.options.stream())
+            .expected_last_sequence(message.expected_last);
+        if place == 1 {
+            // Older servers ignore an expected sequence of 0, but not this one.
+            publish = publish.expected_last_subject_sequence(0);
+        }
+        if let Some(candidate) = &message.candidate {
+            publish = publish.header(CANDIDATE, candidate.as_str());
+        }
+        let publish = publish.outbound_message(self.options.frames_subject());
+        match self.context.publish_message(publish).await {
+            Ok(acknowledgement) => Some(Box::pin(async move {
+                let acknowledged = acknowledgement.await;
+                acknowledged
+                    .map(|acknowledged| acknowledged.sequence)
+                    .map_err(|error| error.to_string())
+            })),
+            Err(error) => {
+                tracing::debug!(place, %error, "a frame was not sent");
+                None
+            }
+        }
+    }
+
+    async fn consumer(&self, from: u64, bytes_max: usize) -> Result<Arriving, StreamError> {
+        let consumer = self.stream.create_consumer(pull::Config {
+            deliver_policy: DeliverPolicy::ByStartSequence {
+                start_sequence: from,
+            },
+            ack_policy: AckPolicy::None,
+            inactive_threshold: ABANDONED,
+            num_replicas: 1,
+            memory_storage: true,
+            ..pull::Config::default()
+        });
+        let consumer = consumer.await.map_err(|error| unreachable(&error))?;
+        let messages = consumer
+            .stream()
+            .max_messages_per_batch(BATCH_MESSAGES)
+            .max_bytes_per_batch(bytes_max)
+            .heartbeat(HEARTBEAT)
+            .expires(EXPIRES)
+            .messages();
+        let messages = messages.await.map_err(|error| unreachable(&error))?;
+        let arriving = messages.map(|next| match next {
+            Ok(message) => Ok(arrived(&message)),
+            Err(error) => Err(error.to_string()),
+        });
+        Ok(Box::pin(arriving))
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<Entry>, StreamError> {
+        let bucket = &self.bucket;
+        // Not by the bucket's keys: they come through a consumer, and who may make one can have the servers publish
+        // anywhere, also into the log.
+        let filter = format!("{}{prefix}>", bucket.prefix);
+        let listed = bucket.stream.info_with_subjects(filter).await;
+        let mut subjects = listed.map_err(|error| unreachable(&error))?;
+        let mut entries = Vec::new();
+        while let Some(subject) = subjects.next().await {
+            let (subject, _) = subject.map_err(|error| unreachable(&error))?;
+            let Some(key) = subject.strip_prefix(&bucket.prefix) else {
+                continue;
+            };
+            let found = bucket.entry(key).await;
+            entries.extend(found.map_err(|error| unreachable(&error))?.map(entry));
+        }
+        Ok(entries)
+    }
+}
+
+impl Servers for Nats {
+    fn ends(&self) -> Answer<'_, Ends> {
+        Box::pin(async {
+            let info = self.stream.get_info().await;
+            let state = info.map_err(|error| unreachable(&error))?.state;
+            Ok(Ends {
+                first: state.first_sequence,
+                last: state.last_sequence,
+                messages: state.messages,
+            })
+        })
+    }
+
+    fn stored(&self, place: u64) -> Answer<'_, Option<Stored>> {
+        Box::pin(async move {
+            match self.stream.get_raw_message(place).await {
+                Ok(message) => {
+                    let candidate = message.headers.get(CANDIDATE).map(HeaderValue::as_str);
+                    Ok(Some(Stored {
+                        candidate: candidate.map(str::to_owned),
+                        payload: message.payload,
+                    }))
+                }
+                Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
+                Err(error) => Err(unreachable(&error)),
+            }
+        })
+    }
+
+    fn publish(&self, message: Outbound) -> BoxFuture<'_, Option<Acknowledgement>> {
+        Box::pin(self.send(message))
+    }
+
+    fn consume(&self, from: u64, bytes_max: usize) -> Answer<'_, Arriving> {
+        Box::pin(self.consumer(from, bytes_max))
+    }
+
+    fn entry(&self, key: &'static str) -> Answer<'_, Option<Entry>> {
+        Box::pin(async move {
+            let found = self.bucket.entry(key).await;
+            Ok(found.map_err(|error| unreachable(&error))?.map(entry))
+        })
+    }
+
+    fn entries(&self, prefix: &'static str) -> Answer<'_, Vec<Entry>> {
+        Box::pin(self.list(prefix))
+    }
+
+    fn update(&self, key: &'static str, value: Bytes, revision: u64) -> Answer<'_, Option<u64>> {
+        Box::pin(async move {
+            match self.bucket.update(key, value, revision).await {
+                Ok(revision) => Ok(Some(revision)),
+                Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => Ok(None),
+                Err(error) => Err(unreachable(&error)),
+            }
+        })
+    }
+
+    fn put(&self, key: String, value: Bytes) -> Answer<'_, ()> {
+        Box::pin(async move {
+            let put = self.bucket.put(key, value).await;
+            put.map(|_| ()).map_err(|error| unreachable(&error))
+        })
+    }
+
+    fn say(&self, subject: String, payload: Bytes) -> Answer<'_, ()> {
+        Box::pin(async move {
+            let sent = self.client.publish(subject, payload).await;
+            sent.map_err(|error| unreachable(&error))
+        })
+    }
+
+    fn hear(&self, subject: String) -> Answer<'_, BoxStream<'static, Heard>> {
+        Box::pin(async move {
+            let messages = self.client.subscribe(subject).await;
+            let messages = messages.map_err(|error| unreachable(&error))?;
+            let heard = messages.map(|message| Heard {
+                subject: message.subject.to_string(),
+                payload: message.payload,
+            });
+            Ok(heard.boxed())
+        })
+    }
+
+    fn new_mark(&self) -> String {
+        self.client.new_inbox()
+    }
+
+    fn is_connected(&self) -> bool {
+        self.client.connection_state() == State::Connected
+    }
+
+    fn reconnect(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            // It fails only once the client has ended.
+            let _ = self.client.force_reconnect().await;
+        })
+    }
+}

@@ -1,0 +1,330 @@
+//! Callers of several nodes: they ask whichever node leads, and send again through one what another one left open.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use kedge_actors::{ActionOutcome, Asker, Committed, Engine, SubmitError};
+use kedge_env::Env;
+use kedge_protocol::signature::SigningKey;
+use kedge_protocol::{Id, Prefix};
+use parking_lot::Mutex;
+
+use super::servers::Servers;
+use crate::client::{self, Order, Signed, Terms};
+use crate::ledger::Ledger;
+use crate::machine::Machine;
+use crate::plan::Violation;
+use crate::random::Random;
+use crate::schedule::Seeded;
+use crate::workload::{minting, outcome, template, update};
+
+/// How long a caller waits for an answer.
+const PATIENCE: Duration = Duration::from_secs(8);
+/// A caller that waits longer than this after its patience has ended was forgotten.
+const LATE: Duration = Duration::from_secs(5);
+/// Requests that may be sent again later.
+const KEPT: usize = 24;
+/// A request must be done this long after it is signed.
+const DEADLINE_S: u64 = 300;
+
+struct Signer {
+    key: SigningKey,
+    nonce: u64,
+}
+
+#[derive(Default)]
+struct Known {
+    objects: Vec<(Id, Id)>,
+    templates: Vec<Id>,
+    sent: Vec<(usize, Signed)>,
+}
+
+/// What all callers of all nodes share.
+pub(super) struct Callers {
+    pub(super) ledger: Mutex<Ledger>,
+    servers: Arc<Mutex<Servers>>,
+    signers: Mutex<Vec<Signer>>,
+    known: Mutex<Known>,
+    violation: Mutex<Option<Violation>>,
+    in_flight: AtomicU64,
+    stopped: AtomicBool,
+    /// How many ten thousandths of requests are sent again.
+    again: u64,
+    /// The longest pause between two requests, milliseconds.
+    pause_ms_max: u64,
+}
+
+/// The node that a caller asks.
+#[derive(Clone)]
+pub(super) struct Asked {
+    pub(super) engine: Engine,
+    pub(super) machine: Machine,
+    pub(super) schedule: Arc<Seeded>,
+    pub(super) callers: Arc<Callers>,
+}
+
+/// A request in flight; it ends with its process too.
+struct InFlight<'a>(&'a AtomicU64);
+
+impl<'a> InFlight<'a> {
+    fn new(callers: &'a Callers) -> Self {
+        callers.in_flight.fetch_add(1, Ordering::Relaxed);
+        Self(&callers.in_flight)
+    }
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Callers {
+    pub(super) fn new(
+        sequencer: &SigningKey,
+        servers: &Arc<Mutex<Servers>>,
+        random: &mut Random,
+    ) -> Result<Self, Violation> {
+        let count = 1 + random.below(3) as u8;
+        let signer = |number| client::key(number + 1).map(|key| Signer { key, nonce: 1 });
+        let signers: Result<Vec<_>, _> = (0..count).map(signer).collect();
+        Ok(Self {
+            ledger: Mutex::new(Ledger::new(sequencer)),
+            servers: Arc::clone(servers),
+            signers: Mutex::new(signers?),
+            known: Mutex::default(),
+            violation: Mutex::new(None),
+            in_flight: AtomicU64::new(0),
+            stopped: AtomicBool::new(false),
+            again: random.below(3_000),
+            pause_ms_max: 20 + random.below(1_000),
+        })
+    }
+
+    /// What a caller found wrong.
+    pub(super) fn violation(&self) -> Option<Violation> {
+        self.violation.lock().take()
+    }
+
+    /// No new requests.
+    pub(super) fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Requests that were sent and not answered.
+    pub(super) fn in_flight(&self) -> u64 {
+        self.in_flight.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn signers(&self) -> usize {
+        self.signers.lock().len()
+    }
+
+    /// A pause that no other caller makes, so that callers who are woken at once continue in one order.
+    fn apart(number: u64) -> Duration {
+        Duration::from_millis(1 + number)
+    }
+
+    /// Keeps a request, which may be sent again later.
+    fn keep(&self, signer: usize, signed: &Signed, random: &mut Random) {
+        let mut known = self.known.lock();
+        if known.sent.len() == KEPT {
+            known.sent.remove(random.below(KEPT as u64) as usize);
+        }
+        known.sent.push((signer, signed.clone()));
+    }
+}
+
+impl Asked {
+    /// One caller, until its process ends.
+    pub(super) async fn call(self, signer: usize, number: u64, mut random: Random) {
+        loop {
+            let pause = 5 + random.below(self.callers.pause_ms_max);
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+            if self.engine.failure().reason().is_some() {
+                return;
+            }
+            if self.callers.stopped.load(Ordering::Relaxed) || !self.engine.leads() {
+                continue;
+            }
+            if let Err(violation) = self.once(signer, number, &mut random).await {
+                self.callers.violation.lock().get_or_insert(violation);
+                return;
+            }
+        }
+    }
+
+    fn asker(&self, signer: usize) -> Result<Asker, Violation> {
+        let address = self.callers.signers.lock()[signer].key.address();
+        let wallet = self.engine.published().snapshot.wallet_by_address(address);
+        let wallet = wallet.map_err(|error| Violation::new("a wallet cannot be read", error))?;
+        Ok(wallet.map_or(Asker::Registration, |wallet| Asker::Wallet {
+            wallet_id: wallet.id,
+            organization_id: wallet.organization_id,
+        }))
+    }
+
+    async fn once(&self, signer: usize, number: u64, random: &mut Random) -> Result<(), Violation> {
+        if random.chance(self.callers.again) {
+            let again = random.pick(&self.callers.known.lock().sent).cloned();
+            if let Some((of, signed)) = again {
+                let asker = self.asker(of)?;
+                self.send((asker, &signed), number).await?;
+                return Ok(());
+            }
+        }
+        let asker = self.asker(signer)?;
+        let orders = self.orders(signer, asker, random);
+        let signed = self.sign(signer, random.below(4) == 0, &orders)?;
+        self.callers.keep(signer, &signed, random);
+        self.send((asker, &signed), number).await?;
+        Ok(())
+    }
+
+    fn sign(&self, signer: usize, atomic: bool, orders: &[Order]) -> Result<Signed, Violation> {
+        let mut signers = self.callers.signers.lock();
+        let signer = &mut signers[signer];
+        let nonce = signer.nonce;
+        signer.nonce += 1;
+        let terms = Terms {
+            nonce,
+            atomic,
+            deadline_s: self.machine.unix_ms() / 1_000 + DEADLINE_S,
+            only_if: None,
+        };
+        client::sign(&signer.key, terms, orders)
+    }
+
+    fn orders(&self, signer: usize, asker: Asker, random: &mut Random) -> Vec<Order> {
+        let Asker::Wallet { wallet_id, .. } = asker else {
+            return vec![self.registration(signer)];
+        };
+        let known = self.callers.known.lock();
+        if known.templates.is_empty() || random.below(30) == 0 {
+            return vec![template(random)];
+        }
+        let newest = &known.templates[known.templates.len().saturating_sub(3)..];
+        let mine = known
+            .objects
+            .iter()
+            .filter(|(_, owner)| *owner == wallet_id);
+        let mine: Vec<Id> = mine.map(|(id, _)| *id).collect();
+        let few = &mine[mine.len().saturating_sub(6)..];
+        let count = 1 + random.below(3);
+        let mut orders = Vec::new();
+        for _ in 0..count {
+            orders.push(match (random.pick(few), random.pick(newest)) {
+                (Some(object), _) if random.below(100) >= 35 => {
+                    update(*object, random.below(1_000))
+                }
+                (_, Some(template)) => minting(*template),
+                _ => template(random),
+            });
+        }
+        orders
+    }
+
+    fn registration(&self, signer: usize) -> Order {
+        let address = self.callers.signers.lock()[signer].key.address();
+        Order {
+            kind: "wallet.register",
+            target: String::new(),
+            payload: format!(r#"{{"email":"user{signer}@example.com","address":"{address}"}}"#),
+        }
+    }
+
+    /// Sends a request and waits for its outcome.
+    async fn send(
+        &self,
+        (asker, signed): (Asker, &Signed),
+        number: u64,
+    ) -> Result<Option<Result<Committed, SubmitError>>, Violation> {
+        self.callers.ledger.lock().sent(signed);
+        let _in_flight = InFlight::new(&self.callers);
+        let submission = signed.submission(asker, self.machine.now() + PATIENCE);
+        let submitted = self.engine.submit(submission);
+        let Ok(result) = tokio::time::timeout(PATIENCE + LATE, submitted).await else {
+            let nonce = signed.head().nonce;
+            return Err(Violation::new("a caller waits forever, nonce", nonce));
+        };
+        if let Ok(committed) = &result {
+            self.is_stored(committed)?;
+        }
+        self.callers.ledger.lock().heard(signed, &result)?;
+        tokio::time::sleep(Callers::apart(number)).await;
+        if self.engine.failure().reason().is_some() {
+            self.schedule.freeze();
+            return Ok(None);
+        }
+        let (what, sequence) = outcome(&result);
+        self.schedule.note(&what, &[signed.head().nonce, sequence]);
+        if let Ok(committed) = &result {
+            self.learn(committed, asker);
+        }
+        Ok(Some(result))
+    }
+
+    /// What is answered as done is in the stream, and can be read here.
+    fn is_stored(&self, committed: &Committed) -> Result<(), Violation> {
+        let Some(placement) = &committed.placement else {
+            return Ok(());
+        };
+        let sequence = placement.first_sequence;
+        if self.engine.published().head.sequence < sequence {
+            return Err(Violation::new(
+                "an answer before its rows, sequence",
+                sequence,
+            ));
+        }
+        if self.callers.servers.lock().end().sequence < sequence {
+            let what = "an answer about what the stream does not hold, sequence";
+            return Err(Violation::new(what, sequence));
+        }
+        Ok(())
+    }
+
+    fn learn(&self, committed: &Committed, asker: Asker) {
+        let mut known = self.callers.known.lock();
+        for action in &committed.actions {
+            let ActionOutcome::Done(done) = action else {
+                continue;
+            };
+            match (done.resource.prefix, asker) {
+                (Prefix::Template, _) if done.version == 1 => known.templates.push(done.resource),
+                (Prefix::Object, Asker::Wallet { wallet_id, .. }) if done.version == 1 => {
+                    known.objects.push((done.resource, wallet_id));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// After all faults: every signer can do something, through this node.
+    pub(super) async fn finish(self) -> Result<(), Violation> {
+        for signer in 0..self.callers.signers() {
+            if self.asker(signer)? == Asker::Registration {
+                self.must(signer, self.registration(signer)).await?;
+            }
+            let order = template(&mut Random::new(signer as u64, 9));
+            self.must(signer, order).await?;
+        }
+        Ok(())
+    }
+
+    async fn must(&self, signer: usize, order: Order) -> Result<(), Violation> {
+        let asker = self.asker(signer)?;
+        let kind = order.kind;
+        let signed = self.sign(signer, false, &[order])?;
+        match self.send((asker, &signed), 0).await? {
+            Some(Ok(_)) => Ok(()),
+            other => {
+                let what = other.map(Result::err);
+                Err(Violation::new(
+                    "nothing is wrong any more, but a request is not carried out",
+                    format!("{kind}: {what:?}"),
+                ))
+            }
+        }
+    }
+}

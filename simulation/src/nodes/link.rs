@@ -1,0 +1,162 @@
+//! The servers as one node reaches them: each request is a message on its way, and is given up after a while.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::{BoxStream, poll_fn};
+use kedge_cluster::{
+    Acknowledgement, Answer, Arriving, Ends, Entry, Heard, Outbound, Stored, StreamError,
+};
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+use super::servers::{Kind, Servers};
+
+/// The way from a node to the servers.
+pub(super) struct Link {
+    servers: Arc<Mutex<Servers>>,
+    node: usize,
+    /// How long an answer may take.
+    patience: Duration,
+}
+
+/// Waits for an answer; one that was lost takes for ever.
+async fn answered<T>(answer: oneshot::Receiver<T>, patience: Duration) -> Option<T> {
+    let answer = async {
+        match answer.await {
+            Ok(answer) => answer,
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::time::timeout(patience, answer).await.ok()
+}
+
+impl Link {
+    pub(super) fn new(servers: &Arc<Mutex<Servers>>, node: usize, patience: Duration) -> Self {
+        Self {
+            servers: Arc::clone(servers),
+            node,
+            patience,
+        }
+    }
+
+    fn ask<T: Send + 'static>(
+        &self,
+        kind: Kind,
+        work: impl FnOnce(&mut Servers) -> T + Send + 'static,
+    ) -> Answer<'_, T> {
+        let (servers, about, patience) = (&self.servers, (self.node, kind), self.patience);
+        Box::pin(async move {
+            let (reply, answer) = oneshot::channel();
+            servers.lock().ask(about, reply, work);
+            let answer = answered(answer, patience).await;
+            answer.ok_or_else(|| StreamError::Unreachable("no answer".to_owned()))
+        })
+    }
+}
+
+impl kedge_cluster::Servers for Link {
+    fn ends(&self) -> Answer<'_, Ends> {
+        let node = self.node;
+        self.ask(Kind::Read, move |servers| servers.ends(node))
+    }
+
+    fn stored(&self, place: u64) -> Answer<'_, Option<Stored>> {
+        let node = self.node;
+        self.ask(Kind::Read, move |servers| servers.stored(node, place))
+    }
+
+    fn publish(&self, message: Outbound) -> BoxFuture<'_, Option<Acknowledgement>> {
+        let about = (self.node, Kind::Publish);
+        let expected_last = message.expected_last;
+        let message = Stored {
+            payload: message.payload,
+            candidate: message.candidate,
+        };
+        let (reply, answer) = oneshot::channel();
+        {
+            let mut servers = self.servers.lock();
+            if servers.repeats() {
+                let again = message.clone();
+                let (unheard, _) = oneshot::channel();
+                servers.ask(about, unheard, move |servers| {
+                    servers.publish(&again, expected_last)
+                });
+            }
+            servers.ask(about, reply, move |servers| {
+                servers.publish(&message, expected_last)
+            });
+        }
+        let patience = self.patience;
+        let acknowledged: Acknowledgement = Box::pin(async move {
+            let answer = answered(answer, patience).await;
+            answer.unwrap_or_else(|| Err("no acknowledgement in time".to_owned()))
+        });
+        // Never pending: the node's log waits for it while it is locked.
+        Box::pin(std::future::ready(Some(acknowledged)))
+    }
+
+    fn consume(&self, from: u64, _bytes_max: usize) -> Answer<'_, Arriving> {
+        let node = self.node;
+        let asked = self.ask(Kind::Read, move |servers| servers.consume(node, from));
+        Box::pin(async move {
+            let mut messages = asked.await?;
+            Ok(Box::pin(poll_fn(move |context| messages.poll_recv(context))) as Arriving)
+        })
+    }
+
+    fn entry(&self, key: &'static str) -> Answer<'_, Option<Entry>> {
+        let node = self.node;
+        self.ask(Kind::ReadBucket, move |servers| servers.entry(node, key))
+    }
+
+    fn entries(&self, prefix: &'static str) -> Answer<'_, Vec<Entry>> {
+        let node = self.node;
+        self.ask(Kind::ReadBucket, move |servers| {
+            servers.entries(node, prefix)
+        })
+    }
+
+    fn update(&self, key: &'static str, value: Bytes, revision: u64) -> Answer<'_, Option<u64>> {
+        self.ask(Kind::WriteBucket, move |servers| {
+            servers.update(key, value, revision)
+        })
+    }
+
+    fn put(&self, key: String, value: Bytes) -> Answer<'_, ()> {
+        self.ask(Kind::WriteBucket, move |servers| {
+            servers.put(key, value);
+        })
+    }
+
+    fn say(&self, subject: String, payload: Bytes) -> Answer<'_, ()> {
+        let (unheard, _) = oneshot::channel();
+        let mut servers = self.servers.lock();
+        servers.ask((self.node, Kind::Say), unheard, move |servers| {
+            servers.said(&subject, &payload);
+        });
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn hear(&self, subject: String) -> Answer<'_, BoxStream<'static, Heard>> {
+        let mut heard = self.servers.lock().hear(self.node, subject);
+        let heard = poll_fn(move |context| heard.poll_recv(context)).boxed();
+        Box::pin(std::future::ready(Ok(heard)))
+    }
+
+    fn new_mark(&self) -> String {
+        format!("mark-{}", self.servers.lock().mark())
+    }
+
+    fn is_connected(&self) -> bool {
+        self.servers.lock().reaches(self.node)
+    }
+
+    fn reconnect(&self) -> BoxFuture<'_, ()> {
+        self.servers.lock().reconnect(self.node);
+        Box::pin(std::future::ready(()))
+    }
+}

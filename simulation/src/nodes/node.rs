@@ -1,0 +1,375 @@
+//! One node: a machine with a clock and a disk of its own, and the process on it. A process is a runtime of its own, so it
+//! can be killed at any moment, and can stand still while the others continue.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kedge_env::Env;
+use kedge_env::simulated::{Fault, Loss};
+use kedge_replica::Role;
+use kedge_storage::LogPosition;
+use parking_lot::Mutex;
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::{Instant, advance, sleep_until};
+
+use super::callers::{Asked, Callers};
+use super::process::{Failed, Running, Setting, begin};
+use super::servers::Servers;
+use crate::faults;
+use crate::machine::Machine;
+use crate::plan::Violation;
+use crate::random::Random;
+use crate::rows::Place;
+use crate::schedule::Seeded;
+
+/// How long an end in order may take.
+const ENDS_WITHIN: Duration = Duration::from_mins(1);
+/// Callers of each node.
+const CALLERS: u64 = 4;
+
+/// What a process is doing.
+enum Stage {
+    Begins,
+    Runs(Running),
+    Failed(Failed),
+    /// It ended in order, or not.
+    Ended(bool),
+}
+
+/// A process.
+struct Life {
+    runtime: Runtime,
+    /// When it began, by the clock of its runtime, and by that of the run.
+    begun: Instant,
+    begun_ms: u64,
+    stage: Arc<Mutex<Stage>>,
+    /// Whether it has a reason to fail.
+    excused: bool,
+    has_callers: bool,
+}
+
+/// A node.
+pub(super) struct Node {
+    pub(super) number: usize,
+    pub(super) machine: Machine,
+    pub(super) schedule: Arc<Seeded>,
+    place: Place,
+    random: Random,
+    setting: Setting,
+    servers: Arc<Mutex<Servers>>,
+    callers: Arc<Callers>,
+    life: Option<Life>,
+    begins_at_ms: u64,
+    stands_until_ms: u64,
+    pub(super) lives: u64,
+}
+
+/// How a process is ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum End {
+    /// It is killed.
+    Kill,
+    /// Its machine loses its power, with what this leaves of the disk.
+    Power(Loss),
+}
+
+fn runtime() -> Result<Runtime, Violation> {
+    let mut builder = Builder::new_current_thread();
+    let built = builder.enable_time().start_paused(true).build();
+    built.map_err(|error| Violation::new("the runtime", error))
+}
+
+impl Node {
+    pub(super) fn new(
+        number: usize,
+        (schedule, random): (Arc<Seeded>, Random),
+        setting: Setting,
+        servers: &Arc<Mutex<Servers>>,
+        callers: &Arc<Callers>,
+    ) -> Result<Self, Violation> {
+        let machine = Machine::new();
+        Ok(Self {
+            number,
+            place: Place::new(machine.clone())?,
+            machine,
+            schedule,
+            random,
+            setting,
+            servers: Arc::clone(servers),
+            callers: Arc::clone(callers),
+            life: None,
+            begins_at_ms: 0,
+            stands_until_ms: 0,
+            lives: 0,
+        })
+    }
+
+    /// Lets the process run until then, or begin.
+    pub(super) fn run_to(&mut self, now_ms: u64) -> Result<(), Violation> {
+        if self.life.is_none() && now_ms >= self.begins_at_ms {
+            self.begin(now_ms)?;
+        }
+        let Some(life) = &mut self.life else {
+            return Ok(());
+        };
+        if now_ms < self.stands_until_ms {
+            return Ok(());
+        }
+        let target = life.begun + Duration::from_millis(now_ms - life.begun_ms);
+        let stood = self.stands_until_ms > 0;
+        self.stands_until_ms = 0;
+        life.runtime.block_on(async {
+            if stood {
+                // Its clock ran meanwhile.
+                advance(target.saturating_duration_since(Instant::now())).await;
+            }
+            sleep_until(target).await;
+        });
+        self.look(now_ms)
+    }
+
+    fn begin(&mut self, now_ms: u64) -> Result<(), Violation> {
+        self.lives += 1;
+        self.schedule.begin();
+        let runtime = runtime()?;
+        let stage = Arc::new(Mutex::new(Stage::Begins));
+        let begun = runtime.block_on(async {
+            self.machine.begin_at(Duration::from_millis(now_ms));
+            Instant::now()
+        });
+        let options = Setting::engine(&mut self.random, &self.machine, &self.schedule)?;
+        let store = self.place.options()?;
+        let process = begin(
+            self.setting.clone(),
+            (self.number, Arc::clone(&self.servers)),
+            (options, store),
+            Arc::clone(&self.callers),
+        );
+        let becomes = Arc::clone(&stage);
+        runtime.spawn(async move {
+            let begun = process.await;
+            *becomes.lock() = match begun {
+                Ok(running) => Stage::Runs(running),
+                Err(failed) => Stage::Failed(failed),
+            };
+        });
+        self.life = Some(Life {
+            runtime,
+            begun,
+            begun_ms: now_ms,
+            stage,
+            excused: false,
+            has_callers: false,
+        });
+        Ok(())
+    }
+
+    /// Looks whether the process has failed or ended, and checks what it shows.
+    fn look(&mut self, now_ms: u64) -> Result<(), Violation> {
+        let Some(life) = &mut self.life else {
+            return Ok(());
+        };
+        let stage = Arc::clone(&life.stage);
+        let why = match &*stage.lock() {
+            Stage::Begins => None,
+            Stage::Ended(true) => Some(String::new()),
+            Stage::Ended(false) => Some("it does not end in order".to_owned()),
+            Stage::Failed(Failed::Wrong(_)) if self.machine.disk.stopped() => Some(String::new()),
+            Stage::Failed(Failed::Wrong(violation)) => return Err(violation.clone()),
+            Stage::Failed(Failed::Not(why)) => Some(why.clone()),
+            Stage::Runs(running) => {
+                let failed = running.engine.failure().reason();
+                if failed.is_none() && !self.machine.disk.stopped() {
+                    check(running, &self.servers.lock(), &self.callers)?;
+                    if !life.has_callers {
+                        life.has_callers = true;
+                        self.schedule.note("begun", &[now_ms, self.lives]);
+                        let asked = Asked {
+                            engine: running.engine.clone(),
+                            machine: self.machine.clone(),
+                            schedule: Arc::clone(&self.schedule),
+                            callers: Arc::clone(&self.callers),
+                        };
+                        for number in 0..CALLERS {
+                            let random = Random::new(self.random.next(), number);
+                            let signer = (number as usize) % self.callers.signers();
+                            life.runtime
+                                .spawn(asked.clone().call(signer, number, random));
+                        }
+                    }
+                }
+                failed
+            }
+        };
+        let is_dark = self.machine.disk.stopped();
+        if !is_dark && why.is_none() {
+            return Ok(());
+        }
+        let why = why.unwrap_or_default();
+        let is_excused = is_dark || why.is_empty() || life.excused || self.schedule.take_panicked();
+        if !is_excused {
+            let what = format!("without a reason, node {} failed", self.number);
+            return Err(Violation::new(&what, why));
+        }
+        let end = if is_dark {
+            End::Power(faults::loss(&mut self.random))
+        } else {
+            End::Kill
+        };
+        self.end(end, now_ms);
+        Ok(())
+    }
+
+    /// Ends the process, whatever it does. Another one begins after a while.
+    pub(super) fn end(&mut self, how: End, now_ms: u64) {
+        let Some(life) = self.life.take() else {
+            return;
+        };
+        self.schedule.note("ended", &[now_ms]);
+        self.schedule.freeze();
+        // What holds the store ends before its runtime, and everything before the disk forgets.
+        let last = std::mem::replace(&mut *life.stage.lock(), Stage::Ended(true));
+        {
+            let _entered = life.runtime.enter();
+            drop(last);
+        }
+        drop(life);
+        match how {
+            End::Kill => self.machine.disk.restart(),
+            End::Power(loss) => self.machine.disk.crash(loss),
+        }
+        let short = self.random.below(3) > 0;
+        let pause = self.random.below(if short { 300 } else { 8_000 });
+        self.begins_at_ms = now_ms + 1 + pause;
+        self.stands_until_ms = 0;
+    }
+
+    /// The process stands still until then.
+    pub(super) fn stand(&mut self, until_ms: u64) {
+        if self.life.is_some() {
+            self.stands_until_ms = until_ms;
+        }
+    }
+
+    /// One of the next operations of the disk fails.
+    pub(super) fn fail(&mut self, at: u64, fault: Fault) {
+        if let Some(life) = &mut self.life {
+            life.excused |= fault != Fault::Short;
+            self.machine.disk.fail(at, fault);
+        }
+    }
+
+    /// What the process has, while it runs.
+    pub(super) fn running(&self) -> Option<Running> {
+        let stage = self.life.as_ref()?.stage.lock();
+        match &*stage {
+            Stage::Runs(running) => Some(running.clone()),
+            _ => None,
+        }
+    }
+
+    /// Runs something on the node's runtime.
+    pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        if let Some(life) = &self.life {
+            life.runtime.spawn(work);
+        }
+    }
+
+    /// Asks the process to end in order.
+    pub(super) fn ask_to_end(&self) {
+        let (Some(life), Some(running)) = (&self.life, self.running()) else {
+            return;
+        };
+        let stage = Arc::clone(&life.stage);
+        life.runtime.spawn(async move {
+            running.replica.stop().await;
+            let has_ended = running.engine.shutdown(ENDS_WITHIN).await;
+            drop(running);
+            *stage.lock() = Stage::Ended(has_ended);
+        });
+    }
+
+    /// Asks it to hand over.
+    pub(super) fn hand_over(&self) {
+        if let Some(running) = self.running() {
+            let replica = running.replica;
+            self.spawn(async move {
+                // It may not lead.
+                let _ = replica.hand_over(None).await;
+            });
+        }
+    }
+
+    /// Whether it leads, and where its log ends; `None` if something is in its way.
+    pub(super) fn standing(&self) -> Option<(bool, LogPosition)> {
+        let running = self.running()?;
+        let standing = running.replica.standing();
+        if standing.stalled.is_some() || standing.problem.is_some() {
+            return None;
+        }
+        Some((self.leads(), running.store.log_position()?))
+    }
+
+    /// Whether it leads.
+    pub(super) fn leads(&self) -> bool {
+        self.running().is_some_and(|running| {
+            running.replica.standing().role == Role::Leader && running.engine.leads()
+        })
+    }
+
+    /// What it says of itself.
+    pub(super) fn describe(&self) -> String {
+        match self.running() {
+            Some(running) => {
+                let standing = running.replica.standing();
+                let position = running.store.log_position().map(|position| position.frame);
+                let seen = running.engine.published().head.sequence;
+                let synced = running.replica.cluster().synced().borrow().clone();
+                let stalled = running.leading.stalled().is_some();
+                format!(
+                    "{:?} of term {}, frame {position:?}, sequence {seen}, others {synced:?}, its log waits: {stalled}, {:?}, {:?}",
+                    standing.role, standing.term, standing.stalled, standing.problem
+                )
+            }
+            None => "it does not run".to_owned(),
+        }
+    }
+
+    /// Checks everything that the node holds, which is all there is.
+    pub(super) fn check_whole(&self) -> Result<(), Violation> {
+        let Some(running) = self.running() else {
+            return Err(Violation::new("a node does not run", self.number));
+        };
+        let made = self.place.made()?;
+        super::process::check_whole(&running, &self.servers, &self.callers, &made)
+    }
+
+    /// Nothing goes wrong any more.
+    pub(super) fn calm_down(&mut self, now_ms: u64) {
+        self.schedule.calm_down();
+        self.machine.set_ahead(0);
+        self.machine.disk.set_room(None);
+        self.stands_until_ms = self.stands_until_ms.min(now_ms);
+        self.begins_at_ms = self.begins_at_ms.min(now_ms + 100);
+    }
+
+    /// The wall clock, milliseconds.
+    pub(super) fn unix_ms(&self) -> u64 {
+        let _entered = self.life.as_ref().map(|life| life.runtime.enter());
+        self.machine.unix_ms()
+    }
+}
+
+/// Checks what a process shows: its log is a part of the stream, and no reader has seen another one.
+fn check(running: &Running, servers: &Servers, callers: &Callers) -> Result<(), Violation> {
+    if let Some(position) = running.store.log_position()
+        && position.frame > 0
+    {
+        let stream = servers.frame(position.frame);
+        if stream.map(|(hash, _)| hash) != Some(position.hash) {
+            let what = "a node's log ends with a frame that the stream does not hold";
+            return Err(Violation::new(what, position.frame));
+        }
+    }
+    callers.ledger.lock().saw(&running.engine.published().head)
+}

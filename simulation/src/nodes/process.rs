@@ -1,0 +1,268 @@
+//! The process of a node: the production engine, log and replica, begun as the server begins them.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kedge_actors::catch_up::open_store;
+use kedge_actors::timekeeper::{TimeBounds, Timekeeper};
+use kedge_actors::{Engine, HeldKeys, Options, passing_clock, wall_clock};
+use kedge_cluster::{Cluster, ClusterOptions, Leading, ReplicatedLog};
+use kedge_env::Env;
+use kedge_log::frame::SectionKind;
+use kedge_log::{LogReader, StoredFrame};
+use kedge_replica::{Boxed, Duties, Parts, Replica, ReplicaOptions};
+use kedge_running::{Delay, Running as RunsOn, Schedule};
+use kedge_storage::{Mode, Replicate, Store, StoreOptions};
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+
+use super::callers::Callers;
+use super::link::Link;
+use super::servers::Servers;
+use crate::audit;
+use crate::client::{self, DOMAIN};
+use crate::ledger::Extent;
+use crate::machine::Machine;
+use crate::plan::Violation;
+use crate::random::Random;
+use crate::rows::SEQUENCER;
+use crate::schedule::Seeded;
+
+/// The pause before a node tries again to connect.
+const AGAIN: Duration = Duration::from_millis(200);
+/// How long requests in flight get when leadership is handed over.
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// What a running process has.
+#[derive(Clone)]
+pub(super) struct Running {
+    pub(super) engine: Engine,
+    pub(super) store: Arc<Store>,
+    pub(super) replica: Replica,
+    pub(super) leading: Leading,
+    log: std::path::PathBuf,
+    env: Arc<dyn Env>,
+}
+
+/// Why a process did not begin.
+#[derive(Clone)]
+pub(super) enum Failed {
+    /// It found something wrong.
+    Wrong(Violation),
+    /// It could not.
+    Not(String),
+}
+
+/// How all nodes of a run are set up.
+#[derive(Clone)]
+pub(super) struct Setting {
+    pub(super) lease: Duration,
+    pub(super) publish_timeout: Duration,
+    pub(super) replicas_synced: usize,
+}
+
+/// A node's schedule: that of any simulated engine, but the writer may wait for the stream in the middle of a step.
+struct OfNode(Arc<Seeded>);
+
+impl Schedule for OfNode {
+    fn before(&self, part: &'static str) -> Delay {
+        self.0.before(part)
+    }
+
+    fn may_block(&self, part: &'static str) -> bool {
+        part == "writer"
+    }
+}
+
+/// A leader has no further duties here.
+struct NoDuties;
+
+impl Duties for NoDuties {
+    fn begin(&self) -> Boxed<Result<(), String>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn ended(&self) {}
+}
+
+impl Setting {
+    pub(super) fn of(random: &mut Random, nodes: usize) -> Self {
+        Self {
+            lease: Duration::from_millis(800 + random.below(1_200)),
+            publish_timeout: Duration::from_millis(500 + random.below(1_500)),
+            replicas_synced: random.below(nodes.min(2) as u64) as usize,
+        }
+    }
+
+    /// How the engine of a node is set up.
+    pub(super) fn engine(
+        random: &mut Random,
+        machine: &Machine,
+        schedule: &Arc<Seeded>,
+    ) -> Result<Options, Violation> {
+        let env: Arc<dyn Env> = Arc::new(machine.clone());
+        let bounds = TimeBounds {
+            step_max_ms: 5_000,
+            gap_max_ms: 60_000,
+            empty_gap_max_ms: 60_000,
+            alone: None,
+        };
+        let time = Timekeeper::new(wall_clock(&env), passing_clock(&env), bounds);
+        Ok(Options {
+            domain: DOMAIN,
+            keys: HeldKeys::new(client::key(SEQUENCER)?, []),
+            contract: None,
+            time: Arc::new(time),
+            running: RunsOn::Tasks(Arc::new(OfNode(Arc::clone(schedule)))),
+            shards: 1 + random.below(3) as usize,
+            objects_live_max: 1 << random.below(8),
+            organizations_live_max: 1 + random.below(4) as usize,
+            requests_max: 256,
+            requests_min: 256,
+            wait_target: Duration::from_secs(1),
+            actions_max: 2_000,
+            compare_groups_every: random.below(4),
+            organization_share_percent: 100,
+            recent_keys_max: 1 << random.below(12),
+            catalog_entries_max: 1 << random.below(6),
+            data_path: Path::new("/").to_owned(),
+            disk_reserve_bytes: 0,
+            replicated: true,
+            group_bytes_max: 1 << 20,
+            env,
+        })
+    }
+
+    fn cluster(&self, node: &str) -> ClusterOptions {
+        let servers = vec!["simulated".to_owned()];
+        ClusterOptions {
+            lease: self.lease,
+            publish_timeout: self.publish_timeout,
+            replicas_synced: self.replicas_synced,
+            ..ClusterOptions::new(servers, "log", node)
+        }
+    }
+}
+
+/// Begins a process, as `src/start` does: connects, opens the store with its log in the stream, and takes part.
+pub(super) async fn begin(
+    setting: Setting,
+    (number, servers): (usize, Arc<Mutex<Servers>>),
+    (options, store_options): (Options, StoreOptions),
+    callers: Arc<Callers>,
+) -> Result<Running, Failed> {
+    let name = format!("node-{number}");
+    let cluster = loop {
+        let link = Arc::new(Link::new(&servers, number, setting.publish_timeout));
+        let connected = Cluster::simulated(setting.cluster(&name), DOMAIN.separator(), link);
+        match connected.await {
+            Ok(cluster) => break cluster,
+            Err(_) => tokio::time::sleep(AGAIN).await,
+        }
+    };
+    let leading = Arc::new(Mutex::new(None));
+    let replicate = {
+        let (cluster, leading) = (cluster.clone(), Arc::clone(&leading));
+        let runtime = Handle::current();
+        Replicate(Arc::new(move |file| {
+            let (log, leads) = ReplicatedLog::new(file, cluster.clone(), runtime.clone());
+            *leading.lock() = Some(leads);
+            Box::new(log)
+        }))
+    };
+    let (log_path, env) = (store_options.log_path.clone(), Arc::clone(&options.env));
+    let not = |error: &dyn std::fmt::Display| Failed::Not(error.to_string());
+    let store = open_store(StoreOptions {
+        replicate: Some(replicate),
+        ..store_options
+    });
+    let store = Arc::new(store.map_err(|error| not(&error))?);
+    if let Mode::ReadOnly(why) = store.mode() {
+        return Err(Failed::Not(why));
+    }
+    let log = leading.lock().take();
+    let log = log.ok_or_else(|| Failed::Not("the log is not shared".to_owned()))?;
+    let checked = check_part(&store, &log_path, &env, &servers, &callers);
+    checked.map_err(Failed::Wrong)?;
+    let engine = Engine::open(options, Arc::clone(&store)).map_err(|error| not(&error))?;
+    let options = ReplicaOptions {
+        url: format!("http://{name}"),
+        node: name,
+        lease: setting.lease,
+        drain: DRAIN,
+        first_key: client::key(SEQUENCER).map_err(Failed::Wrong)?.address(),
+    };
+    let parts = Parts {
+        engine: engine.clone(),
+        store: Arc::clone(&store),
+        cluster,
+        log: log.clone(),
+        duties: Arc::new(NoDuties),
+    };
+    Ok(Running {
+        engine,
+        store,
+        replica: Replica::start(options, parts),
+        leading: log,
+        log: log_path,
+        env,
+    })
+}
+
+/// Checks the log of a node that may have less than the others.
+fn check_part(
+    store: &Store,
+    log: &Path,
+    env: &Arc<dyn Env>,
+    servers: &Mutex<Servers>,
+    callers: &Callers,
+) -> Result<(), Violation> {
+    let snapshot = store.snapshot();
+    audit::audit_to(&snapshot, &callers.ledger.lock(), Extent::Part)?;
+    audit::verify(&snapshot, &client::key(SEQUENCER)?, None)?;
+    same_frames(log, env, &servers.lock())
+}
+
+/// Checks a node that has everything.
+pub(super) fn check_whole(
+    running: &Running,
+    servers: &Mutex<Servers>,
+    callers: &Callers,
+    made: &Path,
+) -> Result<(), Violation> {
+    let snapshot = running.store.snapshot();
+    audit::audit(&snapshot, &callers.ledger.lock())?;
+    audit::verify(&snapshot, &client::key(SEQUENCER)?, Some(made))?;
+    same_frames(&running.log, &running.env, &servers.lock())
+}
+
+/// Whether a node's frame is the stream's. A closed segment may lack sections that can be made again; the frame's hash has
+/// their digests.
+fn is_same(frame: &StoredFrame, stream: &StoredFrame) -> bool {
+    let same = |kind| match frame.section(kind) {
+        Some(section) => stream.section(kind) == Some(section),
+        None => true,
+    };
+    frame.header().number == stream.header().number
+        && frame.header().hash() == stream.header().hash()
+        && SectionKind::ALL.into_iter().all(same)
+}
+
+/// Compares each frame of a node's log with that of the stream, byte for byte.
+fn same_frames(log: &Path, env: &Arc<dyn Env>, servers: &Servers) -> Result<(), Violation> {
+    let unread = |error: &dyn std::fmt::Display| Violation::new("a log cannot be read", error);
+    let opened = LogReader::open(Arc::clone(env), log, None, 64 << 10);
+    let (reader, _) = opened.map_err(|error| unread(&error))?;
+    let mut stream = servers.frames();
+    for frame in reader.frames(1) {
+        let frame = frame.map_err(|error| unread(&error))?;
+        let own = stream.next().map(|bytes| StoredFrame::read(bytes.to_vec()));
+        let same = own.is_some_and(|own| own.is_ok_and(|own| is_same(&frame, &own)));
+        if !same {
+            let what = "a node's log holds a frame that is not the stream's";
+            return Err(Violation::new(what, frame.header().number));
+        }
+    }
+    Ok(())
+}

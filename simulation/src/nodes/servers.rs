@@ -1,0 +1,494 @@
+//! The servers that carry the log, simulated: one stream and one bucket with a truth, and messages on their way to it and
+//! back. They lose, repeat and delay what is on its way, and show a node what was instead of what is. What they promise
+//! they keep: a message gets a place only if it expected that very place, and what is acknowledged stays.
+
+use std::collections::BTreeMap;
+use std::mem::take;
+
+use bytes::Bytes;
+use kedge_cluster::{Arrived, Ends, Entry, Heard, Stored};
+use kedge_log::FrameHeader;
+use kedge_protocol::Hash;
+use tokio::sync::{mpsc, oneshot};
+
+use super::rates::Rates;
+use crate::machine::START_MS;
+use crate::random::{Random, Trace};
+
+/// A consumer whose servers are out of reach for so long fails.
+const HEARTBEATS_MS: u64 = 1_000;
+/// Takings of one value that are so close may both succeed, where a fault says so.
+const AT_ONCE_MS: u64 = 30;
+
+/// Something that happens later.
+type Event = Box<dyn FnOnce(&mut Servers) + Send>;
+
+/// What a node asks for, as far as faults are concerned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// To read the stream, or to consume it.
+    Read,
+    /// To publish to it.
+    Publish,
+    /// To read the bucket.
+    ReadBucket,
+    /// To write to it.
+    WriteBucket,
+    /// To send a message that nobody keeps.
+    Say,
+}
+
+/// A value of the bucket.
+struct Written {
+    key: String,
+    value: Bytes,
+    at_ms: u64,
+}
+
+/// What is between a node and the servers.
+#[derive(Clone, Copy, Default)]
+struct Link {
+    /// It reaches none until then.
+    split_until: u64,
+    /// It reaches some until then that end with these messages and values.
+    stale_until: u64,
+    stale_at: (usize, usize),
+}
+
+struct Consumer {
+    node: usize,
+    /// The index of the next message.
+    next: usize,
+    sender: mpsc::UnboundedSender<Result<Arrived, String>>,
+    silent_until: u64,
+    cut_since: Option<u64>,
+}
+
+struct Subscription {
+    node: usize,
+    subject: String,
+    sender: mpsc::UnboundedSender<Heard>,
+}
+
+/// The last frame of the stream.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(super) struct End {
+    pub(super) frame: u64,
+    /// The sequence of its last action.
+    pub(super) sequence: u64,
+    pub(super) term: u64,
+}
+
+/// All of it.
+pub(super) struct Servers {
+    pub(super) now_ms: u64,
+    random: Random,
+    rates: Rates,
+    trace: Trace,
+    stream: Vec<Stored>,
+    /// The hash and the end of each frame.
+    frames: Vec<(Hash, End)>,
+    bucket: Vec<Written>,
+    events: BTreeMap<(u64, u64), Event>,
+    /// Events, marks and the like, counted.
+    number: u64,
+    links: Vec<Link>,
+    consumers: Vec<Consumer>,
+    subscriptions: Vec<Subscription>,
+    outage_until: u64,
+    no_bucket_until: u64,
+}
+
+impl Servers {
+    pub(super) fn new(seed: u64, rates: Rates, nodes: usize) -> Self {
+        Self {
+            now_ms: 0,
+            random: Random::new(seed, 11),
+            rates,
+            trace: Trace::default(),
+            stream: Vec::new(),
+            frames: Vec::new(),
+            bucket: Vec::new(),
+            events: BTreeMap::new(),
+            number: 0,
+            links: vec![Link::default(); nodes],
+            consumers: Vec::new(),
+            subscriptions: Vec::new(),
+            outage_until: 0,
+            no_bucket_until: 0,
+        }
+    }
+
+    /// The time is so much later: what is due happens.
+    pub(super) fn step(&mut self, now_ms: u64) {
+        self.now_ms = now_ms;
+        while let Some(first) = self.events.first_entry()
+            && first.key().0 <= now_ms
+        {
+            first.remove()(self);
+        }
+        let mut consumers = take(&mut self.consumers);
+        consumers.retain_mut(|consumer| self.bring(consumer));
+        self.consumers.append(&mut consumers);
+        let subscriptions = &mut self.subscriptions;
+        subscriptions.retain(|subscription| !subscription.sender.is_closed());
+    }
+
+    /// No faults any more.
+    pub(super) fn calm_down(&mut self) {
+        self.rates = Rates::none();
+        (self.outage_until, self.no_bucket_until) = (0, 0);
+        self.links.fill(Link::default());
+        for consumer in &mut self.consumers {
+            consumer.silent_until = 0;
+        }
+    }
+
+    pub(super) fn trace(&self) -> Trace {
+        self.trace
+    }
+
+    /// A mark that nobody else has.
+    pub(super) fn mark(&mut self) -> u64 {
+        self.number += 1;
+        self.number
+    }
+
+    /// The hash of a frame of the stream, and where the log ends with it.
+    pub(super) fn frame(&self, number: u64) -> Option<(Hash, End)> {
+        let index = number.checked_sub(1)?;
+        self.frames.get(index as usize).copied()
+    }
+
+    /// Where the stream ends.
+    pub(super) fn end(&self) -> End {
+        self.frames.last().map_or(End::default(), |frame| frame.1)
+    }
+
+    /// The frames of the stream.
+    pub(super) fn frames(&self) -> impl Iterator<Item = &Bytes> {
+        self.stream.iter().map(|stored| &stored.payload)
+    }
+
+    pub(super) fn split(&mut self, node: usize, until_ms: u64) {
+        self.links[node].split_until = until_ms;
+    }
+
+    pub(super) fn make_stale(&mut self, node: usize, until_ms: u64, back: u64) {
+        let back_to = |length: usize| length.saturating_sub(back as usize);
+        let stale_at = (back_to(self.stream.len()), back_to(self.bucket.len()));
+        let link = &mut self.links[node];
+        (link.stale_until, link.stale_at) = (until_ms, stale_at);
+    }
+
+    /// The node connects to other servers.
+    pub(super) fn reconnect(&mut self, node: usize) {
+        self.links[node].stale_until = 0;
+    }
+
+    pub(super) fn go_out(&mut self, until_ms: u64) {
+        self.outage_until = until_ms;
+    }
+
+    pub(super) fn lose_bucket(&mut self, until_ms: u64) {
+        self.no_bucket_until = until_ms;
+    }
+
+    fn at(&mut self, in_ms: u64, event: Event) {
+        self.number += 1;
+        let key = (self.now_ms + in_ms, self.number);
+        self.events.insert(key, event);
+    }
+
+    /// How long a message is on its way; `None` if it gets lost.
+    fn way(&mut self, lost: u64) -> Option<u64> {
+        let (random, rates) = (&mut self.random, &self.rates);
+        let mut way_ms = 1 + random.below(rates.way_ms_max);
+        if random.chance(lost) {
+            return None;
+        }
+        if random.chance(rates.late) {
+            way_ms += random.below(rates.late_ms_max);
+        }
+        Some(way_ms)
+    }
+
+    /// Until when a node does not reach what it asks for; 0 if it does.
+    fn blocked_until(&self, node: usize, kind: Kind) -> u64 {
+        let link = self.links[node];
+        let stores = matches!(kind, Kind::Publish | Kind::WriteBucket);
+        let bucket = matches!(kind, Kind::ReadBucket | Kind::WriteBucket);
+        let until = [
+            link.split_until,
+            self.outage_until,
+            if stores { link.stale_until } else { 0 },
+            if bucket { self.no_bucket_until } else { 0 },
+        ];
+        let latest = until.into_iter().max().unwrap_or(0);
+        if latest > self.now_ms { latest } else { 0 }
+    }
+
+    /// Whether a node reaches servers.
+    pub(super) fn reaches(&self, node: usize) -> bool {
+        self.blocked_until(node, Kind::Read) == 0
+    }
+
+    /// A node asks for something. Whoever waits gets no answer if one of the messages is lost.
+    pub(super) fn ask<T: Send + 'static>(
+        &mut self,
+        (node, kind): (usize, Kind),
+        reply: oneshot::Sender<T>,
+        work: impl FnOnce(&mut Self) -> T + Send + 'static,
+    ) {
+        let there = self.way(self.rates.lost);
+        let back = self.way(self.rates.answer_lost);
+        let numbers = [self.now_ms, node as u64, kind as u64];
+        self.trace.note("ask", &numbers);
+        self.trace
+            .note("way", &[there.unwrap_or(0), back.unwrap_or(0)]);
+        if let Some(there) = there {
+            let arrived =
+                move |servers: &mut Self| servers.arrived((node, kind), reply, work, back);
+            self.at(there, Box::new(arrived));
+        }
+    }
+
+    fn arrived<T: Send + 'static>(
+        &mut self,
+        (node, kind): (usize, Kind),
+        reply: oneshot::Sender<T>,
+        work: impl FnOnce(&mut Self) -> T + Send + 'static,
+        back: Option<u64>,
+    ) {
+        let until = self.blocked_until(node, kind);
+        if until > 0 {
+            if self.random.chance(self.rates.held) {
+                let later = until - self.now_ms + self.random.below(100);
+                let again =
+                    move |servers: &mut Self| servers.arrived((node, kind), reply, work, back);
+                self.at(later.max(1), Box::new(again));
+            }
+            return;
+        }
+        let answer = work(self);
+        let Some(back) = back else { return };
+        let answered = move |servers: &mut Self| {
+            if servers.reaches(node) {
+                // Whoever asked may have given up.
+                let _ = reply.send(answer);
+            }
+        };
+        self.at(back, Box::new(answered));
+    }
+
+    /// A message arrives at the stream. Returns its place, or why it got none.
+    pub(super) fn publish(&mut self, message: &Stored, expected_last: u64) -> Result<u64, String> {
+        let last = self.stream.len() as u64;
+        if expected_last != last {
+            return Err(format!("wrong last sequence: {last}"));
+        }
+        let numbers = match FrameHeader::read(&message.payload) {
+            Ok(header) => {
+                let sequence = header.first_sequence + u64::from(header.actions) - 1;
+                let (frame, term) = (header.number, header.term);
+                let end = End {
+                    frame,
+                    sequence,
+                    term,
+                };
+                self.frames.push((header.hash(), end));
+                [frame, term, sequence]
+            }
+            Err(_) => [0; 3],
+        };
+        self.trace.note("published", &numbers);
+        self.stream.push(message.clone());
+        Ok(last + 1)
+    }
+
+    /// Whether a message to the stream arrives twice.
+    pub(super) fn repeats(&mut self) -> bool {
+        self.random.chance(self.rates.twice)
+    }
+
+    /// How many messages and values a node sees.
+    fn seen(&self, node: usize) -> (usize, usize) {
+        let link = self.links[node];
+        if link.stale_until > self.now_ms {
+            return link.stale_at;
+        }
+        (self.stream.len(), self.bucket.len())
+    }
+
+    pub(super) fn ends(&self, node: usize) -> Ends {
+        let last = self.seen(node).0 as u64;
+        Ends {
+            first: last.min(1),
+            last,
+            messages: last,
+        }
+    }
+
+    pub(super) fn stored(&self, node: usize, place: u64) -> Option<Stored> {
+        let index = place.checked_sub(1)? as usize;
+        let seen = &self.stream[..self.seen(node).0];
+        seen.get(index).cloned()
+    }
+
+    fn entry_of(written: &Written, index: usize) -> Entry {
+        let created = std::time::Duration::from_millis(START_MS + written.at_ms);
+        Entry {
+            value: Some(written.value.clone()),
+            revision: index as u64 + 1,
+            created: std::time::SystemTime::UNIX_EPOCH + created,
+        }
+    }
+
+    pub(super) fn entry(&self, node: usize, key: &str) -> Option<Entry> {
+        let seen = &self.bucket[..self.seen(node).1];
+        let index = seen.iter().rposition(|written| written.key == key)?;
+        Some(Self::entry_of(&seen[index], index))
+    }
+
+    pub(super) fn entries(&self, node: usize, prefix: &str) -> Vec<Entry> {
+        let seen = &self.bucket[..self.seen(node).1];
+        let mut newest = BTreeMap::new();
+        for (index, written) in seen.iter().enumerate() {
+            if written.key.starts_with(prefix) {
+                newest.insert(&written.key, index);
+            }
+        }
+        let newest = newest.into_values();
+        newest
+            .map(|index| Self::entry_of(&seen[index], index))
+            .collect()
+    }
+
+    pub(super) fn put(&mut self, key: String, value: Bytes) -> u64 {
+        let at_ms = self.now_ms;
+        self.bucket.push(Written { key, value, at_ms });
+        self.bucket.len() as u64
+    }
+
+    pub(super) fn update(&mut self, key: &str, value: Bytes, revision: u64) -> Option<u64> {
+        let last = self.bucket.iter().rposition(|written| written.key == key);
+        let is_at = last.map_or(0, |index| index as u64 + 1) == revision;
+        let just_now = last.is_some_and(|index| {
+            self.bucket[index].at_ms + AT_ONCE_MS > self.now_ms
+                && self.bucket[..index]
+                    .iter()
+                    .rposition(|written| written.key == key)
+                    .map_or(0, |before| before as u64 + 1)
+                    == revision
+        });
+        let both = just_now && self.random.chance(self.rates.replaced);
+        (is_at || both).then(|| self.put(key.to_owned(), value))
+    }
+
+    /// A consumer from a place on.
+    pub(super) fn consume(
+        &mut self,
+        node: usize,
+        from: u64,
+    ) -> mpsc::UnboundedReceiver<Result<Arrived, String>> {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        self.consumers.push(Consumer {
+            node,
+            next: from.saturating_sub(1) as usize,
+            sender,
+            silent_until: 0,
+            cut_since: None,
+        });
+        receiver
+    }
+
+    /// Brings a consumer what it has not had; false if it has ended.
+    fn bring(&mut self, consumer: &mut Consumer) -> bool {
+        if consumer.sender.is_closed() {
+            return false;
+        }
+        let now_ms = self.now_ms;
+        if !self.reaches(consumer.node) {
+            let since = *consumer.cut_since.get_or_insert(now_ms);
+            if now_ms - since < HEARTBEATS_MS {
+                return true;
+            }
+            let _ = consumer.sender.send(Err("no heartbeats".to_owned()));
+            return false;
+        }
+        consumer.cut_since = None;
+        let seen = self.seen(consumer.node).0;
+        while consumer.next < seen && consumer.silent_until <= now_ms {
+            let (random, rates) = (&mut self.random, &self.rates);
+            if random.chance(rates.consumer_ends) {
+                let _ = consumer.sender.send(Err("the consumer is gone".to_owned()));
+                return false;
+            }
+            if random.chance(rates.silent) {
+                consumer.silent_until = now_ms + random.below(8_000);
+                break;
+            }
+            // Only where the next message shows that one is left out.
+            if consumer.next + 1 < seen && random.chance(rates.skip) {
+                consumer.next += 1;
+            }
+            let is_repeated = consumer.next > 0 && random.chance(rates.repeat);
+            let first = consumer.next - usize::from(is_repeated);
+            for index in first..=consumer.next {
+                let _ = consumer.sender.send(Ok(Arrived {
+                    place: index as u64 + 1,
+                    payload: self.stream[index].payload.clone(),
+                }));
+            }
+            consumer.next += 1;
+        }
+        true
+    }
+
+    /// Messages that nobody keeps, on a subject.
+    pub(super) fn hear(&mut self, node: usize, subject: String) -> mpsc::UnboundedReceiver<Heard> {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        self.subscriptions.push(Subscription {
+            node,
+            subject,
+            sender,
+        });
+        receiver
+    }
+
+    /// A message that nobody keeps arrives.
+    pub(super) fn said(&mut self, subject: &str, payload: &Bytes) {
+        for index in 0..self.subscriptions.len() {
+            let to = &self.subscriptions[index];
+            if !matches(&to.subject, subject) || !self.reaches(to.node) {
+                continue;
+            }
+            let (sender, node) = (to.sender.clone(), to.node);
+            let heard = Heard {
+                subject: subject.to_owned(),
+                payload: payload.clone(),
+            };
+            if let Some(way) = self.way(self.rates.lost) {
+                let arrives = move |servers: &mut Self| {
+                    if servers.reaches(node) {
+                        // The node may have ended.
+                        let _ = sender.send(heard);
+                    }
+                };
+                self.at(way, Box::new(arrives));
+            }
+        }
+    }
+}
+
+/// Whether a subject is one that somebody hears; `*` stands for any one part.
+fn matches(pattern: &str, subject: &str) -> bool {
+    let (mut parts, mut of) = (pattern.split('.'), subject.split('.'));
+    loop {
+        match (parts.next(), of.next()) {
+            (None, None) => return true,
+            (Some(part), Some(of)) if part == "*" || part == of => {}
+            _ => return false,
+        }
+    }
+}

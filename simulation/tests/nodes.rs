@@ -1,0 +1,54 @@
+//! Runs of several nodes under the simulator: seeds that found something once, and new ones for as long as there is time.
+
+#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use kedge_sim::{Plan, run_nodes};
+
+/// Seeds that are run each time: 15 found a follower that did not report what it holds.
+const KEPT: &[u64] = &[1, 2, 3, 15];
+
+/// Seconds for new seeds, unless `SIM_SECONDS` states another number.
+const SECONDS: u64 = 10;
+
+#[test]
+fn a_seed_takes_the_same_steps_twice() {
+    let traces = [11, 12].map(|seed| {
+        let plan = Plan::of(seed);
+        let (one, other) = (run_nodes(&plan).unwrap(), run_nodes(&plan).unwrap());
+        assert_eq!(one, other);
+        one.trace
+    });
+    assert_ne!(traces[0], traces[1], "the trace shows what was done");
+}
+
+#[test]
+fn kept_seeds_find_nothing() {
+    let (mut terms, mut done) = (0, 0);
+    for &seed in KEPT {
+        let report = run_nodes(&Plan::of(seed));
+        let report = report.unwrap_or_else(|found| panic!("seed {seed}: {found}"));
+        eprintln!("{report}");
+        terms += report.terms;
+        done += report.done;
+    }
+    assert!(terms > KEPT.len() as u64, "nobody took over");
+    assert!(done > 0, "nothing was done");
+}
+
+#[test]
+fn new_seeds_find_nothing() {
+    let seconds = std::env::var("SIM_SECONDS").ok();
+    let seconds = seconds.map_or(SECONDS, |seconds| seconds.parse().unwrap());
+    let begun = Instant::now();
+    let first = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let mut seed = first.as_millis() as u64;
+    eprintln!("from seed {seed} on");
+    while begun.elapsed() < Duration::from_secs(seconds) {
+        let report = run_nodes(&Plan::of(seed));
+        let report = report.unwrap_or_else(|found| panic!("seed {seed}: {found}"));
+        eprintln!("{report}");
+        seed += 1;
+    }
+}
