@@ -4,8 +4,8 @@
 
 mod damage;
 mod faults;
-mod leading;
 mod lagging;
+mod leading;
 mod lease;
 mod node;
 mod reseed;
