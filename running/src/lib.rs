@@ -3,6 +3,7 @@
 //! all of them are tasks on the caller's runtime, which has one thread and a clock that stands until nothing can run: the
 //! same loops and steps, in an order that the simulator's [`Schedule`] chooses (adr/0025).
 
+mod actor_threads;
 mod coroutine;
 
 use std::fmt;
@@ -17,6 +18,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinError;
 
+pub use actor_threads::ActorThreads;
 pub use coroutine::block_on;
 
 use coroutine::Coroutine;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use kedge_running::Part;
+use kedge_running::{ActorThreads, Part};
 use kedge_storage::ReadError;
 use parking_lot::Mutex;
 use ractor::ActorRef;
@@ -18,7 +18,6 @@ use crate::messages::{AnchorMessage, WebhooksMessage};
 use crate::pipeline::Actors;
 use crate::pipeline::messages::DirectoryMessage;
 use crate::pipeline::placed::CommitterMessage;
-use crate::pipeline::threads::ActorThreads;
 
 /// The time that the threads which write get to end, however little patience there is with requests: what is placed
 /// gets written.

@@ -9,7 +9,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use kedge_machine::sequencer::Tip;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::log_tree::Frontier;
-use kedge_running::{Part, Running};
+use kedge_running::{ActorThreads, Part, Running};
 use kedge_storage::{LogHead, Mode, Store};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
@@ -29,7 +29,6 @@ use crate::pipeline::admission::Bounds;
 use crate::pipeline::placed::CommitterMessage;
 use crate::pipeline::room::Room;
 use crate::pipeline::supervisor::SupervisorOptions;
-use crate::pipeline::threads::ActorThreads;
 use crate::pipeline::world::{Catalog, Progress, Published, Reader};
 use crate::pipeline::{Pipeline, Sizes};
 

@@ -27,7 +27,6 @@ mod sequencer;
 pub(crate) mod shard;
 pub(crate) mod supervisor;
 mod supply;
-pub(crate) mod threads;
 pub(crate) mod unit;
 pub(crate) mod world;
 

@@ -4,19 +4,24 @@
 
 use std::time::Duration;
 
-use kedge_running::Running;
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
 
+use crate::Running;
+
 /// The threads that the engine's actors share.
-pub(crate) struct ActorThreads {
+pub struct ActorThreads {
     runtime: Mutex<Option<Runtime>>,
     /// They have none of their own: actors run where the engine was started.
     callers: bool,
 }
 
 impl ActorThreads {
-    pub(crate) fn start(running: &Running) -> std::io::Result<Self> {
+    /// Starts them; none where the actors are tasks.
+    ///
+    /// # Errors
+    /// The system starts no thread.
+    pub fn start(running: &Running) -> std::io::Result<Self> {
         let Running::Threads { actors } = running else {
             return Ok(Self {
                 runtime: Mutex::new(None),
@@ -35,7 +40,10 @@ impl ActorThreads {
     }
 
     /// Runs a task on them.
-    pub(crate) async fn run<F>(&self, task: F) -> std::io::Result<F::Output>
+    ///
+    /// # Errors
+    /// They have ended, or the task panicked.
+    pub async fn run<F>(&self, task: F) -> std::io::Result<F::Output>
     where
         F: Future<Output: Send> + Send + 'static,
     {
@@ -54,7 +62,7 @@ impl ActorThreads {
 
     /// Ends them, and waits for it: their actors must let go of the store before the process ends, because the store's
     /// library must not be used after the end of `main`.
-    pub(crate) async fn stop(&self, timeout: Duration) {
+    pub async fn stop(&self, timeout: Duration) {
         let Some(runtime) = self.runtime.lock().take() else {
             return;
         };
