@@ -21,7 +21,7 @@ use kedge_storage::{AnchorRow, AnchorStatus, SideWrite};
 use kedge_timing::{AnchorRound, Observer};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
-use super::rows::{AnswerRows, Rows, move_last, recent, store_error};
+use super::rows::{AnswerRows, Rows, move_last, recent, stays_confirmed, store_error};
 use super::state::{AnchorState, Doubt, NodeProbe};
 use crate::engine::Engine;
 use crate::events::anchor_events;
@@ -313,6 +313,7 @@ impl AnchorState {
         let before = row.status;
         row.status = match update.status {
             Status::Pending => AnchorStatus::Pending,
+            Status::Submitted if stays_confirmed(&row, &update) => AnchorStatus::Confirmed,
             Status::Submitted => AnchorStatus::Submitted,
             Status::Confirmed => AnchorStatus::Confirmed,
             // The chain holds a larger checkpoint and will never hold this one.

@@ -1,7 +1,7 @@
 //! What the anchor actor stores: what the sender intends, with the anchors of the log, and the answers to the bond.
 
 use kedge_chain::responder::{AnswerStore, StoredAnswer};
-use kedge_chain::sender::{AnchorIntent, IntentStore, StoreError, StoredIntent};
+use kedge_chain::sender::{AnchorIntent, IntentStore, StoreError, StoredIntent, Update};
 use kedge_protocol::{Address, Hash};
 use kedge_storage::{AnchorRow, AnchorStatus, Page, SideWrite};
 
@@ -89,6 +89,14 @@ pub(super) fn move_last(hashes: &mut Vec<Hash>, hash: Hash) {
     hashes.push(hash);
 }
 
+/// Whether an anchor that was confirmed still is, although the sender reports it as submitted: it forgets at a restart how
+/// deep the block was, and a block is not confirmed anew as long as it stays.
+pub(super) fn stays_confirmed(row: &AnchorRow, update: &Update) -> bool {
+    row.status == AnchorStatus::Confirmed
+        && row.block_hash.is_some()
+        && row.block_hash == update.block_hash
+}
+
 impl IntentStore for Rows {
     async fn save(&self, stored: &StoredIntent) -> Result<(), StoreError> {
         let row = self.find(stored.intent.batches())?;
@@ -152,5 +160,64 @@ impl AnswerStore for AnswerRows {
         rows.iter()
             .map(|row| serde_json::from_slice(row).map_err(store_error))
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kedge_chain::sender::AnchorStatus as Status;
+    use kedge_protocol::checkpoint::Checkpoint;
+    use kedge_protocol::signature::SigningKey;
+
+    use super::*;
+
+    fn row(status: AnchorStatus, block: Option<u8>) -> AnchorRow {
+        let checkpoint = Checkpoint {
+            batches: 4,
+            sequence: 9,
+            head: Hash([1; 32]),
+            history: Hash([2; 32]),
+            state: Hash::ZERO,
+            issued_at_ms: 5,
+        };
+        let key = SigningKey::from_bytes(&[7; 32]).unwrap();
+        AnchorRow {
+            number: 0,
+            id: checkpoint.anchor_id(),
+            checkpoint: checkpoint.sign(&Hash::ZERO, &key),
+            first_batch: 0,
+            proof: Vec::new(),
+            status,
+            contract: Address([3; 20]),
+            tx_hashes: vec![Hash([4; 32])],
+            tx: Vec::new(),
+            block_number: block.map(u64::from),
+            block_hash: block.map(|block| Hash([block; 32])),
+            attempts: 1,
+            issued_at_ms: 5,
+        }
+    }
+
+    #[test]
+    fn what_was_confirmed_stays_so_while_its_block_stays() {
+        let update = |block: Option<u8>| Update {
+            batches: 4,
+            status: Status::Submitted,
+            tx_hash: Some(Hash([4; 32])),
+            block_number: block.map(u64::from),
+            block_hash: block.map(|block| Hash([block; 32])),
+            gas_used: None,
+            covered_by_batches: None,
+            attempts: 1,
+            note: None,
+        };
+        let confirmed = row(AnchorStatus::Confirmed, Some(8));
+        assert!(stays_confirmed(&confirmed, &update(Some(8))));
+        assert!(!stays_confirmed(&confirmed, &update(Some(9))));
+        assert!(!stays_confirmed(&confirmed, &update(None)));
+        let submitted = row(AnchorStatus::Submitted, Some(8));
+        assert!(!stays_confirmed(&submitted, &update(Some(8))));
+        let no_block = row(AnchorStatus::Confirmed, None);
+        assert!(!stays_confirmed(&no_block, &update(None)));
     }
 }

@@ -30,9 +30,9 @@ pub(crate) fn anchor_events(
         });
     };
     if is_held(row.status) && !is_held(before) {
-        // A chain that drops the block and includes the anchor in another one leads to another event.
+        // A chain that drops the block, and includes the anchor in another one or returns to it, leads to another event.
         let block = row.block_hash.unwrap_or(Hash::ZERO);
-        let held = keccak_parts(&[&checkpoint.0, &block.0]);
+        let held = keccak_parts(&[&checkpoint.0, &block.0, &timestamp_ms.to_be_bytes()]);
         add(EventType::BatchAnchored, event_id(&held, 0), "anchored");
     }
     if row.status == AnchorStatus::Finalized && before != AnchorStatus::Finalized {
@@ -121,17 +121,18 @@ mod tests {
     }
 
     #[test]
-    fn another_block_makes_another_event() {
-        let id = |block| -> Id {
+    fn another_block_and_the_same_one_later_make_another_event() {
+        let id = |block, at_ms| -> Id {
             anchor_events(
                 AnchorStatus::Submitted,
                 &row(AnchorStatus::Confirmed, block),
-                7,
+                at_ms,
             )[0]
             .id
         };
-        assert_eq!(id(1), id(1));
-        assert_ne!(id(1), id(2));
+        assert_eq!(id(1, 7), id(1, 7));
+        assert_ne!(id(1, 7), id(2, 7));
+        assert_ne!(id(1, 7), id(1, 8));
         let event = &anchor_events(AnchorStatus::Confirmed, &row(AnchorStatus::Finalized, 1), 7)[0];
         let data: serde_json::Value = serde_json::from_str(&event.data).unwrap();
         assert_eq!(

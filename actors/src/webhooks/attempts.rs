@@ -229,11 +229,11 @@ impl Desk {
         };
         let piece = read(room.max(1))?;
         let later = self.waiting.range(number..).take(2 * PIECE_EVENTS);
-        let numbers: HashMap<Id, u64> = later
-            .map(|(number, next)| (next.row.event_id, *number))
+        let numbers: HashMap<Position, u64> = later
+            .map(|(number, next)| (next.row.position, *number))
             .collect();
         for event in piece.events {
-            let next = numbers.get(&event.id);
+            let next = numbers.get(&event.position);
             if let Some(next) = next.and_then(|number| self.waiting.get_mut(number)) {
                 next.event = Some(event);
             }

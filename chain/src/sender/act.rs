@@ -309,15 +309,23 @@ impl<S: IntentStore> Sender<S> {
         self.attempt(index, own, observed.now_ms, "bumped").await
     }
 
-    /// Another transaction used the nonce, and the contract does not have the checkpoint: start again with the
-    /// chain's nonce. The old hashes are kept, in case the chain turns back.
+    /// The transaction's nonce was used by another one, or lies behind a gap, and the contract does not have the checkpoint:
+    /// start again with the chain's nonce. The old hashes are kept, in case the chain turns back.
     async fn reconcile(&mut self, index: usize, observed: &Observation) -> Result<bool, StepError> {
+        let last = self.open[index].stored.last_own();
+        let is_used = last.is_some_and(|(_, own)| own.nonce < observed.next_nonce);
+        let why = if is_used {
+            "its nonce was used by another transaction"
+        } else {
+            "the transactions before it are gone from the chain"
+        };
         tracing::warn!(
             batches = self.open[index].stored.intent.batches(),
             next_nonce = observed.next_nonce,
-            "the anchor transaction's nonce was used by another transaction; it is sent with a new nonce"
+            why,
+            "the anchor transaction is sent with a new nonce"
         );
-        self.open[index].note = Some("its nonce was used by another transaction".to_owned());
+        self.open[index].note = Some(why.to_owned());
         self.open[index].memory.nonce_strikes = 0;
         self.send_first(index, observed).await
     }

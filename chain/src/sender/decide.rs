@@ -2,8 +2,8 @@
 
 use super::intent::{Inclusion, StoredIntent};
 
-/// "Nonce too low" without a receipt this many times means that another transaction used the nonce; fewer times
-/// may be a lagging node.
+/// Another next nonce than the transaction's, without a receipt, this many times means that the transaction can no longer
+/// be mined; fewer times may be a lagging node.
 const NONCE_STRIKES_MAX: u8 = 3;
 
 /// A receipt of one of the intent's transactions.
@@ -79,7 +79,7 @@ pub(super) enum Decision {
     SendAgain,
     /// Offer more on the same nonce.
     Bump,
-    /// The nonce is used up, and no receipt shows by which transaction.
+    /// The nonce is used up, and no receipt shows by which transaction; or those before it are gone.
     Strike,
     /// That happened too often: take a new nonce.
     Reconcile,
@@ -118,15 +118,18 @@ pub(super) fn decide(
     let Some((attempt, own)) = stored.last_own() else {
         return Decision::Send;
     };
-    if observed.next_nonce > own.nonce {
+    let age_ms = observed.now_ms.saturating_sub(attempt.at_ms);
+    let is_late = age_ms >= rules.bump_after_ms;
+    // A reorganisation can drop the transactions before this one, and nobody may send them again: then no fee helps it.
+    let is_behind_a_gap = observed.next_nonce < own.nonce && is_late;
+    if observed.next_nonce > own.nonce || is_behind_a_gap {
         return if memory.nonce_strikes + 1 >= NONCE_STRIKES_MAX {
             Decision::Reconcile
         } else {
             Decision::Strike
         };
     }
-    let age_ms = observed.now_ms.saturating_sub(attempt.at_ms);
-    if memory.underpriced || age_ms >= rules.bump_after_ms {
+    if memory.underpriced || is_late {
         return Decision::Bump;
     }
     if observed.in_pool {
@@ -288,6 +291,24 @@ mod tests {
         assert_eq!(decide(&sent(), strikes(0), &used, RULES), Decision::Strike);
         assert_eq!(decide(&sent(), strikes(1), &used, RULES), Decision::Strike);
         let third = decide(&sent(), strikes(2), &used, RULES);
+        assert_eq!(third, Decision::Reconcile);
+    }
+
+    #[test]
+    fn a_transaction_behind_a_gap_of_nonces_takes_the_chains_nonce_once_it_is_late() {
+        let gap = |now_ms| Observation {
+            next_nonce: 3,
+            now_ms,
+            ..observed()
+        };
+        check(&sent(), gap(999), Decision::Wait);
+        check(&sent(), gap(1_000), Decision::Strike);
+        let memory = Memory {
+            nonce_strikes: 2,
+            underpriced: true,
+            ..Memory::default()
+        };
+        let third = decide(&sent(), memory, &gap(1_000), RULES);
         assert_eq!(third, Decision::Reconcile);
     }
 

@@ -151,11 +151,6 @@ impl Anchoring {
                 break;
             }
             if self.machine.now() > until {
-                // A transaction whose nonce is above the account's next one waits for ever (docs/TESTING.md, open).
-                let waiting = rows.last().map(|row| row.status);
-                if waiting == Some(AnchorStatus::Submitted) {
-                    break;
-                }
                 let what = "nothing is wrong any more, but not all is anchored";
                 let rows = rows.last().map(|row| (row.status, row.tx_hashes.len()));
                 let about = format!("{last} of {batches} batches, the last anchor {rows:?}");
