@@ -21,7 +21,7 @@ use kedge_storage::{AnchorRow, AnchorStatus, SideWrite};
 use kedge_timing::{AnchorRound, Observer};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
-use super::rows::{AnswerRows, Rows, move_last, recent, stays_confirmed, store_error};
+use super::rows::{AnswerRows, Rows, move_last, recent, status_after, store_error};
 use super::state::{AnchorState, Doubt, NodeProbe};
 use crate::engine::Engine;
 use crate::events::anchor_events;
@@ -311,16 +311,10 @@ impl AnchorState {
             .covered_by_batches
             .filter(|covered| *covered != update.batches);
         let before = row.status;
-        row.status = match update.status {
-            Status::Pending => AnchorStatus::Pending,
-            Status::Submitted if stays_confirmed(&row, &update) => AnchorStatus::Confirmed,
-            Status::Submitted => AnchorStatus::Submitted,
-            Status::Confirmed => AnchorStatus::Confirmed,
-            // The chain holds a larger checkpoint and will never hold this one.
-            Status::Finalized if foreign.is_some() => AnchorStatus::Failed,
-            Status::Finalized => AnchorStatus::Finalized,
-            Status::Failed => AnchorStatus::Failed,
+        let Some(status) = status_after(&row, &update) else {
+            return Ok(());
         };
+        row.status = status;
         row.block_number = update.block_number;
         row.block_hash = update.block_hash;
         row.attempts = update.attempts;

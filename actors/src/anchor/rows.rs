@@ -1,7 +1,9 @@
 //! What the anchor actor stores: what the sender intends, with the anchors of the log, and the answers to the bond.
 
 use kedge_chain::responder::{AnswerStore, StoredAnswer};
-use kedge_chain::sender::{AnchorIntent, IntentStore, StoreError, StoredIntent, Update};
+use kedge_chain::sender::{
+    AnchorIntent, AnchorStatus as Status, IntentStore, StoreError, StoredIntent, Update,
+};
 use kedge_protocol::{Address, Hash};
 use kedge_storage::{AnchorRow, AnchorStatus, Page, SideWrite};
 
@@ -89,12 +91,27 @@ pub(super) fn move_last(hashes: &mut Vec<Hash>, hash: Hash) {
     hashes.push(hash);
 }
 
-/// Whether an anchor that was confirmed still is, although the sender reports it as submitted: it forgets at a restart how
-/// deep the block was, and a block is not confirmed anew as long as it stays.
-pub(super) fn stays_confirmed(row: &AnchorRow, update: &Update) -> bool {
-    row.status == AnchorStatus::Confirmed
-        && row.block_hash.is_some()
-        && row.block_hash == update.block_hash
+/// What an anchor is after the sender's report; `None` if the report comes too late: the chain holds the anchor for good,
+/// as was found without the sender, and nothing takes that back.
+pub(super) fn status_after(row: &AnchorRow, update: &Update) -> Option<AnchorStatus> {
+    let is_final = row.status == AnchorStatus::Finalized;
+    let is_foreign = update
+        .covered_by_batches
+        .is_some_and(|covered| covered != update.batches);
+    // The sender forgets at a restart how deep the block was.
+    let is_same_block = row.block_hash.is_some() && row.block_hash == update.block_hash;
+    let stays_confirmed = row.status == AnchorStatus::Confirmed && is_same_block;
+    let status = match update.status {
+        Status::Pending => AnchorStatus::Pending,
+        Status::Submitted if stays_confirmed => AnchorStatus::Confirmed,
+        Status::Submitted => AnchorStatus::Submitted,
+        Status::Confirmed => AnchorStatus::Confirmed,
+        // The chain holds a larger checkpoint and will never hold this one.
+        Status::Finalized if is_foreign => AnchorStatus::Failed,
+        Status::Finalized => AnchorStatus::Finalized,
+        Status::Failed => AnchorStatus::Failed,
+    };
+    (!is_final || status == AnchorStatus::Finalized).then_some(status)
 }
 
 impl IntentStore for Rows {
@@ -165,7 +182,6 @@ impl AnswerStore for AnswerRows {
 
 #[cfg(test)]
 mod tests {
-    use kedge_chain::sender::AnchorStatus as Status;
     use kedge_protocol::checkpoint::Checkpoint;
     use kedge_protocol::signature::SigningKey;
 
@@ -198,26 +214,64 @@ mod tests {
         }
     }
 
-    #[test]
-    fn what_was_confirmed_stays_so_while_its_block_stays() {
-        let update = |block: Option<u8>| Update {
+    fn update(status: Status, block: Option<u8>) -> Update {
+        Update {
             batches: 4,
-            status: Status::Submitted,
+            status,
             tx_hash: Some(Hash([4; 32])),
             block_number: block.map(u64::from),
             block_hash: block.map(|block| Hash([block; 32])),
             gas_used: None,
-            covered_by_batches: None,
+            covered_by_batches: block.map(|_| 4),
             attempts: 1,
             note: None,
+        }
+    }
+
+    #[test]
+    fn what_was_confirmed_stays_so_while_its_block_stays() {
+        use AnchorStatus::{Confirmed, Submitted};
+        let after = |row, block| status_after(&row, &update(Status::Submitted, block));
+        assert_eq!(after(row(Confirmed, Some(8)), Some(8)), Some(Confirmed));
+        assert_eq!(after(row(Confirmed, Some(8)), Some(9)), Some(Submitted));
+        assert_eq!(after(row(Confirmed, Some(8)), None), Some(Submitted));
+        assert_eq!(after(row(Confirmed, None), None), Some(Submitted));
+        assert_eq!(after(row(Submitted, Some(8)), Some(8)), Some(Submitted));
+    }
+
+    #[test]
+    fn a_final_anchor_stays_final() {
+        use AnchorStatus::{Confirmed, Failed, Finalized};
+        for late in [
+            Status::Pending,
+            Status::Submitted,
+            Status::Confirmed,
+            Status::Failed,
+        ] {
+            let adopted = row(Finalized, Some(8));
+            assert_eq!(
+                status_after(&adopted, &update(late, None)),
+                None,
+                "{late:?}"
+            );
+        }
+        let again = update(Status::Finalized, Some(8));
+        assert_eq!(
+            status_after(&row(Finalized, Some(8)), &again),
+            Some(Finalized)
+        );
+        assert_eq!(
+            status_after(&row(Confirmed, Some(8)), &again),
+            Some(Finalized)
+        );
+        let covered = Update {
+            covered_by_batches: Some(5),
+            ..again
         };
-        let confirmed = row(AnchorStatus::Confirmed, Some(8));
-        assert!(stays_confirmed(&confirmed, &update(Some(8))));
-        assert!(!stays_confirmed(&confirmed, &update(Some(9))));
-        assert!(!stays_confirmed(&confirmed, &update(None)));
-        let submitted = row(AnchorStatus::Submitted, Some(8));
-        assert!(!stays_confirmed(&submitted, &update(Some(8))));
-        let no_block = row(AnchorStatus::Confirmed, None);
-        assert!(!stays_confirmed(&no_block, &update(None)));
+        assert_eq!(
+            status_after(&row(Confirmed, Some(8)), &covered),
+            Some(Failed)
+        );
+        assert_eq!(status_after(&row(Finalized, Some(8)), &covered), None);
     }
 }
