@@ -88,6 +88,10 @@ impl Worker {
             return Ok(None);
         };
         if webhook.deleted {
+            if let Some(mut desk) = desk {
+                // Otherwise an attempt could begin while its delivery is being deleted.
+                desk.under_way.shutdown().await;
+            }
             self.forget(&published.snapshot).await?;
             return Ok(None);
         }

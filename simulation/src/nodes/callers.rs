@@ -320,9 +320,10 @@ impl Asked {
             Some(Ok(_)) => Ok(()),
             other => {
                 let what = other.map(Result::err);
+                let failure = self.engine.failure().reason();
                 Err(Violation::new(
                     "nothing is wrong any more, but a request is not carried out",
-                    format!("{kind}: {what:?}"),
+                    format!("{kind}: {what:?}, the engine: {failure:?}"),
                 ))
             }
         }
