@@ -218,6 +218,11 @@ impl SimulatedEnv {
         state.faults.insert(at, fault);
     }
 
+    /// Takes back the faults that no operation has met.
+    pub fn mend(&self) {
+        self.state().faults.clear();
+    }
+
     /// Limits the bytes of all files together; `None` removes the limit.
     pub fn set_room(&self, bytes: Option<usize>) {
         self.state().room = bytes;

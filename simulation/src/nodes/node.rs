@@ -349,6 +349,7 @@ impl Node {
         self.schedule.calm_down();
         self.machine.set_ahead(0);
         self.machine.disk.set_room(None);
+        self.machine.disk.mend();
         self.stands_until_ms = self.stands_until_ms.min(now_ms);
         self.begins_at_ms = self.begins_at_ms.min(now_ms + 100);
     }
