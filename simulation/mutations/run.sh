@@ -35,10 +35,10 @@ for patch in "${patches[@]}"; do
   [[ "$name" != nodes-* ]] || several=(--nodes)
   git apply "$patch"
   applied="$patch"
-  if ! scripts/cargo.sh build --quiet --workspace --bin kedge-sim >"$target/mutation.log" 2>&1; then
+  if ! scripts/cargo.sh build --quiet --workspace --release --locked --bin kedge-sim >"$target/mutation.log" 2>&1; then
     echo "$name: does not build, see $target/mutation.log"
     missed=1
-  elif found="$("$target/debug/kedge-sim" "${several[@]}" --seed "$first" --seeds "$seeds" 2>/dev/null | tail -1)"; then
+  elif found="$("$target/release/kedge-sim" "${several[@]}" --seed "$first" --seeds "$seeds" 2>/dev/null | tail -1)"; then
     echo "$name: not found by $seeds seeds from $first on"
     missed=1
   else
