@@ -26,6 +26,21 @@ impl ErrorObject {
         let bytes: ethers_core::types::Bytes = text.parse().ok()?;
         Some(bytes.to_vec())
     }
+
+    /// Whether the node does not know the block or the tag that was asked for, by its code (invalid parameters, and the
+    /// execution API's unknown block) or in the words of geth and others. A node that is busy refuses otherwise.
+    pub(super) fn is_about_the_block(&self) -> bool {
+        const CODES: [i64; 2] = [-32_602, -39_001];
+        const WORDS: [&str; 5] = [
+            "finalized",
+            "unknown block",
+            "block not found",
+            "header not found",
+            "invalid block",
+        ];
+        let message = self.message.to_lowercase();
+        CODES.contains(&self.code) || WORDS.iter().any(|words| message.contains(words))
+    }
 }
 
 /// Why a request to a node has no result.

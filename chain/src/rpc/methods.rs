@@ -4,6 +4,8 @@ use ethers_core::types::{Bytes, H256, Log, Transaction, TransactionReceipt, U64,
 use kedge_protocol::Address;
 use serde_json::json;
 
+use std::sync::atomic::Ordering;
+
 use super::{At, BlockHeader, CallRequest, FeeHistory, LogFilter, RpcClient, RpcError};
 use crate::convert::h160;
 
@@ -114,13 +116,89 @@ impl RpcClient {
         Ok(found)
     }
 
-    /// The newest final block; on a node without the `finalized` tag, the one `fallback_depth` blocks below the head.
-    pub async fn final_number(&self, head: u64, fallback_depth: u64) -> Result<u64, RpcError> {
+    /// The number of the newest final block (the tag `finalized` of the execution API); `None` on a node that does not know
+    /// the tag.
+    ///
+    /// # Errors
+    /// Also if a node that named a final block before names none now, or refuses for another reason than the tag: finality
+    /// that stands still is not to be replaced by a number of blocks.
+    pub async fn final_block(&self) -> Result<Option<u64>, RpcError> {
+        let knew = || self.has_finalized.load(Ordering::Relaxed);
         match self.block(At::Finalized).await {
-            Ok(Some(block)) => Ok(block.number.as_u64()),
-            // Some nodes do not know this tag.
-            Ok(None) | Err(RpcError::Node(_)) => Ok(head.saturating_sub(fallback_depth)),
+            Ok(Some(block)) => {
+                self.has_finalized.store(true, Ordering::Relaxed);
+                Ok(Some(block.number.as_u64()))
+            }
+            Ok(None) if knew() => Err(RpcError::Malformed(
+                "it names no final block, and did before".to_owned(),
+            )),
+            Err(RpcError::Node(error)) if !knew() && error.is_about_the_block() => Ok(None),
+            Ok(None) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// The newest final block; on a node without the `finalized` tag, the one `fallback_depth` blocks below the head.
+    ///
+    /// # Errors
+    /// As [`RpcClient::final_block`].
+    pub async fn final_number(&self, head: u64, fallback_depth: u64) -> Result<u64, RpcError> {
+        let known = self.final_block().await?;
+        Ok(known.unwrap_or(head.saturating_sub(fallback_depth)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::Pin;
+    use std::sync::{Arc, Mutex};
+
+    use serde_json::Value;
+
+    use super::super::{Node, RpcOptions};
+    use super::*;
+
+    /// A node that gives these answers, one after the other.
+    struct Scripted(Mutex<Vec<&'static str>>);
+
+    impl Node for Scripted {
+        fn answer(
+            &self,
+            _: Value,
+        ) -> Pin<Box<dyn Future<Output = Result<Vec<u8>, RpcError>> + Send>> {
+            let body = self.0.lock().unwrap().remove(0);
+            let body = format!(r#"{{"jsonrpc":"2.0","id":1,{body}}}"#);
+            Box::pin(async move { Ok(body.into_bytes()) })
+        }
+    }
+
+    const BLOCK_7: &str = r#""result":{"number":"0x7","hash":"0x0000000000000000000000000000000000000000000000000000000000000007","parentHash":"0x0000000000000000000000000000000000000000000000000000000000000006","timestamp":"0x1"}"#;
+    const NO_SUCH_TAG: &str = r#""error":{"code":-32000,"message":"finalized block not found"}"#;
+    const BUSY: &str = r#""error":{"code":-32005,"message":"limit exceeded"}"#;
+    const NULL: &str = r#""result":null"#;
+
+    #[tokio::test]
+    async fn finality_is_never_replaced_by_depth_where_the_node_has_it() {
+        let script = [
+            NO_SUCH_TAG,
+            NULL,
+            BUSY,
+            BLOCK_7,
+            BUSY,
+            NO_SUCH_TAG,
+            NULL,
+            BLOCK_7,
+        ];
+        let node = Arc::new(Scripted(Mutex::new(script.to_vec())));
+        let endpoint = "http://node.invalid".parse().unwrap();
+        let rpc = RpcClient::to_node(node, endpoint, RpcOptions::default());
+        assert_eq!(rpc.final_number(100, 30).await, Ok(70), "no such tag");
+        assert_eq!(rpc.final_number(100, 30).await, Ok(70), "no such block");
+        assert!(rpc.final_number(100, 30).await.is_err(), "busy");
+        assert_eq!(rpc.final_number(100, 30).await, Ok(7));
+        for what in ["busy", "the tag is gone", "the block is gone"] {
+            assert!(rpc.final_number(100, 30).await.is_err(), "{what}");
+        }
+        assert_eq!(rpc.final_block().await, Ok(Some(7)));
     }
 }

@@ -11,7 +11,7 @@ mod types;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -88,6 +88,8 @@ pub struct RpcClient {
     endpoint: Endpoint,
     options: RpcOptions,
     next_id: Arc<AtomicU64>,
+    /// The node has named a final block.
+    has_finalized: Arc<AtomicBool>,
 }
 
 #[derive(Deserialize)]
@@ -128,6 +130,7 @@ impl RpcClient {
             endpoint,
             options,
             next_id: Arc::new(AtomicU64::new(1)),
+            has_finalized: Arc::default(),
         }
     }
 

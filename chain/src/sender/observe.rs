@@ -8,7 +8,7 @@ use super::intent::Inclusion;
 use super::{IntentStore, Sender, StepError};
 use crate::contract::decode_anchored;
 use crate::convert::{h160, h256, hash};
-use crate::rpc::{At, RpcError};
+use crate::rpc::At;
 
 /// What all intents of a step share.
 #[derive(Debug, Clone, Copy)]
@@ -50,12 +50,7 @@ impl<S: IntentStore> Sender<S> {
             .await?;
         let head = rpc.block(At::Latest).await?;
         let head_number = head.map_or(0, |head| head.number.as_u64());
-        let finalized_number = match rpc.block(At::Finalized).await {
-            Ok(block) => block.map(|block| block.number.as_u64()),
-            // Some nodes do not know this tag.
-            Err(RpcError::Node(_)) => None,
-            Err(error) => return Err(error.into()),
-        };
+        let finalized_number = rpc.final_block().await?;
         Ok(ChainView {
             head_number,
             finalized_number,

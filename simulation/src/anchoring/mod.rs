@@ -69,12 +69,16 @@ impl World {
         self.violation = Some(Violation::new(what, sent.nonce));
     }
 
-    /// Of two transactions that wait, no two anchor the same under different nonces.
+    /// Of two transactions that wait, no two anchor the same under different nonces, unless the older one cannot be mined
+    /// because the account's next nonce is below its own.
     fn check_pool(&mut self, sent: &Sent) {
         let batches = |sent: &Sent| Some(self.sent.get(&sent.hash)?.batches);
         let (mine, nonce) = (batches(sent), sent.nonce);
         let mut pool = self.chain.pool.iter();
-        let is_twin = |waiting: &Arc<Sent>| waiting.nonce != nonce && batches(waiting) == mine;
+        let next = self.chain.view.head().nonce(self.payer);
+        let is_twin = |waiting: &Arc<Sent>| {
+            waiting.nonce != nonce && waiting.nonce <= next && batches(waiting) == mine
+        };
         if self.is_honest && mine.is_some() && pool.any(is_twin) {
             let what = "one checkpoint waits under two nonces, the newer one";
             self.violation = Some(Violation::new(what, nonce));

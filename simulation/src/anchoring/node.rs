@@ -20,7 +20,7 @@ use crate::schedule::Seeded;
 pub(super) struct NodeState {
     random: Random,
     /// Whether it knows the tag `finalized`.
-    has_finalized: bool,
+    pub(super) has_finalized: bool,
     away_until_ms: u64,
     behind: Option<(u64, View)>,
     /// It claims a checkpoint that nobody signed.
