@@ -12,6 +12,7 @@ use kedge_protocol::{Address, Hash};
 
 use super::contract::{CONTRACT, Contract};
 use super::rates::Rates;
+use crate::client::DOMAIN;
 use crate::random::Random;
 
 /// How often there is a block, milliseconds: a run takes seconds, and must see many.
@@ -149,7 +150,7 @@ impl Chain {
             timestamp_s: start_s,
             base_fee_wei: GWEI,
             mined: Vec::new(),
-            contract: Contract::new(key),
+            contract: Contract::new(key, DOMAIN, (start_s, 0)),
             nonces: BTreeMap::new(),
         };
         Self {

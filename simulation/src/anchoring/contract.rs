@@ -4,6 +4,7 @@ use kedge_chain::contract::decode_anchor_call;
 use kedge_protocol::Address;
 use kedge_protocol::Hash;
 use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
+use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::keccak;
 use kedge_protocol::merkle::{empty_root, verify_consistency};
 
@@ -27,6 +28,10 @@ pub(super) struct Taken {
 pub(super) struct Contract {
     /// The only key that signs for the log.
     key: Address,
+    /// The log's signing domain.
+    domain: Domain,
+    /// When it was made, unix seconds, and in which block.
+    made: (u64, u64),
     pub(super) taken: Vec<Taken>,
 }
 
@@ -80,9 +85,11 @@ fn read(data: &[u8]) -> Option<Call> {
 }
 
 impl Contract {
-    pub(super) fn new(key: Address) -> Self {
+    pub(super) fn new(key: Address, domain: Domain, made: (u64, u64)) -> Self {
         Self {
             key,
+            domain,
+            made,
             taken: Vec::new(),
         }
     }
@@ -114,9 +121,11 @@ impl Contract {
         let latest_ms = timestamp_s * 1_000 + AHEAD_MS_MAX;
         if next.issued_at_ms > latest_ms {
             let words = [next.issued_at_ms, latest_ms].map(word);
-            return Err(error("IssuedAhead(uint256,uint256)", &words));
+            return Err(error("IssuedAhead(uint64,uint256)", &words));
         }
-        let signer = signed.signature.recover(&next.digest(&DOMAIN.separator()));
+        let signer = signed
+            .signature
+            .recover(&next.digest(&self.domain.separator()));
         if signer != Ok(self.key) {
             let words = [signer.unwrap_or_default(), self.key].map(address_word);
             return Err(error("WrongSigner(address,address)", &words));
@@ -151,7 +160,7 @@ impl Contract {
         } else if is("checkpoint(uint64)") {
             self.record(argument.unwrap_or_default())?
         } else if is("domainSeparator()") {
-            vec![DOMAIN.separator().0]
+            vec![self.domain.separator().0]
         } else if is("bond()") {
             vec![word(0)]
         } else if is("sequencerKeyCount()") {
@@ -174,8 +183,9 @@ impl Contract {
 
     fn record(&self, batches: u64) -> Result<Vec<[u8; 32]>, Reverted> {
         if batches == 0 {
-            let history = empty_root().0;
-            return Ok(vec![word(0), word(0), word(1), word(0), history]);
+            let (made_at_s, made_in) = self.made;
+            let numbers = [0, 0, made_at_s, made_in].map(word);
+            return Ok([&numbers[..], &[empty_root().0]].concat());
         }
         let mut taken = self.taken.iter();
         let found = taken.find(|taken| taken.checkpoint.batches == batches);
@@ -208,3 +218,6 @@ pub(super) fn claimed(batches: u64) -> String {
     let words = [word(batches), word(batches), history.0];
     kedge_protocol::hash::to_hex(&words.concat())
 }
+
+#[cfg(test)]
+mod tests;
