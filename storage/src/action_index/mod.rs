@@ -212,7 +212,8 @@ impl ActionIndex {
             return None;
         }
         // As many are likely to come until the next file: a table that grows is copied again and again.
-        let next = Sequences::with_capacity_and_hasher(recent.len(), Default::default());
+        let mut next = Sequences::default();
+        next.reserve(recent.len());
         let mut all = std::mem::replace(recent, next);
         // What could not be written before is written now.
         all.extend(leaving.iter());
