@@ -42,7 +42,7 @@ impl Default for LogOptions {
             segment_bytes: 64 * 1024 * 1024,
             cache_bytes: 32 * 1024 * 1024,
             compression: Compression {
-                level: 3,
+                level: 1,
                 block_bytes: 256 * 1024,
             },
         }
@@ -287,7 +287,11 @@ impl FileLog {
     }
 
     /// Writes the frame in the buffer, which has this header, at the log's end.
-    fn write(&mut self, header: &FrameHeader) -> Result<Position, AppendError> {
+    fn write(
+        &mut self,
+        header: &FrameHeader,
+        leaves_follow: bool,
+    ) -> Result<Position, AppendError> {
         let padded = self.buffer.len().next_multiple_of(PAGE_BYTES as usize);
         self.buffer.resize(padded, 0);
         self.make_room(padded as u64)?;
@@ -300,7 +304,11 @@ impl FileLog {
         write_all(raw.file(), &self.buffer, at)
             .map_err(IoError::at(raw.path()))
             .map_err(|error| self.no_room(error))?;
-        raw.note(self.frames, FramePlace::of(at, header));
+        let place = FramePlace {
+            leaves_follow,
+            ..FramePlace::of(at, header)
+        };
+        raw.note(self.frames, place);
         raw.set_end(at + padded as u64);
         self.frames += 1;
         self.position = Position::after(header);
@@ -338,7 +346,7 @@ impl Log for FileLog {
         let mut buffer = std::mem::take(&mut self.buffer);
         let encoded = frame.encode(&place, self.sealer.as_mut(), &mut buffer);
         self.buffer = buffer;
-        self.write(&encoded?)
+        self.write(&encoded?, frame.leaves_follow())
     }
 
     fn append_stored(&mut self, frame: &[u8]) -> Result<Position, AppendError> {
@@ -346,7 +354,8 @@ impl Log for FileLog {
         let frame = self.check_stored(frame)?;
         let header = frame.header().clone();
         self.buffer = frame.into_bytes();
-        self.write(&header)
+        // Another process computed them.
+        self.write(&header, false)
     }
 
     fn position(&self) -> Position {

@@ -249,16 +249,34 @@ pub fn compact(text: &str) -> Cow<'_, str> {
 /// keep their exact text; new members go behind the old ones. A patch that is no object replaces
 /// the target.
 pub fn merge(target: &str, patch: &str) -> String {
-    let mut out = String::with_capacity(target.len() + patch.len());
+    let mut out = with_room(target, patch);
     merge_into(&mut out, Some(target), patch);
     out
 }
 
+/// [`merge`] with the object that `patch` has as its only member, under `key`, where [`check`] accepts all of `patch`. `None`
+/// where that is not so, or cannot be known as quickly.
+pub(crate) fn merge_only(target: &str, patch: &str, key: &str) -> Option<String> {
+    let changes = scan::members_of_only(patch, key)?;
+    let mut out = with_room(target, patch);
+    merge_members(&mut out, Some(target), changes);
+    Some(out)
+}
+
+/// Room for a merge. Most change what is there, so both together would be twice as much, for as long as the result is
+/// kept.
+fn with_room(target: &str, patch: &str) -> String {
+    String::with_capacity(target.len().max(patch.len()))
+}
+
 fn merge_into(out: &mut String, target: Option<&str>, patch: &str) {
-    let Some(Members(changes)) = Members::of(patch) else {
-        out.push_str(&compact(patch));
-        return;
-    };
+    match Members::of(patch) {
+        Some(changes) => merge_members(out, target, changes),
+        None => out.push_str(&compact(patch)),
+    }
+}
+
+fn merge_members(out: &mut String, target: Option<&str>, Members(changes): Members<'_>) {
     let Members(members) = target.and_then(Members::of).unwrap_or_default();
     let mut used: SmallVec<[bool; 8]> = SmallVec::from_elem(false, changes.len());
     out.push('{');

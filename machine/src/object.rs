@@ -301,13 +301,9 @@ fn check_status(status: ObjectStatus, change: Change) -> Result<(), Refusal> {
 fn update(properties: &str, payload: &str) -> Result<String, Refusal> {
     // Nearly every update has this one member, which is an object. Whatever else there is goes the way that says what is
     // wrong with it.
-    if json::check(payload).is_ok()
-        && let Some(Members(members)) = Members::of(payload)
-        && let [(key, patch)] = members.as_slice()
-        && key == "properties"
-        && patch.starts_with('{')
-    {
-        return merge_object(properties, patch, "/properties");
+    if let Some(merged) = json::merge_only(properties, payload, "properties") {
+        check_size(&merged)?;
+        return Ok(merged);
     }
     let payload: UpdatePayload<'_> = text::read(payload)?;
     let Some(patch) = payload.properties else {

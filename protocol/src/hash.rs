@@ -1,10 +1,12 @@
-//! Hashes. The keccak implementation is chosen here and nowhere else.
+//! Hashes. The keccak implementation is chosen here, and in `lanes`, and nowhere else.
 
 use core::fmt;
 use core::str::FromStr;
 
 use sha2::Sha256;
 use sha3::{Digest, Keccak256};
+
+use crate::lanes;
 
 /// A 32-byte hash; JSON form is `0x` and 64 lower-case hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -118,7 +120,7 @@ text_serde!(Hash);
 
 /// keccak256 of `bytes` (the Ethereum hash: Keccak with the original padding, not SHA3-256).
 pub fn keccak(bytes: &[u8]) -> Hash {
-    Hash(Keccak256::digest(bytes).into())
+    lanes::keccak_one(bytes)
 }
 
 /// keccak256 of the concatenation of `parts`.

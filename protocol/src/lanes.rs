@@ -5,7 +5,8 @@
 //! Keccak: each message has its own state, and the 64-bit words of eight (AVX-512) or four (AVX2) states travel in one
 //! vector register, so a permutation of all of them takes about as many instructions as that of one. SHA-256: each step
 //! waits for the one before, so the processor's own instructions work on two messages in the time of one. On other
-//! processors, and for a single message, the plain implementation does the work; tests compare all of them.
+//! processors, and for a single message without AVX-512, the plain implementation does the work; tests compare all of
+//! them.
 //!
 //! This and `lanes/` are the only place in Kedge with `unsafe`: to call a function that needs a processor feature whose
 //! presence was checked, and to view a vector as the words that it consists of.
@@ -40,8 +41,33 @@ pub fn keccak_each<M: AsRef<[u8]>>(messages: &[M], out: &mut Vec<Hash>) {
             rest = hash_chunks::<M, 4>(rest, out, x86::permute_4);
         }
     }
-    let plain = |message: &M| Hash(Keccak256::digest(message.as_ref()).into());
-    out.extend(rest.iter().map(plain));
+    out.extend(rest.iter().map(|message| keccak_one(message.as_ref())));
+}
+
+/// keccak256 of one message. The processor's vector instructions rotate and combine three words in one step, so that they
+/// are quicker even where there is only one state.
+pub(crate) fn keccak_one(message: &[u8]) -> Hash {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if std::arch::is_x86_feature_detected!("avx512vl") {
+            return hash_one(message, x86::permute_1);
+        }
+    }
+    Hash(Keccak256::digest(message).into())
+}
+
+#[cfg(target_arch = "x86_64")]
+fn hash_one(message: &[u8], permute: impl Fn(&mut State<1>)) -> Hash {
+    let mut state: State<1> = [[0]; STATE_WORDS];
+    for block in 0..=message.len() / RATE_BYTES {
+        absorb(&mut state, 0, message, block);
+        permute(&mut state);
+    }
+    let mut hash = [0; 32];
+    for (bytes, [word]) in hash.chunks_exact_mut(8).zip(state) {
+        bytes.copy_from_slice(&word.to_le_bytes());
+    }
+    Hash(hash)
 }
 
 /// Hashes chunks of up to `N` messages; returns those too few for a chunk.
@@ -111,9 +137,11 @@ fn absorb<const N: usize>(state: &mut State<N>, lane: usize, message: &[u8], blo
 #[allow(unsafe_code, reason = "vector instructions; see the head of this file")]
 mod x86 {
     use core::arch::x86_64::{
-        __m256i, __m512i, _mm256_andnot_si256, _mm256_or_si256, _mm256_set1_epi64x,
-        _mm256_slli_epi64, _mm256_srli_epi64, _mm256_xor_si256, _mm512_rol_epi64,
-        _mm512_set1_epi64, _mm512_ternarylogic_epi64, _mm512_xor_si512,
+        __m128i, __m256i, __m512i, _mm_cvtsi64_si128, _mm_cvtsi128_si64, _mm_rol_epi64,
+        _mm_set1_epi64x, _mm_ternarylogic_epi64, _mm_xor_si128, _mm256_andnot_si256,
+        _mm256_or_si256, _mm256_set1_epi64x, _mm256_slli_epi64, _mm256_srli_epi64,
+        _mm256_xor_si256, _mm512_rol_epi64, _mm512_set1_epi64, _mm512_ternarylogic_epi64,
+        _mm512_xor_si512,
     };
     use core::mem::transmute;
 
@@ -166,6 +194,23 @@ mod x86 {
             permute_256(&mut vectors);
             *state = transmute::<[__m256i; STATE_WORDS], State<4>>(vectors);
         }
+    }
+
+    /// Permutes one state.
+    pub(super) fn permute_1(state: &mut State<1>) {
+        // SAFETY: the caller has detected AVX-512VL.
+        unsafe { permute_128(state) }
+    }
+
+    #[target_feature(enable = "avx512f,avx512vl")]
+    fn xor3_128(a: __m128i, b: __m128i, c: __m128i) -> __m128i {
+        _mm_ternarylogic_epi64::<0x96>(a, b, c)
+    }
+
+    /// `a ^ (!b & c)`.
+    #[target_feature(enable = "avx512f,avx512vl")]
+    fn chi_128(a: __m128i, b: __m128i, c: __m128i) -> __m128i {
+        _mm_ternarylogic_epi64::<0xd2>(a, b, c)
     }
 
     #[target_feature(enable = "avx512f")]
@@ -233,6 +278,12 @@ mod x86 {
         };
     }
 
+    macro_rules! rotate_128 {
+        ($word:expr, $left:literal) => {
+            _mm_rol_epi64::<$left>($word)
+        };
+    }
+
     macro_rules! rotate_512 {
         ($word:expr, $left:literal) => {
             _mm512_rol_epi64::<$left>($word)
@@ -243,6 +294,22 @@ mod x86 {
         ($word:expr, $left:literal) => {
             rotate_256::<$left, { 64 - $left }>($word)
         };
+    }
+
+    /// The lower half of each vector is a word of the state.
+    #[target_feature(enable = "avx512f,avx512vl")]
+    fn permute_128(state: &mut State<1>) {
+        let mut a: [__m128i; STATE_WORDS] =
+            core::array::from_fn(|word| _mm_cvtsi64_si128(state[word][0].cast_signed()));
+        keccak_f!(
+            a,
+            _mm_xor_si128,
+            xor3_128,
+            chi_128,
+            _mm_set1_epi64x,
+            rotate_128
+        );
+        *state = a.map(|word| [_mm_cvtsi128_si64(word).cast_unsigned()]);
     }
 
     #[target_feature(enable = "avx512f")]
@@ -324,6 +391,14 @@ mod tests {
         }
         if std::arch::is_x86_feature_detected!("avx2") {
             check::<4>(x86::permute_4);
+        }
+        if std::arch::is_x86_feature_detected!("avx512vl") {
+            let messages = messages();
+            let alone = messages.iter();
+            let alone: Vec<Hash> = alone
+                .map(|message| hash_one(message, x86::permute_1))
+                .collect();
+            assert_eq!(alone, plain(&messages));
         }
     }
 }

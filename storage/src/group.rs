@@ -181,6 +181,15 @@ impl Group {
         self.put(Table::BatchIds, &batch.id().bytes, &key);
     }
 
+    /// As [`Self::put_batch`], for a batch whose leaves were computed from the requests of the group, as are those of all
+    /// its other batches.
+    pub fn put_placed_batch(&mut self, batch: &SignedBatch, leaves: &[Hash]) {
+        self.put_batch(batch, leaves);
+        if let Some(frame) = &mut self.frame {
+            frame.set_leaves_follow();
+        }
+    }
+
     /// A node of the log tree.
     pub fn put_node(&mut self, node: &NewNode) {
         self.put(Table::Tree, &node_key(node.level, node.index), &node.hash.0);

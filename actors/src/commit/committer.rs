@@ -302,7 +302,7 @@ impl Committer {
                 .max(self.head.last_sealed_at_ms),
         };
         let signed = header.sign(&self.domain_separator, &key);
-        group.put_batch(&signed, &leaves);
+        group.put_placed_batch(&signed, &leaves);
         for node in self.frontier.append(log_tree::leaf(&header.hash())) {
             group.put_node(&node);
         }

@@ -277,8 +277,11 @@ impl Part {
 
     /// Reports the part's decisions and the sequence of the snapshot that they were read from.
     pub(crate) fn report(mut self, decisions: Vec<Decision>, read_sequence: u64) {
+        let all = self.unit().submission.actions.len();
         self.finish(|gathered| {
-            gathered.decisions.extend(decisions);
+            let decided = &mut gathered.decisions;
+            decided.reserve_exact(all.saturating_sub(decided.len()));
+            decided.extend(decisions);
             let oldest = gathered.read_sequence.unwrap_or(u64::MAX);
             gathered.read_sequence = Some(oldest.min(read_sequence));
         });

@@ -31,6 +31,7 @@ pub struct Frame {
     batches: Vec<u8>,
     batch_bounds: Option<Bounds>,
     leaves: Vec<u8>,
+    leaves_follow: bool,
     side: Vec<SideEntry>,
 }
 
@@ -71,6 +72,7 @@ impl Frame {
         self.batches.clear();
         self.batch_bounds = None;
         self.leaves.clear();
+        self.leaves_follow = false;
         self.side.clear();
     }
 
@@ -137,6 +139,16 @@ impl Frame {
         write_batch(&mut self.batches, batch);
         self.leaves.extend(leaves.iter().flat_map(|leaf| leaf.0));
         Ok(())
+    }
+
+    /// States that all its leaves were computed from its requests in this process, so that they need not be computed
+    /// again for each frame before they are dropped.
+    pub fn set_leaves_follow(&mut self) {
+        self.leaves_follow = true;
+    }
+
+    pub(crate) fn leaves_follow(&self) -> bool {
+        self.leaves_follow
     }
 
     /// Adds a write that the chain does not cover.

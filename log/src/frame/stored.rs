@@ -246,10 +246,12 @@ impl StoredFrame {
         Self { header, bytes }
     }
 
-    /// Whether its leaves are exactly those that its requests produce.
-    pub(crate) fn leaves_can_be_dropped(&self) -> bool {
-        self.section(SectionKind::Leaves).is_some()
-            && self.without(SectionKind::Leaves).leaves().is_ok()
+    /// The same frame without its leaves; `None` if it has none, or, where that is to be `proved`, its requests do not
+    /// produce exactly the same ones.
+    pub(crate) fn without_leaves(&self, proved: bool) -> Option<Self> {
+        self.section(SectionKind::Leaves)?;
+        let without = self.without(SectionKind::Leaves);
+        (!proved || without.leaves().is_ok()).then_some(without)
     }
 }
 

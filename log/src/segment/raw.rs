@@ -21,6 +21,8 @@ pub(crate) struct FramePlace {
     pub(crate) offset: u64,
     pub(crate) first_sequence: u64,
     pub(crate) first_batch: u64,
+    /// Whether its leaves were computed from its requests in this process.
+    pub(crate) leaves_follow: bool,
 }
 
 impl FramePlace {
@@ -29,6 +31,7 @@ impl FramePlace {
             offset,
             first_sequence: header.first_sequence,
             first_batch: header.first_batch,
+            leaves_follow: false,
         }
     }
 }
@@ -116,6 +119,13 @@ impl RawSegment {
 
     fn place(&self, index: usize) -> Option<&FramePlace> {
         self.places.get(index)?.get()
+    }
+
+    /// Whether a frame's leaves were computed from its requests in this process.
+    pub(crate) fn leaves_follow(&self, number: u64) -> bool {
+        let index = number.checked_sub(self.header.first_frame);
+        let place = index.and_then(|index| self.place(index as usize));
+        place.is_some_and(|place| place.leaves_follow)
     }
 
     /// Where the last frame at or before the key begins.

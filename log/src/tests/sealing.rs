@@ -10,6 +10,7 @@ use std::time::Instant;
 use super::sample::{Writer, appended_frames, dir, open, open_at};
 use crate::env::simulated::{Fault, Loss, SimulatedEnv};
 use crate::env::{Env, File, Mode};
+use crate::frame::Frame;
 use crate::{Held, Log, LogReader, OpenError, Released, SegmentName};
 
 /// A disk with closed segments, all raw; and the released position.
@@ -369,4 +370,37 @@ fn a_sealing_lets_its_caller_give_way_after_each_frame() {
         .seal_next_in_parts(&mut |count| assert_eq!(count, closed - 1))
         .unwrap()
         .unwrap();
+}
+
+#[test]
+fn where_the_leaves_are_said_to_follow_one_frame_in_sixteen_is_proved() {
+    let env = SimulatedEnv::new();
+    let (mut log, _) = open(&env, Released::default()).unwrap();
+    let mut writer = Writer::new();
+    let mut expected = Vec::new();
+    for number in 1..=40 {
+        let mut frame = Frame::new();
+        let request = writer.request(20, r##"{"n":"#"}"##, 0);
+        let (batch, mut leaves) = writer.batch(std::slice::from_ref(&request));
+        if number == 16 {
+            leaves[0].0[0] ^= 1;
+        }
+        frame.push_request(&request).unwrap();
+        frame.push_batch(&batch, &leaves).unwrap();
+        frame.set_leaves_follow();
+        log.append(&frame).unwrap();
+        expected.push(leaves);
+    }
+    log.durability().sync().unwrap();
+    let (mut frames, mut kept) = (0, 0);
+    while let Some(sealed) = log.maintenance().seal_next().unwrap() {
+        frames += sealed.frames;
+        kept += sealed.leaves_kept;
+    }
+    assert!(frames >= 16, "{frames} frames");
+    // What does not follow was found and kept; readers compute the rest.
+    assert_eq!(kept, 1);
+    let read = log.reader().frames(1);
+    let read: Vec<_> = read.map(|frame| frame.unwrap().leaves().unwrap()).collect();
+    assert_eq!(read, expected);
 }

@@ -47,6 +47,25 @@ pub(super) fn members(text: &str) -> Option<Members<'_>> {
     }
 }
 
+/// The members of the object that an object has as its only member, under a key, once the whole text was checked as in
+/// [`accepts`]. `None` for another text, and where this is not the place to know.
+pub(super) fn members_of_only<'a>(text: &'a str, key: &str) -> Option<Members<'a>> {
+    let mut scan = Scan::of(text);
+    scan.take(b'{')?;
+    scan.pass_space();
+    let only = scan.key()?;
+    (text.get(only.0..only.1)? == key).then_some(())?;
+    let mut members = Members::default();
+    scan.check_members(1, |key, value| {
+        let member = text.get(key.0..key.1).zip(text.get(value.0..value.1));
+        let member = member.map(|(key, value)| (Cow::Borrowed(key), value));
+        members.0.extend(member);
+    })?;
+    scan.ends(b'}')?.then_some(())?;
+    scan.pass_space();
+    (scan.at == text.len()).then_some(members)
+}
+
 /// Whether a byte of a string's text is more than itself: its end, an escape, or a control character.
 #[expect(
     clippy::needless_bitwise_bool,
@@ -55,6 +74,9 @@ pub(super) fn members(text: &str) -> Option<Members<'_>> {
 fn ends_plain(byte: u8) -> bool {
     (byte == b'"') | (byte == b'\\') | (byte < 0x20)
 }
+
+/// Where a part of a text begins and ends.
+type Ends = (usize, usize);
 
 struct Scan<'a> {
     text: &'a [u8],
@@ -99,10 +121,15 @@ impl<'a> Scan<'a> {
     }
 
     fn check_object(&mut self, depth: usize) -> Option<()> {
+        self.check_members(depth, |_, _| {})
+    }
+
+    /// Checks an object, and calls `each` with where the key and the value of each member begin and end.
+    fn check_members(&mut self, depth: usize, mut each: impl FnMut(Ends, Ends)) -> Option<()> {
         if depth == JSON_DEPTH_MAX {
             return None;
         }
-        self.at += 1;
+        self.take(b'{')?;
         self.pass_space();
         if self.take(b'}').is_some() {
             return Some(());
@@ -116,7 +143,9 @@ impl<'a> Scan<'a> {
                 return None;
             }
             keys[count] = key;
+            let start = self.at;
             self.check_value(depth + 1)?;
+            each(key, (start, self.at));
             if self.ends(b'}')? {
                 return Some(());
             }
@@ -153,7 +182,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Where a key without escapes begins and ends; it goes to the key's value.
-    fn key(&mut self) -> Option<(usize, usize)> {
+    fn key(&mut self) -> Option<Ends> {
         self.take(b'"')?;
         let start = self.at;
         self.pass_few_plain();
@@ -291,7 +320,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::tests::value;
-    use super::super::{check, check_with_serde};
+    use super::super::{check, check_with_serde, merge, merge_only};
     use super::*;
 
     /// A text near acceptable JSON: written in some way, and perhaps with a byte changed, taken out or put in.
@@ -344,8 +373,24 @@ mod tests {
         }
     }
 
+    proptest! {
+        #[test]
+        fn an_only_member_is_merged_like_any(patch in text(), target in value()) {
+            let (target, whole) = (target.to_string(), format!(r#"{{"of":{patch}}}"#));
+            if let Some(merged) = merge_only(&target, &whole, "of") {
+                prop_assert_eq!(check(&whole), Ok(()));
+                prop_assert_eq!(check(&patch), Ok(()));
+                prop_assert_eq!(merged, merge(&target, &patch));
+            }
+        }
+    }
+
     #[test]
     fn the_scan_knows_what_is_mostly_sent() {
+        let update = r#"{"of":{"seat":"14C","row":[1]}}"#;
+        let merged = merge_only(r#"{"seat":"1A"}"#, update, "of");
+        assert_eq!(merged.as_deref(), Some(r#"{"seat":"14C","row":[1]}"#));
+        assert_eq!(merge_only("{}", r#"{"of":{},"more":1}"#, "of"), None);
         for text in [
             r#"{"properties":{"seat":"14C","row":-3.50,"tags":["a","b\n"],"of":{"x":null,"y":true}}}"#,
             " { \"a\" : [ ] , \"b\" : { } } \n",

@@ -211,7 +211,10 @@ impl ActionIndex {
         if recent.len() < count_min || is_nothing {
             return None;
         }
-        let mut all = std::mem::take(recent);
+        // As many are likely to come until the next file: a table that grows is copied again and again.
+        let mut next = Sequences::default();
+        next.reserve(recent.len());
+        let mut all = std::mem::replace(recent, next);
         // What could not be written before is written now.
         all.extend(leaving.iter());
         *leaving = Arc::new(all);
