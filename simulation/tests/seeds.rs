@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+mod fresh;
 
 use kedge_sim::{Plan, run};
 
@@ -24,7 +24,7 @@ const KEPT: &[u64] = &[
 ];
 
 /// Seconds for new seeds, unless `SIM_SECONDS` states another number.
-const SECONDS: u64 = 30;
+const SECONDS: u64 = 90;
 
 #[test]
 fn a_seed_takes_the_same_steps_twice() {
@@ -58,15 +58,5 @@ fn kept_seeds_find_nothing() {
 
 #[test]
 fn new_seeds_find_nothing() {
-    let seconds = std::env::var("SIM_SECONDS").ok();
-    let seconds = seconds.map_or(SECONDS, |seconds| seconds.parse().unwrap());
-    let begun = Instant::now();
-    let first = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    let mut seed = first.as_millis() as u64;
-    eprintln!("from seed {seed} on");
-    while begun.elapsed() < Duration::from_secs(seconds) {
-        let report = run(&Plan::of(seed)).unwrap_or_else(|found| panic!("seed {seed}: {found}"));
-        eprintln!("{report}");
-        seed += 1;
-    }
+    fresh::run_new(SECONDS, run);
 }

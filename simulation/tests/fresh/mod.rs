@@ -1,0 +1,70 @@
+//! New seeds, for as long as there is time.
+
+use std::fmt::Display;
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use kedge_sim::{Plan, Violation};
+
+/// As many seeds at one time as the suite's machine has processors.
+const THREADS: usize = 2;
+
+fn variable(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(
+        text.parse()
+            .unwrap_or_else(|_| panic!("{name}={text} is no number")),
+    )
+}
+
+/// A number that follows from the commit; `None` outside a repository.
+fn of_the_commit() -> Option<u64> {
+    let folder = env!("CARGO_MANIFEST_DIR");
+    let git = Command::new("git")
+        .args(["-C", folder, "rev-parse", "HEAD"])
+        .output();
+    let text = String::from_utf8(git.ok()?.stdout).ok()?;
+    u64::from_str_radix(text.get(..12)?, 16).ok()
+}
+
+/// Runs new seeds for so many seconds, or `SIM_SECONDS`. The first is `SIM_SEED`. Without either it follows from the commit: its
+/// tests try the same seeds each time, and a change answers for itself alone. With `SIM_SECONDS` alone it follows from the
+/// time.
+pub(crate) fn run_new<R: Display>(
+    seconds: u64,
+    run: impl Fn(&Plan) -> Result<R, Violation> + Sync,
+) {
+    let asked = variable("SIM_SECONDS");
+    let until = Instant::now() + Duration::from_secs(asked.unwrap_or(seconds));
+    let of_time = || {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        now.unwrap().as_millis() as u64
+    };
+    let of_commit = of_the_commit().filter(|_| asked.is_none());
+    let first = variable("SIM_SEED").or(of_commit).unwrap_or_else(of_time);
+    eprintln!("from seed {first} on");
+    let (next, found) = (AtomicU64::new(first), Mutex::new(Vec::new()));
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                while Instant::now() < until && found.lock().unwrap().is_empty() {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    match run(&Plan::of(seed)) {
+                        Ok(report) => eprintln!("{report}"),
+                        Err(violation) => {
+                            let text = format!("seed {seed}: {violation}");
+                            found.lock().unwrap().push(text);
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let count = next.into_inner() - first;
+    let found = found.into_inner().unwrap();
+    assert!(found.is_empty(), "of {count} seeds: {found:#?}");
+    assert!(count > 0, "no time for a seed");
+}
