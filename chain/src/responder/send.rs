@@ -8,7 +8,7 @@ use crate::contract::bond::CaseState;
 use crate::contract::decode_revert;
 use crate::convert::{h160, h256};
 use crate::rpc::{At, CallRequest, RpcError};
-use crate::sender::{Attempt, OwnAttempt};
+use crate::sender::{Attempt, OwnAttempt, is_out_of_reach};
 use crate::transaction::{Fees, SignedTransaction, TransactionRequest};
 
 /// A used nonce without a receipt this many times means that another transaction used it.
@@ -42,10 +42,11 @@ impl<S: AnswerStore> Responder<S> {
                     .await
             };
         }
-        if next_nonce > own.nonce {
+        let is_late = age_ms >= self.options.bump_after_ms;
+        if is_out_of_reach(own.nonce, next_nonce, is_late) {
             return self.strike(id, next_nonce, now_ms, turn).await;
         }
-        if age_ms >= self.options.bump_after_ms {
+        if is_late {
             return self.bump(id, own, now_ms).await;
         }
         self.send_again(id, own).await
@@ -175,7 +176,8 @@ impl<S: AnswerStore> Responder<S> {
         Ok(found)
     }
 
-    /// Another transaction seems to have used the nonce, but the node may only lag: wait for more strikes.
+    /// Another transaction seems to have used the nonce, or to be missing before it, but the node may only lag: wait for more
+    /// strikes.
     async fn strike(
         &mut self,
         id: Hash,
@@ -229,11 +231,7 @@ impl<S: AnswerStore> Responder<S> {
         let Some(signed) = self.signed(id, own) else {
             return Ok(());
         };
-        let answer = self
-            .cases
-            .get_mut(&id)
-            .and_then(|tracked| tracked.answer.as_mut());
-        let Some(answer) = answer else {
+        let Some(mut answer) = self.answer(id).cloned() else {
             return Ok(());
         };
         answer.attempts.push(Attempt {
@@ -241,7 +239,11 @@ impl<S: AnswerStore> Responder<S> {
             own: Some(own),
             at_ms,
         });
-        self.store.save(answer).await?;
+        // What cannot be stored is not kept either: a later step would send it again.
+        self.store.save(&answer).await?;
+        if let Some(tracked) = self.cases.get_mut(&id) {
+            tracked.answer = Some(answer);
+        }
         self.broadcast(id, &signed).await
     }
 

@@ -85,6 +85,12 @@ pub(super) enum Decision {
     Reconcile,
 }
 
+/// Whether a transaction can no longer be mined, if the account's next nonce is as it seems: its own is used up, or behind a
+/// gap. A reorganisation can drop the transactions before it, and nobody may send them again: then no fee helps it.
+pub(crate) fn is_out_of_reach(nonce: u64, next_nonce: u64, is_late: bool) -> bool {
+    next_nonce > nonce || (next_nonce < nonce && is_late)
+}
+
 /// The next thing to do for `stored`.
 pub(super) fn decide(
     stored: &StoredIntent,
@@ -120,9 +126,7 @@ pub(super) fn decide(
     };
     let age_ms = observed.now_ms.saturating_sub(attempt.at_ms);
     let is_late = age_ms >= rules.bump_after_ms;
-    // A reorganisation can drop the transactions before this one, and nobody may send them again: then no fee helps it.
-    let is_behind_a_gap = observed.next_nonce < own.nonce && is_late;
-    if observed.next_nonce > own.nonce || is_behind_a_gap {
+    if is_out_of_reach(own.nonce, observed.next_nonce, is_late) {
         return if memory.nonce_strikes + 1 >= NONCE_STRIKES_MAX {
             Decision::Reconcile
         } else {

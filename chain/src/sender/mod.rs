@@ -29,6 +29,7 @@ use crate::rpc::{At, RpcClient, RpcError};
 use crate::transaction::{FeePolicy, FeePolicyError, Fees};
 use decide::{Memory, Rules};
 
+pub(crate) use decide::is_out_of_reach;
 pub use intent::{AnchorIntent, Attempt, Inclusion, Outcome, OwnAttempt, StoredIntent};
 pub use status::{AnchorStatus, Health, Update};
 pub use store::{IntentStore, StoreError};
