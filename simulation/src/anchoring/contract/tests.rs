@@ -151,67 +151,60 @@ fn attempt(
     data
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_deployed_contract_decides_and_answers_the_same() {
-    let place = tempfile::tempdir().unwrap();
-    let seconds = Arc::new(AtomicU64::new(1_800_000_000));
-    let clock = Arc::clone(&seconds);
-    let options = EmbeddedOptions {
-        chain_id: DOMAIN.chain_id,
-        journal_path: place.path().join("chain.journal"),
-        listen: "127.0.0.1:0".parse().unwrap(),
-        clock: Arc::new(move || clock.load(Ordering::SeqCst)),
-    };
-    let node = embedded::start(options).await.unwrap();
-    let url = node.url().parse().unwrap();
-    let rpc = RpcClient::new(url, RpcOptions::default());
-    let keys = insecure_development_keys();
-    let sequencer = SigningKey::from_bytes(&[0x5e; 32]).unwrap();
-    let options = DeployOptions {
-        owner: keys[0].address(),
-        sequencer_key: sequencer.address(),
-        domain_contract: None,
-        fee_policy: FeePolicy::default(),
-        patience_ms: 10_000,
-    };
-    let made = deploy(&rpc, &keys[0], &options).await.unwrap();
-    let address = made.address;
-    let block = rpc.block(At::Block(made.block_number)).await.unwrap();
-    let made_at_s = block.unwrap().timestamp.as_u64();
-    let domain = Domain {
-        verifying_contract: address,
-        ..DOMAIN
-    };
-    let mut deployed = Deployed {
-        rpc,
-        address,
-        payer: keys[1].clone(),
-        nonce: 0,
-    };
-    let mut model = Contract::new(sequencer.address(), domain, (made_at_s, made.block_number));
-    let (log, mut random) = (Log::new(), Random::new(1, 30));
-    let (mut taken, mut refused) = (0, std::collections::BTreeSet::new());
-    for round in 0..TRIES {
-        // A call is made at the head's time, and a transaction in the next block, a second later.
-        let head = deployed.rpc.block(At::Latest).await.unwrap().unwrap();
-        let now_s = head.timestamp.as_u64();
-        seconds.store(now_s + 1, Ordering::SeqCst);
-        let data = attempt(&log, &model, now_s, &sequencer, &mut random);
-        let made_up = model.clone().carry_out(&data, 0, now_s);
-        let real = deployed.call(&data).await;
-        match (made_up, real) {
-            (Ok(_), Ok(_)) => {
-                let block = deployed.send(data.clone()).await;
-                model.carry_out(&data, block, now_s + 1).unwrap();
-                taken += 1;
-            }
-            (Err(made_up), Err(real)) => {
-                assert_eq!(made_up, real, "round {round}");
-                refused.insert(real.get(..4).map(<[u8]>::to_vec));
-            }
-            (made_up, real) => panic!("round {round}: {made_up:?} and {real:?}"),
+/// A chain at a time that can be set, the contract on it, and the one that is made up.
+struct Both {
+    _place: tempfile::TempDir,
+    _node: embedded::Handle,
+    seconds: Arc<AtomicU64>,
+    deployed: Deployed,
+    model: Contract,
+}
+
+impl Both {
+    async fn start(sequencer: &SigningKey) -> Self {
+        let place = tempfile::tempdir().unwrap();
+        let seconds = Arc::new(AtomicU64::new(1_800_000_000));
+        let clock = Arc::clone(&seconds);
+        let options = EmbeddedOptions {
+            chain_id: DOMAIN.chain_id,
+            journal_path: place.path().join("chain.journal"),
+            listen: "127.0.0.1:0".parse().unwrap(),
+            clock: Arc::new(move || clock.load(Ordering::SeqCst)),
+        };
+        let node = embedded::start(options).await.unwrap();
+        let rpc = RpcClient::new(node.url().parse().unwrap(), RpcOptions::default());
+        let keys = insecure_development_keys();
+        let options = DeployOptions {
+            owner: keys[0].address(),
+            sequencer_key: sequencer.address(),
+            domain_contract: None,
+            fee_policy: FeePolicy::default(),
+            patience_ms: 10_000,
+        };
+        let made = deploy(&rpc, &keys[0], &options).await.unwrap();
+        let block = rpc.block(At::Block(made.block_number)).await.unwrap();
+        let made_at_s = block.unwrap().timestamp.as_u64();
+        let domain = Domain {
+            verifying_contract: made.address,
+            ..DOMAIN
+        };
+        let made_in = (made_at_s, made.block_number);
+        Self {
+            _place: place,
+            _node: node,
+            seconds,
+            deployed: Deployed {
+                rpc,
+                address: made.address,
+                payer: keys[1].clone(),
+                nonce: 0,
+            },
+            model: Contract::new(sequencer.address(), domain, made_in),
         }
-        let asked = random.below(BATCHES + 2);
+    }
+
+    /// Every question that the server asks has the same answer.
+    async fn compare(&self, asked: u64, round: u64) {
         let questions = [
             selector("latest()").to_vec(),
             [&selector("checkpoint(uint64)")[..], &word(asked)].concat(),
@@ -222,9 +215,40 @@ async fn the_deployed_contract_decides_and_answers_the_same() {
             selector("coverage()").to_vec(),
         ];
         for question in questions {
-            let (made_up, real) = (model.view(&question), deployed.call(&question).await);
+            let made_up = self.model.view(&question);
+            let real = self.deployed.call(&question).await;
             assert_eq!(made_up, real, "round {round}, {question:02x?}");
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_deployed_contract_decides_and_answers_the_same() {
+    let sequencer = SigningKey::from_bytes(&[0x5e; 32]).unwrap();
+    let mut both = Both::start(&sequencer).await;
+    let (log, mut random) = (Log::new(), Random::new(1, 30));
+    let (mut taken, mut refused) = (0, std::collections::BTreeSet::new());
+    for round in 0..TRIES {
+        // A call is made at the head's time, and a transaction in the next block, a second later.
+        let head = both.deployed.rpc.block(At::Latest).await.unwrap().unwrap();
+        let now_s = head.timestamp.as_u64();
+        both.seconds.store(now_s + 1, Ordering::SeqCst);
+        let data = attempt(&log, &both.model, now_s, &sequencer, &mut random);
+        let made_up = both.model.clone().carry_out(&data, 0, now_s);
+        let real = both.deployed.call(&data).await;
+        match (made_up, real) {
+            (Ok(_), Ok(_)) => {
+                let block = both.deployed.send(data.clone()).await;
+                both.model.carry_out(&data, block, now_s + 1).unwrap();
+                taken += 1;
+            }
+            (Err(made_up), Err(real)) => {
+                assert_eq!(made_up, real, "round {round}");
+                refused.insert(real.get(..4).map(<[u8]>::to_vec));
+            }
+            (made_up, real) => panic!("round {round}: {made_up:?} and {real:?}"),
+        }
+        both.compare(random.below(BATCHES + 2), round).await;
     }
     assert!(taken > 8, "{taken} were taken");
     // Not newer, ahead of time, another signer, another history, no such function.
