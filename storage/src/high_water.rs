@@ -12,8 +12,12 @@ use kedge_protocol::hash::keccak;
 const MAGIC: [u8; 8] = *b"kedgehw1";
 const BODY_BYTES: usize = 48;
 const SLOT_BYTES: usize = BODY_BYTES + 8;
-/// Slots are in different disk sectors: a torn write damages at most one of them.
+/// Slots are in different disk sectors.
 const SLOT_DISTANCE: u64 = 4096;
+/// Two slots take turns as the mark advances, without a sync: a crash of the machine can damage both. The third one is
+/// durable before the first advance, and stays as it is until the next start.
+const TURNS: [u64; 2] = [0, SLOT_DISTANCE];
+const AT_START: u64 = 2 * SLOT_DISTANCE;
 
 /// How far headers were released.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,8 +99,9 @@ impl HighWater {
             Ok(_) => {}
             Err(error) => return Mark::Unreadable(format!("it cannot be read: {error}")),
         }
-        [0, SLOT_DISTANCE]
+        TURNS
             .into_iter()
+            .chain([AT_START])
             .filter_map(|offset| {
                 let mut slot = [0; SLOT_BYTES];
                 let read = read_up_to(&*file, &mut slot, offset).ok()?;
@@ -111,16 +116,24 @@ impl HighWater {
 
     /// Opens an existing mark, which was read as `released`, to advance it.
     pub fn open(env: &dyn Env, path: &Path, released: Released) -> Result<Self, HighWaterError> {
-        let file = env.open(path, Mode::Write);
-        file.map(|file| Self {
-            file,
-            path: path.to_owned(),
-            batches_before: released.batches,
-        })
-        .map_err(|source| HighWaterError {
-            path: path.to_owned(),
-            source,
-        })
+        let open = || {
+            let file = env.open(path, Mode::Write)?;
+            // One slot at least is whole on the disk at any time.
+            file.sync()?;
+            write_all(&*file, &released.to_slot(), AT_START)?;
+            file.sync()?;
+            Ok(file)
+        };
+        open()
+            .map(|file| Self {
+                file,
+                path: path.to_owned(),
+                batches_before: released.batches,
+            })
+            .map_err(|source| HighWaterError {
+                path: path.to_owned(),
+                source,
+            })
     }
 
     /// Puts a new mark at `path`, replacing whatever is there. A crash leaves the old file or the whole new one: it is
@@ -135,8 +148,8 @@ impl HighWater {
                 _ => {}
             }
             let file = env.open(fresh, Mode::Create)?;
-            // Both slots, so that advancing the mark never makes the file longer.
-            for offset in [0, SLOT_DISTANCE] {
+            // All slots, so that advancing the mark never makes the file longer.
+            for offset in TURNS.into_iter().chain([AT_START]) {
                 write_all(&*file, &released.to_slot(), offset)?;
             }
             file.sync()?;
@@ -165,7 +178,7 @@ impl HighWater {
         if released.batches < self.batches_before {
             return Ok(());
         }
-        let offset = released.batches % 2 * SLOT_DISTANCE;
+        let offset = TURNS[usize::from(released.batches % 2 == 1)];
         let written = write_all(&*self.file, &released.to_slot(), offset);
         written.map_err(|error| self.named("writing", &error))
     }

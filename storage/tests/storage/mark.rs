@@ -78,6 +78,7 @@ fn without_meaning(whole: &[u8]) -> [(Option<Vec<u8>>, &'static str); 5] {
     let mut torn = whole.to_vec();
     torn[20] ^= 1;
     torn[4096 + 20] ^= 1;
+    torn[8192 + 20] ^= 1;
     [
         (None, "is missing"),
         (Some(Vec::new()), "it is empty"),
@@ -101,11 +102,7 @@ fn a_store_whose_mark_says_nothing_is_read_only_and_unchanged() {
     log.commit_many(&store, 3);
     store.close().unwrap();
     let whole = std::fs::read(&mark).unwrap();
-    assert_eq!(
-        whole.len(),
-        4096 + 56,
-        "both slots are there from the start"
-    );
+    assert_eq!(whole.len(), 8192 + 56, "all slots are there from the start");
 
     let before = contents(&log_path(&data));
     for (content, what) in without_meaning(&whole) {
@@ -151,4 +148,43 @@ fn a_store_whose_mark_says_nothing_is_read_only_and_unchanged() {
     let store = open_with(with_mark).unwrap();
     assert_eq!(store.mode(), Mode::ReadWrite);
     log.commit_many(&store, 1);
+}
+
+/// The mark advances without a sync, so a machine that loses its power can leave both slots that take turns damaged.
+#[test]
+fn a_mark_that_lost_its_last_advances_is_the_one_of_the_start() {
+    let place = tempfile::tempdir().unwrap();
+    let (data, mark) = (place.path().join("data"), place.path().join("mark"));
+    let with_mark = StoreOptions {
+        high_water_path: Some(mark.clone()),
+        ..options(&data)
+    };
+    let released = || match HighWater::read(&kedge_env::RealEnv, &mark) {
+        Mark::Released(released) => released.batches,
+        other => panic!("{other:?}"),
+    };
+    let mut log = Log::default();
+    let mut run = |batches| {
+        let store = open_with(with_mark.clone()).unwrap();
+        assert_eq!(store.mode(), Mode::ReadWrite);
+        log.commit_many(&store, batches);
+    };
+    let tear = || {
+        let mut torn = std::fs::read(&mark).unwrap();
+        torn[20] ^= 1;
+        torn[4096 + 20] ^= 1;
+        std::fs::write(&mark, torn).unwrap();
+    };
+    run(3);
+    assert_eq!(released(), 3);
+    tear();
+    assert_eq!(released(), 0, "the first start");
+    // The log has more than the mark, and goes on, with a new mark; the next start continues that one.
+    run(1);
+    run(1);
+    assert_eq!(released(), 5);
+    tear();
+    assert_eq!(released(), 4, "the last start");
+    run(1);
+    assert_eq!(released(), 6);
 }
