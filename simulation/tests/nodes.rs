@@ -27,9 +27,17 @@ fn a_seed_takes_the_same_steps_twice() {
 fn kept_seeds_find_nothing() {
     let (mut terms, mut done) = (0, 0);
     for &seed in KEPT {
-        let report = run_nodes(&Plan::of(seed));
-        let report = report.unwrap_or_else(|found| panic!("seed {seed}: {found}"));
+        let once = || {
+            let report = run_nodes(&Plan::of(seed));
+            report.unwrap_or_else(|found| panic!("seed {seed}: {found}"))
+        };
+        let report = once();
         eprintln!("{report}");
+        assert_eq!(
+            report,
+            once(),
+            "seed {seed} took other steps the second time"
+        );
         terms += report.terms;
         done += report.done;
     }

@@ -43,8 +43,14 @@ fn a_seed_takes_the_same_steps_twice() {
 fn kept_seeds_find_nothing() {
     let (mut ends, mut anchors, mut messages) = ([0; 4], 0, 0);
     for &seed in KEPT {
-        let report = run(&Plan::of(seed)).unwrap_or_else(|found| panic!("seed {seed}: {found}"));
+        let once = || run(&Plan::of(seed)).unwrap_or_else(|found| panic!("seed {seed}: {found}"));
+        let report = once();
         eprintln!("{report}");
+        assert_eq!(
+            report,
+            once(),
+            "seed {seed} took other steps the second time"
+        );
         for (all, of_run) in ends.iter_mut().zip(report.ends) {
             *all += of_run;
         }
