@@ -23,6 +23,7 @@ const KEPT: &[u64] = &[
     1_795_509_710_667,
     1_795_700_000_065,
     1_795_800_000_099,
+    1_796_100_000_111,
 ];
 
 /// Seconds for new seeds, unless `SIM_SECONDS` states another number.
