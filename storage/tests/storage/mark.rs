@@ -179,7 +179,7 @@ fn a_mark_that_lost_its_last_advances_is_the_one_of_the_start() {
     assert_eq!(released(), 3);
     tear();
     assert_eq!(released(), 0, "the first start");
-    // The log has more than the mark, and goes on, with a new mark; the next start continues that one.
+    // The log has more than the mark, so the next start writes a new one; the start after that continues it.
     run(1);
     run(1);
     assert_eq!(released(), 5);
