@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_actors::catch_up::open_store;
 use kedge_actors::timekeeper::{TimeBounds, Timekeeper};
 use kedge_actors::{Engine, HeldKeys, Options, passing_clock, wall_clock};
 use kedge_env::Env;
 use kedge_env::simulated::Fault;
 use kedge_protocol::Id;
+use kedge_replay::catch_up::open_store;
 use kedge_running::Running;
 use kedge_storage::{Mode, Store};
 

@@ -42,7 +42,7 @@ pub(crate) fn open(path: &Path) -> Arc<Store> {
             sequencer_key().address(),
         )
     };
-    Arc::new(kedge_actors::catch_up::open_store(options).unwrap())
+    Arc::new(kedge_replay::catch_up::open_store(options).unwrap())
 }
 
 pub(crate) async fn start(path: &Path) -> Engine {

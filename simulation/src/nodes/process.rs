@@ -4,13 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_actors::catch_up::open_store;
 use kedge_actors::timekeeper::{TimeBounds, Timekeeper};
 use kedge_actors::{Engine, HeldKeys, Options, passing_clock, wall_clock};
 use kedge_cluster::{Cluster, ClusterOptions, Leading, ReplicatedLog};
 use kedge_env::Env;
 use kedge_log::frame::SectionKind;
 use kedge_log::{LogReader, StoredFrame};
+use kedge_replay::catch_up::open_store;
 use kedge_replica::{Boxed, Duties, Parts, Replica, ReplicaOptions};
 use kedge_running::{Delay, Running as RunsOn, Schedule};
 use kedge_storage::{Mode, Replicate, Store, StoreOptions};

@@ -4,7 +4,7 @@ use kedge_machine::image::Image;
 use kedge_storage::Group;
 
 /// Writes a resource; `before` is the earlier state of the one acted on, for the names that it gives up.
-pub(crate) fn put_image(group: &mut Group, image: &Image, before: Option<&Image>) {
+pub fn put_image(group: &mut Group, image: &Image, before: Option<&Image>) {
     match image {
         Image::Object(object) => group.put_object(object, None),
         Image::Wallet(wallet) => {

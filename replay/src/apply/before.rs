@@ -13,7 +13,7 @@ use kedge_protocol::resource::{
 use kedge_protocol::{Address, Hash, Id};
 use kedge_storage::{ReadError, Snapshot};
 
-use crate::pipeline::world::held;
+use crate::held;
 
 /// The state before the records.
 pub(super) enum Before {
