@@ -54,6 +54,7 @@ const ARROWS: &[(&str, &str)] = &[
         "replay storage machine chain protocol env running timekeeper timing",
     ),
     ("http", "actors storage api machine prover config protocol"),
+    ("openapi", "http api machine protocol"),
     ("console", "http api"),
     ("telemetry", "http actors config tls"),
     ("webhooks", "actors storage machine config protocol tls"),
@@ -76,7 +77,7 @@ const ARROWS: &[(&str, &str)] = &[
     ),
     (
         "kedge",
-        "cli upkeep webhooks telemetry console edge http replica cluster actors replay client search storage api machine prover chain log config protocol env running fuzz",
+        "cli upkeep webhooks telemetry console edge openapi http replica cluster actors replay client search storage api machine prover chain log config protocol env running fuzz",
     ),
 ];
 /// The crates that get time, randomness and files only from an `Env`.

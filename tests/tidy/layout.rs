@@ -25,7 +25,7 @@ const LONG_FUNCTIONS: &[&str] = &[
     "src/endpoint/objects.rs::rows",
     "src/endpoint/organization.rs::rows",
     "src/endpoint/service.rs::rows",
-    "src/openapi/parameters.rs::components",
+    "openapi/src/parameters.rs::components",
     "tests/anchor.rs::on_anvil_that_goes_away_and_comes_back",
     "tests/api/access/privileges.rs::a_read_only_store_is_read_by_who_logs_in",
     "tests/api/access/privileges.rs::a_removed_member_is_out_at_once",

@@ -2,18 +2,18 @@
 
 use serde_json::{Value, json};
 
-pub(super) const SUMMARY: &str =
+pub(crate) const SUMMARY: &str =
     "Digital objects whose every change is signed, ordered, durable and provable.";
 
-pub(super) const BEARER: &str = "An access token of `POST /wallets/login`, `/wallets/register` or \
+pub(crate) const BEARER: &str = "An access token of `POST /wallets/login`, `/wallets/register` or \
     `/wallets/token/refresh`. When it has expired, the last of these gives a new one.";
 
-pub(super) const API_KEY: &str = "An API key of `POST /api-keys`, alone or together with an access \
+pub(crate) const API_KEY: &str = "An API key of `POST /api-keys`, alone or together with an access \
     token of the same organization; then the narrower right applies. Each operation names the right it \
     needs in `x-api-key-right`.";
 
 /// An empty line separates paragraphs; words between back quotes are code.
-pub(super) const DESCRIPTION: &str = "\
+pub(crate) const DESCRIPTION: &str = "\
 Requests that change something are signed: EIP-712 typed data under the domain from \
 `GET /.well-known/eip712-domain.json`, sent in five headers next to the credentials. \
 Each operation that must be signed gives its kind, its target and its payload in `x-signature`; \
@@ -91,14 +91,13 @@ const TAGS: &[(&str, &str)] = &[
     ),
 ];
 
-pub(super) fn tags() -> Value {
+pub(crate) fn tags() -> Value {
     let tags = TAGS.iter();
     tags.map(|(name, description)| json!({ "name": name, "description": description }))
         .collect()
 }
 
 /// Whether a heading is known.
-#[cfg(test)]
-pub(super) fn is_tag(name: &str) -> bool {
+pub fn is_tag(name: &str) -> bool {
     TAGS.iter().any(|(known, _)| *known == name)
 }
