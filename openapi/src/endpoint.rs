@@ -11,10 +11,10 @@ use kedge_http::limits::LimitClass;
 use kedge_http::query::Parameter;
 use kedge_http::reply::Reply;
 use kedge_http::signing::Signs;
-use kedge_protocol::resource::Area;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::doc::Doc;
+use crate::headings;
 
 /// A parameter of every read of the log.
 pub const MIN_SEQUENCE: Parameter = Parameter {
@@ -140,18 +140,7 @@ impl<A, P> Endpoint<A, P> {
         if self.right.is_some() {
             return self.right;
         }
-        let area = match self.tag {
-            "Accounts" | "Organization" => Area::Wallets,
-            "API keys" => Area::ApiKeys,
-            "Objects" => Area::Objects,
-            "Templates" => Area::Templates,
-            "Action bus" => Area::Actions,
-            "Events" => Area::Events,
-            "Files" => Area::Files,
-            "Webhooks" => Area::Webhooks,
-            "Log" => Area::Batches,
-            _ => return None,
-        };
+        let area = headings::area(self.tag)?;
         let access = match (self.method.as_str(), &self.signs) {
             (_, Signs::Nothing) | ("GET", _) => Access::Read,
             ("PATCH", _) => Access::Update,

@@ -8,6 +8,7 @@ mod codes;
 mod doc;
 mod endpoint;
 pub mod examples;
+mod headings;
 mod operation;
 mod parameters;
 mod responses;
@@ -28,8 +29,8 @@ use responses::Responses;
 
 pub use doc::{Doc, Link};
 pub use endpoint::{ANY, Auth, EVENT_STREAM, Endpoint, MIN_SEQUENCE, SchemaOf, schema};
+pub use headings::is_tag;
 pub use parameters::schema as parameter_schema;
-pub use words::is_tag;
 
 /// The document of these rows, which are the same at each call: it is generated once.
 pub fn served<A, P>(rows: &[Endpoint<A, P>]) -> &'static Fixed {
@@ -109,7 +110,7 @@ pub fn document<A, P>(rows: &[Endpoint<A, P>]) -> Value {
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
         },
         "servers": [{ "url": "/", "description": "The server that this document came from" }],
-        "tags": words::tags(),
+        "tags": headings::tags(),
         "paths": paths,
         "components": {
             "schemas": schemas.into_definitions(),

@@ -3,39 +3,11 @@
 use kedge_api::scalars::id_pattern;
 use kedge_http::query::Parameter;
 use kedge_http::signing::{self, Signs};
-use kedge_protocol::Prefix;
 use serde_json::{Map, Value, json};
 
 use super::examples;
 use crate::endpoint::{Endpoint, MIN_SEQUENCE};
-
-/// What a parameter of the path names, by the path up to it.
-const PATH_IDS: &[(&str, Named)] = &[
-    ("/templates/", Named::Id(Prefix::Template)),
-    ("/objects/", Named::Id(Prefix::Object)),
-    ("/disputes/", Named::Id(Prefix::Dispute)),
-    ("/files/", Named::Id(Prefix::File)),
-    ("/api-keys/", Named::Id(Prefix::Key)),
-    ("/webhooks/{id}/deliveries/", Named::Id(Prefix::Delivery)),
-    ("/webhooks/", Named::Id(Prefix::Webhook)),
-    ("/organizations/me/members/", Named::Id(Prefix::Wallet)),
-    ("/organizations/me/invitations/", Named::Id(Prefix::Action)),
-    ("/wallets/me/keys/", Named::Address),
-    ("/ebus/actions/", Named::IdOr(Prefix::Action, "sequence")),
-    ("/batches/", Named::IdOr(Prefix::Batch, "number")),
-    ("/anchors/", Named::IdOr(Prefix::Anchor, "number")),
-];
-
-/// What a parameter of a path can be.
-#[derive(Clone, Copy)]
-enum Named {
-    /// An identifier.
-    Id(Prefix),
-    /// An identifier, or a number of this name.
-    IdOr(Prefix, &'static str),
-    /// An address.
-    Address,
-}
+use crate::headings::{Named, named};
 
 /// A parameter's JSON Schema, from the name of a type or a whole schema.
 pub fn schema(parameter: &Parameter) -> Value {
@@ -102,8 +74,7 @@ fn described(parameter: &Parameter, place: &str) -> Value {
 }
 
 fn path_parameter(name: &str, before: &str) -> Value {
-    let known = PATH_IDS.iter().find(|(path, _)| before.starts_with(path));
-    let (description, pattern) = match known.map(|(_, named)| *named) {
+    let (description, pattern) = match named(before) {
         Some(Named::Id(prefix)) => (
             format!("An identifier that begins with `{}_`.", prefix.text()),
             format!("^{}$", id_pattern(prefix)),

@@ -1,7 +1,5 @@
 //! The document's opening words.
 
-use serde_json::{Value, json};
-
 pub(crate) const SUMMARY: &str =
     "Digital objects whose every change is signed, ordered, durable and provable.";
 
@@ -60,44 +58,3 @@ the log has a quota of bytes: past it writes are 403 `QUOTA_EXCEEDED`, and reads
 
 Paths under `/v2` lead to their successors with a 301, which most clients follow with a GET, whatever \
 they sent; the static headers `App-Id` and `App-Secret` are no longer credentials.";
-
-/// The headings, in the order in which a reader needs them.
-const TAGS: &[(&str, &str)] = &[
-    (
-        "Accounts",
-        "Wallets, their keys, and the tokens to act for them.",
-    ),
-    (
-        "Organization",
-        "The caller's organization: its limits, its members and its invitations.",
-    ),
-    ("API keys", "Credentials for programs, with narrow rights."),
-    ("Templates", "What objects are made from."),
-    (
-        "Objects",
-        "Minting, reading, changing and transferring objects.",
-    ),
-    (
-        "Action bus",
-        "Signed actions, one by one or in batches, and their proofs.",
-    ),
-    ("Events", "What happened, as a list and as a stream."),
-    ("Files", "Files whose digests are in the log."),
-    ("Webhooks", "Events that are sent to a URL."),
-    ("Log", "Batches, anchors and their proofs. Public."),
-    (
-        "Service",
-        "The domain, the keys, the health of the server, this document.",
-    ),
-];
-
-pub(crate) fn tags() -> Value {
-    let tags = TAGS.iter();
-    tags.map(|(name, description)| json!({ "name": name, "description": description }))
-        .collect()
-}
-
-/// Whether a heading is known.
-pub fn is_tag(name: &str) -> bool {
-    TAGS.iter().any(|(known, _)| *known == name)
-}

@@ -267,3 +267,16 @@ fn every_schema_of_a_parameter_can_be_read() {
         }
     }
 }
+
+#[test]
+fn every_id_of_a_path_is_named() {
+    let document = document(&TABLE);
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for operation in methods.as_object().unwrap().values() {
+            let parameters = operation["parameters"].as_array().unwrap().iter();
+            let mut of_path = parameters.filter(|parameter| parameter["in"] == "path");
+            let named = |parameter: &Value| parameter["description"] != "Which one.";
+            assert!(of_path.all(named), "{path}: see openapi/src/headings.rs");
+        }
+    }
+}

@@ -157,7 +157,7 @@ async fn past_states_have_bounds(
     read(format!("{path}?at_sequence=now"))
         .await
         .refused(400, "VALIDATION_ERROR");
-    let eve = Caller::register(&server, "eve@example.com").await;
+    let eve = Caller::register(server, "eve@example.com").await;
     let unseen = server
         .get(&format!("{path}?at_sequence={first}"), Some(&eve.token))
         .await;
