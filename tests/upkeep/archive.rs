@@ -46,7 +46,7 @@ async fn is_archived(made: &Made, (first, last): (Id, u64), place: &str) {
     for part in [&format!("sequences up to {last} are archived"), place] {
         assert!(error.to_string().contains(part), "{error}");
     }
-    let (code, message) = export_refused(&made).await;
+    let (code, message) = export_refused(made).await;
     assert!(code == "GONE" && message.contains(place), "{message}");
 }
 
