@@ -5,7 +5,6 @@
 //! - One request: `server` (its way is in `server/dispatch.rs`), `endpoint` (the table of routes), `idempotency`,
 //!   `call`, `routes`.
 //! - What answers share: `listing`.
-//! - The API's document: `openapi`.
 //! - Features: `webhooks`, `disputes`.
 //! - The operator's side: `start`, `admin`, `metrics`.
 //!
@@ -19,7 +18,6 @@ pub mod endpoint;
 pub mod idempotency;
 pub mod listing;
 pub mod metrics;
-pub mod openapi;
 pub mod routes;
 pub mod server;
 pub mod start;

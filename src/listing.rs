@@ -6,8 +6,10 @@ use kedge_api::Page;
 use kedge_http::cursor::Scope;
 use kedge_http::error::ApiError;
 use kedge_http::reply::Reply;
+use kedge_protocol::Id;
 use kedge_protocol::limits::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, PAGE_OFFSET_MAX};
 pub use kedge_storage::Page as Rows;
+use kedge_storage::{ReadError, Snapshot};
 use serde::Serialize;
 
 use crate::call::Call;
@@ -287,6 +289,28 @@ impl Listing {
         let next = format!("{}{path}?cursor=", call.app.public_url);
         Ok(reply.deprecated(&next))
     }
+}
+
+/// The answer with a page of what the caller's organization has, which nothing narrows.
+pub fn list_own<T, U: Serialize>(
+    call: &Call,
+    fetch: impl Fn(&Snapshot, Id, Rows) -> Result<Vec<T>, ReadError>,
+    place: impl Fn(&T) -> u64,
+    keep: impl FnMut(&T) -> Result<Option<usize>, ApiError>,
+    mut view: impl FnMut(&Snapshot, T) -> Result<U, ApiError>,
+) -> Result<Reply, ApiError> {
+    let published = call.published();
+    let snapshot = &published.snapshot;
+    let organization_id = call.session()?.organization_id;
+    let source = Source {
+        fetch: |rows| Ok(fetch(snapshot, organization_id, rows)?),
+        place,
+        keep,
+    };
+    let listing = Listing::of(call, &[])?;
+    listing.answer(call, published.head.sequence, source, |item| {
+        view(snapshot, item)
+    })
 }
 
 /// The requested rows of a list that is already read; `all` is in the order of its positions, lowest first.

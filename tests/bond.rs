@@ -34,7 +34,7 @@ use support::anvil::{Anvil, CHAIN_ID};
 use support::bonded::{BOND_WEI, Bonded, TERMS};
 use support::equivocation::equivocation;
 use support::program::kedge;
-use support::server::Setup;
+use support::server::{Server, Setup};
 use support::{Rng, connect, eventually, free_port, http, register, template};
 
 /// Longest time until the server answers, including the pauses between its checks.
@@ -51,6 +51,79 @@ struct Operated {
 }
 
 impl Operated {
+    /// A server whose contracts have their bond, with a wallet.
+    async fn start(anvil: &Anvil, data: &Path, key: SigningKey) -> (Self, Server) {
+        let sequencer = SigningKey::from_bytes(&[0x5e; 32]).unwrap();
+        let bonded = Bonded::new(&anvil.rpc(), sequencer.address()).await;
+        let setup = Setup::new(data)
+            .set("chain_rpc_url", format!("{:?}", anvil.url()))
+            .set("chain_id", CHAIN_ID)
+            .set("chain_contract", format!("\"{}\"", bonded.anchor))
+            .set("bond_contract", format!("\"{}\"", bonded.bond.address()))
+            .set("bond_poll_s", 1)
+            .set("chain_confirmations", 1)
+            .set("anchor_interval_s", 3_600)
+            .environment("KEDGE_SEQUENCER_KEY", format!("0x{}", "5e".repeat(32)))
+            .environment(
+                "KEDGE_ANCHOR_KEY",
+                // The second development key; the first one owns the contracts.
+                "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d",
+            );
+        let server = setup.start();
+        let client = connect(&setup.url()).await;
+        let account = register(&client, key).await;
+        let template = template(&account, "bonded").await;
+        let log = Self {
+            bonded,
+            rpc_url: anvil.url(),
+            setup,
+            account,
+            template,
+            sequencer,
+        };
+        (log, server)
+    }
+
+    /// Killed while the answer is in flight: it is sent once and accepted once.
+    async fn is_killed_while_it_answers(&self, server: Server, batches: u64) -> Server {
+        let sent = self.transactions("latest").await;
+        let case = leaves_case_id(0);
+        let open = |salt| demand_leaves_calldata(batches, 0, salt);
+        self.bonded.open_case(case, open).await;
+        self.bonded.block_time(0).await;
+        let is_sent = || async { (self.transactions("pending").await > sent).then_some(()) };
+        eventually("the answer is sent", ANSWER_LIMIT, is_sent).await;
+        server.kill();
+        assert_eq!(self.stored_answers(), 1, "stored before it is sent");
+        let server = self.setup.start();
+        self.bonded.block_time(1).await;
+        self.answered(case).await;
+        assert_eq!(self.transactions("latest").await, sent + 1);
+        self.metric_is("kedge_bond_cases_open", |open| open < 0.5)
+            .await;
+        server
+    }
+
+    /// Down until shortly before the deadline: the metric shows how near that is, and the answer still arrives in time.
+    async fn is_down_until_the_deadline(&self, server: Server, batches: u64) -> Server {
+        server.stop();
+        let case = leaves_case_id(1);
+        let open = |salt| demand_leaves_calldata(batches, 1, salt);
+        self.bonded.open_case(case, open).await;
+        self.bonded.pass(TERMS.response_time_s - 200).await;
+        self.bonded.block_time(0).await;
+        let server = self.setup.start();
+        self.metric_is("kedge_bond_cases_open", |open| open > 0.5)
+            .await;
+        self.metric_is("kedge_bond_deadline_seconds", |left| {
+            left > 1.0 && left < 200.0
+        })
+        .await;
+        self.bonded.block_time(1).await;
+        self.answered(case).await;
+        server
+    }
+
     async fn mint(&self) -> Id {
         let object = NewObject::default();
         let minted = self.account.mint(self.template, &object).await;
@@ -231,34 +304,7 @@ async fn the_server_answers_what_its_bond_asks() {
     let mut rng = Rng::seeded("bond");
     let directory = tempfile::tempdir().unwrap();
     let anvil = Anvil::start(free_port(), &directory.path().join("anvil.json")).await;
-    let sequencer = SigningKey::from_bytes(&[0x5e; 32]).unwrap();
-    let bonded = Bonded::new(&anvil.rpc(), sequencer.address()).await;
-    let setup = Setup::new(&directory.path().join("data"))
-        .set("chain_rpc_url", format!("{:?}", anvil.url()))
-        .set("chain_id", CHAIN_ID)
-        .set("chain_contract", format!("\"{}\"", bonded.anchor))
-        .set("bond_contract", format!("\"{}\"", bonded.bond.address()))
-        .set("bond_poll_s", 1)
-        .set("chain_confirmations", 1)
-        .set("anchor_interval_s", 3_600)
-        .environment("KEDGE_SEQUENCER_KEY", format!("0x{}", "5e".repeat(32)))
-        .environment(
-            "KEDGE_ANCHOR_KEY",
-            // The second development key; the first one owns the contracts.
-            "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d",
-        );
-    let server = setup.start();
-    let client = connect(&setup.url()).await;
-    let account = register(&client, rng.key()).await;
-    let template = template(&account, "bonded").await;
-    let log = Operated {
-        bonded,
-        rpc_url: anvil.url(),
-        setup,
-        account,
-        template,
-        sequencer,
-    };
+    let (log, server) = Operated::start(&anvil, &directory.path().join("data"), rng.key()).await;
 
     // A signed header that no checkpoint covers yet: it is anchored because of the demand.
     let (first, second) = (log.mint().await, log.mint().await);
@@ -299,42 +345,10 @@ async fn the_server_answers_what_its_bond_asks() {
     let stale = answer_stale_calldata(&header, Hash::ZERO, 0, &[]);
     assert_eq!(log.challenge(second).await, selector(&stale));
 
-    // Killed while the answer is in flight: it is sent once and accepted once.
-    let sent = log.transactions("latest").await;
-    let case = leaves_case_id(0);
     let anchored = AnchorContract::new(anvil.rpc(), log.bonded.anchor);
     let batches = anchored.latest(At::Latest).await.unwrap().batches;
-    let open = |salt| demand_leaves_calldata(batches, 0, salt);
-    log.bonded.open_case(case, open).await;
-    log.bonded.block_time(0).await;
-    let is_sent = || async { (log.transactions("pending").await > sent).then_some(()) };
-    eventually("the answer is sent", ANSWER_LIMIT, is_sent).await;
-    server.kill();
-    assert_eq!(log.stored_answers(), 1, "stored before it is sent");
-    let server = log.setup.start();
-    log.bonded.block_time(1).await;
-    log.answered(case).await;
-    assert_eq!(log.transactions("latest").await, sent + 1);
-    log.metric_is("kedge_bond_cases_open", |open| open < 0.5)
-        .await;
-
-    // Down until shortly before the deadline: the metric shows how near that is, and the answer
-    // still arrives in time.
-    server.stop();
-    let case = leaves_case_id(1);
-    let open = |salt| demand_leaves_calldata(batches, 1, salt);
-    log.bonded.open_case(case, open).await;
-    log.bonded.pass(TERMS.response_time_s - 200).await;
-    log.bonded.block_time(0).await;
-    let server = log.setup.start();
-    log.metric_is("kedge_bond_cases_open", |open| open > 0.5)
-        .await;
-    log.metric_is("kedge_bond_deadline_seconds", |left| {
-        left > 1.0 && left < 200.0
-    })
-    .await;
-    log.bonded.block_time(1).await;
-    log.answered(case).await;
+    let server = log.is_killed_while_it_answers(server, batches).await;
+    let server = log.is_down_until_the_deadline(server, batches).await;
 
     log.answers_a_watchtower(directory.path()).await;
 
@@ -342,7 +356,7 @@ async fn the_server_answers_what_its_bond_asks() {
     // it.
     let mut forged = log.proof(first).await.batch.header;
     forged.sealed_at_ms += 1;
-    let domain = client.domain();
+    let domain = log.account.client().domain();
     let forged = forged.sign(&domain.separator(), &log.sequencer);
     let case = inclusion_case_id(forged.header.hash());
     let open = |salt| demand_inclusion_calldata(&forged, 0, salt);

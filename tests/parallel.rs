@@ -14,6 +14,7 @@ use kedge_client::{Account, BatchMode, ListQuery, NewAction, NewObject, NewTempl
 use kedge_protocol::Id;
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Who;
+use kedge_protocol::signature::SigningKey;
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -151,6 +152,21 @@ async fn a_hundred_clients_on_one_object() {
     place.finish();
 }
 
+/// Clients of one signer that do not know of each other.
+async fn logged_in(place: &Place, key: &SigningKey, email: &str) -> Vec<Account> {
+    let mut joining = JoinSet::new();
+    for _ in 0..CLIENTS {
+        let (url, key, email) = (place.setup.url(), key.clone(), email.to_owned());
+        joining.spawn(async move {
+            let account = connect(&url).await.account(key);
+            let _turn = password_turn().await;
+            account.login(&email, PASSWORD).await.unwrap();
+            account
+        });
+    }
+    joining.join_all().await
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hundred_clients_on_one_signer() {
     const ROUNDS: usize = 4;
@@ -174,18 +190,9 @@ async fn a_hundred_clients_on_one_signer() {
     let key = rng.key();
     let signer = register(place.issuer.client(), key.clone()).await;
     let email = signer.me().await.unwrap().email;
-    let mut joining = JoinSet::new();
-    for _ in 0..CLIENTS {
-        let (url, key, email) = (place.setup.url(), key.clone(), email.clone());
-        joining.spawn(async move {
-            let account = connect(&url).await.account(key);
-            let _turn = password_turn().await;
-            account.login(&email, PASSWORD).await.unwrap();
-            account
-        });
-    }
+    let accounts = logged_in(&place, &key, &email).await;
     let mut working = JoinSet::new();
-    for (account, object) in joining.join_all().await.into_iter().zip(objects.clone()) {
+    for (account, object) in accounts.into_iter().zip(objects.clone()) {
         let ledger = Arc::clone(&place.ledger);
         working.spawn(async move {
             match account.act(&update(object, "own", 1)).await {

@@ -75,7 +75,7 @@ impl Made {
                 self.client.sequencer(),
             )
         };
-        kedge_actors::catch_up::open_store(options).unwrap()
+        kedge_replay::catch_up::open_store(options).unwrap()
     }
 
     fn verify(&self) -> Result<kedge_upkeep::verify::Summary, kedge_upkeep::verify::VerifyError> {

@@ -44,22 +44,24 @@ const ARROWS: &[(&str, &str)] = &[
     ("api", "machine protocol"),
     ("storage", "log protocol env"),
     ("cluster", "log protocol running"),
+    ("replay", "storage machine protocol"),
     ("search", "storage machine protocol"),
     ("client", "api prover protocol tls"),
     ("timing", ""),
     ("timekeeper", "env"),
     (
         "actors",
-        "storage machine chain protocol env running timekeeper timing",
+        "replay storage machine chain protocol env running timekeeper timing",
     ),
     ("http", "actors storage api machine prover config protocol"),
+    ("openapi", "http api machine protocol"),
     ("console", "http api"),
     ("telemetry", "http actors config tls"),
     ("webhooks", "actors storage machine config protocol tls"),
     ("replica", "actors cluster storage config protocol tls"),
     ("edge", "http actors replica cluster config protocol tls"),
     ("watchtower", "client chain protocol"),
-    ("upkeep", "http actors storage log config protocol"),
+    ("upkeep", "http replay storage log config protocol"),
     (
         "cli",
         "upkeep watchtower replica cluster http client storage machine prover chain log config protocol tls",
@@ -67,7 +69,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("load", "client protocol"),
     (
         "sim",
-        "replica actors cluster storage machine chain log protocol env running",
+        "replica actors cluster replay storage machine chain log protocol env running",
     ),
     (
         "fuzz",
@@ -75,7 +77,7 @@ const ARROWS: &[(&str, &str)] = &[
     ),
     (
         "kedge",
-        "cli upkeep webhooks telemetry console edge http replica cluster actors client search storage api machine prover chain log config protocol env running fuzz",
+        "cli upkeep webhooks telemetry console edge openapi http replica cluster actors replay client search storage api machine prover chain log config protocol env running fuzz",
     ),
 ];
 /// The crates that get time, randomness and files only from an `Env`.
@@ -84,6 +86,7 @@ const CORE: &[&str] = &[
     "log",
     "machine",
     "protocol",
+    "replay",
     "storage",
     "timekeeper",
     "timing",

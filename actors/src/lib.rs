@@ -9,7 +9,6 @@
 //!   `metric_definitions`.
 //! - `events`: reading them, waiting for them, and those outside the log.
 //! - `pipeline`: from a request to its place in the log.
-//! - `replay`: from the log to the rows of the store.
 //! - `commit`: from a place in the log to a durable answer.
 //! - `engine`: starts all of these, and is the way in.
 //! - `anchor` and `webhooks`: the actors that serve the chain and the receivers.
@@ -25,7 +24,6 @@ mod messages;
 pub mod metric_definitions;
 pub mod overlay;
 mod pipeline;
-mod replay;
 pub mod webhooks;
 
 pub use anchor::{AnchorOptions, CheckpointError, contradiction};
@@ -43,5 +41,4 @@ pub use kedge_timekeeper as timekeeper;
 pub use kedge_timing as timing;
 pub use messages::{AnchorReport, NodeHealth};
 pub use pipeline::world::Published;
-pub use replay::{apply, catch_up};
 pub use timekeeper::{Clock, passing_clock, wall_clock};

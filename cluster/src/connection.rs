@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_nats::jetstream::Context;
 use async_nats::jetstream::context::ContextBuilder;
+use async_nats::jetstream::kv::Store;
 use async_nats::{Client, ConnectOptions};
 use kedge_protocol::Hash;
 use parking_lot::Mutex;
@@ -74,15 +76,7 @@ impl Cluster {
             .build(client.clone());
         settings::stream(&context, &options, &identity).await?;
         let bucket = settings::bucket(&context, &options).await?;
-        let stream = context.get_stream_no_info(options.stream()).await;
-        let stream = stream.map_err(|error| engine("the stream cannot be read", &error))?;
-        let nats = Arc::new(Nats {
-            options: options.clone(),
-            client,
-            context,
-            stream,
-            bucket,
-        });
+        let nats = open(&options, client, context, bucket).await?;
         let servers = Arc::clone(&nats) as _;
         Self::of(options, identity, servers, Some(nats), events).await
     }
@@ -139,18 +133,9 @@ impl Cluster {
         let context = ContextBuilder::new()
             .timeout(options.publish_timeout)
             .build(client.clone());
-        let name = options.stream();
-        let bucket = context.get_key_value(&name).await;
+        let bucket = context.get_key_value(options.stream()).await;
         let bucket = bucket.map_err(|error| engine("the nodes' bucket cannot be read", &error))?;
-        let stream = context.get_stream_no_info(name).await;
-        let stream = stream.map_err(|error| engine("the stream cannot be read", &error))?;
-        let nats = Arc::new(Nats {
-            options: options.clone(),
-            client,
-            context,
-            stream,
-            bucket,
-        });
+        let nats = open(&options, client, context, bucket).await?;
         Ok(Self(Arc::new(Inner {
             options,
             identity: Hash::ZERO,
@@ -190,6 +175,24 @@ fn engine(what: &str, error: &dyn std::fmt::Display) -> ConnectError {
         what: what.to_owned(),
         why: error.to_string(),
     }
+}
+
+/// Opens the log's stream, which is there.
+async fn open(
+    options: &ClusterOptions,
+    client: Client,
+    context: Context,
+    bucket: Store,
+) -> Result<Arc<Nats>, ConnectError> {
+    let stream = context.get_stream_no_info(options.stream()).await;
+    let stream = stream.map_err(|error| engine("the stream cannot be read", &error))?;
+    Ok(Arc::new(Nats {
+        options: options.clone(),
+        client,
+        context,
+        stream,
+        bucket,
+    }))
 }
 
 async fn dial(

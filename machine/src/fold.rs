@@ -15,10 +15,7 @@ use kedge_protocol::chain::Leaf;
 use kedge_protocol::ids::IdMap;
 use kedge_protocol::nonce::{NonceError, NonceWindow};
 use kedge_protocol::record::{ActionRecord, RequestRecord};
-use kedge_protocol::resource::{
-    ApiKey, Dispute, File, Invitation, Object, Organization, SequencerKey, Trace, Variation,
-    Wallet, Webhook,
-};
+use kedge_protocol::resource::{Object, SequencerKey, Trace, Variation, Wallet};
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
 use crate::compiled::TemplateRules;
@@ -82,8 +79,6 @@ pub enum FoldError {
 /// After an error a request is applied in part: the state is then unusable.
 pub struct State<S = Nothing> {
     source: S,
-    /// Organizations by identifier.
-    pub organizations: IdMap<Id, Organization>,
     /// Wallets by identifier.
     pub wallets: IdMap<Id, Wallet>,
     /// Templates by identifier.
@@ -92,16 +87,8 @@ pub struct State<S = Nothing> {
     pub variations: IdMap<Id, Arc<Variation>>,
     /// Objects by identifier.
     pub objects: IdMap<Id, Object>,
-    /// API keys by identifier.
-    pub api_keys: IdMap<Id, ApiKey>,
-    /// Webhooks by identifier.
-    pub webhooks: IdMap<Id, Webhook>,
-    /// Files by identifier.
-    pub files: IdMap<Id, File>,
-    /// Disputes by identifier.
-    pub disputes: IdMap<Id, Dispute>,
-    /// Invitations by identifier.
-    pub invitations: IdMap<Id, Invitation>,
+    /// All other resources by identifier: organizations, API keys, webhooks, files, disputes and invitations.
+    pub others: IdMap<Id, Image>,
     /// All the sequencer's keys that the log names, in order, except its first key.
     pub sequencer_keys: Vec<SequencerKey>,
     /// The operator's signing keys.
@@ -157,16 +144,11 @@ impl<S: Source> State<S> {
     pub fn over(source: S, operators: Vec<Address>, sequencer_keys: Vec<SequencerKey>) -> Self {
         Self {
             source,
-            organizations: IdMap::default(),
             wallets: IdMap::default(),
             templates: IdMap::default(),
             variations: IdMap::default(),
             objects: IdMap::default(),
-            api_keys: IdMap::default(),
-            webhooks: IdMap::default(),
-            files: IdMap::default(),
-            disputes: IdMap::default(),
-            invitations: IdMap::default(),
+            others: IdMap::default(),
             sequencer_keys,
             operators,
             minted: IdMap::default(),
@@ -195,16 +177,11 @@ impl<S: Source> State<S> {
 
     /// How many resources, counts and names are in memory.
     pub fn remembered(&self) -> usize {
-        self.organizations.len()
-            + self.wallets.len()
+        self.wallets.len()
             + self.templates.len()
             + self.variations.len()
             + self.objects.len()
-            + self.api_keys.len()
-            + self.webhooks.len()
-            + self.files.len()
-            + self.disputes.len()
-            + self.invitations.len()
+            + self.others.len()
             + self.minted.len()
             + self.burned.len()
             + self.nonces.len()
@@ -229,12 +206,18 @@ impl<S: Source> State<S> {
         recall(&mut self.wallets, id, || self.source.wallet(id))
     }
 
-    fn recall_api_key(&mut self, id: Id) -> Result<Option<&ApiKey>, Unavailable> {
-        recall(&mut self.api_keys, id, || self.source.api_key(id))
+    fn recall_other(&mut self, id: Id) -> Result<Option<&Image>, Unavailable> {
+        recall(&mut self.others, id, || self.source.other(id))
     }
 
-    fn recall_webhook(&mut self, id: Id) -> Result<Option<&Webhook>, Unavailable> {
-        recall(&mut self.webhooks, id, || self.source.webhook(id))
+    /// What is in memory of [`Self::others`] that is of this type.
+    pub fn others_of<'a, T: 'a>(&'a self) -> impl Iterator<Item = &'a T>
+    where
+        &'a T: TryFrom<&'a Image>,
+    {
+        self.others
+            .values()
+            .filter_map(|image| image.try_into().ok())
     }
 
     /// Applies one request's done actions. Returns their images, in order, one list per action.
@@ -396,14 +379,7 @@ impl<S: Source> State<S> {
                 template.map(|template| Image::Template(template.template().clone()))
             }
             Prefix::Wallet => self.recall_wallet(id)?.cloned().map(Image::Wallet),
-            Prefix::Organization => {
-                let organization =
-                    recall(&mut self.organizations, id, || self.source.organization(id))?;
-                organization.cloned().map(Image::Organization)
-            }
-            Prefix::Key => self.recall_api_key(id)?.cloned().map(Image::ApiKey),
-            Prefix::Webhook => self.recall_webhook(id)?.cloned().map(Image::Webhook),
-            _ => None,
+            _ => self.recall_other(id)?.cloned(),
         })
     }
 

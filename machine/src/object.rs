@@ -283,19 +283,28 @@ fn after<W: World>(
     Ok(next)
 }
 
-fn check_status(status: ObjectStatus, change: Change) -> Result<(), Refusal> {
-    match (status, change) {
-        (ObjectStatus::Active, Change::Unlock) => {
-            Err(Refusal::State("the object is not locked".into()))
-        }
-        (ObjectStatus::Active, _) | (ObjectStatus::Locked, Change::Unlock) => Ok(()),
-        (ObjectStatus::Locked, _) => Err(Refusal::State(
-            "the object is locked; unlock it first".into(),
-        )),
-        (ObjectStatus::Burned, _) => Err(Refusal::State(
-            "the object is burned; nothing more can be done with it".into(),
-        )),
+/// The status in which an object takes a change.
+fn status_for(change: Change) -> ObjectStatus {
+    match change {
+        Change::Unlock => ObjectStatus::Locked,
+        Change::Update
+        | Change::SetAttributes
+        | Change::DeleteAttributes
+        | Change::Transfer
+        | Change::Lock
+        | Change::Burn
+        | Change::State => ObjectStatus::Active,
     }
+}
+
+fn check_status(status: ObjectStatus, change: Change) -> Result<(), Refusal> {
+    let why = match status {
+        _ if status == status_for(change) => return Ok(()),
+        ObjectStatus::Active => "the object is not locked",
+        ObjectStatus::Locked => "the object is locked; unlock it first",
+        ObjectStatus::Burned => "the object is burned; nothing more can be done with it",
+    };
+    Err(Refusal::State(why.into()))
 }
 
 fn update(properties: &str, payload: &str) -> Result<String, Refusal> {

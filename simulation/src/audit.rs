@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use kedge_actors::apply::{Apply, ApplyError};
 use kedge_protocol::signature::SigningKey;
+use kedge_replay::apply::{Apply, ApplyError};
 use kedge_storage::verify::{self, Plan};
 use kedge_storage::{Group, Snapshot, Store, StoreOptions};
 

@@ -9,7 +9,7 @@ use kedge_env::simulated::{Fault, Loss};
 use crate::random::Random;
 
 /// How often things happen, of ten thousand cases.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub(crate) struct Rates {
     /// A step lets others run first, this many times at most.
     pub(crate) turns: u64,
@@ -50,10 +50,7 @@ pub(crate) struct Rates {
 impl Rates {
     pub(crate) fn of(seed: u64) -> Self {
         let mut random = Random::new(seed, 2);
-        let mut some = |max: u64| {
-            let (is_on, rate) = (random.below(2) == 0, 1 + random.below(max));
-            if is_on { rate } else { 0 }
-        };
+        let mut some = |max| random.rate(max);
         Self {
             turns: some(8_000),
             turns_max: 1 + some(12),
@@ -84,25 +81,8 @@ impl Rates {
         Self {
             turns: 5_000,
             turns_max: 6,
-            slow: 0,
             slow_ms_max: 1,
-            panic: 0,
-            error: 0,
-            short: 0,
-            power: 0,
-            kill: 0,
-            full: 0,
-            clock: 0,
-            end: 0,
-            recovery: 0,
-            rows_lost: 0,
-            rows_old: 0,
-            old_copy: 0,
-            abandon: 0,
-            twice: 0,
-            twin: 0,
-            resend: 0,
-            near_deadline: 0,
+            ..Self::default()
         }
     }
 }

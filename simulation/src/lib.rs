@@ -9,7 +9,7 @@
 //!
 //! - `random`: chance, and the trace of a run. `machine`: clocks and disk. `schedule`: the order of steps. `faults`:
 //!   what goes wrong, and how often.
-//! - `plan`: what to run. `client`, `workload`: callers.
+//! - `plan`: what to run. `client`, `signers`, `workload`: callers. `options`: how the engine is set up.
 //! - `ledger`: what they were answered. `model`: the rules once more. `audit`: what is checked after each start.
 //! - `anchoring`: the anchor actor, with a chain in the place of Ethereum.
 //! - `webhooks`: the workers of webhooks, with receivers in the place of the POST.
@@ -27,6 +27,7 @@ mod ledger;
 mod machine;
 mod model;
 mod nodes;
+mod options;
 mod plan;
 mod process;
 mod random;
@@ -34,6 +35,7 @@ mod rows;
 mod run;
 mod schedule;
 mod sides;
+mod signers;
 mod webhooks;
 mod workload;
 

@@ -3,20 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_actors::catch_up::open_store;
-use kedge_actors::timekeeper::{TimeBounds, Timekeeper};
-use kedge_actors::{Engine, HeldKeys, Options, passing_clock, wall_clock};
+use kedge_actors::{Engine, Options};
 use kedge_env::Env;
 use kedge_env::simulated::Fault;
 use kedge_protocol::Id;
+use kedge_replay::catch_up::open_store;
 use kedge_running::Running;
 use kedge_storage::{Mode, Store};
 
 use crate::anchoring::Anchoring;
 use crate::audit;
-use crate::client::{self, DOMAIN};
+use crate::client;
 use crate::faults::{self, Trouble};
 use crate::model::Model;
+use crate::options::options;
 use crate::plan::Violation;
 use crate::random::Random;
 use crate::rows::SEQUENCER;
@@ -146,37 +146,12 @@ impl Run {
     }
 
     fn options(&mut self) -> Result<Options, Violation> {
-        let env: Arc<dyn Env> = Arc::new(self.machine.clone());
-        let bounds = TimeBounds {
-            step_max_ms: 5_000,
-            gap_max_ms: 60_000,
-            empty_gap_max_ms: 60_000,
-            alone: None,
-        };
-        let time = Timekeeper::new(wall_clock(&env), passing_clock(&env), bounds);
-        let random = &mut self.random;
+        let running = Running::Tasks(Arc::clone(&self.schedule) as _);
         Ok(Options {
-            domain: DOMAIN,
-            keys: HeldKeys::new(client::key(SEQUENCER)?, []),
             contract: self.anchoring.as_ref().map(|_| Anchoring::contract()),
-            time: Arc::new(time),
-            running: Running::Tasks(Arc::clone(&self.schedule) as _),
-            shards: 1 + random.below(4) as usize,
-            objects_live_max: 1 << random.below(8),
-            organizations_live_max: 1 + random.below(4) as usize,
-            requests_max: 256,
-            requests_min: 256,
-            wait_target: Duration::from_secs(1),
-            actions_max: 2_000,
-            compare_groups_every: random.below(4),
-            organization_share_percent: 100,
-            recent_keys_max: 1 << random.below(12),
-            catalog_entries_max: 1 << random.below(6),
             data_path: self.place.path().to_owned(),
             disk_reserve_bytes: 8 << 10,
-            replicated: false,
-            group_bytes_max: 32 << 20,
-            env,
+            ..options(&mut self.random, &self.machine, running, 4)?
         })
     }
 

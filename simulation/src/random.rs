@@ -31,6 +31,12 @@ impl Random {
         self.below(10_000) < of_10_000
     }
 
+    /// How often something happens in a run, of ten thousand cases: never in half of all runs, otherwise up to `max`.
+    pub(crate) fn rate(&mut self, max: u64) -> u64 {
+        let (is_on, rate) = (self.below(2) == 0, 1 + self.below(max));
+        if is_on { rate } else { 0 }
+    }
+
     /// One of these; `None` if there is none.
     pub(crate) fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
         let index = self.below(from.len().max(1) as u64);

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use kedge_actors::catch_up::open_store;
+use kedge_replay::catch_up::open_store;
 use kedge_storage::Mode;
 use tokio::runtime::{Builder, Runtime};
 

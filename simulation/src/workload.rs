@@ -10,13 +10,14 @@ use kedge_protocol::Id;
 use kedge_protocol::signature::SigningKey;
 use parking_lot::Mutex;
 
-use crate::client::{self, OnlyIf, Order, PATIENCE, Signed, Terms};
+use crate::client::{OnlyIf, Order, PATIENCE, Signed, Terms};
 use crate::faults::Rates;
 use crate::ledger::Ledger;
 use crate::machine::Machine;
 use crate::plan::Violation;
 use crate::random::Random;
 use crate::schedule::Seeded;
+use crate::signers::{Known, Signers, is_published, minting, must, outcome, template, update};
 
 /// A caller that waits longer than this after its patience has ended was forgotten.
 const LATE: Duration = Duration::from_secs(5);
@@ -35,44 +36,15 @@ pub(crate) enum Wait {
 /// For an outcome, as long as callers usually wait.
 pub(crate) const FULL: Wait = Wait::ForIts(PATIENCE);
 
-/// A signer, and the next nonce that it has not used.
-struct Signer {
-    key: SigningKey,
-    nonce: u64,
-}
-
-/// Objects and templates that callers know of.
-#[derive(Default)]
-struct Known {
-    objects: Vec<(Id, Id)>,
-    templates: Vec<Id>,
-    sent: Vec<(usize, Signed)>,
-}
-
 /// What all callers share, over all processes of a run.
 pub(crate) struct Callers {
     pub(crate) ledger: Mutex<Ledger>,
-    signers: Mutex<Vec<Signer>>,
+    signers: Signers,
     known: Mutex<Known>,
     machine: Machine,
     schedule: Arc<Seeded>,
     rates: Rates,
     violation: Mutex<Option<Violation>>,
-}
-
-/// A caller's outcome, for the trace: what it was, and the sequence.
-pub(crate) fn outcome(result: &Result<Committed, SubmitError>) -> (String, u64) {
-    match result {
-        Ok(committed) => match &committed.placement {
-            Some(placement) => ("done".to_owned(), placement.first_sequence),
-            None => ("refused".to_owned(), 0),
-        },
-        Err(error) => {
-            let text = format!("{error:?}");
-            let end = text.find(|of: char| !of.is_alphanumeric());
-            (text[..end.unwrap_or(text.len())].to_owned(), 0)
-        }
-    }
 }
 
 impl Callers {
@@ -82,11 +54,9 @@ impl Callers {
         rates: Rates,
         (machine, schedule): (Machine, Arc<Seeded>),
     ) -> Result<Self, Violation> {
-        let signer = |number| client::key(number + 1).map(|key| Signer { key, nonce: 1 });
-        let signers: Result<Vec<_>, _> = (0..signers).map(signer).collect();
         Ok(Self {
             ledger: Mutex::new(Ledger::new(sequencer)),
-            signers: Mutex::new(signers?),
+            signers: Signers::new(signers)?,
             known: Mutex::default(),
             machine,
             schedule,
@@ -118,18 +88,12 @@ impl Callers {
 
     /// How many signers there are.
     pub(crate) fn count(&self) -> usize {
-        self.signers.lock().len()
+        self.signers.count()
     }
 
     /// Who a signer is: its wallet, once it is registered.
     pub(crate) fn asker(&self, engine: &Engine, signer: usize) -> Result<Asker, Violation> {
-        let address = self.signers.lock()[signer].key.address();
-        let wallet = engine.published().snapshot.wallet_by_address(address);
-        let wallet = wallet.map_err(|error| Violation::new("a wallet cannot be read", error))?;
-        Ok(wallet.map_or(Asker::Registration, |wallet| Asker::Wallet {
-            wallet_id: wallet.id,
-            organization_id: wallet.organization_id,
-        }))
+        self.signers.asker(engine, signer)
     }
 
     /// Signs with the signer's next nonce, or with one that it used.
@@ -140,17 +104,13 @@ impl Callers {
         (atomic, patience_s, only_if): (bool, u64, Option<OnlyIf>),
         orders: &[Order],
     ) -> Result<Signed, Violation> {
-        let mut signers = self.signers.lock();
-        let signer = &mut signers[signer];
-        let nonce = used.unwrap_or(signer.nonce);
-        signer.nonce += u64::from(used.is_none());
-        let terms = Terms {
+        let terms = |nonce| Terms {
             nonce,
             atomic,
             deadline_s: self.machine.unix_ms() / 1_000 + patience_s,
             only_if,
         };
-        client::sign(&signer.key, terms, orders)
+        self.signers.sign(signer, used, terms, orders)
     }
 
     /// Sends a request and waits for its outcome, or goes away after a while.
@@ -187,40 +147,10 @@ impl Callers {
         let (what, sequence) = outcome(&result);
         self.schedule.note(&what, &[signed.head().nonce, sequence]);
         if let Ok(committed) = &result {
-            self.heard(engine, committed, asker)?;
+            is_published(engine, committed)?;
+            self.known.lock().learn(committed, asker);
         }
         Ok(Some(result))
-    }
-
-    /// Who is answered can read what was done.
-    fn heard(&self, engine: &Engine, committed: &Committed, asker: Asker) -> Result<(), Violation> {
-        let published = engine.published();
-        let Some(placement) = &committed.placement else {
-            return Ok(());
-        };
-        if published.head.sequence < placement.first_sequence {
-            return Err(Violation::new(
-                "an answer before its rows, sequence",
-                placement.first_sequence,
-            ));
-        }
-        let mut known = self.known.lock();
-        for action in &committed.actions {
-            let kedge_actors::ActionOutcome::Done(done) = action else {
-                continue;
-            };
-            let is_new = done.version == 1;
-            match (done.resource.prefix, asker) {
-                (kedge_protocol::Prefix::Template, _) if is_new => {
-                    known.templates.push(done.resource);
-                }
-                (kedge_protocol::Prefix::Object, Asker::Wallet { wallet_id, .. }) if is_new => {
-                    known.objects.push((done.resource, wallet_id));
-                }
-                _ => {}
-            }
-        }
-        Ok(())
     }
 
     /// One caller, until its process ends.
@@ -260,7 +190,7 @@ impl Callers {
         };
         let about = (random.below(4) == 0, patience_s, only_if);
         let signed = self.sign(signer, None, about, &orders)?;
-        self.keep(signer, &signed, random);
+        self.known.lock().keep((signer, &signed), KEPT, random);
         if random.chance(rates.abandon) {
             let stays = Duration::from_millis(random.below(200));
             let wait = match random.below(2) {
@@ -291,15 +221,6 @@ impl Callers {
         Ok(())
     }
 
-    /// Keeps a request, which may be sent again later.
-    fn keep(&self, signer: usize, signed: &Signed, random: &mut Random) {
-        let mut known = self.known.lock();
-        if known.sent.len() == KEPT {
-            known.sent.remove(random.below(KEPT as u64) as usize);
-        }
-        known.sent.push((signer, signed.clone()));
-    }
-
     /// What a signer asks for next, and in which state of an object it is to be done.
     fn orders(
         &self,
@@ -309,7 +230,7 @@ impl Callers {
         random: &mut Random,
     ) -> (Vec<Order>, Option<OnlyIf>) {
         let Asker::Wallet { wallet_id, .. } = asker else {
-            return (vec![self.registration(signer)], None);
+            return (vec![self.signers.registration(signer)], None);
         };
         let known = self.known.lock();
         if known.templates.is_empty() || random.below(40) == 0 {
@@ -319,12 +240,7 @@ impl Callers {
             0 => 2 + random.below(5),
             _ => 1,
         };
-        let mine: Vec<Id> = known
-            .objects
-            .iter()
-            .filter(|(_, owner)| *owner == wallet_id)
-            .map(|(id, _)| *id)
-            .collect();
+        let mine = known.of(wallet_id);
         // Nearly always an object of the asker's own, mostly one of few, so that callers meet.
         let pool = if random.below(12) == 0 {
             known.objects.iter().map(|(id, _)| *id).collect()
@@ -351,15 +267,6 @@ impl Callers {
         (orders, only_if)
     }
 
-    fn registration(&self, signer: usize) -> Order {
-        let address = self.signers.lock()[signer].key.address();
-        Order {
-            kind: "wallet.register",
-            target: String::new(),
-            payload: format!(r#"{{"email":"user{signer}@example.com","address":"{address}"}}"#),
-        }
-    }
-
     /// One request that must be done now, as nothing is in its way. Returns its outcome.
     pub(crate) async fn must(
         &self,
@@ -370,16 +277,7 @@ impl Callers {
         let asker = self.asker(engine, signer)?;
         let kind = order.kind;
         let signed = self.sign(signer, None, (false, 300, None), &[order])?;
-        match self.send(engine, (asker, &signed), FULL).await? {
-            Some(Ok(committed)) => Ok(committed),
-            other => {
-                let what = other.map(|result| outcome(&result).0);
-                Err(Violation::new(
-                    "nothing is wrong any more, but a request is not carried out",
-                    format!("{kind}: {what:?}"),
-                ))
-            }
-        }
+        must(engine, kind, self.send(engine, (asker, &signed), FULL).await?)
     }
 
     /// After all faults: every signer can do everything, and what supply is left can be minted.
@@ -388,10 +286,10 @@ impl Callers {
         engine: &Engine,
         left: &[(Id, u64)],
     ) -> Result<(), Violation> {
-        let signers = self.signers.lock().len();
+        let signers = self.signers.count();
         for signer in 0..signers {
             if self.asker(engine, signer)? == Asker::Registration {
-                let registration = self.registration(signer);
+                let registration = self.signers.registration(signer);
                 self.must(engine, signer, registration).await?;
             }
             let template = template(&mut Random::new(signer as u64, 9));
@@ -437,41 +335,9 @@ impl Callers {
     }
 }
 
-pub(crate) fn template(random: &mut Random) -> Order {
-    let supply = match random.below(2) {
-        0 => format!(r#","max_supply":{}"#, 1 + random.below(12)),
-        _ => String::new(),
-    };
-    let name = random.next();
-    Order {
-        kind: "template.create",
-        target: String::new(),
-        payload: format!(
-            r#"{{"name":"t{name:x}"{supply},"public_access":true,"actions":[{{"kind":"mint","who":"anyone"}}]}}"#
-        ),
-    }
-}
-
-pub(crate) fn minting(template: Id) -> Order {
-    Order {
-        kind: "mint",
-        target: template.to_string(),
-        payload: "{}".to_owned(),
-    }
-}
-
 fn mint(known: &Known, random: &mut Random) -> Order {
-    let newest = &known.templates[known.templates.len().saturating_sub(3)..];
-    let template = random.pick(newest).copied();
-    template.map_or_else(|| self::template(random), minting)
-}
-
-pub(crate) fn update(object: Id, value: u64) -> Order {
-    Order {
-        kind: "update",
-        target: object.to_string(),
-        payload: format!(r#"{{"properties":{{"k{}":{value}}}}}"#, value % 5),
-    }
+    let newest = random.pick(known.newest()).copied();
+    newest.map_or_else(|| template(random), minting)
 }
 
 fn change(object: Id, known: &Known, random: &mut Random) -> Order {

@@ -12,8 +12,8 @@ use kedge_protocol::proof::ProofFile;
 use kedge_protocol::resource::Area;
 
 use super::LimitClass::ActionBatches;
-use super::row::{EVENT_STREAM, answer, get, handler, signed, unsigned};
-use super::{Endpoint, Signs, docs, schema};
+use super::row::{answer, get, handler, signed, unsigned};
+use super::{EVENT_STREAM, Endpoint, Signs, docs, schema};
 use crate::listing::LIST;
 use crate::routes::{actions, bus, events, preview};
 

@@ -11,8 +11,8 @@ use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Area;
 
 use super::LimitClass::{Lists, ObjectWrites};
-use super::row::{MIN_SEQUENCE, answer, get, handler, signed, unsigned};
-use super::{Endpoint, Signs, Target, docs, schema};
+use super::row::{answer, get, handler, signed, unsigned};
+use super::{Endpoint, MIN_SEQUENCE, Signs, Target, docs, schema};
 use crate::listing::{LIST, LIST_NEWEST_FIRST};
 use crate::routes::{object_list, objects, past, search};
 

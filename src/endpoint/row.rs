@@ -1,26 +1,10 @@
 //! How a row of the table is written: with the values that most rows share.
 
 use hyper::Method;
+use kedge_openapi::Doc;
 
-use super::Auth::Bearer;
-use super::LimitClass::Tier;
-use super::docs::Doc;
-use super::{Answer, AnswerTo, Endpoint, Parameter, Replying, Signs, schema};
+use super::{Answer, AnswerTo, Endpoint, Replying, Signs};
 use crate::call::Call;
-
-/// A parameter of every read of the log.
-pub const MIN_SEQUENCE: Parameter = Parameter {
-    name: "min_sequence",
-    schema_type: r#"{"type": "integer", "minimum": 0}"#,
-    description: "Waits up to 5 s until the answer reflects this sequence.",
-};
-
-/// The media type of most answers.
-const JSON: &str = "application/json";
-/// The media type of streams of events.
-pub const EVENT_STREAM: &str = "text/event-stream";
-/// Only the answer itself determines its media type.
-pub const ANY: &str = "*/*";
 
 macro_rules! handler {
     ($handler:path) => {
@@ -59,7 +43,7 @@ pub(super) fn unsigned(
     doc: &'static Doc,
     handler: fn(Call) -> Replying<'static>,
 ) -> Endpoint {
-    documented(method, path, doc, Signs::Nothing, Answer::Handler(handler))
+    Endpoint::new(method, path, doc, Signs::Nothing, Answer::Handler(handler))
 }
 
 /// A row whose requests are signed and submitted, with the values that most rows share.
@@ -70,34 +54,5 @@ pub(super) fn signed(
     signs: Signs,
     answer: AnswerTo,
 ) -> Endpoint {
-    documented(method, path, doc, signs, Answer::Committed(answer))
-}
-
-fn documented(
-    method: Method,
-    path: &'static str,
-    doc: &'static Doc,
-    signs: Signs,
-    answer: Answer,
-) -> Endpoint {
-    Endpoint {
-        method,
-        path,
-        tag: doc.tag,
-        summary: doc.summary,
-        auth: Bearer,
-        right: None,
-        signs,
-        limit: Tier,
-        query: &[],
-        request: None,
-        status: 200,
-        media_type: JSON,
-        keeps_answer: false,
-        etag: false,
-        response: schema::<()>,
-        prepare: None,
-        answer,
-        doc,
-    }
+    Endpoint::new(method, path, doc, signs, Answer::Committed(answer))
 }

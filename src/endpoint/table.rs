@@ -1,6 +1,9 @@
 //! The rows, in the order in which a reader meets them.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
+
+use kedge_api::Code;
 
 use super::{
     Endpoint, accounts, bus, disputes, log, objects, organization, service, templates, transfers,
@@ -21,3 +24,13 @@ pub static TABLE: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
     table.extend(service::rows());
     table
 });
+
+/// The codes of each row of [`TABLE`], by its index.
+static CODES: LazyLock<Vec<BTreeSet<Code>>> =
+    LazyLock::new(|| TABLE.iter().map(Endpoint::codes).collect());
+
+/// [`Endpoint::codes`] of the row with this index in [`TABLE`], derived once: every refusal is compared with them, and
+/// a refusal must cost next to nothing.
+pub fn documented(index: usize) -> &'static BTreeSet<Code> {
+    &CODES[index]
+}

@@ -7,8 +7,8 @@ use kedge_api::resources::{Changed, FileView};
 
 use super::Auth::Public;
 use super::LimitClass::FileUploads;
-use super::row::{ANY, answer, get, handler, signed};
-use super::{Endpoint, Signs, docs, schema};
+use super::row::{answer, get, handler, signed};
+use super::{ANY, Endpoint, Signs, docs, schema};
 use crate::listing::LIST;
 use crate::routes::{export, files};
 

@@ -19,7 +19,7 @@ use super::objects::sees;
 use crate::app::App;
 use crate::call::Call;
 use crate::endpoint::Parameter;
-use crate::listing::{Listing, Source};
+use crate::listing::list_own;
 use kedge_http::batches::Batch;
 use kedge_http::shown;
 
@@ -83,19 +83,12 @@ fn seen_action(call: &Call, snapshot: &Snapshot) -> Result<PlacedAction, ApiErro
 
 /// `GET /ebus/actions`
 pub async fn list(call: Call) -> Result<Reply, ApiError> {
-    let published = call.published();
-    let snapshot = &published.snapshot;
-    let organization_id = call.session()?.organization_id;
-    let listing = Listing::of(&call, &[])?;
-    listing.answer(
+    list_own(
         &call,
-        published.head.sequence,
-        Source {
-            fetch: |rows| Ok(snapshot.actions_of_organization(organization_id, rows)?),
-            place,
-            keep: keep_all,
-        },
-        |placed| view(&call, snapshot, placed),
+        Snapshot::actions_of_organization,
+        place,
+        keep_all,
+        |snapshot, placed| view(&call, snapshot, placed),
     )
 }
 

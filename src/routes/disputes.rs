@@ -20,7 +20,7 @@ use super::PRIVATE;
 use crate::call::Call;
 use crate::disputes::{Recorded, answer_at, check, of_claim};
 use crate::idempotency::unsigned::{self, Begun};
-use crate::listing::{Listing, Source};
+use crate::listing::list_own;
 use kedge_http::idempotency::kept::Key;
 
 /// Bytes of the longest file that can be submitted.
@@ -144,19 +144,12 @@ fn no_claim(text: &str, error: &ClaimTextError) -> ApiError {
 
 /// `GET /disputes`
 pub async fn list(call: Call) -> Result<Reply, ApiError> {
-    let published = call.published();
-    let snapshot = &published.snapshot;
-    let organization_id = call.session()?.organization_id;
-    let listing = Listing::of(&call, &[])?;
-    listing.answer(
+    list_own(
         &call,
-        published.head.sequence,
-        Source {
-            fetch: |rows| Ok(snapshot.disputes(organization_id, rows)?),
-            place: |dispute: &Dispute| dispute.trace.created_sequence,
-            keep: |dispute: &Dispute| Ok(Some(dispute.verdict.len())),
-        },
-        |dispute| DisputeView::listed(&dispute).map_err(|error| ApiError::internal(&error)),
+        Snapshot::disputes,
+        |dispute: &Dispute| dispute.trace.created_sequence,
+        |dispute: &Dispute| Ok(Some(dispute.verdict.len())),
+        |_, dispute| DisputeView::listed(&dispute).map_err(|error| ApiError::internal(&error)),
     )
 }
 

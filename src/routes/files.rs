@@ -20,13 +20,14 @@ use kedge_http::stream::{Body, Writer};
 use kedge_protocol::payload::digest_text;
 use kedge_protocol::resource::File;
 use kedge_protocol::{Hash, Prefix};
+use kedge_storage::Snapshot;
 use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 
 use super::PRIVATE;
 use crate::app::App;
 use crate::call::Call;
-use crate::listing::{Listing, Source};
+use crate::listing::list_own;
 
 /// Bytes of a content that are read at once.
 const PIECE_BYTES: usize = 64 * 1024;
@@ -67,19 +68,12 @@ pub fn created(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
 
 /// `GET /files`
 pub async fn list(call: Call) -> Result<Reply, ApiError> {
-    let published = call.published();
-    let snapshot = &published.snapshot;
-    let organization_id = call.session()?.organization_id;
-    let listing = Listing::of(&call, &[])?;
-    listing.answer(
+    list_own(
         &call,
-        published.head.sequence,
-        Source {
-            fetch: |rows| Ok(snapshot.files(organization_id, rows)?),
-            place: |file: &File| file.trace.created_sequence,
-            keep: |file: &File| Ok(Some(file.name.len())),
-        },
-        |file| Ok(FileView::from(file)),
+        Snapshot::files,
+        |file: &File| file.trace.created_sequence,
+        |file: &File| Ok(Some(file.name.len())),
+        |_, file| Ok(FileView::from(file)),
     )
 }
 

@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use super::PRIVATE;
 use crate::call::Call;
-use crate::listing::{Listing, Source};
+use crate::listing::list_own;
 
 /// The members of a key's body that are checked here: one needs a clock, the other the caller's own API key.
 #[derive(Deserialize)]
@@ -125,18 +125,11 @@ pub async fn get(call: Call) -> Result<Reply, ApiError> {
 
 /// `GET /api-keys`
 pub async fn list(call: Call) -> Result<Reply, ApiError> {
-    let published = call.published();
-    let snapshot = &published.snapshot;
-    let organization_id = call.session()?.organization_id;
-    let listing = Listing::of(&call, &[])?;
-    listing.answer(
+    list_own(
         &call,
-        published.head.sequence,
-        Source {
-            fetch: |rows| Ok(snapshot.api_keys(organization_id, rows)?),
-            place: |key: &ApiKey| key.trace.created_sequence,
-            keep: |key: &ApiKey| Ok((!key.deleted).then_some(key.name.len())),
-        },
-        |key| view(&call, snapshot, key),
+        Snapshot::api_keys,
+        |key: &ApiKey| key.trace.created_sequence,
+        |key: &ApiKey| Ok((!key.deleted).then_some(key.name.len())),
+        |snapshot, key| view(&call, snapshot, key),
     )
 }

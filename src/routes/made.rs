@@ -7,6 +7,7 @@ use kedge_http::error::{ApiError, NONCE_HIGHEST};
 use kedge_http::reply::Reply;
 use kedge_http::shown::Position;
 use kedge_machine::image::Image;
+use kedge_replay::images::read_image;
 use kedge_storage::Snapshot;
 use serde::Serialize;
 
@@ -90,23 +91,14 @@ fn settle(image: &mut Image, snapshot: &Snapshot) -> Result<(), ApiError> {
     {
         return Ok(());
     }
-    let id = image.id();
-    let stored = match image {
-        Image::Object(_) => snapshot.object(id)?.map(|stored| stored.trace),
-        Image::Wallet(_) => snapshot.wallet(id)?.map(|stored| stored.trace),
-        Image::Template(_) => snapshot.template(id)?.map(|stored| stored.trace),
-        Image::ApiKey(_) => snapshot.api_key(id)?.map(|stored| stored.trace),
-        Image::Webhook(_) => snapshot.webhook(id)?.map(|stored| stored.trace),
-        Image::Organization(_) => snapshot.organization(id)?.map(|stored| stored.trace),
-        // No later action changes them, or their answer shows no trace.
-        Image::Variation(_)
-        | Image::File(_)
-        | Image::Invitation(_)
-        | Image::Dispute(_)
-        | Image::SequencerKey(_) => return Ok(()),
+    // An answer about anything else shows no trace.
+    let Some(stored) = read_image(snapshot, image.id())? else {
+        return match image {
+            Image::File(_) | Image::Dispute(_) | Image::SequencerKey(_) => Ok(()),
+            _ => Err(ApiError::internal(&"a committed resource is missing")),
+        };
     };
-    let stored = stored.ok_or_else(|| ApiError::internal(&"a committed resource is missing"))?;
-    if let Some(trace) = image.trace_mut() {
+    if let (Some(trace), Some(stored)) = (image.trace_mut(), stored.trace()) {
         trace.created_sequence = stored.created_sequence;
         trace.created_at_ms = stored.created_at_ms;
     }

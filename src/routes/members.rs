@@ -7,10 +7,11 @@ use kedge_http::error::ApiError;
 use kedge_http::reply::Reply;
 use kedge_protocol::resource::{Invitation, Role, Wallet};
 use kedge_protocol::{Id, Prefix};
+use kedge_storage::Snapshot;
 use serde::Deserialize;
 
 use crate::call::Call;
-use crate::listing::{Listing, Source};
+use crate::listing::list_own;
 
 /// A member's new role.
 #[derive(Deserialize)]
@@ -25,18 +26,12 @@ struct RoleBody {
 
 /// `GET /organizations/me/members`
 pub async fn members(call: Call) -> Result<Reply, ApiError> {
-    let published = call.published();
-    let organization_id = call.session()?.organization_id;
-    let listing = Listing::of(&call, &[])?;
-    listing.answer(
+    list_own(
         &call,
-        published.head.sequence,
-        Source {
-            fetch: |rows| Ok(published.snapshot.wallets(organization_id, rows)?),
-            place: |wallet: &Wallet| wallet.trace.created_sequence,
-            keep: |wallet: &Wallet| Ok((!wallet.is_removed()).then_some(wallet.email.len())),
-        },
-        |wallet| Ok(WalletView::from(wallet)),
+        Snapshot::wallets,
+        |wallet: &Wallet| wallet.trace.created_sequence,
+        |wallet: &Wallet| Ok((!wallet.is_removed()).then_some(wallet.email.len())),
+        |_, wallet| Ok(WalletView::from(wallet)),
     )
 }
 
@@ -76,17 +71,11 @@ pub fn revoked(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
 
 /// `GET /organizations/me/invitations`
 pub async fn invitations(call: Call) -> Result<Reply, ApiError> {
-    let published = call.published();
-    let organization_id = call.session()?.organization_id;
-    let listing = Listing::of(&call, &[])?;
-    listing.answer(
+    list_own(
         &call,
-        published.head.sequence,
-        Source {
-            fetch: |rows| Ok(published.snapshot.invitations(organization_id, rows)?),
-            place: |invitation: &Invitation| invitation.created_sequence,
-            keep: |_: &Invitation| Ok(Some(0)),
-        },
-        |invitation| Ok(InvitationView::from(invitation)),
+        Snapshot::invitations,
+        |invitation: &Invitation| invitation.created_sequence,
+        |_: &Invitation| Ok(Some(0)),
+        |_, invitation| Ok(InvitationView::from(invitation)),
     )
 }

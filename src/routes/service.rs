@@ -18,7 +18,6 @@ use schemars::JsonSchema;
 
 use super::PUBLIC;
 use crate::call::Call;
-use crate::openapi;
 
 const fn member(name: &'static str, type_name: &'static str) -> TypeMember {
     TypeMember { name, type_name }
@@ -200,6 +199,6 @@ pub async fn version(call: Call) -> Result<Reply, ApiError> {
 
 /// `GET /openapi.json`
 pub async fn document(call: Call) -> Result<Reply, ApiError> {
-    let document = openapi::served(call.table);
+    let document = kedge_openapi::served(call.table);
     Ok(document.reply(&call.headers, sequence(&call), PUBLIC))
 }

@@ -9,7 +9,6 @@ use kedge_http::error::{ApiError, Detail};
 use kedge_machine::schema::BodySchema;
 
 use crate::endpoint::TABLE;
-use crate::openapi;
 
 /// The longest body whose other faults are looked for, in bytes.
 const BYTES_MAX: usize = 16 * 1024;
@@ -51,7 +50,7 @@ impl Sent {
         else {
             return error;
         };
-        let schema = kept.get_or_init(|| openapi::body_schema(&TABLE[self.row]));
+        let schema = kept.get_or_init(|| kedge_openapi::body_schema(&TABLE[self.row]));
         let mut more = schema
             .as_ref()
             .map_or_else(Vec::new, |schema| schema.faults(&value));

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_actors::catch_up::open_store_where;
 use kedge_actors::contradiction;
 use kedge_chain::contract::AnchorContract;
 use kedge_chain::rpc::At;
 use kedge_config::{Allowances, Config};
 use kedge_env::Env;
 use kedge_protocol::Address;
+use kedge_replay::catch_up::open_store_where;
 use kedge_storage::{
     Access, HighWater, KeyId, Mark, MissingMark, Mode, ReadError, Replicate, SideKeys, Store, Table,
 };

@@ -194,6 +194,13 @@ pub(crate) async fn events(
         wanted.collect::<Vec<Value>>()
     );
 
+    check_sealed(&streamed, &mine, base);
+    check_filtered(clients, &mine, reader, rng).await;
+    streamed
+}
+
+/// Each batch with one of these actions was reported as sealed, once.
+fn check_sealed(streamed: &[Value], mine: &[&Logged], base: u64) {
     let batches: BTreeSet<u64> = mine.iter().map(|logged| logged.batch_number).collect();
     let sealed = streamed.iter().filter(|event| {
         event["type"] == "batch.sealed" && event["data"]["first_sequence"].as_u64() > Some(base)
@@ -202,7 +209,10 @@ pub(crate) async fn events(
         .map(|event| event["data"]["number"].as_u64().unwrap())
         .collect();
     assert_eq!(sealed, batches.into_iter().collect::<Vec<u64>>());
+}
 
+/// Lists of an object's events hold each of its actions.
+async fn check_filtered(clients: &Clients, mine: &[&Logged], reader: usize, rng: &mut Rng) {
     let objects: Vec<&str> = mine
         .iter()
         .map(|logged| logged.effect.resource.as_str())
@@ -225,7 +235,6 @@ pub(crate) async fn events(
             );
         }
     }
-    streamed
 }
 
 /// Compares two long lists and shows only the first difference.

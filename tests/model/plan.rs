@@ -1,5 +1,6 @@
 //! What the clients try: random requests on what is known to exist, some of them wrong on purpose.
 
+use kedge_protocol::action::Kind;
 use serde_json::{Map, Value, json};
 
 use crate::oracle::{Act, Properties, Wallet};
@@ -288,5 +289,12 @@ impl Known {
             acts,
             if_match,
         }
+    }
+}
+
+#[test]
+fn every_kind_of_the_bus_is_tried() {
+    for kind in Kind::BUILT_IN.iter().filter(|kind| kind.is_bus()) {
+        assert!(KINDS.contains(&kind.text()), "{} is missing", kind.text());
     }
 }

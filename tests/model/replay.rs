@@ -182,10 +182,10 @@ impl<'a> Replay<'a> {
         last.map_or(self.base, |(_, sequence)| *sequence)
     }
 
-    /// Walks through the log up to `end`; it must have no gaps.
-    pub(crate) fn run(mut self, readings: &[Reading], end: u64) -> Replayed {
-        let mut in_log: BTreeMap<u64, &Exchange> = BTreeMap::new();
-        let mut open: Vec<Open<'_>> = Vec::new();
+    /// The requests in the log by their first sequences, and the refusals that need a state.
+    fn asked(&self, readings: &'a [Reading]) -> (BTreeMap<u64, &'a Exchange>, Vec<Open<'a>>) {
+        let mut in_log = BTreeMap::new();
+        let mut open = Vec::new();
         for exchange in self.exchanges {
             if let Some(first) = placed(exchange).first() {
                 let before = in_log.insert(*first, exchange);
@@ -216,6 +216,12 @@ impl<'a> Replay<'a> {
                 asked: Asked::Read(reading),
             });
         }
+        (in_log, open)
+    }
+
+    /// Walks through the log up to `end`; it must have no gaps.
+    pub(crate) fn run(mut self, readings: &'a [Reading], end: u64) -> Replayed {
+        let (in_log, mut open) = self.asked(readings);
         let (refusals, mut shown) = (open.len() as u64, 0);
         open.sort_by_key(|open| open.from);
         let mut open = open.into_iter().peekable();

@@ -12,7 +12,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
-use crate::support::server::Setup;
+use crate::support::server::{Server, Setup};
 use crate::support::{PASSWORD, Rng, connect, eventually, http, register, template};
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -80,39 +80,10 @@ async fn asked(mut stream: TcpStream, account: &Account, path: &str) -> TcpStrea
     stream
 }
 
-/// One server with several narrow limits at once; each is reached and none interferes with another.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn narrow_bounds_hold() {
+/// More objects than can stay alive: all of them can be changed.
+async fn more_objects_than_live(setup: &Setup, ann: &Account) {
     const OBJECTS: usize = 1_500;
-    let directory = tempfile::tempdir().unwrap();
-    let setup = Setup::development(&directory.path().join("data"))
-        .set("header_bytes_max", 8_192)
-        .set("downloads_max", 1)
-        .set("objects_live_max", 1_024)
-        .set("shards", 3)
-        .set("actor_threads", 5)
-        .set("token_cache_entries", 1)
-        .set("refresh_token_s", 4_000);
-    let server = setup.start();
-    let (ann, bob) = (account(&setup, "ann").await, account(&setup, "bob").await);
-
-    assert_eq!(with_headers(&setup, 5_000).await, Some(200));
-    let refused = with_headers(&setup, 20_000).await;
-    assert!(refused.is_none_or(|status| status == 431), "{refused:?}");
-
-    assert_eq!(threads(server.id(), "actors"), 5);
-    let shards = http::get(setup.metrics_port(), "/metrics").await.body;
-    let live = |line: &&str| line.starts_with("kedge_object_actors_live{");
-    assert_eq!(shards.lines().filter(live).count(), 3, "{shards}");
-
-    // A cache for one token serves each caller in turn.
-    for _ in 0..3 {
-        ann.me().await.unwrap();
-        bob.me().await.unwrap();
-    }
-
-    // More objects than can stay alive: all of them can be changed.
-    let template = template(&ann, "many").await;
+    let template = template(ann, "many").await;
     let mint = NewAction::mint(template, &NewObject::default()).unwrap();
     let mut objects = Vec::new();
     for _ in 0..OBJECTS / 500 {
@@ -140,6 +111,59 @@ async fn narrow_bounds_hold() {
         few,
     )
     .await;
+}
+
+/// A refresh token lives as long as the option states.
+async fn a_session_ends_in_time(setup: &Setup, ann: &Account, server: Server) {
+    let login = log_in(setup, &email(ann), PASSWORD).await.json();
+    let now_s = kedge_client::sign::unix_now_s();
+    let (domain, sequencer) = (ann.client().domain(), ann.client().sequencer());
+    server.stop();
+    let store = Store::open(StoreOptions {
+        high_water_path: Some(setup.high_water()),
+        access: kedge_storage::Access::Read,
+        ..StoreOptions::of_store(&setup.store(), domain, sequencer)
+    });
+    let token = login["refresh_token"].as_str().unwrap();
+    let session = store
+        .unwrap()
+        .snapshot()
+        .session(sha256(token.as_bytes()).0);
+    let lifetime_s = session.unwrap().unwrap().expires_at_s - now_s;
+    assert!((3_990..=4_000).contains(&lifetime_s), "{lifetime_s}");
+}
+
+/// One server with several narrow limits at once; each is reached and none interferes with another.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn narrow_bounds_hold() {
+    let directory = tempfile::tempdir().unwrap();
+    let setup = Setup::development(&directory.path().join("data"))
+        .set("header_bytes_max", 8_192)
+        .set("downloads_max", 1)
+        .set("objects_live_max", 1_024)
+        .set("shards", 3)
+        .set("actor_threads", 5)
+        .set("token_cache_entries", 1)
+        .set("refresh_token_s", 4_000);
+    let server = setup.start();
+    let (ann, bob) = (account(&setup, "ann").await, account(&setup, "bob").await);
+
+    assert_eq!(with_headers(&setup, 5_000).await, Some(200));
+    let refused = with_headers(&setup, 20_000).await;
+    assert!(refused.is_none_or(|status| status == 431), "{refused:?}");
+
+    assert_eq!(threads(server.id(), "actors"), 5);
+    let shards = http::get(setup.metrics_port(), "/metrics").await.body;
+    let live = |line: &&str| line.starts_with("kedge_object_actors_live{");
+    assert_eq!(shards.lines().filter(live).count(), 3, "{shards}");
+
+    // A cache for one token serves each caller in turn.
+    for _ in 0..3 {
+        ann.me().await.unwrap();
+        bob.me().await.unwrap();
+    }
+
+    more_objects_than_live(&setup, &ann).await;
 
     // While one file is being sent, another download has to wait.
     let file = ann
@@ -161,22 +185,7 @@ async fn narrow_bounds_hold() {
     let bytes = eventually("the place is free again", PATIENCE, free).await;
     assert_eq!(bytes.len(), 16 << 20);
 
-    let login = log_in(&setup, &email(&ann), PASSWORD).await.json();
-    let now_s = kedge_client::sign::unix_now_s();
-    let (domain, sequencer) = (ann.client().domain(), ann.client().sequencer());
-    server.stop();
-    let store = Store::open(StoreOptions {
-        high_water_path: Some(setup.high_water()),
-        access: kedge_storage::Access::Read,
-        ..StoreOptions::of_store(&setup.store(), domain, sequencer)
-    });
-    let token = login["refresh_token"].as_str().unwrap();
-    let session = store
-        .unwrap()
-        .snapshot()
-        .session(sha256(token.as_bytes()).0);
-    let lifetime_s = session.unwrap().unwrap().expires_at_s - now_s;
-    assert!((3_990..=4_000).contains(&lifetime_s), "{lifetime_s}");
+    a_session_ends_in_time(&setup, &ann, server).await;
 }
 
 /// Waits until the store holds no snapshot but the published one.

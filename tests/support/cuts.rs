@@ -7,12 +7,12 @@
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use kedge_actors::apply::Apply;
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::chain::Leaf;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::record::RequestRecord;
 use kedge_protocol::{Address, Hash};
+use kedge_replay::apply::Apply;
 use kedge_storage::verify::{Difference, compare_tables};
 use kedge_storage::{CommitError, Group, SideWrite, Snapshot, Store, StoreOptions, Table};
 

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use kedge_actors::catch_up::open_store;
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::chain::Leaf;
 use kedge_protocol::checkpoint::SignedCheckpoint;
@@ -13,6 +12,7 @@ use kedge_protocol::evidence::{
 };
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::{Address, Hash, log_tree};
+use kedge_replay::catch_up::open_store;
 use kedge_storage::{Access, AnchorStatus, Page, Snapshot, StoreOptions};
 
 /// Up to this many leaves, and headers, every pair is tried; in larger logs only the pairs that could matter.

@@ -5,9 +5,9 @@
 
 use std::path::Path;
 
-use kedge_actors::catch_up::open_store;
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
+use kedge_replay::catch_up::open_store;
 use kedge_storage::verify::compare_remade;
 use kedge_storage::{Access, OpenError, Store, StoreOptions};
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use kedge_client::Client;
 use kedge_config::secrets;
-use kedge_protocol::Address;
 use kedge_protocol::hash::to_hex;
+use kedge_protocol::{Address, Id};
 use serde_json::{Value, json};
 
 use crate::drill::{back_up, has_sealed, json_of, load, restore, sealed};
@@ -39,30 +39,32 @@ async fn export_refused(made: &Made) -> (String, String) {
     (refused.code().unwrap().to_owned(), refused.to_string())
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn archived_segments_are_named_and_come_back() {
-    let mut rng = Rng::seeded("archive");
-    let directory = tempfile::tempdir().unwrap();
-    let at = |name: &str| directory.path().join(name);
-    let setup = Setup::development(&at("data")).set("anchor_interval_s", 1);
-    let log = at("data/log");
-    let server = setup.start();
-    let made = Made::running(setup, &mut rng).await;
-    load(&made, 16).await;
-    has_sealed(&made.setup, 3).await;
-    anchored(&server).await;
-    let before = sealed(&log);
-    let oldest = before.keys().next().unwrap().clone();
+/// Reads of what is archived report where it is.
+async fn is_archived(made: &Made, (first, last): (Id, u64), place: &str) {
+    let error = made.account.action(first).await.unwrap_err();
+    assert_eq!(error.code(), Some("GONE"));
+    for part in [&format!("sequences up to {last} are archived"), place] {
+        assert!(error.to_string().contains(part), "{error}");
+    }
+    let (code, message) = export_refused(made).await;
+    assert!(code == "GONE" && message.contains(place), "{message}");
+}
 
-    // An obstacle, or a wrong place, changes nothing.
+/// An obstacle, or a wrong place, changes nothing.
+fn obstacles_change_nothing(made: &Made, directory: &Path, oldest: &str) {
+    let at = |name: &str| directory.join(name);
     assert_eq!(
         archive(&made.setup, &at("archive"), &[]).status.code(),
         Some(2)
     );
-    let error = refused(&archive(&made.setup, &log, &["--keep-segments", "1"]));
+    let error = refused(&archive(
+        &made.setup,
+        &at("data/log"),
+        &["--keep-segments", "1"],
+    ));
     assert!(error.contains("lies in the data directory"), "{error}");
     std::fs::create_dir(at("occupied")).unwrap();
-    std::fs::write(at("occupied").join(&oldest), b"something else").unwrap();
+    std::fs::write(at("occupied").join(oldest), b"something else").unwrap();
     let error = refused(&archive(
         &made.setup,
         &at("occupied"),
@@ -78,6 +80,69 @@ async fn archived_segments_are_named_and_come_back() {
         (&none["segments"], &none["last_sequence"]),
         (&json!(0), &Value::Null)
     );
+}
+
+/// A backup holds the local files and the list; a restore needs the archive.
+fn a_restore_needs_the_archive(directory: &Path, backup: &Value) {
+    let at = |name: &str| directory.join(name);
+    let place = at("archive").display().to_string();
+    assert!(
+        backup["archived_in"].as_str().unwrap().contains(&place),
+        "{backup}"
+    );
+    let error = refused(&restore(&at("second"), &at("restored"), &[]));
+    assert!(
+        error.contains(&place) && error.contains("--archive"),
+        "{error}"
+    );
+    let restored = json_of(&restore(
+        &at("second"),
+        &at("restored"),
+        &["--archive", &place],
+    ));
+    assert_eq!(restored["head"], backup["head"]);
+    assert_eq!(restored["actions"], restored["sequence"]);
+    done(&kedge(&["verify", "data", "--dev"], &[&at("restored")]));
+}
+
+/// Commands that need the log from its beginning report what is missing.
+fn commands_report_what_is_missing(made: &Made, directory: &Path) {
+    let at = |name: &str| directory.join(name);
+    let place = at("archive").display().to_string();
+    done(&kedge(&["verify", "log"], &[&at("data/log")]));
+    let error = refused(&kedge(&["verify", "data", "--dev"], &[&at("data")]));
+    assert!(
+        error.contains("are archived") && error.contains(&place),
+        "{error}"
+    );
+    let error = refused(&kedge(&["rebuild", "--dev"], &[&at("data")]));
+    assert!(error.contains("ARCHIVED.json"), "{error}");
+    std::fs::rename(made.setup.store(), at("store")).unwrap();
+    let (status, error) = made.setup.start_refused();
+    assert!(
+        !status.success() && error.contains("ARCHIVED.json"),
+        "{error}"
+    );
+    let _made_meanwhile = std::fs::remove_dir_all(made.setup.store());
+    std::fs::rename(at("store"), made.setup.store()).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn archived_segments_are_named_and_come_back() {
+    let mut rng = Rng::seeded("archive");
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let setup = Setup::development(&at("data")).set("anchor_interval_s", 1);
+    let log = at("data/log");
+    let server = setup.start();
+    let made = Made::running(setup, &mut rng).await;
+    load(&made, 16).await;
+    has_sealed(&made.setup, 3).await;
+    anchored(&server).await;
+    let before = sealed(&log);
+    let oldest = before.keys().next().unwrap().clone();
+
+    obstacles_change_nothing(&made, directory.path(), &oldest);
     assert_eq!(sealed(&log), before);
 
     let first = made.ledger.after(0)[0].id;
@@ -99,13 +164,7 @@ async fn archived_segments_are_named_and_come_back() {
     let place = at("archive").display().to_string();
     let mut server = server;
     for _ in 0..2 {
-        let error = made.account.action(first).await.unwrap_err();
-        assert_eq!(error.code(), Some("GONE"));
-        for part in [&format!("sequences up to {last} are archived"), &place] {
-            assert!(error.to_string().contains(part), "{error}");
-        }
-        let (code, message) = export_refused(&made).await;
-        assert!(code == "GONE" && message.contains(&place), "{message}");
+        is_archived(&made, (first, last), &place).await;
         made.mint(2).await;
         for known in made.ledger.after(last) {
             made.account.action(known.id).await.unwrap();
@@ -118,45 +177,11 @@ async fn archived_segments_are_named_and_come_back() {
     let mut export = made.client.export(from, None).await.unwrap();
     while export.line().await.unwrap().is_some() {}
 
-    // A backup holds the local files and the list; a restore needs the archive.
     let backup = json_of(&back_up(&made.setup, &at("backup"), None));
-    assert!(
-        backup["archived_in"].as_str().unwrap().contains(&place),
-        "{backup}"
-    );
     json_of(&back_up(&made.setup, &at("second"), Some(&at("backup"))));
     server.stop();
-    let error = refused(&restore(&at("second"), &at("restored"), &[]));
-    assert!(
-        error.contains(&place) && error.contains("--archive"),
-        "{error}"
-    );
-    let restored = json_of(&restore(
-        &at("second"),
-        &at("restored"),
-        &["--archive", &place],
-    ));
-    assert_eq!(restored["head"], backup["head"]);
-    assert_eq!(restored["actions"], restored["sequence"]);
-    done(&kedge(&["verify", "data", "--dev"], &[&at("restored")]));
-
-    // Commands that need the log from its beginning report what is missing.
-    done(&kedge(&["verify", "log"], &[&log]));
-    let error = refused(&kedge(&["verify", "data", "--dev"], &[&at("data")]));
-    assert!(
-        error.contains("are archived") && error.contains(&place),
-        "{error}"
-    );
-    let error = refused(&kedge(&["rebuild", "--dev"], &[&at("data")]));
-    assert!(error.contains("ARCHIVED.json"), "{error}");
-    std::fs::rename(made.setup.store(), at("store")).unwrap();
-    let (status, error) = made.setup.start_refused();
-    assert!(
-        !status.success() && error.contains("ARCHIVED.json"),
-        "{error}"
-    );
-    let _made_meanwhile = std::fs::remove_dir_all(made.setup.store());
-    std::fs::rename(at("store"), made.setup.store()).unwrap();
+    a_restore_needs_the_archive(directory.path(), &backup);
+    commands_report_what_is_missing(&made, directory.path());
 
     // After copying the segments back, everything is there again.
     for (path, content) in every_file(&at("archive")) {

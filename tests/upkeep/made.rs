@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use kedge_actors::catch_up::open_store;
 use kedge_client::{Account, BatchMode, Client, NewAction, NewObject};
 use kedge_protocol::Id;
+use kedge_replay::catch_up::open_store;
 use kedge_storage::{Store, StoreOptions, Table};
 
 use crate::support::ledger::Ledger;

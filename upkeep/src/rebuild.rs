@@ -4,11 +4,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use kedge_actors::catch_up::catch_up;
 use kedge_config::durable;
 use kedge_config::secrets::SecretError;
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
+use kedge_replay::catch_up::catch_up;
 use kedge_storage::verify::Progress;
 use kedge_storage::{Access, CommitError, MissingMark, OpenError, Store, StoreOptions};
 use rustix::fs::{CWD, FlockOperation, RenameFlags};

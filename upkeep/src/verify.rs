@@ -4,13 +4,13 @@
 use std::io;
 use std::path::Path;
 
-use kedge_actors::apply::{Apply, ApplyError};
-use kedge_actors::catch_up::open_store;
 use kedge_config::secrets::SecretError;
 use kedge_http::files::place;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::resource::File;
 use kedge_protocol::{Hash, SequencerKeys};
+use kedge_replay::apply::{Apply, ApplyError};
+use kedge_replay::catch_up::open_store;
 use kedge_storage::verify::{self as log, Plan, Progress};
 use kedge_storage::{Access, CommitError, Group, OpenError, Store, StoreOptions};
 use sha2::{Digest as _, Sha256};

@@ -13,7 +13,7 @@ use super::error::Disagreement;
 use super::record::record;
 use crate::api::Placement;
 use crate::pipeline::placed::PlacedUnit;
-use crate::replay::apply::{Apply, ApplyError};
+use kedge_replay::apply::{Apply, ApplyError};
 
 /// Every group of up to this many requests is in the sample.
 const SMALL_REQUESTS: usize = 8;

@@ -30,6 +30,7 @@ use kedge_protocol::log_tree::{self, Frontier};
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::resource::{Object, ObjectStatus};
 use kedge_protocol::signature::SigningKey;
+use kedge_replay::{counted, images};
 use kedge_storage::{Group, IdempotencyRow, LogHead, SecretRow, SideWrite};
 use kedge_timing::{GroupPassed, Passed};
 
@@ -44,8 +45,6 @@ use crate::metric_definitions as metric;
 use crate::pipeline::decided::Decided;
 use crate::pipeline::placed::{CommitterMessage, PlacedUnit};
 use crate::pipeline::world::Published;
-use crate::replay::counted;
-use crate::replay::images::put_image;
 use crate::timekeeper::Timekeeper;
 
 /// Actions of one commit group, at most: eight full batches.
@@ -352,7 +351,7 @@ impl Committer {
             .filter_map(|(_, decided)| decided.as_ref().ok());
         for ((decided, at), action) in done.zip(&placed.placed).zip(&record.actions) {
             self.put_decided(group, decided, at.sequence, placed.timestamp_ms)?;
-            added += counted::of_decided(decided, &action.payload);
+            added += decided.counted(&action.payload);
             if let Some(issuer) = decided.issuer().filter(|issuer| *issuer != asker) {
                 group.put_foreign_action(issuer, at.sequence);
                 afterwards.touch(issuer);
@@ -441,7 +440,7 @@ impl Committer {
                         self.keys_changed_at = sequence;
                     }
                     self.note_key(image)?;
-                    put_image(group, image, before);
+                    images::put_image(group, image, before);
                 }
             }
         }

@@ -4,7 +4,7 @@ use kedge_protocol::Address;
 use kedge_storage::verify::Difference;
 use kedge_storage::{CommitError, ReadError};
 
-use crate::replay::apply::ApplyError;
+use kedge_replay::apply::ApplyError;
 
 /// Why the committer had to stop: nothing is acknowledged after it.
 #[derive(Debug, thiserror::Error)]

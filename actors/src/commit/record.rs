@@ -6,7 +6,8 @@ use kedge_machine::image::Image;
 use kedge_protocol::record::{ActionRecord, FailedAction, RequestRecord};
 use kedge_protocol::resource::Object;
 use kedge_protocol::{Hash, Id};
-use kedge_storage::{Residue, Resource};
+use kedge_replay::images;
+use kedge_storage::Residue;
 
 use crate::api::Keep;
 use crate::pipeline::decided::Decided;
@@ -88,27 +89,13 @@ pub(crate) fn residue<'a>(keep: &'a Keep, decisions: &'a [Decision]) -> Residue<
                 residue.resources.push(object.into());
             }
             Ok(Decided::Resources { next, .. }) => {
-                residue.resources.extend(next.iter().filter_map(row));
+                residue
+                    .resources
+                    .extend(next.iter().filter_map(images::row));
             }
         }
     }
     residue
-}
-
-/// A resource in its stored form; none for what no answer to a signed request shows.
-fn row(image: &Image) -> Option<Resource<'_>> {
-    Some(match image {
-        Image::Object(object) => object.into(),
-        Image::Wallet(wallet) => wallet.into(),
-        Image::Template(template) => template.into(),
-        Image::Variation(variation) => variation.into(),
-        Image::ApiKey(key) => key.into(),
-        Image::Webhook(webhook) => webhook.into(),
-        Image::File(file) => file.into(),
-        Image::Invitation(invitation) => invitation.into(),
-        Image::Organization(organization) => organization.into(),
-        Image::Dispute(_) | Image::SequencerKey(_) => return None,
-    })
 }
 
 /// The organization and the wallet that asked; for a registration, those that it makes.

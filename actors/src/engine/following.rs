@@ -4,6 +4,8 @@
 use std::sync::Arc;
 
 use kedge_protocol::Address;
+use kedge_replay::apply::{Apply, ApplyError};
+use kedge_replay::hashed::HashedFrame;
 use kedge_storage::{
     CodecError, CommitError, FrameError, Group, LogPosition, ReadError, Snapshot, StoredFrame,
 };
@@ -11,8 +13,6 @@ use kedge_storage::{
 use super::Engine;
 use crate::metric_definitions as metric;
 use crate::pipeline::world::Published;
-use crate::replay::apply::{Apply, ApplyError};
-use crate::replay::catch_up::hashed::HashedFrame;
 
 /// Resources that are kept in memory before they are read from the store again.
 const REMEMBERED_MAX: usize = 200_000;

@@ -7,6 +7,7 @@ use kedge_machine::index::IndexChange;
 use kedge_machine::sequencer::{Key, KeyWrite};
 use kedge_protocol::resource::Object;
 use kedge_protocol::{Hash, Id};
+use kedge_replay::counted;
 
 use crate::overlay::Versioned;
 
@@ -50,6 +51,25 @@ pub(crate) struct Base {
 }
 
 impl Decided {
+    /// What it adds to its organization's part of the log; `payload` is its action's.
+    pub(crate) fn counted(&self, payload: &str) -> i64 {
+        match self {
+            Self::Object {
+                base: None,
+                next,
+                index,
+            } => counted::of_new_object(next, counted::of_index(index)),
+            Self::Object {
+                base: Some(base),
+                next,
+                ..
+            } => counted::of_change(&base.properties, &next.properties),
+            Self::Resources { base, next, .. } => {
+                counted::of_resources(base.is_none(), next, payload)
+            }
+        }
+    }
+
     /// The resource acted on, or made first: id, version, integrity.
     pub(crate) fn resource(&self) -> (Id, u64, Hash) {
         match self {

@@ -9,8 +9,9 @@ use kedge_machine::image::Image;
 use kedge_machine::kinds::noun;
 use kedge_machine::resources::{self, Decision};
 use kedge_machine::{Refusal, registration};
+use kedge_protocol::Id;
 use kedge_protocol::action::Kind;
-use kedge_protocol::{Id, Prefix};
+use kedge_replay::images::read_image;
 
 use super::decided::{Base, Decided};
 use super::refused::Refused;
@@ -118,20 +119,7 @@ impl Resources {
 
 /// A resource in its committed state.
 fn load(id: Id, reader: &Reader) -> Result<Option<Image>, Refusal> {
-    let published = reader.published();
-    let snapshot = &published.snapshot;
-    let found = match id.prefix {
-        Prefix::Template => snapshot
-            .template(id)
-            .map(|found| found.map(Image::Template)),
-        Prefix::Wallet => snapshot.wallet(id).map(|found| found.map(Image::Wallet)),
-        Prefix::Key => snapshot.api_key(id).map(|found| found.map(Image::ApiKey)),
-        Prefix::Webhook => snapshot.webhook(id).map(|found| found.map(Image::Webhook)),
-        Prefix::Organization => snapshot
-            .organization(id)
-            .map(|found| found.map(Image::Organization)),
-        _ => Ok(None),
-    };
+    let found = read_image(&reader.published().snapshot, id);
     Ok(found.map_err(|error| unavailable(&error))?)
 }
 

@@ -8,11 +8,10 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use kedge_machine::{Counted, Held, KeyPlace, Recipient, TemplateRules, Unavailable, World};
-use kedge_protocol::limits::PAGE_ITEMS_MAX;
-use kedge_protocol::resource::{ApiKey, Invitation, Organization, Variation, Wallet, Webhook};
+use kedge_protocol::resource::{Invitation, Organization, Variation, Wallet};
 use kedge_protocol::{Address, Hash, Id};
 use kedge_running::Turns;
-use kedge_storage::{LogHead, Page, ReadError, Snapshot};
+use kedge_storage::{LogHead, ReadError, Snapshot};
 use quick_cache::sync::Cache;
 use tokio::sync::watch;
 
@@ -143,37 +142,6 @@ impl Reader {
     }
 }
 
-/// How many things of a kind an organization has in a store.
-pub(crate) fn held(snapshot: &Snapshot, organization: Id, of: Counted) -> Result<Held, ReadError> {
-    let (mut held, mut after) = (Held::default(), None);
-    loop {
-        let page = Page {
-            after,
-            descending: false,
-            limit: PAGE_ITEMS_MAX,
-        };
-        // For each: when it was made, and whether it was ended.
-        let rows: Vec<(u64, bool)> = match of {
-            Counted::ApiKeys => {
-                let row = |key: &ApiKey| (key.trace.created_sequence, key.deleted);
-                let keys = snapshot.api_keys(organization, page)?;
-                keys.iter().map(row).collect()
-            }
-            Counted::Webhooks => {
-                let row = |webhook: &Webhook| (webhook.trace.created_sequence, webhook.deleted);
-                let webhooks = snapshot.webhooks(organization, page)?;
-                webhooks.iter().map(row).collect()
-            }
-        };
-        held.made += rows.len() as u64;
-        held.live += rows.iter().filter(|(_, ended)| !ended).count();
-        match rows.last() {
-            Some((created, _)) if rows.len() == PAGE_ITEMS_MAX => after = Some(*created),
-            _ => return Ok(held),
-        }
-    }
-}
-
 impl World for Reader {
     fn wallet(&self, id: Id) -> Result<Option<Recipient>, Unavailable> {
         if let Some(recipient) = self.catalog.recipients.get(&id) {
@@ -256,7 +224,7 @@ impl World for Reader {
     }
 
     fn held(&self, organization: Id, of: Counted) -> Result<Held, Unavailable> {
-        let held = held(&self.published.load().snapshot, organization, of);
+        let held = kedge_replay::held(&self.published.load().snapshot, organization, of);
         held.map_err(|error| unavailable(&error))
     }
 

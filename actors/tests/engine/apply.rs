@@ -3,13 +3,13 @@
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use kedge_actors::apply::{Apply, ApplyError};
 use kedge_actors::{Asker, Engine};
 use kedge_machine::image::Image;
 use kedge_protocol::Id;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::payload::digest_text;
 use kedge_protocol::signature::SigningKey;
+use kedge_replay::apply::{Apply, ApplyError};
 use kedge_storage::{Group, SideWrite, Table};
 
 use crate::cuts::{Log, explained};

@@ -20,6 +20,7 @@ use kedge_protocol::hash::keccak;
 use kedge_protocol::receipt::{BatchReceipt, RECEIPT_VERSION, ReceiptAction};
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash, Id};
+use kedge_replay::images::read_image;
 use kedge_running::Running;
 use kedge_storage::Store;
 
@@ -42,7 +43,7 @@ pub(crate) fn open(path: &Path) -> Arc<Store> {
             sequencer_key().address(),
         )
     };
-    Arc::new(kedge_actors::catch_up::open_store(options).unwrap())
+    Arc::new(kedge_replay::catch_up::open_store(options).unwrap())
 }
 
 pub(crate) async fn start(path: &Path) -> Engine {
@@ -290,22 +291,12 @@ pub(crate) fn check_fold(engine: &Engine) {
         let by_email = snapshot.wallet_by_email(&wallet.email).unwrap();
         assert_eq!(by_email.as_ref(), Some(wallet));
     }
-    for (id, organization) in &state.organizations {
-        let stored = snapshot.organization(*id).unwrap();
-        assert_eq!(stored.as_ref(), Some(organization));
-    }
-    for (id, key) in &state.api_keys {
-        assert_eq!(snapshot.api_key(*id).unwrap().as_ref(), Some(key));
-    }
-    for (id, webhook) in &state.webhooks {
-        assert_eq!(snapshot.webhook(*id).unwrap().as_ref(), Some(webhook));
-    }
-    for (id, file) in &state.files {
-        assert_eq!(snapshot.file(*id).unwrap().as_ref(), Some(file));
-    }
-    for (id, invitation) in &state.invitations {
-        let stored = snapshot.invitation(*id).unwrap();
-        assert_eq!(stored.as_ref(), Some(invitation));
+    for (id, image) in &state.others {
+        if let Image::File(file) = image {
+            assert_eq!(snapshot.file(*id).unwrap().as_ref(), Some(file));
+        } else {
+            assert_eq!(read_image(snapshot, *id).unwrap().as_ref(), Some(image));
+        }
     }
     for (signer, window) in &state.nonces {
         assert_eq!(published.snapshot.nonces(*signer).unwrap(), *window);

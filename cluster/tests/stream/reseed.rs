@@ -2,17 +2,14 @@
 
 use std::sync::Arc;
 
-use kedge_cluster::{Holder, LeadError, ReseedError, StreamError};
+use kedge_cluster::{Holder, LeadError, Lease, ReseedError, StreamError};
 use kedge_log::{FrameHeader, Log as _};
 
 use super::nats::Servers;
 use super::node::{Node, frame, frames_of, open_log, options, runtime};
 
-#[test]
-fn a_stream_is_made_again_from_a_log() {
-    let servers = Servers::start(1);
-    let runtime = Arc::new(runtime());
-    // A single node's log: it states what was durable on its disk, and older segments are compressed.
+/// A single node's log: it states what was durable on its disk, and older segments are compressed.
+fn single_log() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let mut alone = open_log(dir.path());
     for number in 0..150 {
@@ -23,7 +20,53 @@ fn a_stream_is_made_again_from_a_log() {
     let sealed = std::fs::read_dir(dir.path()).unwrap();
     let names = sealed.map(|file| file.unwrap().file_name().into_string().unwrap());
     assert!(names.filter(|name| name.contains(".seg")).count() > 0);
-    drop(alone);
+    dir
+}
+
+/// The frames of both, which differ only in what was durable.
+fn have_same_hashes(leader: &Node, follower: &Node) {
+    for (one, other) in frames_of(&leader.reader)
+        .iter()
+        .zip(frames_of(&follower.reader))
+    {
+        let (one, other) = (
+            FrameHeader::read(one).unwrap(),
+            FrameHeader::read(&other).unwrap(),
+        );
+        assert_eq!((one.hash(), other.durable), (other.hash(), 0));
+    }
+}
+
+/// A node with an empty log cannot follow a stream that begins in the middle.
+fn lacks_the_beginning(new: &mut Node) {
+    let error = new.follow_to(154).unwrap_err();
+    assert_eq!(
+        error,
+        StreamError::Missing {
+            frame: 1,
+            first: 101
+        }
+    );
+}
+
+/// Renews the lease for as long as it runs.
+async fn renew(lease: Lease) {
+    let mut revision = 0;
+    loop {
+        let holder = Holder {
+            node: "one".to_owned(),
+            ..Holder::default()
+        };
+        revision = lease.take(revision, &holder).await.unwrap().unwrap();
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+}
+
+#[test]
+fn a_stream_is_made_again_from_a_log() {
+    let servers = Servers::start(1);
+    let runtime = Arc::new(runtime());
+    let dir = single_log();
     let mut options_one = options(&servers, "one");
     options_one.replicas_synced = 0;
     let mut leader = Node::open_in(&runtime, options_one, dir);
@@ -43,16 +86,7 @@ fn a_stream_is_made_again_from_a_log() {
     leader.write(150).unwrap();
     let mut follower = Node::open(&runtime, options(&servers, "two"));
     follower.follow_to(152).unwrap();
-    for (one, other) in frames_of(&leader.reader)
-        .iter()
-        .zip(frames_of(&follower.reader))
-    {
-        let (one, other) = (
-            FrameHeader::read(one).unwrap(),
-            FrameHeader::read(&other).unwrap(),
-        );
-        assert_eq!((one.hash(), other.durable), (other.hash(), 0));
-    }
+    have_same_hashes(&leader, &follower);
 
     // Again, from the middle: the offset between frames and places changes.
     leader.leading.end("reseed");
@@ -70,14 +104,7 @@ fn a_stream_is_made_again_from_a_log() {
     let mut follower = Node::open_in(&runtime, options(&servers, "two"), follower.close());
     follower.follow_to(154).unwrap();
     let mut new = Node::open(&runtime, options(&servers, "new"));
-    let error = new.follow_to(154).unwrap_err();
-    assert_eq!(
-        error,
-        StreamError::Missing {
-            frame: 1,
-            first: 101
-        }
-    );
+    lacks_the_beginning(&mut new);
     leader.leading.end("reseed");
 
     // A log that lacks a frame of the stream, and a node that runs.
@@ -90,18 +117,7 @@ fn a_stream_is_made_again_from_a_log() {
         matches!(error, ReseedError::Lacks { frame: 154, .. }),
         "{error}"
     );
-    let lease = leader.cluster.lease();
-    let renewing = runtime.spawn(async move {
-        let mut revision = 0;
-        loop {
-            let holder = Holder {
-                node: "one".to_owned(),
-                ..Holder::default()
-            };
-            revision = lease.take(revision, &holder).await.unwrap().unwrap();
-            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-        }
-    });
+    let renewing = runtime.spawn(renew(leader.cluster.lease()));
     let error = reseed(&new, 1, true).unwrap_err();
     assert!(
         matches!(&error, ReseedError::Running { node } if node == "one"),

@@ -1,5 +1,7 @@
 //! What a node refuses to share its log with.
 
+use std::time::Duration;
+
 use async_nats::jetstream::{self, stream};
 use kedge_cluster::{Cluster, ClusterOptions, ConnectError};
 use kedge_protocol::Hash;
@@ -27,6 +29,40 @@ async fn refused(servers: &Servers, change: impl FnOnce(&mut stream::Config)) ->
     }
 }
 
+type Change = fn(&mut stream::Config);
+
+/// What a stream of a log must not have, and what the refusal names.
+const CHANGES: [(Change, &[&str]); 10] = [
+    (
+        |config| config.storage = stream::StorageType::Memory,
+        &["storage", "Memory"],
+    ),
+    (|config| config.max_bytes = 1 << 20, &["max_bytes 1048576"]),
+    (|config| config.max_messages = 9, &["max_msgs 9"]),
+    (
+        |config| config.max_messages_per_subject = 9,
+        &["max_msgs_per_subject 9"],
+    ),
+    (
+        |config| config.max_age = Duration::from_secs(9),
+        &["max_age 9s"],
+    ),
+    (
+        |config| config.max_message_size = 9000,
+        &["max_msg_size 9000"],
+    ),
+    (|config| config.no_ack = true, &["no_ack on"]),
+    (|config| config.allow_rollup = true, &["allow_rollup_hdrs"]),
+    (
+        |config| config.subjects.push("kedge.test.more".to_owned()),
+        &["subjects", "kedge.test.more"],
+    ),
+    (
+        |config| config.retention = stream::RetentionPolicy::WorkQueue,
+        &["retention WorkQueue"],
+    ),
+];
+
 #[test]
 fn a_stream_that_may_lose_frames_is_refused() {
     let servers = Servers::start(1);
@@ -38,58 +74,9 @@ fn a_stream_that_may_lose_frames_is_refused() {
             );
         };
         assert_eq!(refused(&servers, |_| {}).await, "");
-        has(
-            refused(&servers, |config| {
-                config.storage = stream::StorageType::Memory;
-            })
-            .await,
-            &["storage", "Memory"],
-        );
-        has(
-            refused(&servers, |config| config.max_bytes = 1 << 20).await,
-            &["max_bytes 1048576"],
-        );
-        has(
-            refused(&servers, |config| config.max_messages = 9).await,
-            &["max_msgs 9"],
-        );
-        has(
-            refused(&servers, |config| config.max_messages_per_subject = 9).await,
-            &["max_msgs_per_subject 9"],
-        );
-        has(
-            refused(&servers, |config| {
-                config.max_age = std::time::Duration::from_secs(9);
-            })
-            .await,
-            &["max_age 9s"],
-        );
-        has(
-            refused(&servers, |config| config.max_message_size = 9000).await,
-            &["max_msg_size 9000"],
-        );
-        has(
-            refused(&servers, |config| config.no_ack = true).await,
-            &["no_ack on"],
-        );
-        has(
-            refused(&servers, |config| config.allow_rollup = true).await,
-            &["allow_rollup_hdrs"],
-        );
-        has(
-            refused(&servers, |config| {
-                config.subjects.push("kedge.test.more".to_owned());
-            })
-            .await,
-            &["subjects", "kedge.test.more"],
-        );
-        has(
-            refused(&servers, |config| {
-                config.retention = stream::RetentionPolicy::WorkQueue;
-            })
-            .await,
-            &["retention WorkQueue"],
-        );
+        for (change, parts) in CHANGES {
+            has(refused(&servers, change).await, parts);
+        }
         let other = format!("Kedge log {}", Hash([8; 32]));
         has(
             refused(&servers, |config| config.description = Some(other.clone())).await,

@@ -107,6 +107,13 @@ fn every_kind_has_its_type() {
         ("emit", "action.executed"),
         ("x.redeem", "action.executed"),
     ];
+    for kind in Kind::BUILT_IN.iter().filter(|kind| kind.is_bus()) {
+        assert!(
+            cases.iter().any(|(known, _)| *known == kind.text()),
+            "{}",
+            kind.text()
+        );
+    }
     for (kind, expected) in cases {
         let events = events(&record(kind, &object_id, "{}", object()));
         let [event] = events.as_slice() else {

@@ -9,44 +9,39 @@ use super::{Source, State};
 use crate::image::Image;
 use crate::world::{Counted, Unavailable, World};
 
+/// What counts towards a limit on how many an organization may have: whose it is, as what, and whether it is live.
+fn counted(image: &Image) -> Option<(Id, Counted, bool)> {
+    match image {
+        Image::ApiKey(key) => Some((key.organization_id, Counted::ApiKeys, !key.deleted)),
+        Image::Webhook(webhook) => {
+            Some((webhook.organization_id, Counted::Webhooks, !webhook.deleted))
+        }
+        _ => None,
+    }
+}
+
 impl<S: Source> State<S> {
     pub(super) fn insert(&mut self, image: Image) -> Result<(), Unavailable> {
         match image {
             Image::Object(object) => self.insert_object(object)?,
             Image::Wallet(wallet) => self.insert_wallet(wallet)?,
-            Image::Organization(organization) => {
-                self.organizations.insert(organization.id, organization);
-            }
             Image::Template(template) => self.insert_template(template)?,
             Image::Variation(variation) => {
                 self.variations.insert(variation.id, Arc::new(variation));
             }
-            Image::ApiKey(key) => {
-                let before = self.recall_api_key(key.id)?.map(|key| !key.deleted);
-                let of = (key.organization_id, Counted::ApiKeys);
-                self.count(of, before, !key.deleted)?;
-                self.api_keys.insert(key.id, key);
-            }
-            Image::Webhook(webhook) => {
-                let before = self
-                    .recall_webhook(webhook.id)?
-                    .map(|webhook| !webhook.deleted);
-                let of = (webhook.organization_id, Counted::Webhooks);
-                self.count(of, before, !webhook.deleted)?;
-                self.webhooks.insert(webhook.id, webhook);
-            }
-            Image::File(file) => {
-                self.files.insert(file.id, file);
-            }
-            Image::Dispute(dispute) => {
-                if let DisputeMatter::Claim { context } = dispute.matter {
+            Image::SequencerKey(key) => self.sequencer_keys.push(key),
+            other => {
+                if let Some((organization, of, is_live)) = counted(&other) {
+                    let before = self.recall_other(other.id())?.and_then(counted);
+                    let before = before.map(|(.., is_live)| is_live);
+                    self.count((organization, of), before, is_live)?;
+                }
+                if let Image::Dispute(dispute) = &other
+                    && let DisputeMatter::Claim { context } = dispute.matter
+                {
                     self.claim_contexts.insert(context);
                 }
-                self.disputes.insert(dispute.id, dispute);
-            }
-            Image::SequencerKey(key) => self.sequencer_keys.push(key),
-            Image::Invitation(invitation) => {
-                self.invitations.insert(invitation.id, invitation);
+                self.others.insert(other.id(), other);
             }
         }
         Ok(())

@@ -7,7 +7,19 @@ use kedge_protocol::{Address, Hash, Id};
 
 use super::{Source, State};
 use crate::compiled::TemplateRules;
+use crate::image::Image;
 use crate::world::{Counted, Held, KeyPlace, Recipient, Unavailable, World};
+
+impl<S: Source> State<S> {
+    /// A resource of the type that its caller expects.
+    fn other<T: TryFrom<Image>>(&self, id: Id) -> Result<Option<T>, Unavailable> {
+        let image = match self.others.get(&id) {
+            Some(image) => Some(image.clone()),
+            None => self.source.other(id)?,
+        };
+        Ok(image.and_then(|image| image.try_into().ok()))
+    }
+}
 
 impl<S: Source> World for State<S> {
     fn wallet(&self, id: Id) -> Result<Option<Recipient>, Unavailable> {
@@ -37,17 +49,11 @@ impl<S: Source> World for State<S> {
     }
 
     fn organization(&self, id: Id) -> Result<Option<Organization>, Unavailable> {
-        match self.organizations.get(&id) {
-            Some(organization) => Ok(Some(organization.clone())),
-            None => self.source.organization(id),
-        }
+        self.other(id)
     }
 
     fn invitation(&self, id: Id) -> Result<Option<Invitation>, Unavailable> {
-        match self.invitations.get(&id) {
-            Some(invitation) => Ok(Some(invitation.clone())),
-            None => self.source.invitation(id),
-        }
+        self.other(id)
     }
 
     fn minted(&self, template: Id) -> Result<u64, Unavailable> {

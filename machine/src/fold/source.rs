@@ -3,16 +3,14 @@
 use std::sync::Arc;
 
 use kedge_protocol::nonce::NonceWindow;
-use kedge_protocol::resource::{
-    ApiKey, Invitation, Object, Organization, Variation, Wallet, Webhook,
-};
+use kedge_protocol::resource::{Object, Variation, Wallet};
 use kedge_protocol::{Address, Hash, Id};
 
 use crate::compiled::TemplateRules;
+use crate::image::Image;
 use crate::world::{Counted, Held, Unavailable};
 
 /// The state that a fold begins with, as the log made it up to one sequence. It never changes while a fold rests on it.
-/// Files and disputes are missing because no rule reads earlier ones.
 pub trait Source {
     /// A wallet.
     fn wallet(&self, id: Id) -> Result<Option<Wallet>, Unavailable>;
@@ -20,8 +18,6 @@ pub trait Source {
     fn wallet_of_address(&self, address: Address) -> Result<Option<Id>, Unavailable>;
     /// True if a wallet has the e-mail address.
     fn email_taken(&self, email: &str) -> Result<bool, Unavailable>;
-    /// An organization.
-    fn organization(&self, id: Id) -> Result<Option<Organization>, Unavailable>;
     /// A template, with its schemas ready for use.
     fn template(&self, id: Id) -> Result<Option<Arc<TemplateRules>>, Unavailable>;
     /// True if the organization has a template with this name.
@@ -30,12 +26,8 @@ pub trait Source {
     fn variation(&self, id: Id) -> Result<Option<Arc<Variation>>, Unavailable>;
     /// An object.
     fn object(&self, id: Id) -> Result<Option<Object>, Unavailable>;
-    /// An API key, even if it was ended.
-    fn api_key(&self, id: Id) -> Result<Option<ApiKey>, Unavailable>;
-    /// A webhook, even if it was ended.
-    fn webhook(&self, id: Id) -> Result<Option<Webhook>, Unavailable>;
-    /// An invitation, even if it was used.
-    fn invitation(&self, id: Id) -> Result<Option<Invitation>, Unavailable>;
+    /// A resource of another kind, even if it was ended or used.
+    fn other(&self, id: Id) -> Result<Option<Image>, Unavailable>;
     /// True if a verdict on a claim with this context is in the log.
     fn claim_context_used(&self, context: &Hash) -> Result<bool, Unavailable>;
     /// How many objects of a template were minted.
@@ -65,10 +57,6 @@ impl Source for Nothing {
         Ok(false)
     }
 
-    fn organization(&self, _: Id) -> Result<Option<Organization>, Unavailable> {
-        Ok(None)
-    }
-
     fn template(&self, _: Id) -> Result<Option<Arc<TemplateRules>>, Unavailable> {
         Ok(None)
     }
@@ -85,15 +73,7 @@ impl Source for Nothing {
         Ok(None)
     }
 
-    fn api_key(&self, _: Id) -> Result<Option<ApiKey>, Unavailable> {
-        Ok(None)
-    }
-
-    fn webhook(&self, _: Id) -> Result<Option<Webhook>, Unavailable> {
-        Ok(None)
-    }
-
-    fn invitation(&self, _: Id) -> Result<Option<Invitation>, Unavailable> {
+    fn other(&self, _: Id) -> Result<Option<Image>, Unavailable> {
         Ok(None)
     }
 

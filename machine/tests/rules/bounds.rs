@@ -61,7 +61,7 @@ impl Log {
     }
 
     fn end_key(&mut self, id: Id) {
-        let trace = self.state.api_keys[&id].trace;
+        let trace = *self.state.others[&id].trace().unwrap();
         let place = Place {
             resource: id,
             version: trace.version + 1,

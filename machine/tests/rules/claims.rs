@@ -12,7 +12,7 @@ use kedge_protocol::claim::{
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::keccak;
 use kedge_protocol::proof::BatchPath;
-use kedge_protocol::resource::DisputeMatter;
+use kedge_protocol::resource::{Dispute, DisputeMatter};
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
@@ -170,7 +170,7 @@ fn a_replay_takes_a_context_once() {
     let file = claim(ANN, 1);
     let text = file.normal_form().unwrap();
     let id = log.decide(file.subject(), verdict(&text)).unwrap();
-    let dispute = &log.state.disputes[&id];
+    let dispute: &Dispute = (&log.state.others[&id]).try_into().unwrap();
     let context = file.statement().context;
     assert_eq!(dispute.matter, DisputeMatter::Claim { context });
     assert_eq!(dispute.subject_id, file.subject());
@@ -217,6 +217,6 @@ fn a_verdict_is_on_a_claim_that_agrees_with_itself() {
         let refused = log.refusal(file.subject(), verdict(&file.normal_form().unwrap()));
         assert!(matches!(refused, Refusal::Forbidden(_)), "{refused:?}");
     }
-    assert!(log.state.disputes.is_empty());
+    assert!(log.state.others_of::<Dispute>().next().is_none());
     log.decide(subject, verdict(&text)).unwrap();
 }

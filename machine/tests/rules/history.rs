@@ -10,7 +10,7 @@ use kedge_machine::world::World;
 use kedge_protocol::hash::keccak;
 use kedge_protocol::nonce::NonceError;
 use kedge_protocol::record::RequestRecord;
-use kedge_protocol::resource::Who;
+use kedge_protocol::resource::{Organization, Who};
 use kedge_protocol::{Address, Id};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
@@ -184,7 +184,10 @@ impl Pair {
     fn compare(&self) {
         let (state, model) = (&self.state, &self.model);
         assert_eq!(state.wallets.len(), model.wallets.len());
-        assert_eq!(state.organizations.len(), model.wallets.len());
+        assert_eq!(
+            state.others_of::<Organization>().count(),
+            model.wallets.len()
+        );
         for wallet in &model.wallets {
             let found = &state.wallets[&wallet.id];
             assert_eq!(
@@ -193,8 +196,8 @@ impl Pair {
             );
             assert_eq!((&found.email, found.trace), (&wallet.email, wallet.trace));
             assert_eq!(
-                state.organizations[&wallet.organization].trace,
-                wallet.organization_trace
+                state.others[&wallet.organization].trace(),
+                Some(&wallet.organization_trace)
             );
             assert_eq!(
                 state.nonces[&wallet.address].highest(),

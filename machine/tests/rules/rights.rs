@@ -119,6 +119,9 @@ fn attempt(
 
 #[test]
 fn who_may_do_what() {
+    for kind in Kind::BUILT_IN.iter().filter(|kind| kind.is_bus()) {
+        assert!(KINDS.contains(&kind.text()), "{} is missing", kind.text());
+    }
     let mut cases = 0;
     for number in 0..KINDS.len() as u8 {
         let kind = kind(number);

@@ -10,9 +10,7 @@ use kedge_machine::image::Image;
 use kedge_machine::world::{Counted, Held, Unavailable, World};
 use kedge_protocol::nonce::NonceWindow;
 use kedge_protocol::record::RequestRecord;
-use kedge_protocol::resource::{
-    ApiKey, Invitation, Object, Organization, Variation, Wallet, Webhook,
-};
+use kedge_protocol::resource::{Object, Variation, Wallet};
 use kedge_protocol::{Address, Hash, Id};
 
 /// A state as a source that allows a limited number of reads.
@@ -43,10 +41,6 @@ impl Source for Shown<'_> {
         self.read()?.email_taken(email)
     }
 
-    fn organization(&self, id: Id) -> Result<Option<Organization>, Unavailable> {
-        self.read()?.organization(id)
-    }
-
     fn template(&self, id: Id) -> Result<Option<Arc<TemplateRules>>, Unavailable> {
         self.read()?.template(id)
     }
@@ -63,16 +57,8 @@ impl Source for Shown<'_> {
         Ok(self.read()?.objects.get(&id).cloned())
     }
 
-    fn api_key(&self, id: Id) -> Result<Option<ApiKey>, Unavailable> {
-        Ok(self.read()?.api_keys.get(&id).cloned())
-    }
-
-    fn webhook(&self, id: Id) -> Result<Option<Webhook>, Unavailable> {
-        Ok(self.read()?.webhooks.get(&id).cloned())
-    }
-
-    fn invitation(&self, id: Id) -> Result<Option<Invitation>, Unavailable> {
-        self.read()?.invitation(id)
+    fn other(&self, id: Id) -> Result<Option<Image>, Unavailable> {
+        Ok(self.read()?.others.get(&id).cloned())
     }
 
     fn claim_context_used(&self, context: &Hash) -> Result<bool, Unavailable> {

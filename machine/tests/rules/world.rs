@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use kedge_machine::TemplateRules;
 use kedge_machine::fold::State;
+use kedge_machine::image::Image;
 use kedge_protocol::action::{Kind, RequestHead};
 use kedge_protocol::hash::keccak;
 use kedge_protocol::ids::IdMap;
 use kedge_protocol::nonce::NonceWindow;
 use kedge_protocol::record::{ActionRecord, FailedAction, RequestRecord};
-use kedge_protocol::resource::{Object, Organization, Variation, Wallet};
+use kedge_protocol::resource::{Object, Variation, Wallet};
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
@@ -110,7 +111,7 @@ pub(crate) fn failed(index: u16) -> FailedAction {
 /// Everything that the fold exposes.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Laid {
-    organizations: IdMap<Id, Organization>,
+    others: IdMap<Id, Image>,
     wallets: IdMap<Id, Wallet>,
     templates: IdMap<Id, Arc<TemplateRules>>,
     variations: IdMap<Id, Arc<Variation>>,
@@ -122,7 +123,7 @@ pub(crate) struct Laid {
 impl Laid {
     pub(crate) fn open(state: &State) -> Self {
         Self {
-            organizations: state.organizations.clone(),
+            others: state.others.clone(),
             wallets: state.wallets.clone(),
             templates: state.templates.clone(),
             variations: state.variations.clone(),

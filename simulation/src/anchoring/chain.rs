@@ -172,7 +172,7 @@ impl Chain {
 
     /// From here on nothing goes wrong.
     pub(super) fn calm_down(&mut self) {
-        self.rates = Rates::none();
+        self.rates = Rates::default();
         self.stalled_until_ms = 0;
     }
 

@@ -3,8 +3,8 @@
 
 use crate::random::Random;
 
-/// How often things happen, of ten thousand cases.
-#[derive(Clone, Debug)]
+/// How often things happen, of ten thousand cases; by default, never.
+#[derive(Clone, Default, Debug)]
 pub(super) struct Rates {
     /// In each block: a transaction that could be in it is not.
     pub(super) left_out: u64,
@@ -42,10 +42,7 @@ pub(super) struct Rates {
 
 impl Rates {
     pub(super) fn of(random: &mut Random) -> Self {
-        let mut some = |max: u64| {
-            let (is_on, rate) = (random.below(2) == 0, 1 + random.below(max));
-            if is_on { rate } else { 0 }
-        };
+        let mut some = |max| random.rate(max);
         Self {
             left_out: some(6_000),
             reorganized: some(2_500),
@@ -65,30 +62,6 @@ impl Rates {
             lies: some(1_200),
             stranger: some(60),
             asked: some(60),
-        }
-    }
-
-    /// Without any fault.
-    pub(super) fn none() -> Self {
-        Self {
-            left_out: 0,
-            reorganized: 0,
-            dropped: 0,
-            forgotten: 0,
-            overtaken: 0,
-            stalled: 0,
-            dear: 0,
-            away: 0,
-            slow: 0,
-            hangs: 0,
-            error: 0,
-            garbage: 0,
-            lost: 0,
-            behind: 0,
-            ignores: 0,
-            lies: 0,
-            stranger: 0,
-            asked: 0,
         }
     }
 }

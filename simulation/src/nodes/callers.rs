@@ -4,20 +4,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use kedge_actors::{ActionOutcome, Asker, Committed, Engine, SubmitError};
+use kedge_actors::{Asker, Committed, Engine, SubmitError};
 use kedge_env::Env;
 use kedge_protocol::signature::SigningKey;
-use kedge_protocol::{Id, Prefix};
 use parking_lot::Mutex;
 
 use super::servers::Servers;
-use crate::client::{self, Order, Signed, Terms};
+use crate::client::{Order, Signed, Terms};
 use crate::ledger::Ledger;
 use crate::machine::Machine;
 use crate::plan::Violation;
 use crate::random::Random;
 use crate::schedule::Seeded;
-use crate::workload::{minting, outcome, template, update};
+use crate::signers::{Known, Signers, is_published, minting, must, outcome, template, update};
 
 /// How long a caller waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -28,23 +27,11 @@ const KEPT: usize = 24;
 /// A request must be done this long after it is signed.
 const DEADLINE_S: u64 = 300;
 
-struct Signer {
-    key: SigningKey,
-    nonce: u64,
-}
-
-#[derive(Default)]
-struct Known {
-    objects: Vec<(Id, Id)>,
-    templates: Vec<Id>,
-    sent: Vec<(usize, Signed)>,
-}
-
 /// What all callers of all nodes share.
 pub(super) struct Callers {
     pub(super) ledger: Mutex<Ledger>,
     servers: Arc<Mutex<Servers>>,
-    signers: Mutex<Vec<Signer>>,
+    signers: Signers,
     known: Mutex<Known>,
     violation: Mutex<Option<Violation>>,
     in_flight: AtomicU64,
@@ -87,12 +74,10 @@ impl Callers {
         random: &mut Random,
     ) -> Result<Self, Violation> {
         let count = 1 + random.below(3) as u8;
-        let signer = |number| client::key(number + 1).map(|key| Signer { key, nonce: 1 });
-        let signers: Result<Vec<_>, _> = (0..count).map(signer).collect();
         Ok(Self {
             ledger: Mutex::new(Ledger::new(sequencer)),
             servers: Arc::clone(servers),
-            signers: Mutex::new(signers?),
+            signers: Signers::new(count)?,
             known: Mutex::default(),
             violation: Mutex::new(None),
             in_flight: AtomicU64::new(0),
@@ -118,21 +103,12 @@ impl Callers {
     }
 
     pub(super) fn signers(&self) -> usize {
-        self.signers.lock().len()
+        self.signers.count()
     }
 
     /// A pause that no other caller makes, so that callers who are woken at once continue in one order.
     fn apart(number: u64) -> Duration {
         Duration::from_millis(1 + number)
-    }
-
-    /// Keeps a request, which may be sent again later.
-    fn keep(&self, signer: usize, signed: &Signed, random: &mut Random) {
-        let mut known = self.known.lock();
-        if known.sent.len() == KEPT {
-            known.sent.remove(random.below(KEPT as u64) as usize);
-        }
-        known.sent.push((signer, signed.clone()));
     }
 }
 
@@ -156,13 +132,7 @@ impl Asked {
     }
 
     fn asker(&self, signer: usize) -> Result<Asker, Violation> {
-        let address = self.callers.signers.lock()[signer].key.address();
-        let wallet = self.engine.published().snapshot.wallet_by_address(address);
-        let wallet = wallet.map_err(|error| Violation::new("a wallet cannot be read", error))?;
-        Ok(wallet.map_or(Asker::Registration, |wallet| Asker::Wallet {
-            wallet_id: wallet.id,
-            organization_id: wallet.organization_id,
-        }))
+        self.callers.signers.asker(&self.engine, signer)
     }
 
     async fn once(&self, signer: usize, number: u64, random: &mut Random) -> Result<(), Violation> {
@@ -177,39 +147,34 @@ impl Asked {
         let asker = self.asker(signer)?;
         let orders = self.orders(signer, asker, random);
         let signed = self.sign(signer, random.below(4) == 0, &orders)?;
-        self.callers.keep(signer, &signed, random);
+        self.callers
+            .known
+            .lock()
+            .keep((signer, &signed), KEPT, random);
         self.send((asker, &signed), number).await?;
         Ok(())
     }
 
     fn sign(&self, signer: usize, atomic: bool, orders: &[Order]) -> Result<Signed, Violation> {
-        let mut signers = self.callers.signers.lock();
-        let signer = &mut signers[signer];
-        let nonce = signer.nonce;
-        signer.nonce += 1;
-        let terms = Terms {
+        let terms = |nonce| Terms {
             nonce,
             atomic,
             deadline_s: self.machine.unix_ms() / 1_000 + DEADLINE_S,
             only_if: None,
         };
-        client::sign(&signer.key, terms, orders)
+        self.callers.signers.sign(signer, None, terms, orders)
     }
 
     fn orders(&self, signer: usize, asker: Asker, random: &mut Random) -> Vec<Order> {
         let Asker::Wallet { wallet_id, .. } = asker else {
-            return vec![self.registration(signer)];
+            return vec![self.callers.signers.registration(signer)];
         };
         let known = self.callers.known.lock();
         if known.templates.is_empty() || random.below(30) == 0 {
             return vec![template(random)];
         }
-        let newest = &known.templates[known.templates.len().saturating_sub(3)..];
-        let mine = known
-            .objects
-            .iter()
-            .filter(|(_, owner)| *owner == wallet_id);
-        let mine: Vec<Id> = mine.map(|(id, _)| *id).collect();
+        let newest = known.newest();
+        let mine = known.of(wallet_id);
         let few = &mine[mine.len().saturating_sub(6)..];
         let count = 1 + random.below(3);
         let mut orders = Vec::new();
@@ -223,15 +188,6 @@ impl Asked {
             });
         }
         orders
-    }
-
-    fn registration(&self, signer: usize) -> Order {
-        let address = self.callers.signers.lock()[signer].key.address();
-        Order {
-            kind: "wallet.register",
-            target: String::new(),
-            payload: format!(r#"{{"email":"user{signer}@example.com","address":"{address}"}}"#),
-        }
     }
 
     /// Sends a request and waits for its outcome.
@@ -260,23 +216,18 @@ impl Asked {
         let (what, sequence) = outcome(&result);
         self.schedule.note(&what, &[signed.head().nonce, sequence]);
         if let Ok(committed) = &result {
-            self.learn(committed, asker);
+            self.callers.known.lock().learn(committed, asker);
         }
         Ok(Some(result))
     }
 
     /// What is answered as done is in the stream, and can be read here.
     fn is_stored(&self, committed: &Committed) -> Result<(), Violation> {
+        is_published(&self.engine, committed)?;
         let Some(placement) = &committed.placement else {
             return Ok(());
         };
         let sequence = placement.first_sequence;
-        if self.engine.published().head.sequence < sequence {
-            return Err(Violation::new(
-                "an answer before its rows, sequence",
-                sequence,
-            ));
-        }
         if self.callers.servers.lock().end().sequence < sequence {
             let what = "an answer about what the stream does not hold, sequence";
             return Err(Violation::new(what, sequence));
@@ -284,27 +235,12 @@ impl Asked {
         Ok(())
     }
 
-    fn learn(&self, committed: &Committed, asker: Asker) {
-        let mut known = self.callers.known.lock();
-        for action in &committed.actions {
-            let ActionOutcome::Done(done) = action else {
-                continue;
-            };
-            match (done.resource.prefix, asker) {
-                (Prefix::Template, _) if done.version == 1 => known.templates.push(done.resource),
-                (Prefix::Object, Asker::Wallet { wallet_id, .. }) if done.version == 1 => {
-                    known.objects.push((done.resource, wallet_id));
-                }
-                _ => {}
-            }
-        }
-    }
-
     /// After all faults: every signer can do something, through this node.
     pub(super) async fn finish(self) -> Result<(), Violation> {
         for signer in 0..self.callers.signers() {
             if self.asker(signer)? == Asker::Registration {
-                self.must(signer, self.registration(signer)).await?;
+                self.must(signer, self.callers.signers.registration(signer))
+                    .await?;
             }
             let order = template(&mut Random::new(signer as u64, 9));
             self.must(signer, order).await?;
@@ -316,16 +252,7 @@ impl Asked {
         let asker = self.asker(signer)?;
         let kind = order.kind;
         let signed = self.sign(signer, false, &[order])?;
-        match self.send((asker, &signed), 0).await? {
-            Some(Ok(_)) => Ok(()),
-            other => {
-                let what = other.map(Result::err);
-                let failure = self.engine.failure().reason();
-                Err(Violation::new(
-                    "nothing is wrong any more, but a request is not carried out",
-                    format!("{kind}: {what:?}, the engine: {failure:?}"),
-                ))
-            }
-        }
+        must(&self.engine, kind, self.send((asker, &signed), 0).await?)?;
+        Ok(())
     }
 }

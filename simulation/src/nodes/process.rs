@@ -4,13 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_actors::catch_up::open_store;
-use kedge_actors::timekeeper::{TimeBounds, Timekeeper};
-use kedge_actors::{Engine, HeldKeys, Options, passing_clock, wall_clock};
+use kedge_actors::{Engine, Options};
 use kedge_cluster::{Cluster, ClusterOptions, Leading, ReplicatedLog};
 use kedge_env::Env;
 use kedge_log::frame::SectionKind;
 use kedge_log::{LogReader, StoredFrame};
+use kedge_replay::catch_up::open_store;
 use kedge_replica::{Boxed, Duties, Parts, Replica, ReplicaOptions};
 use kedge_running::{Delay, Running as RunsOn, Schedule};
 use kedge_storage::{Mode, Replicate, Store, StoreOptions};
@@ -24,6 +23,7 @@ use crate::audit;
 use crate::client::{self, DOMAIN};
 use crate::ledger::Extent;
 use crate::machine::Machine;
+use crate::options::options;
 use crate::plan::Violation;
 use crate::random::Random;
 use crate::rows::SEQUENCER;
@@ -101,36 +101,11 @@ impl Setting {
         machine: &Machine,
         schedule: &Arc<Seeded>,
     ) -> Result<Options, Violation> {
-        let env: Arc<dyn Env> = Arc::new(machine.clone());
-        let bounds = TimeBounds {
-            step_max_ms: 5_000,
-            gap_max_ms: 60_000,
-            empty_gap_max_ms: 60_000,
-            alone: None,
-        };
-        let time = Timekeeper::new(wall_clock(&env), passing_clock(&env), bounds);
+        let running = RunsOn::Tasks(Arc::new(OfNode(Arc::clone(schedule))));
         Ok(Options {
-            domain: DOMAIN,
-            keys: HeldKeys::new(client::key(SEQUENCER)?, []),
-            contract: None,
-            time: Arc::new(time),
-            running: RunsOn::Tasks(Arc::new(OfNode(Arc::clone(schedule)))),
-            shards: 1 + random.below(3) as usize,
-            objects_live_max: 1 << random.below(8),
-            organizations_live_max: 1 + random.below(4) as usize,
-            requests_max: 256,
-            requests_min: 256,
-            wait_target: Duration::from_secs(1),
-            actions_max: 2_000,
-            compare_groups_every: random.below(4),
-            organization_share_percent: 100,
-            recent_keys_max: 1 << random.below(12),
-            catalog_entries_max: 1 << random.below(6),
-            data_path: Path::new("/").to_owned(),
-            disk_reserve_bytes: 0,
             replicated: true,
             group_bytes_max: 1 << 20,
-            env,
+            ..options(random, machine, running, 3)?
         })
     }
 

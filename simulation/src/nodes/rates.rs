@@ -3,7 +3,7 @@
 use crate::random::Random;
 
 /// How often things happen, of ten thousand cases.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub(super) struct Rates {
     /// The longest way of a message, milliseconds.
     pub(super) way_ms_max: u64,
@@ -48,10 +48,7 @@ impl Rates {
         let mut random = Random::new(seed, 12);
         let way_ms_bound = if random.below(3) == 0 { 40 } else { 6 };
         let way_ms_max = 1 + random.below(way_ms_bound);
-        let mut some = |max: u64| {
-            let (is_on, rate) = (random.below(2) == 0, 1 + random.below(max));
-            if is_on { rate } else { 0 }
-        };
+        let mut some = |max| random.rate(max);
         Self {
             way_ms_max,
             lost: some(200),
@@ -82,27 +79,8 @@ impl Rates {
     pub(super) fn none() -> Self {
         Self {
             way_ms_max: 3,
-            lost: 0,
-            answer_lost: 0,
-            late: 0,
             late_ms_max: 1,
-            twice: 0,
-            held: 0,
-            silent: 0,
-            skip: 0,
-            repeat: 0,
-            consumer_ends: 0,
-            replaced: 0,
-            split: 0,
-            stale: 0,
-            no_bucket: 0,
-            outage: 0,
-            pause: 0,
-            kill: 0,
-            power: 0,
-            end: 0,
-            hand_over: 0,
-            clock: 0,
+            ..Self::default()
         }
     }
 }

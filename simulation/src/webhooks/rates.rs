@@ -2,8 +2,8 @@
 
 use crate::random::Random;
 
-/// How often things happen, of ten thousand cases.
-#[derive(Clone, Debug)]
+/// How often things happen, of ten thousand cases; by default, never.
+#[derive(Clone, Default, Debug)]
 pub(super) struct Rates {
     /// At each message: the receiver refuses it, or asks for time.
     pub(super) refuses: u64,
@@ -28,10 +28,7 @@ pub(super) struct Rates {
 
 impl Rates {
     pub(super) fn of(random: &mut Random) -> Self {
-        let mut some = |max: u64| {
-            let (is_on, rate) = (random.below(2) == 0, 1 + random.below(max));
-            if is_on { rate } else { 0 }
-        };
+        let mut some = |max| random.rate(max);
         Self {
             refuses: some(4_000),
             asks_for_time: some(1_000),
@@ -45,24 +42,6 @@ impl Rates {
             switched: some(4_000),
             changed: some(2_000),
             ended: some(2_000),
-        }
-    }
-
-    /// Without any fault.
-    pub(super) fn none() -> Self {
-        Self {
-            refuses: 0,
-            asks_for_time: 0,
-            slow: 0,
-            hangs: 0,
-            away: 0,
-            lost: 0,
-            gone: 0,
-            abandon: 0,
-            made: 0,
-            switched: 0,
-            changed: 0,
-            ended: 0,
         }
     }
 }

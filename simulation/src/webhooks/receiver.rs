@@ -121,7 +121,7 @@ impl Receivers {
 
     /// From here on nothing goes wrong.
     pub(super) fn calm_down(&mut self) {
-        self.rates = Rates::none();
+        self.rates = Rates::default();
         self.away_until_ms = 0;
     }
 

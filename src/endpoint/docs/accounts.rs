@@ -1,17 +1,18 @@
 //! Accounts.
 
 use kedge_api::Code;
+use kedge_openapi::{Doc, Link};
 
-use super::{Doc, IF_MATCH, Link, TO_ACTION, TO_PROOF, with_body, with_parameters};
+use super::{IF_MATCH, TO_ACTION, TO_PROOF};
 
 const TAG: &str = "Accounts";
 
-const TO_REFRESH: Link = with_body(
+const TO_REFRESH: Link = Link::with_body(
     "refreshToken",
     r#"{"refresh_token": "$response.body#/refresh_token"}"#,
 );
 
-const TO_LOGOUT: Link = with_body(
+const TO_LOGOUT: Link = Link::with_body(
     "logout",
     r#"{"refresh_token": "$response.body#/refresh_token"}"#,
 );
@@ -27,7 +28,7 @@ pub(in crate::endpoint) const REGISTER: Doc = Doc {
         organization that invited it instead of making one.",
     links: &[
         TO_REFRESH,
-        with_body(
+        Link::with_body(
             "login",
             r#"{"email": "$request.body#/email", "password": "$request.body#/password"}"#,
         ),
@@ -74,7 +75,7 @@ pub(in crate::endpoint) const ME: Doc = Doc {
     summary: "Read the caller's wallet",
     description: "The wallet that the access token belongs to, with the highest nonce that each of \
         its keys has spent: continue from there.",
-    links: &[with_parameters(
+    links: &[Link::with_parameters(
         "listObjects",
         &[("owner_id", "$response.body#/id")],
     )],
@@ -113,7 +114,7 @@ pub(in crate::endpoint) const ADD_KEY: Doc = Doc {
         must never have belonged to another wallet. The request is signed by a key that the wallet \
         already has.",
     links: &[
-        with_parameters("removeWalletKey", &[("id", "$request.body#/address")]),
+        Link::with_parameters("removeWalletKey", &[("id", "$request.body#/address")]),
         TO_ACTION,
         TO_PROOF,
     ],

@@ -1,14 +1,13 @@
 //! The action bus.
 
 use kedge_api::Code;
-
-use super::{Doc, Link, with_parameters};
-use crate::endpoint::Parameter;
+use kedge_http::query::Parameter;
+use kedge_openapi::{Doc, Link};
 
 const TAG: &str = "Action bus";
 
-const TO_PROOF: Link = with_parameters("getActionProof", &[("id", "$response.body#/id")]);
-const TO_BATCH: Link = with_parameters("getBatch", &[("id", "$response.body#/batch_id")]);
+const TO_PROOF: Link = Link::with_parameters("getActionProof", &[("id", "$response.body#/id")]);
+const TO_BATCH: Link = Link::with_parameters("getBatch", &[("id", "$response.body#/batch_id")]);
 
 pub(in crate::endpoint) const SUBMIT: Doc = Doc {
     id: "submitAction",
@@ -18,9 +17,9 @@ pub(in crate::endpoint) const SUBMIT: Doc = Doc {
         from its first to its last byte, or `{}` if it is absent. The answer means that the action \
         is durable, and its receipt can be checked at once and offline.",
     links: &[
-        with_parameters("getAction", &[("id", "$response.body#/id")]),
+        Link::with_parameters("getAction", &[("id", "$response.body#/id")]),
         TO_PROOF,
-        with_parameters("getObject", &[("id", "$response.body#/object_id")]),
+        Link::with_parameters("getObject", &[("id", "$response.body#/object_id")]),
         TO_BATCH,
     ],
     ..Doc::MISSING
@@ -50,15 +49,15 @@ pub(in crate::endpoint) const SUBMIT_BATCH: Doc = Doc {
     request_headers: PREFER,
     response_headers: PREFERENCE_APPLIED,
     links: &[
-        with_parameters(
+        Link::with_parameters(
             "getBatch",
             &[("id", "$response.body#/receipt/batch/header/number")],
         ),
-        with_parameters(
+        Link::with_parameters(
             "listBatchActions",
             &[("id", "$response.body#/receipt/batch/header/number")],
         ),
-        with_parameters("getAction", &[("id", "$response.body#/results/0/id")]),
+        Link::with_parameters("getAction", &[("id", "$response.body#/results/0/id")]),
     ],
     ..Doc::MISSING
 };
@@ -68,7 +67,7 @@ pub(in crate::endpoint) const LIST: Doc = Doc {
     tag: TAG,
     summary: "List the organization's actions",
     description: "The actions of the caller's organization, in the log's order.",
-    links: &[with_parameters(
+    links: &[Link::with_parameters(
         "getAction",
         &[("id", "$response.body#/items/0/id")],
     )],
@@ -84,7 +83,7 @@ pub(in crate::endpoint) const GET: Doc = Doc {
     links: &[
         TO_PROOF,
         TO_BATCH,
-        with_parameters("getBatchLeaves", &[("id", "$response.body#/batch_id")]),
+        Link::with_parameters("getBatchLeaves", &[("id", "$response.body#/batch_id")]),
     ],
     ..Doc::MISSING
 };
@@ -98,7 +97,7 @@ pub(in crate::endpoint) const PROOF: Doc = Doc {
         covers it, the path to the anchored history with contract and transaction. `form=authorship` \
         adds the signature and the signed text, for the organization that signed.",
     errors: &[Code::Forbidden],
-    links: &[with_parameters(
+    links: &[Link::with_parameters(
         "getBatch",
         &[("id", "$response.body#/batch/header/number")],
     )],

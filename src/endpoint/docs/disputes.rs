@@ -1,9 +1,8 @@
 //! Disputes.
 
 use kedge_api::Code;
-
-use super::{Doc, with_parameters};
-use crate::endpoint::Parameter;
+use kedge_http::query::Parameter;
+use kedge_openapi::{Doc, Link};
 
 const TAG: &str = "Log";
 
@@ -35,7 +34,7 @@ pub(in crate::endpoint) const CREATE: Doc = Doc {
         "The evidence or claim was submitted before: the dispute that it led to.",
     )],
     response_headers: LOCATION,
-    links: &[with_parameters(
+    links: &[Link::with_parameters(
         "getDispute",
         &[("id", "$response.body#/id")],
     )],
@@ -48,7 +47,7 @@ pub(in crate::endpoint) const LIST: Doc = Doc {
     summary: "List the organization's disputes",
     description: "The disputes that the caller's organization submitted, in the order of their \
         verdicts, without the evidence and the claim files.",
-    links: &[with_parameters(
+    links: &[Link::with_parameters(
         "getDispute",
         &[("id", "$response.body#/items/0/id")],
     )],

@@ -1,7 +1,7 @@
 //! Events.
 
-use super::{Doc, with_parameters};
-use crate::endpoint::Parameter;
+use kedge_http::query::Parameter;
+use kedge_openapi::{Doc, Link};
 
 const TAG: &str = "Events";
 
@@ -12,7 +12,7 @@ pub(in crate::endpoint) const LIST: Doc = Doc {
     description: "What happened in the caller's organization, and the batches and anchors of the whole \
         log, in the order of `position`. Instead of polling, follow the stream, or have events sent by \
         a webhook.",
-    links: &[with_parameters(
+    links: &[Link::with_parameters(
         "getAction",
         &[("id", "$response.body#/items/0/action_id")],
     )],

@@ -1,13 +1,14 @@
 //! Files, and the export.
 
 use kedge_api::Code;
+use kedge_http::query::Parameter;
+use kedge_openapi::{Doc, Link};
 
-use super::{Doc, Link, TO_ACTION, TO_PROOF, with_parameters};
-use crate::endpoint::Parameter;
+use super::{TO_ACTION, TO_PROOF};
 
 const TAG: &str = "Files";
 
-const TO_CONTENT: Link = with_parameters("getFileContent", &[("id", "$response.body#/id")]);
+const TO_CONTENT: Link = Link::with_parameters("getFileContent", &[("id", "$response.body#/id")]);
 
 const LOCATION: &[Parameter] = &[Parameter {
     name: "Location",
@@ -32,7 +33,7 @@ pub(in crate::endpoint) const CREATE: Doc = Doc {
     request_headers: CONTENT_DIGEST_SENT,
     response_headers: LOCATION,
     links: &[
-        with_parameters("getFile", &[("id", "$response.body#/id")]),
+        Link::with_parameters("getFile", &[("id", "$response.body#/id")]),
         TO_CONTENT,
         TO_ACTION,
         TO_PROOF,
@@ -45,7 +46,7 @@ pub(in crate::endpoint) const LIST: Doc = Doc {
     tag: TAG,
     summary: "List the organization's files",
     description: "The files of the caller's organization, in the order of upload.",
-    links: &[with_parameters(
+    links: &[Link::with_parameters(
         "getFile",
         &[("id", "$response.body#/items/0/id")],
     )],

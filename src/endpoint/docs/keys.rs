@@ -1,14 +1,15 @@
 //! API keys.
 
 use kedge_api::Code;
+use kedge_openapi::{Doc, Link};
 
-use super::{Doc, Link, TO_ACTION, TO_PROOF, with_parameters};
+use super::{TO_ACTION, TO_PROOF};
 
 const TAG: &str = "API keys";
 
-const TO_KEY: Link = with_parameters("getApiKey", &[("id", "$response.body#/id")]);
-const TO_ROTATE: Link = with_parameters("rotateApiKey", &[("id", "$response.body#/id")]);
-const TO_DELETE: Link = with_parameters("deleteApiKey", &[("id", "$response.body#/id")]);
+const TO_KEY: Link = Link::with_parameters("getApiKey", &[("id", "$response.body#/id")]);
+const TO_ROTATE: Link = Link::with_parameters("rotateApiKey", &[("id", "$response.body#/id")]);
+const TO_DELETE: Link = Link::with_parameters("deleteApiKey", &[("id", "$response.body#/id")]);
 
 pub(in crate::endpoint) const CREATE: Doc = Doc {
     id: "createApiKey",
@@ -29,7 +30,7 @@ pub(in crate::endpoint) const LIST: Doc = Doc {
     tag: TAG,
     summary: "List the organization's API keys",
     description: "The API keys of the caller's organization that were not deleted, without their secrets.",
-    links: &[with_parameters(
+    links: &[Link::with_parameters(
         "getApiKey",
         &[("id", "$response.body#/items/0/id")],
     )],

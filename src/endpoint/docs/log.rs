@@ -1,6 +1,6 @@
 //! The public log.
 
-use super::{Doc, with_parameters};
+use kedge_openapi::{Doc, Link};
 
 const TAG: &str = "Log";
 
@@ -9,7 +9,7 @@ pub(in crate::endpoint) const LIST_BATCHES: Doc = Doc {
     tag: TAG,
     summary: "List batches",
     description: "The batches of the whole log, of all organizations: headers and signatures are public.",
-    links: &[with_parameters(
+    links: &[Link::with_parameters(
         "getBatch",
         &[("id", "$response.body#/items/0/id")],
     )],
@@ -22,8 +22,8 @@ pub(in crate::endpoint) const GET_BATCH: Doc = Doc {
     summary: "Read a batch, by id or number",
     description: "A batch: its signed header, and the state of its anchor on the chain.",
     links: &[
-        with_parameters("getBatchLeaves", &[("id", "$response.body#/id")]),
-        with_parameters("listBatchActions", &[("id", "$response.body#/number")]),
+        Link::with_parameters("getBatchLeaves", &[("id", "$response.body#/id")]),
+        Link::with_parameters("listBatchActions", &[("id", "$response.body#/number")]),
     ],
     ..Doc::MISSING
 };
@@ -34,7 +34,7 @@ pub(in crate::endpoint) const GET_LEAVES: Doc = Doc {
     summary: "Read a batch's leaves",
     description: "The leaf hashes of a batch, in order. They show nothing about the actions, and give the \
         root and the head that the header signs.",
-    links: &[with_parameters(
+    links: &[Link::with_parameters(
         "listBatchActions",
         &[("id", "$response.body#/batch_id")],
     )],
@@ -56,7 +56,7 @@ pub(in crate::endpoint) const LIST_ANCHORS: Doc = Doc {
     tag: TAG,
     summary: "List anchors",
     description: "The checkpoints that were sent to the chain, in order.",
-    links: &[with_parameters(
+    links: &[Link::with_parameters(
         "getAnchor",
         &[("id", "$response.body#/items/0/id")],
     )],
@@ -68,7 +68,7 @@ pub(in crate::endpoint) const GET_ANCHOR: Doc = Doc {
     tag: TAG,
     summary: "Read an anchor, by id or number",
     description: "An anchor: what it commits to, its transaction, and the state of that transaction.",
-    links: &[with_parameters(
+    links: &[Link::with_parameters(
         "getBatch",
         &[("id", "$response.body#/last_batch")],
     )],
@@ -81,7 +81,7 @@ pub(in crate::endpoint) const GET_CHECKPOINT: Doc = Doc {
     summary: "Read the newest signed head",
     description: "The newest head of the log, signed now. Keep it: with the consistency proof, the \
         next one shows that nothing before was rewritten.",
-    links: &[with_parameters(
+    links: &[Link::with_parameters(
         "getConsistencyProof",
         &[
             ("from", "$response.body#/checkpoint/batches"),
@@ -99,7 +99,7 @@ pub(in crate::endpoint) const LIST_SEQUENCER_KEYS: Doc = Doc {
         A header names no key: check it with the key of its number, and a checkpoint with the key of its last \
         batch. The log names every key but its first by an action in an earlier batch; the action's proof file \
         shows that to anyone who trusts the earlier keys. The contract keeps the same list.",
-    links: &[with_parameters(
+    links: &[Link::with_parameters(
         "getBatch",
         &[("id", "$response.body#/items/0/from_batch")],
     )],

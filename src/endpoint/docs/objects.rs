@@ -1,14 +1,16 @@
 //! Objects.
 
 use kedge_api::Code;
+use kedge_http::query::Parameter;
+use kedge_openapi::{Doc, Link};
 
-use super::{Doc, Link, TO_ACTION, TO_PROOF, with_body, with_parameters};
-use crate::endpoint::Parameter;
+use super::{TO_ACTION, TO_PROOF};
 
 const TAG: &str = "Objects";
 
-const TO_OBJECT: Link = with_parameters("getObject", &[("id", "$response.body#/id")]);
-const TO_HISTORY: Link = with_parameters("listObjectHistory", &[("id", "$response.body#/id")]);
+const TO_OBJECT: Link = Link::with_parameters("getObject", &[("id", "$response.body#/id")]);
+const TO_HISTORY: Link =
+    Link::with_parameters("listObjectHistory", &[("id", "$response.body#/id")]);
 
 const IF_MATCH: &[Parameter] = &[Parameter {
     name: "If-Match",
@@ -43,7 +45,7 @@ pub(in crate::endpoint) const MINT: Doc = Doc {
             parameters: &[("id", "$response.body#/id")],
             body: r#"{"to": "$response.body#/owner_id"}"#,
         },
-        with_body(
+        Link::with_body(
             "submitAction",
             r#"{"action_type": "lock", "object_id": "$response.body#/id"}"#,
         ),
@@ -61,7 +63,7 @@ pub(in crate::endpoint) const LIST: Doc = Doc {
         with `owner_id` those that a wallet owns, both of any organization as far as the caller may \
         see them. All given filters must hold; `POST /objects/search` accepts trees of them.",
     errors: &[Code::ResourceNotFound],
-    links: &[with_parameters(
+    links: &[Link::with_parameters(
         "getObject",
         &[("id", "$response.body#/items/0/id")],
     )],
@@ -76,7 +78,7 @@ pub(in crate::endpoint) const SEARCH: Doc = Doc {
         over conditions on members and properties. It uses indexes and reads a bounded number of rows: past \
         that it is refused, and a narrower filter helps.",
     errors: &[Code::CursorInvalid],
-    links: &[with_parameters(
+    links: &[Link::with_parameters(
         "getObject",
         &[("id", "$response.body#/items/0/id")],
     )],
@@ -101,7 +103,7 @@ pub(in crate::endpoint) const GET: Doc = Doc {
     errors: &[Code::Gone],
     links: &[
         TO_HISTORY,
-        with_parameters("getTemplate", &[("id", "$response.body#/template_id")]),
+        Link::with_parameters("getTemplate", &[("id", "$response.body#/template_id")]),
     ],
     ..Doc::MISSING
 };
@@ -140,7 +142,7 @@ pub(in crate::endpoint) const HISTORY: Doc = Doc {
     description: "The last 1,000 actions on an object, newest first whatever `order` is. Older ones \
         leave this list and stay in the log; `pruned_before` gives the version from which on the \
         list is complete.",
-    links: &[with_parameters(
+    links: &[Link::with_parameters(
         "getAction",
         &[("id", "$response.body#/items/0/id")],
     )],

@@ -1,6 +1,8 @@
 //! The caller's organization.
 
-use super::{Doc, IF_MATCH, TO_ACTION, TO_PROOF, with_parameters};
+use kedge_openapi::{Doc, Link};
+
+use super::{IF_MATCH, TO_ACTION, TO_PROOF};
 
 const TAG: &str = "Organization";
 
@@ -19,7 +21,7 @@ pub(in crate::endpoint) const MEMBERS: Doc = Doc {
     tag: TAG,
     summary: "List the organization's wallets",
     description: "The wallets of the caller's organization, in the order of registration.",
-    links: &[with_parameters(
+    links: &[Link::with_parameters(
         "setMemberRole",
         &[("id", "$response.body#/items/0/id")],
     )],
@@ -69,7 +71,7 @@ pub(in crate::endpoint) const INVITATIONS: Doc = Doc {
     summary: "List the organization's invitations",
     description: "The invitations of the caller's organization, including used, revoked and expired \
         ones, without their codes.",
-    links: &[with_parameters(
+    links: &[Link::with_parameters(
         "revokeInvitation",
         &[("id", "$response.body#/items/0/id")],
     )],

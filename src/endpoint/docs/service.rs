@@ -1,7 +1,7 @@
 //! The service itself.
 
-use super::Doc;
-use crate::endpoint::Parameter;
+use kedge_http::query::Parameter;
+use kedge_openapi::Doc;
 
 const TAG: &str = "Service";
 

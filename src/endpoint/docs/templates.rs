@@ -1,8 +1,9 @@
 //! Templates.
 
 use kedge_api::Code;
+use kedge_openapi::{Doc, Link};
 
-use super::{Doc, IF_MATCH, Link, TO_ACTION, TO_PROOF, with_body, with_parameters};
+use super::{IF_MATCH, TO_ACTION, TO_PROOF};
 
 const TAG: &str = "Templates";
 
@@ -15,11 +16,11 @@ pub(in crate::endpoint) const CREATE: Doc = Doc {
         default does not fit: owners act, issuers mint. Custom kinds begin with `x.`. `max_supply` \
         bounds how many are ever minted. The name is unique in the organization.",
     links: &[
-        with_parameters("getTemplate", &[("id", "$response.body#/id")]),
-        with_parameters("createVariations", &[("id", "$response.body#/id")]),
-        with_parameters("updateTemplate", &[("id", "$response.body#/id")]),
-        with_parameters("listVariations", &[("id", "$response.body#/id")]),
-        with_body("mintObject", r#"{"template_id": "$response.body#/id"}"#),
+        Link::with_parameters("getTemplate", &[("id", "$response.body#/id")]),
+        Link::with_parameters("createVariations", &[("id", "$response.body#/id")]),
+        Link::with_parameters("updateTemplate", &[("id", "$response.body#/id")]),
+        Link::with_parameters("listVariations", &[("id", "$response.body#/id")]),
+        Link::with_body("mintObject", r#"{"template_id": "$response.body#/id"}"#),
         Link {
             to: "listObjects",
             parameters: &[("template_id", "$response.body#/id")],
@@ -36,7 +37,7 @@ pub(in crate::endpoint) const LIST: Doc = Doc {
     tag: TAG,
     summary: "List the organization's templates",
     description: "The templates of the caller's organization, in the order of creation.",
-    links: &[with_parameters(
+    links: &[Link::with_parameters(
         "getTemplate",
         &[("id", "$response.body#/items/0/id")],
     )],
@@ -50,8 +51,8 @@ pub(in crate::endpoint) const GET: Doc = Doc {
     description: "A template of the caller's organization, or a public one. Templates rarely change: \
         keep the answer with its ETag and ask with `If-None-Match`.",
     links: &[
-        with_parameters("listVariations", &[("id", "$response.body#/id")]),
-        with_body("mintObject", r#"{"template_id": "$response.body#/id"}"#),
+        Link::with_parameters("listVariations", &[("id", "$response.body#/id")]),
+        Link::with_body("mintObject", r#"{"template_id": "$response.body#/id"}"#),
     ],
     ..Doc::MISSING
 };
@@ -67,7 +68,7 @@ pub(in crate::endpoint) const UPDATE: Doc = Doc {
     errors: &[Code::PreconditionFailed],
     request_headers: IF_MATCH,
     links: &[
-        with_parameters("getTemplate", &[("id", "$response.body#/id")]),
+        Link::with_parameters("getTemplate", &[("id", "$response.body#/id")]),
         TO_ACTION,
         TO_PROOF,
     ],
@@ -81,8 +82,8 @@ pub(in crate::endpoint) const CREATE_VARIATIONS: Doc = Doc {
     description: "Makes up to 500 variations of a template, all or none: a name, and properties \
         that are merged over the template's. One bare variation is accepted too.",
     links: &[
-        with_parameters("listVariations", &[("id", "$response.body#/template/id")]),
-        with_body(
+        Link::with_parameters("listVariations", &[("id", "$response.body#/template/id")]),
+        Link::with_body(
             "mintObject",
             r#"{"template_id": "$response.body#/template/id", "variation_id": "$response.body#/items/0/id"}"#,
         ),
@@ -98,7 +99,7 @@ pub(in crate::endpoint) const LIST_VARIATIONS: Doc = Doc {
     summary: "List a template's variations",
     description: "A template's variations, in the order of creation.",
     errors: &[Code::ResourceNotFound],
-    links: &[with_body(
+    links: &[Link::with_body(
         "mintObject",
         r#"{"template_id": "$request.path.id", "variation_id": "$response.body#/items/0/id"}"#,
     )],

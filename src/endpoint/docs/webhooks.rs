@@ -1,18 +1,20 @@
 //! Webhooks.
 
 use kedge_api::Code;
+use kedge_openapi::{Doc, Link};
 
-use super::{Doc, IF_MATCH, Link, TO_ACTION, TO_PROOF, with_parameters};
+use super::{IF_MATCH, TO_ACTION, TO_PROOF};
 
 const TAG: &str = "Webhooks";
 
-const TO_WEBHOOK: Link = with_parameters("getWebhook", &[("id", "$response.body#/id")]);
-const TO_UPDATE: Link = with_parameters("updateWebhook", &[("id", "$response.body#/id")]);
-const TO_ROTATE: Link = with_parameters("rotateWebhookSecret", &[("id", "$response.body#/id")]);
-const TO_DELETE: Link = with_parameters("deleteWebhook", &[("id", "$response.body#/id")]);
-const TO_TEST: Link = with_parameters("testWebhook", &[("id", "$response.body#/id")]);
+const TO_WEBHOOK: Link = Link::with_parameters("getWebhook", &[("id", "$response.body#/id")]);
+const TO_UPDATE: Link = Link::with_parameters("updateWebhook", &[("id", "$response.body#/id")]);
+const TO_ROTATE: Link =
+    Link::with_parameters("rotateWebhookSecret", &[("id", "$response.body#/id")]);
+const TO_DELETE: Link = Link::with_parameters("deleteWebhook", &[("id", "$response.body#/id")]);
+const TO_TEST: Link = Link::with_parameters("testWebhook", &[("id", "$response.body#/id")]);
 const TO_DELIVERIES: Link =
-    with_parameters("listWebhookDeliveries", &[("id", "$response.body#/id")]);
+    Link::with_parameters("listWebhookDeliveries", &[("id", "$response.body#/id")]);
 
 pub(in crate::endpoint) const CREATE: Doc = Doc {
     id: "createWebhook",
@@ -42,7 +44,7 @@ pub(in crate::endpoint) const LIST: Doc = Doc {
     tag: TAG,
     summary: "List the organization's webhooks",
     description: "The webhooks of the caller's organization that were not deleted, without their secrets.",
-    links: &[with_parameters(
+    links: &[Link::with_parameters(
         "getWebhook",
         &[("id", "$response.body#/items/0/id")],
     )],
@@ -95,7 +97,7 @@ pub(in crate::endpoint) const DELIVERIES: Doc = Doc {
     tag: TAG,
     summary: "List a webhook's deliveries",
     description: "What was sent, with what result, and when the next attempt is due.",
-    links: &[with_parameters(
+    links: &[Link::with_parameters(
         "redeliver",
         &[
             ("id", "$request.path.id"),
@@ -122,7 +124,7 @@ pub(in crate::endpoint) const REDELIVER: Doc = Doc {
     description: "Queues a delivery again, whatever its result was, with the same message and id. \
         It is made in its turn among the object's other deliveries.",
     errors: &[Code::StateViolation],
-    links: &[with_parameters(
+    links: &[Link::with_parameters(
         "listWebhookDeliveries",
         &[("id", "$response.body#/webhook_id")],
     )],

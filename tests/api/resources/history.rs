@@ -1,5 +1,7 @@
 //! An object's history at its bounds, and the object as it once stood.
 
+use std::ops::RangeInclusive;
+
 use kedge_storage::{Store, StoreOptions, Table};
 use serde_json::{Value, json};
 
@@ -44,9 +46,38 @@ async fn history(
     }
 }
 
+/// The state has one row for the object and two for its milestones, however long its history is;
+/// the log has one for each request.
+async fn has_one_row_each(mut server: Server) {
+    let requests = 3 + 2 + 1 + 1 + 1 + 3;
+    let actions = server.sequence().await;
+    assert_eq!(server.terminate(), Some(0));
+    let path = server.dir.path().join("data/store");
+    kedge_upkeep::verify::store(&path, server.domain, server.sequencer, |_| ()).unwrap();
+    let options = StoreOptions::of_store(&path, server.domain, server.sequencer);
+    let snapshot = Store::open_to_verify(options).unwrap().snapshot();
+    for (table, rows) in [
+        (Table::Objects, 1),
+        (Table::Milestones, 2),
+        (Table::ObjectIndex, 3),
+        (Table::PropertyIndex, 0),
+        (Table::RequestsByOrganization, requests),
+    ] {
+        assert_eq!(snapshot.raw_rows(table).count(), rows, "{table:?}");
+    }
+    assert_eq!(snapshot.indexed(), actions);
+    for table in Table::STATE {
+        let largest = snapshot
+            .raw_rows(*table)
+            .map(|row| row.unwrap().1.len())
+            .max();
+        assert!(largest < Some(1_000), "{table:?} {largest:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_history_lists_the_last_thousand_actions() {
-    let mut server = Server::start().await;
+    let server = Server::start().await;
     let ann = Caller::register(&server, "ann@example.com").await;
     let template = ann.new_template(&server, "counter").await;
     let object = ann.new_object(&server, &template).await;
@@ -102,32 +133,35 @@ async fn a_history_lists_the_last_thousand_actions() {
         }
     }
 
-    // The state has one row for the object and two for its milestones, however long its history is;
-    // the log has one for each request.
-    let requests = 3 + 2 + 1 + 1 + 1 + 3;
-    let actions = server.sequence().await;
-    assert_eq!(server.terminate(), Some(0));
-    let path = server.dir.path().join("data/store");
-    kedge_upkeep::verify::store(&path, server.domain, server.sequencer, |_| ()).unwrap();
-    let options = StoreOptions::of_store(&path, server.domain, server.sequencer);
-    let snapshot = Store::open_to_verify(options).unwrap().snapshot();
-    for (table, rows) in [
-        (Table::Objects, 1),
-        (Table::Milestones, 2),
-        (Table::ObjectIndex, 3),
-        (Table::PropertyIndex, 0),
-        (Table::RequestsByOrganization, requests),
-    ] {
-        assert_eq!(snapshot.raw_rows(table).count(), rows, "{table:?}");
-    }
-    assert_eq!(snapshot.indexed(), actions);
-    for table in Table::STATE {
-        let largest = snapshot
-            .raw_rows(*table)
-            .map(|row| row.unwrap().1.len())
-            .max();
-        assert!(largest < Some(1_000), "{table:?} {largest:?}");
-    }
+    has_one_row_each(server).await;
+}
+
+/// There is no state before the mint or after the head, and none for who does not see the object.
+async fn past_states_have_bounds(
+    server: &Server,
+    ann: &Caller,
+    id: &str,
+    states: RangeInclusive<u64>,
+) {
+    let (first, head) = states.into_inner();
+    let path = format!("/objects/{id}");
+    let read = |path: String| async move { server.get(&path, Some(&ann.token)).await };
+    let before = read(format!("{path}?at_sequence={}", first - 1)).await;
+    before.refused(404, "RESOURCE_NOT_FOUND");
+    assert_eq!(before.body["body"]["id"], id);
+    read(format!("{path}?at_sequence=0"))
+        .await
+        .refused(404, "RESOURCE_NOT_FOUND");
+    let ahead = read(format!("{path}?at_sequence={}", head + 1)).await;
+    ahead.refused(409, "SEQUENCE_NOT_REACHED");
+    read(format!("{path}?at_sequence=now"))
+        .await
+        .refused(400, "VALIDATION_ERROR");
+    let eve = Caller::register(server, "eve@example.com").await;
+    let unseen = server
+        .get(&format!("{path}?at_sequence={first}"), Some(&eve.token))
+        .await;
+    unseen.refused(404, "RESOURCE_NOT_FOUND");
 }
 
 #[tokio::test]
@@ -196,20 +230,5 @@ async fn an_object_is_rebuilt_as_it_stood() {
     );
     assert_eq!(now["status"], "burned");
 
-    let before = read(format!("{path}?at_sequence={}", first - 1)).await;
-    before.refused(404, "RESOURCE_NOT_FOUND");
-    assert_eq!(before.body["body"]["id"], id);
-    read(format!("{path}?at_sequence=0"))
-        .await
-        .refused(404, "RESOURCE_NOT_FOUND");
-    let ahead = read(format!("{path}?at_sequence={}", head + 1)).await;
-    ahead.refused(409, "SEQUENCE_NOT_REACHED");
-    read(format!("{path}?at_sequence=now"))
-        .await
-        .refused(400, "VALIDATION_ERROR");
-    let eve = Caller::register(&server, "eve@example.com").await;
-    let unseen = server
-        .get(&format!("{path}?at_sequence={first}"), Some(&eve.token))
-        .await;
-    unseen.refused(404, "RESOURCE_NOT_FOUND");
+    past_states_have_bounds(&server, &ann, id, first..=head).await;
 }

@@ -116,7 +116,7 @@ async fn the_index_is_what_a_replay_of_the_log_makes() {
             side_keys: kedge_upkeep::side_keys::read(&server.dir.path().join("data/keys")).unwrap(),
             ..StoreOptions::of_store(&path, server.domain, server.sequencer)
         };
-        kedge_actors::catch_up::open_store(options).unwrap()
+        kedge_replay::catch_up::open_store(options).unwrap()
     };
     let store = open();
     let snapshot = store.snapshot();

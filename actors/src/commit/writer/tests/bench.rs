@@ -38,8 +38,8 @@ use crate::pipeline::resources::Resources;
 use crate::pipeline::room::Room;
 use crate::pipeline::unit::Unit;
 use crate::pipeline::world::{Catalog, Published, Reader};
-use crate::replay::catch_up::open_store;
 use crate::timekeeper::{Timekeeper, wall_clock};
+use kedge_replay::catch_up::open_store;
 
 const DOMAIN: Domain = Domain {
     chain_id: 31_337,

@@ -14,8 +14,8 @@ use kedge_protocol::resource::{Object, ObjectStatus};
 use kedge_storage::Group;
 
 use super::before::Before;
-use crate::replay::counted;
-use crate::replay::images::put_image;
+use crate::counted;
+use crate::images::put_image;
 
 /// Rows to write.
 pub(super) struct Rows {

@@ -15,7 +15,7 @@ const DESCRIPTION: &str = "What a webhook's URL receives, at least once for ever
 const CREATES: &str = "createWebhook";
 
 /// The callbacks of an operation, where it has any.
-pub(super) fn callbacks_of(operation: &str, schemas: &mut Schemas) -> Option<Value> {
+pub(crate) fn callbacks_of(operation: &str, schemas: &mut Schemas) -> Option<Value> {
     (operation == CREATES).then(|| json!({ "event": { "{$request.body#/url}": message(schemas) } }))
 }
 

@@ -7,9 +7,10 @@ use kedge_api::Code;
 use kedge_http::envelope::{Form, PROBLEM_JSON};
 use kedge_http::error::ApiError;
 use kedge_http::limits;
+use kedge_http::signing::Signs;
 use serde_json::{Map, Value, json};
 
-use crate::endpoint::{Auth, Endpoint, Signs};
+use crate::endpoint::{Auth, Endpoint};
 
 /// Headers of answers: name, JSON Schema type, whether it is always present where it is documented, meaning.
 const HEADERS: &[(&str, &str, bool, &str)] = &[
@@ -84,7 +85,7 @@ fn common() -> Vec<&'static str> {
 }
 
 /// The components of all headers.
-pub(super) fn header_components() -> Value {
+pub(crate) fn header_components() -> Value {
     let of_limits = limits::fields::DESCRIPTIONS
         .map(|(name, description, schema_type)| (name, schema_type, false, description));
     let component = |(name, schema_type, required, description): &(&str, &str, bool, &str)| {
@@ -108,7 +109,7 @@ fn headers(names: &[&str]) -> Map<String, Value> {
 }
 
 /// The headers of success.
-pub(super) fn success_headers(endpoint: &Endpoint) -> Map<String, Value> {
+pub(crate) fn success_headers<A, P>(endpoint: &Endpoint<A, P>) -> Map<String, Value> {
     let mut names = common();
     if endpoint.etag {
         names.push("ETag");
@@ -135,11 +136,11 @@ pub(super) fn success_headers(endpoint: &Endpoint) -> Map<String, Value> {
 
 /// The errors of all endpoints; identical ones share a component.
 #[derive(Default)]
-pub(super) struct Responses(BTreeMap<String, Value>);
+pub(crate) struct Responses(BTreeMap<String, Value>);
 
 impl Responses {
     /// The errors of an endpoint, by status.
-    pub(super) fn errors(&mut self, endpoint: &Endpoint) -> BTreeMap<u16, Value> {
+    pub(crate) fn errors<A, P>(&mut self, endpoint: &Endpoint<A, P>) -> BTreeMap<u16, Value> {
         let mut by_status: BTreeMap<u16, Vec<Code>> = BTreeMap::new();
         for code in endpoint.codes() {
             by_status.entry(code.status()).or_default().push(code);
@@ -153,7 +154,7 @@ impl Responses {
             .collect()
     }
 
-    fn component(&mut self, endpoint: &Endpoint, status: u16, codes: &[Code]) -> Value {
+    fn component<A, P>(&mut self, endpoint: &Endpoint<A, P>, status: u16, codes: &[Code]) -> Value {
         let mut names = common();
         let with_token = endpoint.auth == Auth::Bearer || endpoint.doc.may_authenticate;
         if status == 401 && with_token {
@@ -184,7 +185,7 @@ impl Responses {
         json!({ "$ref": format!("#/components/responses/{key}") })
     }
 
-    pub(super) fn into_components(self) -> Value {
+    pub(crate) fn into_components(self) -> Value {
         Value::Object(self.0.into_iter().collect())
     }
 }

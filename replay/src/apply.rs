@@ -21,7 +21,7 @@ use kedge_storage::{CodecError, Group, LogHead, OpenError, ReadError, SideEntry,
 
 use self::before::Before;
 use self::rows::Rows;
-use super::counted;
+use crate::counted;
 
 /// Why a record or a batch was not applied. Nothing can be applied after that.
 #[derive(Debug, thiserror::Error)]

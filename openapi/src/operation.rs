@@ -2,19 +2,25 @@
 
 use std::borrow::Cow;
 
+use kedge_http::signing::{PathMember, Signs, Target};
 use kedge_protocol::action::Kind;
 use serde_json::{Map, Value, json};
 
 use super::examples::{self, Example};
 use super::responses::{Responses, success_headers};
 use super::{Schemas, parameters, webhooks};
-use crate::endpoint::{ANY, Auth, Endpoint, Link, PathMember, Signs, Target};
+use crate::doc::Link;
+use crate::endpoint::{ANY, Auth, Endpoint};
 
 /// The media type of bytes of any type.
 const BYTES: &str = "application/octet-stream";
 
 /// Describes an endpoint.
-pub(super) fn of(endpoint: &Endpoint, schemas: &mut Schemas, responses: &mut Responses) -> Value {
+pub(crate) fn of<A, P>(
+    endpoint: &Endpoint<A, P>,
+    schemas: &mut Schemas,
+    responses: &mut Responses,
+) -> Value {
     let id = endpoint.operation_id();
     let mut operation = json!({
         "operationId": id,
@@ -53,7 +59,7 @@ pub(super) fn of(endpoint: &Endpoint, schemas: &mut Schemas, responses: &mut Res
 }
 
 /// The accepted credentials: an access token, an API key, or both.
-fn security(endpoint: &Endpoint) -> Value {
+fn security<A, P>(endpoint: &Endpoint<A, P>) -> Value {
     let mut ways = Vec::new();
     if endpoint.doc.may_authenticate {
         ways.push(json!({}));
@@ -68,7 +74,7 @@ fn security(endpoint: &Endpoint) -> Value {
     Value::Array(ways)
 }
 
-fn request_type(endpoint: &Endpoint) -> &'static str {
+fn request_type<A, P>(endpoint: &Endpoint<A, P>) -> &'static str {
     match endpoint.signs {
         Signs::File => "multipart/form-data",
         _ => "application/json",
@@ -128,7 +134,11 @@ fn signature(signs: &Signs) -> Option<Value> {
     Some(json!({ "kind": kind, "target": target, "payload": payload }))
 }
 
-fn answers(endpoint: &Endpoint, schemas: &mut Schemas, responses: &mut Responses) -> Value {
+fn answers<A, P>(
+    endpoint: &Endpoint<A, P>,
+    schemas: &mut Schemas,
+    responses: &mut Responses,
+) -> Value {
     let errors = responses.errors(endpoint).into_iter();
     let mut answers: Map<String, Value> = errors
         .map(|(status, response)| (status.to_string(), response))
@@ -165,7 +175,7 @@ fn answers(endpoint: &Endpoint, schemas: &mut Schemas, responses: &mut Responses
 }
 
 /// A body's schema, with the answers in the examples.
-fn content(endpoint: &Endpoint, status: u16, schema: &Value) -> Value {
+fn content<A, P>(endpoint: &Endpoint<A, P>, status: u16, schema: &Value) -> Value {
     let id = endpoint.operation_id();
     let got = examples::of(&id)
         .filter(|example| example.status == status)
@@ -197,7 +207,7 @@ fn link(link: &Link) -> Value {
     described
 }
 
-impl Endpoint {
+impl<A, P> Endpoint<A, P> {
     /// Whether it concerns the caller's own wallet, which an API key alone does not have.
     fn is_wallets_own(&self) -> bool {
         self.path.starts_with("/wallets/me")

@@ -9,40 +9,40 @@ use serde_json::{Map, Value};
 /// One request of the story.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Example {
+pub struct Example {
     /// `operationId`; absent if this part of the story is not a request.
     #[serde(default)]
-    pub(super) operation: String,
+    pub operation: String,
     /// The example's name in the document; unique in its operation.
     #[serde(default)]
-    pub(super) name: String,
+    pub name: String,
     /// One line about it.
-    pub(super) summary: String,
+    pub summary: String,
     /// The sender: the story's name for a wallet.
     #[serde(default, rename = "as")]
     _caller: String,
     /// Parameters of the path.
     #[serde(default)]
-    pub(super) path: Map<String, Value>,
+    pub path: Map<String, Value>,
     /// Parameters of the query.
     #[serde(default)]
-    pub(super) query: Map<String, Value>,
+    pub query: Map<String, Value>,
     /// Headers other than token and signature.
     #[serde(default)]
-    pub(super) headers: Map<String, Value>,
+    pub headers: Map<String, Value>,
     /// The signature's headers.
     #[serde(default)]
-    pub(super) signature: Map<String, Value>,
+    pub signature: Map<String, Value>,
     /// The body.
-    pub(super) body: Option<Value>,
+    pub body: Option<Value>,
     /// The answer's status.
     #[serde(default)]
-    pub(super) status: u16,
+    pub status: u16,
     /// Headers of the answer that later requests use.
     #[serde(default, rename = "response_headers")]
     _response_headers: Map<String, Value>,
     /// The answer's body, if it is JSON and not too long to show.
-    pub(super) response: Option<Value>,
+    pub response: Option<Value>,
     /// By how many milliseconds its evidence is forged.
     #[serde(default, rename = "forged")]
     _forged: u64,
@@ -59,40 +59,39 @@ static STORY: LazyLock<Vec<Example>> = LazyLock::new(|| {
 });
 
 /// The examples of an operation, in the story's order.
-pub(super) fn of(operation: &str) -> impl Iterator<Item = &'static Example> {
+pub fn of(operation: &str) -> impl Iterator<Item = &'static Example> {
     STORY
         .iter()
         .filter(move |example| example.operation == operation)
 }
 
 /// The first successful example of an operation.
-pub(super) fn first(operation: &str) -> Option<&'static Example> {
+pub fn first(operation: &str) -> Option<&'static Example> {
     of(operation).find(|example| example.status < 400)
 }
 
 /// The first value of a query parameter in the examples of an operation.
-pub(super) fn query_value(operation: &str, name: &str) -> Option<&'static Value> {
+pub fn query_value(operation: &str, name: &str) -> Option<&'static Value> {
     of(operation)
         .filter(|example| example.status < 400)
         .find_map(|example| example.query.get(name))
 }
 
 /// The first value of a header in the examples of an operation.
-pub(super) fn header_value(operation: &str, name: &str) -> Option<&'static Value> {
+pub fn header_value(operation: &str, name: &str) -> Option<&'static Value> {
     of(operation)
         .filter(|example| example.status < 400)
         .find_map(|example| example.headers.get(name))
 }
 
 /// The value of a signature header in an example.
-pub(super) fn signature_header(name: &str) -> Option<&'static str> {
+pub fn signature_header(name: &str) -> Option<&'static str> {
     STORY
         .iter()
         .find_map(|example| example.signature.get(name)?.as_str())
 }
 
 /// All examples.
-#[cfg(test)]
-pub(super) fn all() -> &'static [Example] {
+pub fn all() -> &'static [Example] {
     &STORY
 }

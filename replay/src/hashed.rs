@@ -10,14 +10,15 @@ use kedge_protocol::chain::Leaf;
 use kedge_protocol::merkle::BatchTree;
 use kedge_storage::{OpenError, StoredFrame};
 
-use crate::replay::apply::{Apply, ApplyError};
+use crate::apply::{Apply, ApplyError};
 
 /// Frames that may wait to be applied: a frame has at most some tens of megabytes.
 const AHEAD_MAX: usize = 4;
 
 /// A frame, and the hashes of what stands in it.
-pub(crate) struct HashedFrame {
-    pub(crate) frame: StoredFrame,
+pub struct HashedFrame {
+    /// The frame itself.
+    pub frame: StoredFrame,
     /// What the leaves of each request are made of.
     placed: Vec<Vec<Leaf>>,
     batches: Vec<HashedBatch>,
@@ -37,7 +38,7 @@ impl HashedFrame {
     ///
     /// # Errors
     /// [`ApplyError`] where the frame is damaged.
-    pub(crate) fn of(frame: StoredFrame) -> Result<Self, ApplyError> {
+    pub fn of(frame: StoredFrame) -> Result<Self, ApplyError> {
         let mut placed = Vec::new();
         let mut batches = Vec::new();
         let mut sealed = frame.batches()?.into_iter();
@@ -78,7 +79,7 @@ impl Apply {
     ///
     /// # Errors
     /// [`ApplyError`] where the rules do not make what it says, or its requests are not those that the sequencer signed.
-    pub(crate) fn frame(&mut self, hashed: &HashedFrame) -> Result<(), ApplyError> {
+    pub fn frame(&mut self, hashed: &HashedFrame) -> Result<(), ApplyError> {
         let mut requests = hashed.frame.requests()?.into_iter().zip(&hashed.placed);
         for batch in &hashed.batches {
             for (request, placed) in requests.by_ref().take(batch.requests) {
@@ -98,7 +99,7 @@ impl Apply {
 }
 
 /// Hashes frames on a thread of its own. It ends after the last frame, after an error, and when nobody receives any more.
-pub(super) fn ahead<'scope>(
+pub(crate) fn ahead<'scope>(
     scope: &'scope Scope<'scope, '_>,
     frames: impl Iterator<Item = Result<StoredFrame, OpenError>> + Send + 'scope,
 ) -> std::io::Result<Receiver<Result<HashedFrame, OpenError>>> {

@@ -1,9 +1,14 @@
-//! The OpenAPI 3.1 document (`/openapi.json`), made once, from the table of endpoints. Each row refers to its words
-//! (`src/endpoint/docs/`), the errors that it can give follow from the row (`src/endpoint/codes.rs`), and its examples
-//! are recorded. A row without words or examples fails a test. An answer that its row does not document is logged as an
-//! error and fails the test that caused it; schemathesis looks for more of them in `make test`.
+//! What an [`Endpoint`] is and what follows from it, and the OpenAPI 3.1 document (`/openapi.json`), made once, from the
+//! server's table of endpoints (`src/endpoint/`). Each row refers to its words (`src/endpoint/docs/`), the errors that it
+//! can give follow from the row (`codes.rs`), and its examples are recorded. A row without words or examples fails a test
+//! of the table. An answer that its row does not document is logged as an error and fails the test that caused it;
+//! schemathesis looks for more of them in `make test`.
 
-mod examples;
+mod codes;
+mod doc;
+mod endpoint;
+pub mod examples;
+mod headings;
 mod operation;
 mod parameters;
 mod responses;
@@ -20,11 +25,15 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::endpoint::Endpoint;
 use responses::Responses;
 
+pub use doc::{Doc, Link};
+pub use endpoint::{ANY, Auth, EVENT_STREAM, Endpoint, MIN_SEQUENCE, SchemaOf, schema};
+pub use headings::is_tag;
+pub use parameters::schema as parameter_schema;
+
 /// The document of these rows, which are the same at each call: it is generated once.
-pub fn served(rows: &[Endpoint]) -> &'static Fixed {
+pub fn served<A, P>(rows: &[Endpoint<A, P>]) -> &'static Fixed {
     static DOCUMENT: OnceLock<Fixed> = OnceLock::new();
     DOCUMENT.get_or_init(|| {
         let json = serde_json::to_vec(&document(rows)).unwrap_or_default();
@@ -33,7 +42,7 @@ pub fn served(rows: &[Endpoint]) -> &'static Fixed {
 }
 
 /// The schema of an endpoint's body.
-pub fn body_schema(endpoint: &Endpoint) -> Option<BodySchema> {
+pub fn body_schema<A, P>(endpoint: &Endpoint<A, P>) -> Option<BodySchema> {
     let request = endpoint.request?;
     let mut schemas = Schemas::new();
     let body = request(&mut schemas.reading);
@@ -77,7 +86,7 @@ impl Schemas {
 }
 
 /// Builds the document.
-fn document(rows: &[Endpoint]) -> Value {
+pub fn document<A, P>(rows: &[Endpoint<A, P>]) -> Value {
     let mut schemas = Schemas::new();
     let mut responses = Responses::default();
     let mut paths: Map<String, Value> = Map::new();
@@ -101,7 +110,7 @@ fn document(rows: &[Endpoint]) -> Value {
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
         },
         "servers": [{ "url": "/", "description": "The server that this document came from" }],
-        "tags": words::tags(),
+        "tags": headings::tags(),
         "paths": paths,
         "components": {
             "schemas": schemas.into_definitions(),
@@ -127,6 +136,3 @@ fn document(rows: &[Endpoint]) -> Value {
     generators::simplify(&mut document);
     document
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,12 +1,10 @@
 //! Opening a store. The store says which frame was applied last. Everything that the log holds after it is applied by
 //! the rules before anything is served.
 
-pub(crate) mod hashed;
-
 use kedge_storage::{Group, MissingMark, OpenError, Opening, Store, StoreOptions, StoredFrame};
 
-use self::hashed::HashedFrame;
-use super::apply::{Apply, ApplyError};
+use crate::apply::{Apply, ApplyError};
+use crate::hashed::{self, HashedFrame};
 
 /// Bytes of rows that are gathered before they are written.
 const ROWS_BYTES_MAX: usize = 16 * 1024 * 1024;

@@ -1,12 +1,13 @@
 //! Which errors an endpoint can answer with: nearly all of it follows from its row.
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
 
 use kedge_api::Code;
+use kedge_http::limits::LimitClass;
+use kedge_http::signing::Signs;
 use kedge_protocol::action::Kind;
 
-use super::{Auth, Endpoint, LimitClass, MIN_SEQUENCE, Signs, TABLE};
+use crate::endpoint::{Auth, Endpoint, MIN_SEQUENCE};
 
 /// Errors that every signed request can get.
 const SIGNED: &[Code] = &[
@@ -66,17 +67,7 @@ fn refusals(kind: &Kind) -> &'static [Code] {
     }
 }
 
-/// The codes of each row of [`TABLE`], by its index.
-static CODES: LazyLock<Vec<BTreeSet<Code>>> =
-    LazyLock::new(|| TABLE.iter().map(Endpoint::codes).collect());
-
-/// [`Endpoint::codes`] of the row with this index in [`TABLE`], derived once: every refusal is compared with them, and
-/// a refusal must cost next to nothing.
-pub fn documented(index: usize) -> &'static BTreeSet<Code> {
-    &CODES[index]
-}
-
-impl Endpoint {
+impl<A, P> Endpoint<A, P> {
     /// Every code that it can answer with.
     pub fn codes(&self) -> BTreeSet<Code> {
         // Anybody can send an unknown parameter, and anything can break.
@@ -135,34 +126,5 @@ impl Endpoint {
         }
         codes.extend(self.doc.errors);
         codes
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use kedge_api::Code;
-
-    use crate::endpoint::TABLE;
-
-    fn codes(method: &str, path: &str) -> Vec<&'static str> {
-        let mut rows = TABLE.iter();
-        let row = rows.find(|row| row.path == path && row.method == method);
-        let codes = row.unwrap().codes();
-        codes.into_iter().map(Code::text).collect()
-    }
-
-    #[test]
-    fn rows_give_their_codes() {
-        assert_eq!(codes("GET", "/healthz"), ["VALIDATION_ERROR", "INTERNAL"]);
-        let batch = codes("GET", "/batches/{id}");
-        assert!(batch.contains(&"RESOURCE_NOT_FOUND") && batch.contains(&"SEQUENCE_NOT_REACHED"));
-        assert!(!batch.contains(&"UNAUTHENTICATED"));
-        let mint = codes("POST", "/objects");
-        for code in ["NONCE_REUSED", "OBJECT_TOO_LARGE", "TOKEN_EXPIRED"] {
-            assert!(mint.contains(&code), "{code}");
-        }
-        assert!(codes("POST", "/wallets/register").contains(&"EMAIL_TAKEN"));
-        assert!(!codes("POST", "/files").contains(&"MALFORMED_JSON"));
-        assert!(!codes("POST", "/objects").contains(&"EMAIL_TAKEN"));
     }
 }

@@ -8,8 +8,6 @@ use kedge_machine::index::IndexChange;
 use kedge_protocol::record::RequestRecord;
 use kedge_protocol::resource::Object;
 
-use crate::pipeline::decided::Decided;
-
 /// Of a request: its head, signature and places, in addition to its actions.
 const REQUEST_BYTES: usize = 256;
 /// Of an action: its resource, its place in that resource's history and its leaf, in addition to its texts.
@@ -22,7 +20,7 @@ const RESOURCE_BYTES: usize = 384;
 const INDEX_ENTRY_BYTES: usize = 64;
 
 /// What a request's record adds.
-pub(crate) fn of_request(record: &RequestRecord<'_>) -> i64 {
+pub fn of_request(record: &RequestRecord<'_>) -> i64 {
     let actions = record.actions.iter().map(|action| {
         let disclosed = action.disclosed.as_ref().map_or(0, |text| text.len());
         ACTION_BYTES + action.target.len() + action.payload.len() + disclosed
@@ -32,7 +30,7 @@ pub(crate) fn of_request(record: &RequestRecord<'_>) -> i64 {
 }
 
 /// What the entries of the index of properties add.
-pub(crate) fn of_index(changes: &[IndexChange]) -> usize {
+pub fn of_index(changes: &[IndexChange]) -> usize {
     let entries = changes.iter();
     entries
         .map(|change| INDEX_ENTRY_BYTES + change.after.len())
@@ -40,17 +38,17 @@ pub(crate) fn of_index(changes: &[IndexChange]) -> usize {
 }
 
 /// What a new object adds.
-pub(crate) fn of_new_object(object: &Object, index_bytes: usize) -> i64 {
+pub fn of_new_object(object: &Object, index_bytes: usize) -> i64 {
     signed(RESOURCE_BYTES + object.properties.len() + index_bytes)
 }
 
 /// What a change of an object adds or removes.
-pub(crate) fn of_change(before: &str, after: &str) -> i64 {
+pub fn of_change(before: &str, after: &str) -> i64 {
     signed(after.len()) - signed(before.len())
 }
 
 /// What other resources add. The texts of new ones are those of the payload; variations have more.
-pub(crate) fn of_resources(are_new: bool, images: &[Image], payload: &str) -> i64 {
+pub fn of_resources(are_new: bool, images: &[Image], payload: &str) -> i64 {
     if are_new {
         return signed(images.len() * RESOURCE_BYTES + payload.len());
     }
@@ -59,23 +57,6 @@ pub(crate) fn of_resources(are_new: bool, images: &[Image], payload: &str) -> i6
         _ => 0,
     });
     signed(variations.sum())
-}
-
-/// What an action adds that was decided live.
-pub(crate) fn of_decided(decided: &Decided, payload: &str) -> i64 {
-    match decided {
-        Decided::Object {
-            base: None,
-            next,
-            index,
-        } => of_new_object(next, of_index(index)),
-        Decided::Object {
-            base: Some(base),
-            next,
-            ..
-        } => of_change(&base.properties, &next.properties),
-        Decided::Resources { base, next, .. } => of_resources(base.is_none(), next, payload),
-    }
 }
 
 fn signed(bytes: usize) -> i64 {

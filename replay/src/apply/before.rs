@@ -4,16 +4,16 @@ use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
 
 use kedge_machine::fold::Source;
+use kedge_machine::image::Image;
 use kedge_machine::{Counted, Held, TemplateRules, Unavailable};
 use kedge_protocol::ids::IdMap;
 use kedge_protocol::nonce::NonceWindow;
-use kedge_protocol::resource::{
-    ApiKey, Invitation, Object, Organization, Variation, Wallet, Webhook,
-};
+use kedge_protocol::resource::{Object, Variation, Wallet};
 use kedge_protocol::{Address, Hash, Id};
 use kedge_storage::{ReadError, Snapshot};
 
-use crate::pipeline::world::held;
+use crate::held;
+use crate::images::read_image;
 
 /// The state before the records.
 pub(super) enum Before {
@@ -130,10 +130,6 @@ impl Source for Before {
         Ok(wallet.is_some())
     }
 
-    fn organization(&self, id: Id) -> Result<Option<Organization>, Unavailable> {
-        self.find(|snapshot| snapshot.organization(id))
-    }
-
     fn template(&self, id: Id) -> Result<Option<Arc<TemplateRules>>, Unavailable> {
         self.find_once(
             id,
@@ -162,16 +158,8 @@ impl Source for Before {
         self.find(|snapshot| snapshot.object(id))
     }
 
-    fn api_key(&self, id: Id) -> Result<Option<ApiKey>, Unavailable> {
-        self.find(|snapshot| snapshot.api_key(id))
-    }
-
-    fn webhook(&self, id: Id) -> Result<Option<Webhook>, Unavailable> {
-        self.find(|snapshot| snapshot.webhook(id))
-    }
-
-    fn invitation(&self, id: Id) -> Result<Option<Invitation>, Unavailable> {
-        self.find(|snapshot| snapshot.invitation(id))
+    fn other(&self, id: Id) -> Result<Option<Image>, Unavailable> {
+        self.find(|snapshot| read_image(snapshot, id))
     }
 
     fn claim_context_used(&self, context: &Hash) -> Result<bool, Unavailable> {

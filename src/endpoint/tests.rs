@@ -1,15 +1,16 @@
-//! What the document must be, as far as it can be checked without a server.
+//! What the table and the document of it must be, as far as it can be checked without a server.
 
 use std::collections::HashSet;
 
+use hyper::Method;
 use kedge_api::Code;
+use kedge_openapi::{document, examples, is_tag, parameter_schema};
 use serde_json::Value;
 
-use super::{document, examples, words};
-use crate::endpoint::TABLE;
+use super::{Answer, Auth, Signs, TABLE};
 
 /// How to document a row.
-const HOW: &str = "see src/endpoint/docs/mod.rs, and src/openapi/examples.rs for the examples";
+const HOW: &str = "see src/endpoint/docs/mod.rs, and openapi/src/examples.rs for the examples";
 
 #[test]
 fn every_endpoint_is_documented() {
@@ -24,11 +25,7 @@ fn every_endpoint_is_documented() {
             description.ends_with('.'),
             "{row} needs a description; {HOW}"
         );
-        assert!(
-            words::is_tag(endpoint.tag),
-            "{row}: no heading {}",
-            endpoint.tag
-        );
+        assert!(is_tag(endpoint.tag), "{row}: no heading {}", endpoint.tag);
         let known = endpoint.parameter_names();
         let required = endpoint.doc.required.iter();
         assert!(
@@ -164,6 +161,122 @@ fn every_reference_leads_somewhere() {
         for component in document["components"][kind].as_object().unwrap().keys() {
             let used = text.contains(&format!("#/components/{name}/{component}\""));
             assert!(used, "nothing refers to the {kind} {component}");
+        }
+    }
+}
+
+#[test]
+fn what_changes_something_is_signed() {
+    let unsigned = [
+        "/wallets/login",
+        "/wallets/logout",
+        "/wallets/token/refresh",
+        "/ebus/actions/preview",
+        "/webhooks/{id}/test",
+        "/webhooks/{id}/deliveries/{delivery_id}/redeliver",
+        "/objects/search",
+        "/objects/count",
+        "/disputes",
+    ];
+    for endpoint in TABLE.iter() {
+        let changes = endpoint.method != Method::GET && !unsigned.contains(&endpoint.path);
+        assert_eq!(
+            endpoint.signs != Signs::Nothing,
+            changes,
+            "{}",
+            endpoint.path
+        );
+        let is_answered_from_commit = matches!(endpoint.answer, Answer::Committed(_));
+        assert_eq!(is_answered_from_commit, changes, "{}", endpoint.path);
+        let bodiless = matches!(endpoint.signs, Signs::NoBody(..) | Signs::PathMember(..));
+        let asks = endpoint.path.starts_with("/webhooks/") && endpoint.signs == Signs::Nothing;
+        let has_body = endpoint.method != Method::GET && !bodiless && !asks;
+        assert_eq!(endpoint.request.is_some(), has_body, "{}", endpoint.path);
+    }
+}
+
+#[test]
+fn api_keys_need_a_right_for_everything_that_is_not_public() {
+    let mut names = Vec::new();
+    for endpoint in TABLE.iter().filter(|row| row.auth == Auth::Bearer) {
+        let right = endpoint.right();
+        let right = right.unwrap_or_else(|| panic!("{} has no right", endpoint.path));
+        names.push(format!("{} {} {right}", endpoint.method, endpoint.path));
+    }
+    for expected in [
+        "GET /wallets/me wallets.read",
+        "POST /wallets/me/keys wallets.update",
+        "DELETE /wallets/me/keys/{id} wallets.update",
+        "POST /api-keys api_keys.create",
+        "POST /api-keys/{id}/rotate api_keys.update",
+        "DELETE /api-keys/{id} api_keys.delete",
+        "PATCH /objects/{id} objects.update",
+        "POST /objects/{id}/transfer objects.update",
+        "POST /ebus/actions/batch actions.create",
+        "GET /batches/{id}/actions batches.read",
+        "GET /ebus/events events.read",
+        "DELETE /webhooks/{id} webhooks.delete",
+        "POST /webhooks/{id}/test webhooks.update",
+        "POST /disputes batches.create",
+        "GET /disputes/{id} batches.read",
+    ] {
+        assert!(
+            names.iter().any(|name| name == expected),
+            "{expected}: {names:#?}"
+        );
+    }
+}
+
+fn codes(method: &str, path: &str) -> Vec<&'static str> {
+    let mut rows = TABLE.iter();
+    let row = rows.find(|row| row.path == path && row.method == method);
+    let codes = row.unwrap().codes();
+    codes.into_iter().map(Code::text).collect()
+}
+
+#[test]
+fn rows_give_their_codes() {
+    assert_eq!(codes("GET", "/healthz"), ["VALIDATION_ERROR", "INTERNAL"]);
+    let batch = codes("GET", "/batches/{id}");
+    assert!(batch.contains(&"RESOURCE_NOT_FOUND") && batch.contains(&"SEQUENCE_NOT_REACHED"));
+    assert!(!batch.contains(&"UNAUTHENTICATED"));
+    let mint = codes("POST", "/objects");
+    for code in ["NONCE_REUSED", "OBJECT_TOO_LARGE", "TOKEN_EXPIRED"] {
+        assert!(mint.contains(&code), "{code}");
+    }
+    assert!(codes("POST", "/wallets/register").contains(&"EMAIL_TAKEN"));
+    assert!(!codes("POST", "/files").contains(&"MALFORMED_JSON"));
+    assert!(!codes("POST", "/objects").contains(&"EMAIL_TAKEN"));
+}
+
+#[test]
+fn every_schema_of_a_parameter_can_be_read() {
+    let types = ["string", "integer", "number", "boolean"];
+    for endpoint in TABLE.iter() {
+        let headers = endpoint.doc.request_headers.iter();
+        for parameter in endpoint.query.iter().copied().flatten().chain(headers) {
+            let kind = parameter_schema(parameter)["type"].clone();
+            assert!(
+                types.iter().any(|known| kind == *known),
+                "{} {}: {} is neither a type nor a schema",
+                endpoint.path,
+                parameter.name,
+                parameter.schema_type
+            );
+            assert!(parameter.description.ends_with('.'), "{}", parameter.name);
+        }
+    }
+}
+
+#[test]
+fn every_id_of_a_path_is_named() {
+    let document = document(&TABLE);
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for operation in methods.as_object().unwrap().values() {
+            let parameters = operation["parameters"].as_array().unwrap().iter();
+            let mut of_path = parameters.filter(|parameter| parameter["in"] == "path");
+            let named = |parameter: &Value| parameter["description"] != "Which one.";
+            assert!(of_path.all(named), "{path}: see openapi/src/headings.rs");
         }
     }
 }

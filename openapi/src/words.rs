@@ -1,19 +1,17 @@
 //! The document's opening words.
 
-use serde_json::{Value, json};
-
-pub(super) const SUMMARY: &str =
+pub(crate) const SUMMARY: &str =
     "Digital objects whose every change is signed, ordered, durable and provable.";
 
-pub(super) const BEARER: &str = "An access token of `POST /wallets/login`, `/wallets/register` or \
+pub(crate) const BEARER: &str = "An access token of `POST /wallets/login`, `/wallets/register` or \
     `/wallets/token/refresh`. When it has expired, the last of these gives a new one.";
 
-pub(super) const API_KEY: &str = "An API key of `POST /api-keys`, alone or together with an access \
+pub(crate) const API_KEY: &str = "An API key of `POST /api-keys`, alone or together with an access \
     token of the same organization; then the narrower right applies. Each operation names the right it \
     needs in `x-api-key-right`.";
 
 /// An empty line separates paragraphs; words between back quotes are code.
-pub(super) const DESCRIPTION: &str = "\
+pub(crate) const DESCRIPTION: &str = "\
 Requests that change something are signed: EIP-712 typed data under the domain from \
 `GET /.well-known/eip712-domain.json`, sent in five headers next to the credentials. \
 Each operation that must be signed gives its kind, its target and its payload in `x-signature`; \
@@ -60,45 +58,3 @@ the log has a quota of bytes: past it writes are 403 `QUOTA_EXCEEDED`, and reads
 
 Paths under `/v2` lead to their successors with a 301, which most clients follow with a GET, whatever \
 they sent; the static headers `App-Id` and `App-Secret` are no longer credentials.";
-
-/// The headings, in the order in which a reader needs them.
-const TAGS: &[(&str, &str)] = &[
-    (
-        "Accounts",
-        "Wallets, their keys, and the tokens to act for them.",
-    ),
-    (
-        "Organization",
-        "The caller's organization: its limits, its members and its invitations.",
-    ),
-    ("API keys", "Credentials for programs, with narrow rights."),
-    ("Templates", "What objects are made from."),
-    (
-        "Objects",
-        "Minting, reading, changing and transferring objects.",
-    ),
-    (
-        "Action bus",
-        "Signed actions, one by one or in batches, and their proofs.",
-    ),
-    ("Events", "What happened, as a list and as a stream."),
-    ("Files", "Files whose digests are in the log."),
-    ("Webhooks", "Events that are sent to a URL."),
-    ("Log", "Batches, anchors and their proofs. Public."),
-    (
-        "Service",
-        "The domain, the keys, the health of the server, this document.",
-    ),
-];
-
-pub(super) fn tags() -> Value {
-    let tags = TAGS.iter();
-    tags.map(|(name, description)| json!({ "name": name, "description": description }))
-        .collect()
-}
-
-/// Whether a heading is known.
-#[cfg(test)]
-pub(super) fn is_tag(name: &str) -> bool {
-    TAGS.iter().any(|(known, _)| *known == name)
-}

@@ -1,0 +1,132 @@
+//! The document's headings, in the order in which a reader needs them, with what follows from each: the area of the
+//! rights that API keys need, and what the parameters of its paths name.
+
+use kedge_protocol::Prefix;
+use kedge_protocol::resource::Area;
+use serde_json::{Value, json};
+
+/// A heading.
+struct Heading {
+    name: &'static str,
+    description: &'static str,
+    /// What a right to its endpoints is about; `None` if they need none.
+    area: Option<Area>,
+    /// What a parameter of the path names, by the path up to it.
+    ids: &'static [(&'static str, Named)],
+}
+
+/// What a parameter of a path can be.
+#[derive(Clone, Copy)]
+pub(crate) enum Named {
+    /// An identifier.
+    Id(Prefix),
+    /// An identifier, or a number of this name.
+    IdOr(Prefix, &'static str),
+    /// An address.
+    Address,
+}
+
+const HEADINGS: &[Heading] = &[
+    Heading {
+        name: "Accounts",
+        description: "Wallets, their keys, and the tokens to act for them.",
+        area: Some(Area::Wallets),
+        ids: &[("/wallets/me/keys/", Named::Address)],
+    },
+    Heading {
+        name: "Organization",
+        description: "The caller's organization: its limits, its members and its invitations.",
+        area: Some(Area::Wallets),
+        ids: &[
+            ("/organizations/me/members/", Named::Id(Prefix::Wallet)),
+            ("/organizations/me/invitations/", Named::Id(Prefix::Action)),
+        ],
+    },
+    Heading {
+        name: "API keys",
+        description: "Credentials for programs, with narrow rights.",
+        area: Some(Area::ApiKeys),
+        ids: &[("/api-keys/", Named::Id(Prefix::Key))],
+    },
+    Heading {
+        name: "Templates",
+        description: "What objects are made from.",
+        area: Some(Area::Templates),
+        ids: &[("/templates/", Named::Id(Prefix::Template))],
+    },
+    Heading {
+        name: "Objects",
+        description: "Minting, reading, changing and transferring objects.",
+        area: Some(Area::Objects),
+        ids: &[("/objects/", Named::Id(Prefix::Object))],
+    },
+    Heading {
+        name: "Action bus",
+        description: "Signed actions, one by one or in batches, and their proofs.",
+        area: Some(Area::Actions),
+        ids: &[("/ebus/actions/", Named::IdOr(Prefix::Action, "sequence"))],
+    },
+    Heading {
+        name: "Events",
+        description: "What happened, as a list and as a stream.",
+        area: Some(Area::Events),
+        ids: &[],
+    },
+    Heading {
+        name: "Files",
+        description: "Files whose digests are in the log.",
+        area: Some(Area::Files),
+        ids: &[("/files/", Named::Id(Prefix::File))],
+    },
+    Heading {
+        name: "Webhooks",
+        description: "Events that are sent to a URL.",
+        area: Some(Area::Webhooks),
+        ids: &[
+            ("/webhooks/", Named::Id(Prefix::Webhook)),
+            ("/webhooks/{id}/deliveries/", Named::Id(Prefix::Delivery)),
+        ],
+    },
+    Heading {
+        name: "Log",
+        description: "Batches, anchors and their proofs. Public.",
+        area: Some(Area::Batches),
+        ids: &[
+            ("/batches/", Named::IdOr(Prefix::Batch, "number")),
+            ("/anchors/", Named::IdOr(Prefix::Anchor, "number")),
+            ("/disputes/", Named::Id(Prefix::Dispute)),
+        ],
+    },
+    Heading {
+        name: "Service",
+        description: "The domain, the keys, the health of the server, this document.",
+        area: None,
+        ids: &[],
+    },
+];
+
+/// The headings as the document has them.
+pub(crate) fn tags() -> Value {
+    let tags = HEADINGS.iter();
+    tags.map(|heading| json!({ "name": heading.name, "description": heading.description }))
+        .collect()
+}
+
+/// Whether a heading is known.
+pub fn is_tag(name: &str) -> bool {
+    HEADINGS.iter().any(|heading| heading.name == name)
+}
+
+/// What a right to the endpoints under a heading is about.
+pub(crate) fn area(name: &str) -> Option<Area> {
+    let heading = HEADINGS.iter().find(|heading| heading.name == name);
+    heading.and_then(|heading| heading.area)
+}
+
+/// What the parameter after this part of a path names.
+pub(crate) fn named(before: &str) -> Option<Named> {
+    let ids = HEADINGS.iter().flat_map(|heading| heading.ids);
+    let fits = ids.filter(|(path, _)| before.starts_with(path));
+    fits.max_by_key(|(path, _)| path.len())
+        .map(|(_, named)| *named)
+}

@@ -1,0 +1,56 @@
+//! How the engine is set up in every simulation.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kedge_actors::timekeeper::{TimeBounds, Timekeeper};
+use kedge_actors::{HeldKeys, Options, passing_clock, wall_clock};
+use kedge_env::Env;
+use kedge_running::Running;
+
+use crate::client::{self, DOMAIN};
+use crate::machine::Machine;
+use crate::plan::Violation;
+use crate::random::Random;
+use crate::rows::SEQUENCER;
+
+/// The options of an engine that is alone on its log. What varies is drawn, up to `shards_max` shards among it.
+pub(crate) fn options(
+    random: &mut Random,
+    machine: &Machine,
+    running: Running,
+    shards_max: u64,
+) -> Result<Options, Violation> {
+    let env: Arc<dyn Env> = Arc::new(machine.clone());
+    let bounds = TimeBounds {
+        step_max_ms: 5_000,
+        gap_max_ms: 60_000,
+        empty_gap_max_ms: 60_000,
+        alone: None,
+    };
+    let time = Timekeeper::new(wall_clock(&env), passing_clock(&env), bounds);
+    Ok(Options {
+        domain: DOMAIN,
+        keys: HeldKeys::new(client::key(SEQUENCER)?, []),
+        contract: None,
+        time: Arc::new(time),
+        running,
+        shards: 1 + random.below(shards_max) as usize,
+        objects_live_max: 1 << random.below(8),
+        organizations_live_max: 1 + random.below(4) as usize,
+        requests_max: 256,
+        requests_min: 256,
+        wait_target: Duration::from_secs(1),
+        actions_max: 2_000,
+        compare_groups_every: random.below(4),
+        organization_share_percent: 100,
+        recent_keys_max: 1 << random.below(12),
+        catalog_entries_max: 1 << random.below(6),
+        data_path: Path::new("/").to_owned(),
+        disk_reserve_bytes: 0,
+        replicated: false,
+        group_bytes_max: 32 << 20,
+        env,
+    })
+}

@@ -1,0 +1,193 @@
+//! What callers of one node and of several share: who signs, what is known of the log, and how orders are written.
+
+use kedge_actors::{ActionOutcome, Asker, Committed, Engine, SubmitError};
+use kedge_protocol::signature::SigningKey;
+use kedge_protocol::{Id, Prefix};
+use parking_lot::Mutex;
+
+use crate::client::{self, Order, Signed, Terms};
+use crate::plan::Violation;
+use crate::random::Random;
+
+/// A signer, and the next nonce that it has not used.
+struct Signer {
+    key: SigningKey,
+    nonce: u64,
+}
+
+/// The signers of a run.
+pub(crate) struct Signers(Mutex<Vec<Signer>>);
+
+impl Signers {
+    pub(crate) fn new(count: u8) -> Result<Self, Violation> {
+        let signer = |number| client::key(number + 1).map(|key| Signer { key, nonce: 1 });
+        let signers: Result<Vec<_>, _> = (0..count).map(signer).collect();
+        Ok(Self(Mutex::new(signers?)))
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.0.lock().len()
+    }
+
+    /// Who a signer is: its wallet, once it is registered.
+    pub(crate) fn asker(&self, engine: &Engine, signer: usize) -> Result<Asker, Violation> {
+        let address = self.0.lock()[signer].key.address();
+        let wallet = engine.published().snapshot.wallet_by_address(address);
+        let wallet = wallet.map_err(|error| Violation::new("a wallet cannot be read", error))?;
+        Ok(wallet.map_or(Asker::Registration, |wallet| Asker::Wallet {
+            wallet_id: wallet.id,
+            organization_id: wallet.organization_id,
+        }))
+    }
+
+    pub(crate) fn registration(&self, signer: usize) -> Order {
+        let address = self.0.lock()[signer].key.address();
+        Order {
+            kind: "wallet.register",
+            target: String::new(),
+            payload: format!(r#"{{"email":"user{signer}@example.com","address":"{address}"}}"#),
+        }
+    }
+
+    /// Signs with a nonce that the signer used, or with its next one.
+    pub(crate) fn sign(
+        &self,
+        signer: usize,
+        used: Option<u64>,
+        terms: impl FnOnce(u64) -> Terms,
+        orders: &[Order],
+    ) -> Result<Signed, Violation> {
+        let mut signers = self.0.lock();
+        let signer = &mut signers[signer];
+        let nonce = used.unwrap_or(signer.nonce);
+        signer.nonce += u64::from(used.is_none());
+        client::sign(&signer.key, terms(nonce), orders)
+    }
+}
+
+/// Objects and templates that callers know of, and what they sent.
+#[derive(Default)]
+pub(crate) struct Known {
+    pub(crate) objects: Vec<(Id, Id)>,
+    pub(crate) templates: Vec<Id>,
+    pub(crate) sent: Vec<(usize, Signed)>,
+}
+
+impl Known {
+    /// Keeps a request, which may be sent again later, among at most `kept_max`.
+    pub(crate) fn keep(
+        &mut self,
+        (signer, signed): (usize, &Signed),
+        kept_max: usize,
+        random: &mut Random,
+    ) {
+        if self.sent.len() == kept_max {
+            let index = random.below(kept_max as u64) as usize;
+            self.sent.remove(index);
+        }
+        self.sent.push((signer, signed.clone()));
+    }
+
+    /// What an answer says of new templates, and of new objects of the asker.
+    pub(crate) fn learn(&mut self, committed: &Committed, asker: Asker) {
+        for action in &committed.actions {
+            let ActionOutcome::Done(done) = action else {
+                continue;
+            };
+            match (done.resource.prefix, asker) {
+                (Prefix::Template, _) if done.version == 1 => self.templates.push(done.resource),
+                (Prefix::Object, Asker::Wallet { wallet_id, .. }) if done.version == 1 => {
+                    self.objects.push((done.resource, wallet_id));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The last few templates.
+    pub(crate) fn newest(&self) -> &[Id] {
+        &self.templates[self.templates.len().saturating_sub(3)..]
+    }
+
+    /// The objects of an owner.
+    pub(crate) fn of(&self, owner: Id) -> Vec<Id> {
+        let objects = self.objects.iter().filter(|(_, of)| *of == owner);
+        objects.map(|(id, _)| *id).collect()
+    }
+}
+
+/// A caller's outcome, for the trace: what it was, and the sequence.
+pub(crate) fn outcome(result: &Result<Committed, SubmitError>) -> (String, u64) {
+    match result {
+        Ok(committed) => match &committed.placement {
+            Some(placement) => ("done".to_owned(), placement.first_sequence),
+            None => ("refused".to_owned(), 0),
+        },
+        Err(error) => {
+            let text = format!("{error:?}");
+            let end = text.find(|of: char| !of.is_alphanumeric());
+            (text[..end.unwrap_or(text.len())].to_owned(), 0)
+        }
+    }
+}
+
+/// What must be done and was answered like this is a violation, unless it was carried out.
+pub(crate) fn must(
+    engine: &Engine,
+    kind: &str,
+    result: Option<Result<Committed, SubmitError>>,
+) -> Result<Committed, Violation> {
+    match result {
+        Some(Ok(committed)) => Ok(committed),
+        other => {
+            let what = other.map(Result::err);
+            let failure = engine.failure().reason();
+            Err(Violation::new(
+                "nothing is wrong any more, but a request is not carried out",
+                format!("{kind}: {what:?}, the engine: {failure:?}"),
+            ))
+        }
+    }
+}
+
+/// What is answered as done can be read at once.
+pub(crate) fn is_published(engine: &Engine, committed: &Committed) -> Result<(), Violation> {
+    match &committed.placement {
+        Some(placement) if engine.published().head.sequence < placement.first_sequence => {
+            let what = "an answer before its rows, sequence";
+            Err(Violation::new(what, placement.first_sequence))
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn template(random: &mut Random) -> Order {
+    let supply = match random.below(2) {
+        0 => format!(r#","max_supply":{}"#, 1 + random.below(12)),
+        _ => String::new(),
+    };
+    let name = random.next();
+    Order {
+        kind: "template.create",
+        target: String::new(),
+        payload: format!(
+            r#"{{"name":"t{name:x}"{supply},"public_access":true,"actions":[{{"kind":"mint","who":"anyone"}}]}}"#
+        ),
+    }
+}
+
+pub(crate) fn minting(template: Id) -> Order {
+    Order {
+        kind: "mint",
+        target: template.to_string(),
+        payload: "{}".to_owned(),
+    }
+}
+
+pub(crate) fn update(object: Id, value: u64) -> Order {
+    Order {
+        kind: "update",
+        target: object.to_string(),
+        payload: format!(r#"{{"properties":{{"k{}":{value}}}}}"#, value % 5),
+    }
+}
