@@ -277,7 +277,11 @@ impl Callers {
         let asker = self.asker(engine, signer)?;
         let kind = order.kind;
         let signed = self.sign(signer, None, (false, 300, None), &[order])?;
-        must(engine, kind, self.send(engine, (asker, &signed), FULL).await?)
+        must(
+            engine,
+            kind,
+            self.send(engine, (asker, &signed), FULL).await?,
+        )
     }
 
     /// After all faults: every signer can do everything, and what supply is left can be minted.
