@@ -124,10 +124,16 @@ impl Room {
         self.check()?;
         let count = submission.actions.len() as u32;
         let holder = holder_of(&submission.asker);
-        let share_max = share(self.admission.limit(), self.share_percent);
+        let limit = self.admission.limit();
+        let share_max = share(limit, self.share_percent);
         let begun = self.env.now();
         let number = {
             let mut taken = self.taken();
+            // Others may have entered since the check. An organization that may have everything must not be
+            // refused for its share then.
+            if taken.begun.len() >= limit {
+                return Err(overloaded());
+            }
             if let Some(holder) = holder {
                 let held = taken.shares.entry(holder).or_default();
                 if *held >= share_max {
