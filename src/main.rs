@@ -3,12 +3,26 @@
 use std::process::ExitCode;
 
 use kedge::start;
+use kedge_env::{Env, RealEnv};
+use kedge_protocol::ids::seed_maps;
 
 /// A request allocates and frees on several threads, which contend in the C library's allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// Who writes to the log must not know which identifiers share a place in the server's tables.
+fn choose_places() -> std::io::Result<()> {
+    let mut seed = [0; 8];
+    RealEnv.random(&mut seed)?;
+    seed_maps(u64::from_le_bytes(seed));
+    Ok(())
+}
+
 fn main() -> ExitCode {
+    if let Err(error) = choose_places() {
+        eprintln!("the system gives no random numbers: {error}");
+        return ExitCode::FAILURE;
+    }
     let serve = |config, allowances| async move {
         let served = start::run(config, allowances).await;
         served.map_err(|error| error.to_string())

@@ -2,10 +2,13 @@
 //! resource, so that a replay of the log computes the same ones.
 
 use core::fmt;
-use core::hash::{BuildHasherDefault, Hasher};
 use core::str::FromStr;
 
 use crate::hash::{Hash, keccak_parts, text_serde};
+
+mod map;
+
+pub use map::{IdHashing, IdMap, seed_maps};
 
 macro_rules! prefixes {
     ($($(#[$doc:meta])* $name:ident = $text:literal),* $(,)?) => {
@@ -68,29 +71,6 @@ impl Prefix {
         Self::ALL.get(usize::from(number)).copied()
     }
 }
-
-/// A hasher for tables whose keys are already hash bytes: eight of these serve as the hash.
-#[derive(Default)]
-pub struct HashBytesHasher(u64);
-
-impl Hasher for HashBytesHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        if let Some(first) = bytes.first_chunk::<8>() {
-            self.0 ^= u64::from_le_bytes(*first);
-        }
-    }
-
-    fn write_u8(&mut self, tag: u8) {
-        self.0 ^= u64::from(tag) << 56;
-    }
-}
-
-/// A table keyed by identifiers, or by other hash bytes.
-pub type IdMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<HashBytesHasher>>;
 
 /// An identifier: a prefix and 16 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,0 +1,64 @@
+//! Tables keyed by identifiers. A client chooses what its identifiers are computed from, so it can look for thousands that
+//! begin or end alike. Which of them share a place in a table depends on a secret seed of the process.
+
+use core::hash::BuildHasher;
+use std::sync::OnceLock;
+
+use foldhash::SharedSeed;
+use foldhash::fast::{FoldHasher, SeedableRandomState};
+
+static SEED: OnceLock<SharedSeed> = OnceLock::new();
+
+/// A table keyed by identifiers, or by other hash bytes.
+pub type IdMap<K, V> = std::collections::HashMap<K, V, IdHashing>;
+
+/// Chooses the places in each [`IdMap`] that is made from now on. A server calls this with a random number before it
+/// reads or accepts anything; without it, the places are the same in every process. Only the first call counts.
+pub fn seed_maps(seed: u64) {
+    let _ = SEED.set(SharedSeed::from_u64(seed));
+}
+
+/// How an [`IdMap`] finds a key's place.
+#[derive(Clone, Debug)]
+pub struct IdHashing(SeedableRandomState);
+
+impl IdHashing {
+    fn with(seed: &'static SharedSeed) -> Self {
+        Self(SeedableRandomState::with_seed(0, seed))
+    }
+}
+
+impl Default for IdHashing {
+    fn default() -> Self {
+        Self::with(SEED.get().unwrap_or(SharedSeed::global_fixed()))
+    }
+}
+
+impl BuildHasher for IdHashing {
+    type Hasher = FoldHasher<'static>;
+
+    fn build_hasher(&self) -> Self::Hasher {
+        self.0.build_hasher()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Hash, Id, Prefix};
+
+    #[test]
+    fn identifiers_that_share_a_place_share_none_under_another_seed() {
+        static SEEDS: [SharedSeed; 2] = [SharedSeed::from_u64(1), SharedSeed::from_u64(2)];
+        const PLACES: u64 = 1_024;
+        let [known, secret] = SEEDS.each_ref().map(IdHashing::with);
+        let ids = (0..100_000).map(|index| Id::made_by(Prefix::Object, &Hash::ZERO, index));
+        let alike: Vec<Id> = ids.filter(|id| known.hash_one(id) % PLACES == 0).collect();
+        assert!(alike.len() > 50, "{}", alike.len());
+        let places: std::collections::HashSet<u64> = alike
+            .iter()
+            .map(|id| secret.hash_one(id) % PLACES)
+            .collect();
+        assert!(places.len() > alike.len() / 2, "{}", places.len());
+    }
+}
