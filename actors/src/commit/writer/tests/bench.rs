@@ -56,6 +56,7 @@ pub(super) struct Bench {
     pub(super) store: Arc<Store>,
     pub(super) published: Arc<ArcSwap<Published>>,
     pub(super) disk_full: Arc<AtomicBool>,
+    pub(super) ending: Arc<AtomicBool>,
     /// Groups that were compared with what their records make.
     pub(super) compared: Arc<AtomicU64>,
     pub(super) committer: Committer,
@@ -130,6 +131,7 @@ impl Bench {
             group_bytes: 0,
             group_bytes_max: 32 << 20,
         };
+        let ending = Arc::default();
         let outlet = Outlet {
             env: Arc::clone(&dyn_env),
             store: Arc::clone(&store),
@@ -137,6 +139,7 @@ impl Bench {
             visible: watch::channel(head.sequence).0,
             committed_ticket: Arc::default(),
             disk_full: Arc::clone(&disk_full),
+            ending: Arc::clone(&ending),
             disk: Disk::new(dyn_env, place, 0),
             listeners: Arc::new(Listeners::default()),
             failed: failure::channel().0,
@@ -154,6 +157,7 @@ impl Bench {
             reader: Reader::new(Arc::clone(&published), Arc::new(Catalog::new(10))),
             published,
             disk_full,
+            ending,
             compared,
             committer,
             writer: Writer::new(&outlet, sampler),
