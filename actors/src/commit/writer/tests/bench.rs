@@ -17,7 +17,7 @@ use kedge_protocol::hash::keccak;
 use kedge_protocol::log_tree::Frontier;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash, chain};
-use kedge_storage::{Group, SideKeys, Store};
+use kedge_storage::{Group, SideKeys, Snapshot, Store};
 use tokio::sync::{oneshot, watch};
 
 use super::super::Outlet;
@@ -83,6 +83,12 @@ pub(super) fn open(place: &Path, env: &SimulatedEnv) -> Store {
 }
 
 /// Room for all that a test asks at once.
+fn signing(snapshot: &Snapshot) -> Signing {
+    let keys = snapshot.sequencer_keys().unwrap();
+    let held = HeldKeys::new(key(), []);
+    Signing::new(held, DOMAIN.separator(), false, keys)
+}
+
 fn room(env: &Arc<dyn Env>) -> Arc<Room> {
     let bounds = Bounds {
         requests_min: 1_000,
@@ -100,7 +106,7 @@ impl Bench {
         let snapshot = store.snapshot();
         let head = snapshot.head().unwrap();
         let frontier = Frontier::load(head.batches, &snapshot).unwrap();
-        let keys = snapshot.sequencer_keys().unwrap();
+        let signing = Arc::new(signing(&snapshot));
         let side_events = SideEvents::load(&snapshot).unwrap();
         let published = Arc::new(ArcSwap::from_pointee(Published {
             head,
@@ -109,16 +115,10 @@ impl Bench {
         }));
         let (dyn_env, disk_full) = (Arc::new(env.clone()) as Arc<dyn Env>, Arc::default());
         let room = room(&dyn_env);
-        let separator = DOMAIN.separator();
         let committer = Committer {
             env: Arc::clone(&dyn_env),
-            domain_separator: separator,
-            signing: Arc::new(Signing::new(
-                HeldKeys::new(key(), []),
-                separator,
-                false,
-                keys,
-            )),
+            domain_separator: DOMAIN.separator(),
+            signing,
             parked: VecDeque::new(),
             time: Arc::new(Timekeeper::unbounded(wall_clock(&dyn_env))),
             published: Arc::clone(&published),
