@@ -26,6 +26,9 @@ use crate::run::Run;
 const LOOK: Duration = Duration::from_millis(5);
 /// How long an end in order may take.
 const ENDS_WITHIN: Duration = Duration::from_mins(1);
+/// The reason of a process that was to end while the chain contradicted its store, and how soon it must end then.
+const GIVEN_UP: &str = "so what was placed is given up";
+const GIVES_UP_WITHIN: Duration = Duration::from_secs(10);
 
 /// How a process ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -218,15 +221,17 @@ impl Run {
     /// Ends in order: everything that was placed is on the disk.
     async fn end(&mut self, engine: &Engine) -> Result<End, Violation> {
         self.machine.disk.set_room(None);
+        let asked_at = self.machine.now();
         if engine.shutdown(ENDS_WITHIN).await {
             return Ok(End::Ended);
         }
-        let why = engine.failure().reason();
-        // While the chain contradicts the store, what was placed waits as long as a stop may take, and is then given up.
-        if why.is_none() && matches!(engine.mode(), Mode::ReadOnly(_)) {
+        let why = engine.failure().reason().unwrap_or_default();
+        // While the chain contradicts the store, what was placed is given up, and soon.
+        let took = self.machine.now() - asked_at;
+        if self.anchoring.is_some() && why.contains(GIVEN_UP) && took < GIVES_UP_WITHIN {
             return Ok(End::Killed);
         }
-        self.failed("the engine does not end", &why.unwrap_or_default())
+        self.failed("the engine does not end", &why)
     }
 
     /// Nothing goes wrong any more: everything is carried out, and the process ends in order.

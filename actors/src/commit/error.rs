@@ -19,6 +19,10 @@ pub(crate) enum CommitterError {
     Key { number: u64 },
     #[error("the writer has ended")]
     Writer,
+    #[error(
+        "the server ends while its store accepts no commits, so what was placed is given up; nothing of it was answered: {0}"
+    )]
+    GivenUp(String),
     #[error("sequence {first} and the rest of its commit group were not written: {why}")]
     Disagreement { first: u64, why: Disagreement },
     #[error("two requests of signer {signer} were placed with nonce {nonce}")]

@@ -108,6 +108,8 @@ pub(crate) struct Outlet {
     pub(crate) visible: watch::Sender<u64>,
     pub(crate) committed_ticket: Arc<AtomicU64>,
     pub(crate) disk_full: Arc<AtomicBool>,
+    /// Nothing is placed any more.
+    pub(crate) ending: Arc<AtomicBool>,
     pub(crate) disk: Disk,
     pub(crate) listeners: Arc<Listeners>,
     pub(crate) failed: FailureSink,

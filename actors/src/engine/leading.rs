@@ -8,7 +8,7 @@ use std::time::Duration;
 use kedge_running::{ActorThreads, Part};
 use kedge_storage::ReadError;
 use parking_lot::Mutex;
-use ractor::ActorRef;
+use ractor::{ActorCell, ActorRef};
 use tokio::sync::mpsc;
 
 use super::Engine;
@@ -41,6 +41,18 @@ pub(crate) struct Leading {
     pub(super) shards: usize,
 }
 
+/// All that an actor supervises, directly or not, in the order in which they were started.
+fn supervised(by: ActorCell) -> Vec<ActorCell> {
+    let (mut found, mut next) = (Vec::new(), vec![by]);
+    while let Some(actor) = next.pop() {
+        let supervises = actor.get_children();
+        next.extend(supervises.iter().cloned());
+        found.extend(supervises);
+    }
+    found.sort_unstable_by_key(ActorCell::get_id);
+    found
+}
+
 impl Leading {
     pub(super) fn new(
         actors: Actors,
@@ -70,9 +82,12 @@ impl Leading {
     }
 
     /// Stops the actors, and lets the threads that write finish what was placed. False if they did not end in time.
+    /// A supervisor that stops kills those that it supervises, in the order of a map. So they are killed here first.
     async fn end(&self, timeout: Duration) -> bool {
         self.ending.store(true, Ordering::Relaxed);
-        self.supervisor.stop_children(None);
+        for actor in supervised(self.supervisor.get_cell()) {
+            actor.kill();
+        }
         self.supervisor.stop(None);
         self.threads.stop(timeout).await;
         drop(self.work.lock().take());
@@ -152,12 +167,14 @@ impl Engine {
         self.settle(timeout).await;
     }
 
-    /// Waits until no request is in flight, at most `timeout`.
+    /// Waits until no request is in flight, at most `timeout`. A store that accepts no commits for now lets none be
+    /// answered.
     pub(super) async fn settle(&self, timeout: Duration) {
         let inner = &self.inner;
         let env = &inner.options.env;
         let deadline = env.now() + timeout;
         while inner.room.in_flight() > 0
+            && !inner.store.is_suspended()
             && inner.signing.stopped().is_none()
             && env.now() < deadline
         {

@@ -193,6 +193,7 @@ impl<'a> Starting<'a> {
             visible: inner.visible.clone(),
             committed_ticket: Arc::clone(&self.committed_ticket),
             disk_full: Arc::clone(&inner.disk_full),
+            ending: Arc::clone(&self.ending),
             disk: inner.disk.clone(),
             listeners: Arc::clone(&inner.listeners),
             failed: self.failed.0.clone(),

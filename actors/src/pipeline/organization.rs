@@ -182,6 +182,11 @@ impl OrganizationState {
     /// What else must hold before a request is decided.
     fn check(&mut self, submission: &Submission) -> Result<(), SubmitError> {
         let published = self.options.reader.published();
+        // By the log's time, as what is known of refused requests expires: after that it may be forgotten at any moment, and
+        // a request that was refused must not be decided, and its failure reported, a second time.
+        if submission.head.deadline_s < published.head.last_sealed_at_ms / 1_000 {
+            return Err(SubmitError::DeadlineExpired);
+        }
         let refused = published.snapshot.refused(submission.digest);
         if refused.map_err(|error| gone(&error))?.is_some() {
             return Err(SubmitError::Replayed);

@@ -1,6 +1,7 @@
 //! Objects under load: order, speculation, refusals, supply, nonces.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use kedge_actors::api::Past;
@@ -343,5 +344,39 @@ async fn a_signed_request_counts_once() {
     late.submission.head.deadline_s = RealEnv.unix_ms() / 1_000 - 1;
     let expired = engine.submit(late.submission).await.err().unwrap();
     assert_eq!(expired, SubmitError::DeadlineExpired);
+    engine.shutdown(Duration::from_secs(5)).await;
+}
+
+/// The store forgets a refused request in its own time, once the deadline is past.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_refused_request_that_is_forgotten_is_not_decided_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let begun_ms = RealEnv.unix_ms();
+    let time = Arc::new(AtomicU64::new(begun_ms));
+    let shown = Arc::clone(&time);
+    let clock = Arc::new(move || shown.load(Ordering::Relaxed));
+    let engine = start_by(clock, folder.path(), Arc::clone(&store)).await;
+    let alice = register(&engine, 1).await;
+    let kind = template(&engine, &alice, r#"{"name":"t"}"#).await;
+    let minted = alice.send_one(&engine, "mint", &kind, "{}").await;
+    let object = minted.resource.to_string();
+    let unlock = alice.sign(alice.next_nonce(), false, &[("unlock", &object, "{}")]);
+    let mut unlock = unlock.submission;
+    unlock.head.deadline_s = begun_ms / 1_000 + 10;
+    let refused = engine.submit(unlock.clone()).await.unwrap();
+    assert!(refused.placement.is_none());
+    let again = engine.submit(unlock.clone()).await.err();
+    assert_eq!(again, Some(SubmitError::Replayed));
+
+    time.fetch_add(20_000, Ordering::Relaxed);
+    alice.send_one(&engine, "lock", &object, "{}").await;
+    // Whether the store has forgotten it makes no difference.
+    let again = engine.submit(unlock.clone()).await.err();
+    assert_eq!(again, Some(SubmitError::DeadlineExpired));
+    store.drop_expired().unwrap();
+    assert_eq!(store.snapshot().refused(unlock.digest).unwrap(), None);
+    let again = engine.submit(unlock).await.err();
+    assert_eq!(again, Some(SubmitError::DeadlineExpired));
     engine.shutdown(Duration::from_secs(5)).await;
 }

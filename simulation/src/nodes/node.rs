@@ -24,6 +24,8 @@ use crate::schedule::Seeded;
 
 /// How long an end in order may take.
 const ENDS_WITHIN: Duration = Duration::from_mins(1);
+/// What a process has to stop deciding and writing, with some room: `WRITING_MIN` of the engine.
+const STOPS_WITHIN_MS: u64 = 6_000;
 /// Callers of each node.
 const CALLERS: u64 = 4;
 
@@ -46,6 +48,8 @@ struct Life {
     /// Whether it has a reason to fail.
     excused: bool,
     has_callers: bool,
+    /// Until when it last stood still, by the clock of the run.
+    stood_until_ms: u64,
 }
 
 /// A node.
@@ -118,6 +122,9 @@ impl Node {
         let target = life.begun + Duration::from_millis(now_ms - life.begun_ms);
         let stood = self.stands_until_ms > 0;
         self.stands_until_ms = 0;
+        if stood {
+            life.stood_until_ms = now_ms;
+        }
         life.runtime.block_on(async {
             if stood {
                 // Its clock ran meanwhile.
@@ -160,6 +167,7 @@ impl Node {
             stage,
             excused: false,
             has_callers: false,
+            stood_until_ms: 0,
         });
         Ok(())
     }
@@ -206,8 +214,12 @@ impl Node {
             return Ok(());
         }
         let why = why.unwrap_or_default();
-        // A node that cannot stop to write in time, whatever slows it down, ends and begins again as a follower.
-        let is_slow = why.starts_with("the threads that write did not end");
+        // Where steps are slow, or the process stood still meanwhile, it may not stop to write in time: it ends, and begins
+        // again as a follower.
+        let stood_until_ms = life.stood_until_ms;
+        let has_stood = stood_until_ms > 0 && now_ms < stood_until_ms + STOPS_WITHIN_MS;
+        let is_slow = why.starts_with("the threads that write did not end")
+            && (has_stood || self.schedule.is_slow());
         let has_panicked = self.schedule.take_panicked();
         let is_excused = is_dark || why.is_empty() || life.excused || is_slow || has_panicked;
         if !is_excused {

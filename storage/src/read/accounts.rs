@@ -92,7 +92,8 @@ impl Snapshot {
         })
     }
 
-    /// The deadline (Unix seconds) of a request that failed as a whole, by the digest that was signed.
+    /// The deadline (Unix seconds) of a request that failed as a whole, by the digest that was signed; one that is past may
+    /// still be there.
     pub fn refused(&self, digest: Hash) -> Result<Option<u64>, ReadError> {
         self.get_number(Table::Refused, &digest.0)
     }

@@ -187,7 +187,8 @@ impl Table {
     }
 
     /// Tables whose rows begin with the time until which they are kept, Unix seconds. Later they are dropped when their
-    /// file is compacted; until then readers skip them.
+    /// file is compacted, in the background; until then readers skip them. So what they answer does not depend on when that
+    /// happens.
     pub(crate) fn expires(self) -> bool {
         matches!(self, Self::Refused | Self::Sessions | Self::Idempotency)
     }

@@ -3,11 +3,11 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kedge_env::Env;
-use kedge_storage::Store;
+use kedge_storage::{CommitError, Store};
 use kedge_timing::GroupPassed;
 
 use super::waiting::Waiting;
@@ -47,6 +47,7 @@ pub(super) struct Writer {
     env: Arc<dyn Env>,
     store: Arc<Store>,
     disk_full: Arc<AtomicBool>,
+    ending: Arc<AtomicBool>,
     sampler: Sampler,
     given: VecDeque<Next>,
     waiting: Waiting,
@@ -63,6 +64,7 @@ impl Writer {
             env: Arc::clone(&outlet.env),
             store: Arc::clone(&outlet.store),
             disk_full: Arc::clone(&outlet.disk_full),
+            ending: Arc::clone(&outlet.ending),
             sampler,
             given: VecDeque::new(),
             waiting: Waiting::default(),
@@ -85,7 +87,7 @@ impl Writer {
     /// A full disk accepts nothing of the group, and the group waits: what the sequencer has placed cannot be taken
     /// back, and new requests are refused meanwhile. The same holds for a store that accepts no commits for now,
     /// because the chain contradicts it: nothing of the group was released. What was appended before does not wait with
-    /// it.
+    /// it. Once the server ends, it does not wait for the chain any more.
     pub(super) fn step(&mut self) -> Result<Option<Step<(), Until>>, CommitterError> {
         let Some(next) = self.given.front_mut() else {
             let is_any = !self.appended.is_empty();
@@ -121,6 +123,12 @@ impl Writer {
                 self.sync()?;
                 let now = self.env.now();
                 let store = &self.store;
+                if let CommitError::ReadOnly(why) = &error
+                    && store.is_suspended()
+                    && self.ending.load(Ordering::Relaxed)
+                {
+                    return Err(CommitterError::GivenUp(why.clone()));
+                }
                 let pause = self.waiting.pause(error, store, &self.disk_full, now)?;
                 Ok(Some(Step::Blocked(Until::Passed(pause))))
             }

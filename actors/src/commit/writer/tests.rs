@@ -160,6 +160,30 @@ fn a_step_that_found_no_room_is_taken_again_and_doubles_nothing() {
 }
 
 #[test]
+fn what_the_chain_holds_up_is_given_up_once_the_server_ends() {
+    let place = tempfile::tempdir().unwrap();
+    let env = SimulatedEnv::new();
+    let mut bench = Bench::new(place.path(), &env, 0);
+    let (first, mut first_reply) = bench.group(1);
+    let (second, mut second_reply) = bench.group(2);
+    bench.writer.give(first);
+    assert_eq!(bench.write(), (DONE, 0));
+    bench.writer.give(second);
+    bench.store.set_read_only("the chain contradicts it");
+    let suspended = Some(Step::Blocked(Until::Passed(Duration::from_secs(1))));
+    assert_eq!(bench.write(), (suspended, 1));
+    bench.ending.store(true, Ordering::Relaxed);
+    let given_up = bench.writer.step().unwrap_err();
+    assert!(given_up.to_string().contains("given up"), "{given_up}");
+    // What is durable is answered.
+    bench.release().answer();
+    assert!(is_answered(&mut first_reply) && !is_answered(&mut second_reply));
+    drop(bench);
+    let head = open(place.path(), &env).snapshot().head().unwrap();
+    assert_eq!(head.batches, 1);
+}
+
+#[test]
 fn a_group_of_the_sample_is_compared_once_those_before_it_are_applied() {
     let place = tempfile::tempdir().unwrap();
     let mut bench = Bench::new(place.path(), &SimulatedEnv::new(), 1);

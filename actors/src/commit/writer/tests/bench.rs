@@ -17,7 +17,7 @@ use kedge_protocol::hash::keccak;
 use kedge_protocol::log_tree::Frontier;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash, chain};
-use kedge_storage::{Group, SideKeys, Store};
+use kedge_storage::{Group, SideKeys, Snapshot, Store};
 use tokio::sync::{oneshot, watch};
 
 use super::super::Outlet;
@@ -56,6 +56,7 @@ pub(super) struct Bench {
     pub(super) store: Arc<Store>,
     pub(super) published: Arc<ArcSwap<Published>>,
     pub(super) disk_full: Arc<AtomicBool>,
+    pub(super) ending: Arc<AtomicBool>,
     /// Groups that were compared with what their records make.
     pub(super) compared: Arc<AtomicU64>,
     pub(super) committer: Committer,
@@ -82,6 +83,12 @@ pub(super) fn open(place: &Path, env: &SimulatedEnv) -> Store {
 }
 
 /// Room for all that a test asks at once.
+fn signing(snapshot: &Snapshot) -> Signing {
+    let keys = snapshot.sequencer_keys().unwrap();
+    let held = HeldKeys::new(key(), []);
+    Signing::new(held, DOMAIN.separator(), false, keys)
+}
+
 fn room(env: &Arc<dyn Env>) -> Arc<Room> {
     let bounds = Bounds {
         requests_min: 1_000,
@@ -99,7 +106,7 @@ impl Bench {
         let snapshot = store.snapshot();
         let head = snapshot.head().unwrap();
         let frontier = Frontier::load(head.batches, &snapshot).unwrap();
-        let keys = snapshot.sequencer_keys().unwrap();
+        let signing = Arc::new(signing(&snapshot));
         let side_events = SideEvents::load(&snapshot).unwrap();
         let published = Arc::new(ArcSwap::from_pointee(Published {
             head,
@@ -108,16 +115,10 @@ impl Bench {
         }));
         let (dyn_env, disk_full) = (Arc::new(env.clone()) as Arc<dyn Env>, Arc::default());
         let room = room(&dyn_env);
-        let separator = DOMAIN.separator();
         let committer = Committer {
             env: Arc::clone(&dyn_env),
-            domain_separator: separator,
-            signing: Arc::new(Signing::new(
-                HeldKeys::new(key(), []),
-                separator,
-                false,
-                keys,
-            )),
+            domain_separator: DOMAIN.separator(),
+            signing,
             parked: VecDeque::new(),
             time: Arc::new(Timekeeper::unbounded(wall_clock(&dyn_env))),
             published: Arc::clone(&published),
@@ -130,6 +131,7 @@ impl Bench {
             group_bytes: 0,
             group_bytes_max: 32 << 20,
         };
+        let ending = Arc::default();
         let outlet = Outlet {
             env: Arc::clone(&dyn_env),
             store: Arc::clone(&store),
@@ -137,6 +139,7 @@ impl Bench {
             visible: watch::channel(head.sequence).0,
             committed_ticket: Arc::default(),
             disk_full: Arc::clone(&disk_full),
+            ending: Arc::clone(&ending),
             disk: Disk::new(dyn_env, place, 0),
             listeners: Arc::new(Listeners::default()),
             failed: failure::channel().0,
@@ -154,6 +157,7 @@ impl Bench {
             reader: Reader::new(Arc::clone(&published), Arc::new(Catalog::new(10))),
             published,
             disk_full,
+            ending,
             compared,
             committer,
             writer: Writer::new(&outlet, sampler),
