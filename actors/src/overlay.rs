@@ -27,6 +27,11 @@ impl<T> Versioned<T> {
         }
     }
 
+    /// The value, to replace it before anybody else sees it.
+    pub(crate) fn value_mut(&mut self) -> &mut T {
+        &mut self.value
+    }
+
     /// The sequence that it was placed at; 0 before that.
     pub fn sequence(&self) -> u64 {
         self.sequence.load(Ordering::Acquire)
@@ -67,6 +72,11 @@ impl<T> Overlay<T> {
         self.tail.back().map_or(&self.base, |(_, top)| top)
     }
 
+    /// The committed state, which the next [`Self::settle`] drops if a decision is pending.
+    pub(crate) fn base(&self) -> &Arc<Versioned<T>> {
+        &self.base
+    }
+
     /// True if no decision is pending.
     pub(crate) fn is_settled(&self) -> bool {
         self.tail.is_empty()
@@ -88,16 +98,18 @@ impl<T> Overlay<T> {
     }
 
     /// Drops what came before the newest decision that is committed: tickets commit in order. A refused unit's decision
-    /// has no sequence; it stays until the refusal arrives here.
-    pub(crate) fn settle(&mut self, committed_ticket: u64) {
+    /// has no sequence; it stays until the refusal arrives here. Returns the last that was dropped, for its memory.
+    pub(crate) fn settle(&mut self, committed_ticket: u64) -> Option<Arc<Versioned<T>>> {
+        let mut dropped = None;
         while let Some((ticket, decided)) = self.tail.front() {
             if *ticket > committed_ticket || decided.sequence() == 0 {
                 break;
             }
             if let Some((_, base)) = self.tail.pop_front() {
-                self.base = base;
+                dropped = Some(std::mem::replace(&mut self.base, base));
             }
         }
+        dropped
     }
 
     /// Drops a refused unit's decision and everything that rests on them. If a unit's decisions are gone already (with

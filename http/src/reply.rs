@@ -37,7 +37,12 @@ impl Reply {
         body: &T,
     ) -> Result<Self, ApiError> {
         let body = serde_json::to_vec(body).map_err(|error| ApiError::internal(&error))?;
-        Ok(Self::bytes(status, sequence, JSON, body))
+        Ok(Self::json_text(status, sequence, body))
+    }
+
+    /// As [`Self::json`], for JSON that is written already.
+    pub fn json_text(status: StatusCode, sequence: u64, body: Vec<u8>) -> Self {
+        Self::bytes(status, sequence, JSON, body)
     }
 
     /// An answer of any type.

@@ -15,6 +15,7 @@ use smallvec::SmallVec;
 
 pub(crate) use read::read_value;
 pub use read::{ReadError, read, read_accepted};
+pub use scan::{Part, walk_list};
 
 /// Why a text is not acceptable JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -249,24 +250,29 @@ pub fn compact(text: &str) -> Cow<'_, str> {
 /// keep their exact text; new members go behind the old ones. A patch that is no object replaces
 /// the target.
 pub fn merge(target: &str, patch: &str) -> String {
-    let mut out = with_room(target, patch);
+    let mut out = with_room(target, patch, String::new());
     merge_into(&mut out, Some(target), patch);
     out
 }
 
 /// [`merge`] with the object that `patch` has as its only member, under `key`, where [`check`] accepts all of `patch`. `None`
-/// where that is not so, or cannot be known as quickly.
-pub(crate) fn merge_only(target: &str, patch: &str, key: &str) -> Option<String> {
+/// where that is not so, or cannot be known as quickly. The result is written to `memory`, where that is of its size.
+pub(crate) fn merge_only(target: &str, patch: &str, key: &str, memory: String) -> Option<String> {
     let changes = scan::members_of_only(patch, key)?;
-    let mut out = with_room(target, patch);
+    let mut out = with_room(target, patch, memory);
     merge_members(&mut out, Some(target), changes);
     Some(out)
 }
 
 /// Room for a merge. Most change what is there, so both together would be twice as much, for as long as the result is
-/// kept.
-fn with_room(target: &str, patch: &str) -> String {
-    String::with_capacity(target.len().max(patch.len()))
+/// kept. `memory` is used again, unless it is too small or far too large.
+fn with_room(target: &str, patch: &str, mut memory: String) -> String {
+    let room = target.len().max(patch.len());
+    if (room..=2 * room).contains(&memory.capacity()) {
+        memory.clear();
+        return memory;
+    }
+    String::with_capacity(room)
 }
 
 fn merge_into(out: &mut String, target: Option<&str>, patch: &str) {

@@ -176,6 +176,18 @@ pub fn act<W: World>(
     template: &TemplateRules,
     input: &Input<'_>,
 ) -> Result<Object, Refusal> {
+    act_in(world, caller, object, template, input, String::new())
+}
+
+/// As [`act`], with memory for the properties: the text of a version that nobody needs any more.
+pub fn act_in<W: World>(
+    world: &W,
+    caller: &Caller,
+    object: &Object,
+    template: &TemplateRules,
+    input: &Input<'_>,
+    memory: String,
+) -> Result<Object, Refusal> {
     if !rights::sees_object(object, template, caller) {
         return Err(Refusal::not_found("object", input.target));
     }
@@ -183,7 +195,7 @@ pub fn act<W: World>(
     rights::check(input.kind, template, owns, caller)?;
     let change = change(input.kind)?;
     check_status(object.status, change)?;
-    let next = after(world, object, change, input)?;
+    let next = after(world, object, change, input, memory)?;
     match change {
         Change::Update | Change::SetAttributes | Change::DeleteAttributes => {
             template.check_properties(&next.properties)?;
@@ -205,7 +217,7 @@ pub(crate) fn again<W: World>(
     input: &Input<'_>,
 ) -> Result<Object, Refusal> {
     if let Some(object) = before {
-        return after(world, object, change(input.kind)?, input);
+        return after(world, object, change(input.kind)?, input, String::new());
     }
     let payload: MintPayload<'_> = text::read(input.payload)?;
     let template = Id::parse_as(Prefix::Template, input.target)
@@ -242,6 +254,7 @@ fn after<W: World>(
     object: &Object,
     change: Change,
     input: &Input<'_>,
+    memory: String,
 ) -> Result<Object, Refusal> {
     let mut next = Object {
         properties: String::new(),
@@ -249,7 +262,7 @@ fn after<W: World>(
         ..*object
     };
     next.properties = match change {
-        Change::Update => update(&object.properties, input.payload)?,
+        Change::Update => update(&object.properties, input.payload, memory)?,
         Change::SetAttributes => set_attributes(&object.properties, input.payload)?,
         Change::DeleteAttributes => delete_attributes(&object.properties, input.payload)?,
         Change::Transfer | Change::Lock | Change::Unlock | Change::Burn | Change::State => {
@@ -307,10 +320,10 @@ fn check_status(status: ObjectStatus, change: Change) -> Result<(), Refusal> {
     Err(Refusal::State(why.into()))
 }
 
-fn update(properties: &str, payload: &str) -> Result<String, Refusal> {
+fn update(properties: &str, payload: &str, memory: String) -> Result<String, Refusal> {
     // Nearly every update has this one member, which is an object. Whatever else there is goes the way that says what is
     // wrong with it.
-    if let Some(merged) = json::merge_only(properties, payload, "properties") {
+    if let Some(merged) = json::merge_only(properties, payload, "properties", memory) {
         check_size(&merged)?;
         return Ok(merged);
     }

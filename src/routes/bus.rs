@@ -41,7 +41,10 @@ pub fn batch(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
         || call.published().head.sequence,
         |placement| placement.first_sequence + u64::from(placement.count) - 1,
     );
-    let reply = call.answered(committed, sequence, &answer)?;
+    let text = answer
+        .to_json()
+        .map_err(|error| ApiError::internal(&error))?;
+    let reply = call.answered_text(committed, sequence, text);
     Ok(if minimal {
         reply.with(
             HeaderName::from_static("preference-applied"),

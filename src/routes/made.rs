@@ -77,8 +77,14 @@ impl Call {
         sequence: u64,
         answer: &T,
     ) -> Result<Reply, ApiError> {
-        let reply = Reply::json(self.status(), sequence, answer)?;
-        Ok(reply.with(NONCE_HIGHEST, &committed.nonce_highest.to_string()))
+        let text = serde_json::to_vec(answer).map_err(|error| ApiError::internal(&error))?;
+        Ok(self.answered_text(committed, sequence, text))
+    }
+
+    /// As [`Self::answered`], for JSON that is written already.
+    pub fn answered_text(&self, committed: &Committed, sequence: u64, text: Vec<u8>) -> Reply {
+        let reply = Reply::json_text(self.status(), sequence, text);
+        reply.with(NONCE_HIGHEST, &committed.nonce_highest.to_string())
     }
 }
 

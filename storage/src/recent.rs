@@ -116,11 +116,10 @@ impl Recent {
         };
         // A reader that begins meanwhile reads as of the last group, which is among them.
         let read = self.readers.groups();
-        for (table, key, value) in group.writes() {
-            active.write(table, key, value, number, &read);
-        }
+        active.write(group.writes(), number, &read);
         let row = applied.to_row();
-        active.write(Table::Meta, APPLIED_KEY, Some(&row), number, &read);
+        let row = [(Table::Meta, APPLIED_KEY, Some(&row[..]))];
+        active.write(row.into_iter(), number, &read);
         let mut current = self.current();
         current.group = number;
         current.reading = self.readers.begin(number);

@@ -340,6 +340,10 @@ impl Committer {
         first_leaf_index: u32,
         afterwards: &mut Afterwards,
     ) -> Result<(), CommitterError> {
+        // Another thread's processor made them.
+        for (_, decided) in &placed.decisions {
+            decided.iter().for_each(Decided::fetch);
+        }
         let (record, contents) = record(placed, batch_number, first_leaf_index);
         group.put_request(&record, &contents);
         let mut added = counted::of_request(&record);
@@ -361,7 +365,7 @@ impl Committer {
         if !record.failed.is_empty() {
             let refused = placed.decisions.iter().filter_map(|(index, decided)| {
                 let refused = decided.as_ref().err()?;
-                Some((*index, &refused.refusal))
+                Some((*index, &*refused.refusal))
             });
             let submission = &placed.unit.submission;
             self.side_events

@@ -1,5 +1,6 @@
 //! What an action would do: decided on the state that the decisions before it left, and not placed yet.
 
+use std::hint::black_box;
 use std::sync::Arc;
 
 use kedge_machine::image::Image;
@@ -9,9 +10,10 @@ use kedge_protocol::resource::Object;
 use kedge_protocol::{Hash, Id};
 use kedge_replay::counted;
 
+use super::object::fetch;
 use crate::overlay::Versioned;
 
-/// What an action would do, decided but not placed.
+/// What an action would do, decided but not placed. It is small: 500 of them are moved from thread to thread.
 #[derive(Clone)]
 pub(crate) enum Decided {
     /// On one object.
@@ -27,16 +29,23 @@ pub(crate) enum Decided {
     /// On other resources, the one acted on first.
     Resources {
         /// The first one's version, integrity and sequence before, if it existed.
-        base: Option<Base>,
+        base: Option<Box<Base>>,
         /// The resources after it.
         next: Arc<Versioned<Vec<Image>>>,
-        /// Names that it claims: they must not exist yet.
-        claims: Vec<Key>,
-        /// Names that it gives up.
-        releases: Vec<Key>,
-        /// What it read and its actor does not own, with the version that it saw.
-        reads: Vec<(Key, u64)>,
+        /// What it looks up besides.
+        names: Box<Names>,
     },
+}
+
+/// What a decision on other resources claims, gives up and reads.
+#[derive(Clone)]
+pub(crate) struct Names {
+    /// Names that it claims: they must not exist yet.
+    pub(crate) claims: Vec<Key>,
+    /// Names that it gives up.
+    pub(crate) releases: Vec<Key>,
+    /// What it read and its actor does not own, with the version that it saw.
+    pub(crate) reads: Vec<(Key, u64)>,
 }
 
 /// The state of a resource that a decision rests on.
@@ -51,6 +60,24 @@ pub(crate) struct Base {
 }
 
 impl Decided {
+    /// Has the processor fetch what it would leave, and the state before.
+    pub(crate) fn fetch(&self) {
+        self.fetch_traces();
+        if let Self::Object { next, .. } = self {
+            fetch(next);
+        }
+    }
+
+    /// Has the processor fetch the traces of what it would leave and of the state before.
+    pub(crate) fn fetch_traces(&self) {
+        if let Self::Object { base, next, .. } = self {
+            black_box((next.id, next.trace.integrity));
+            if let Some(base) = base {
+                black_box((Arc::strong_count(base), base.trace.integrity));
+            }
+        }
+    }
+
     /// What it adds to its organization's part of the log; `payload` is its action's.
     pub(crate) fn counted(&self, payload: &str) -> i64 {
         match self {
@@ -153,13 +180,12 @@ impl Decided {
                 base_version: version - 1,
                 version,
             }),
-            Self::Resources {
-                base,
-                claims,
-                releases,
-                reads,
-                ..
-            } => {
+            Self::Resources { base, names, .. } => {
+                let Names {
+                    claims,
+                    releases,
+                    reads,
+                } = &**names;
                 writes.push(KeyWrite {
                     key: Key::resource(id),
                     base_version: base.as_ref().map_or(0, |base| base.version),

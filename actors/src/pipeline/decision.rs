@@ -38,7 +38,7 @@ pub(crate) fn outcomes(
     let mut places = placed.iter();
     decisions
         .map(|(_, decided)| match decided {
-            Err(refused) => ActionOutcome::Refused(refused.refusal),
+            Err(refused) => ActionOutcome::Refused(*refused.refusal),
             Ok(decided) => {
                 let place = places.next().expect("one place for each done action");
                 let (resource, version, integrity) = decided.resource();
@@ -113,7 +113,7 @@ pub(crate) fn link(decisions: &[Decision], placed: &[Placed]) -> Vec<u64> {
 pub(crate) fn refusal(decisions: Vec<Decision>, first_refused: Option<usize>) -> Committed {
     let actions = decisions.into_iter().map(|(_, decided)| {
         let why = "not done: another action of the same atomic request was refused";
-        let refusal = decided.err().map(|refused| refused.refusal);
+        let refusal = decided.err().map(|refused| *refused.refusal);
         ActionOutcome::Refused(refusal.unwrap_or(Refusal::State(why.into())))
     });
     Committed {

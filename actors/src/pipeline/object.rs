@@ -53,12 +53,11 @@ impl ObjectActor {
         self.overlay.top().trace.integrity
     }
 
-    /// Has the processor fetch the properties, which a decision reads first thing.
-    pub(crate) fn fetch_properties(&self) {
-        let properties = self.overlay.top().properties.as_bytes();
-        let fetched = properties.chunks(CACHE_LINE_BYTES).take(FETCHED_LINES_MAX);
-        for line in fetched {
-            black_box(line.first());
+    /// Has the processor fetch what a decision reads, and the version whose memory it uses again.
+    pub(crate) fn fetch(&self) {
+        fetch(self.overlay.top());
+        if !self.overlay.is_settled() {
+            fetch(self.overlay.base());
         }
     }
 
@@ -73,20 +72,22 @@ impl ObjectActor {
         committed_ticket: u64,
     ) -> Result<(Decided, Basis), Refused> {
         self.recently_used = true;
-        self.overlay.settle(committed_ticket);
+        let dropped = self.overlay.settle(committed_ticket);
         if self.overlay.depth() >= DEPTH_MAX {
             return Err(Refusal::Unavailable.into());
         }
         let on_overlay = !self.overlay.is_settled();
         let base = Arc::clone(self.overlay.top());
-        let next = object::act(world, caller, &base, &self.template, input)
-            .map_err(|refusal| Refused::on_object(refusal, &base))?;
-        Expected::check(expected, "object", &base.trace)
-            .map_err(|refusal| Refused::on_object(refusal, &base))?;
+        let act = |memory| {
+            let next = object::act_in(world, caller, &base, &self.template, input, memory)?;
+            Expected::check(expected, "object", &base.trace)?;
+            Ok(Versioned::decided(next))
+        };
+        let next = in_memory_of(dropped, act);
+        let next = next.map_err(|refusal| Refused::on_object(refusal, &base))?;
         let index = self.template.indexed().map_or(Vec::new(), |indexed| {
             indexed.changes(Some(&base.properties), &next.properties)
         });
-        let next = Arc::new(Versioned::decided(next));
         self.overlay.push(ticket, Arc::clone(&next));
         let decided = Decided::Object {
             base: Some(base),
@@ -110,5 +111,86 @@ impl ObjectActor {
     pub(crate) fn is_idle(&mut self, committed_ticket: u64) -> bool {
         self.overlay.settle(committed_ticket);
         self.overlay.is_settled()
+    }
+}
+
+/// Has the processor fetch a version of an object. Versions lie all over the memory; what is fetched of many one after the
+/// other arrives in about the time of one.
+pub(crate) fn fetch(object: &Arc<Versioned<Object>>) {
+    black_box((Arc::strong_count(object), object.sequence(), object.status));
+    black_box((object.owner_id, object.template_id, object.trace.version));
+    let properties = object.properties.as_bytes();
+    let fetched = properties.chunks(CACHE_LINE_BYTES).take(FETCHED_LINES_MAX);
+    for line in fetched {
+        black_box(line.first());
+    }
+}
+
+/// The next version, in the memory of an earlier one, if nobody else holds that: it is fetched already, and that of a new
+/// one would first have to be. `make` is given the memory of its properties.
+fn in_memory_of(
+    earlier: Option<Arc<Versioned<Object>>>,
+    make: impl FnOnce(String) -> Result<Versioned<Object>, Refusal>,
+) -> Result<Arc<Versioned<Object>>, Refusal> {
+    if let Some(mut earlier) = earlier
+        && let Some(memory) = Arc::get_mut(&mut earlier)
+    {
+        let properties = std::mem::take(&mut memory.value_mut().properties);
+        *memory = make(properties)?;
+        return Ok(earlier);
+    }
+    make(String::new()).map(Arc::new)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+    use kedge_protocol::resource::{ObjectStatus, Trace};
+    use kedge_protocol::{Address, Id, Prefix};
+
+    use super::*;
+
+    fn object(properties: String) -> Object {
+        let id = |prefix| Id {
+            prefix,
+            bytes: [1; 16],
+        };
+        Object {
+            id: id(Prefix::Object),
+            organization_id: id(Prefix::Organization),
+            template_id: id(Prefix::Template),
+            variation_id: None,
+            owner_id: id(Prefix::Wallet),
+            owner_address: Address::ZERO,
+            properties,
+            status: ObjectStatus::Active,
+            trace: Trace::NEW,
+        }
+    }
+
+    #[test]
+    fn only_memory_that_nobody_holds_is_used_again() {
+        for is_held in [false, true] {
+            let earlier = Arc::new(Versioned::placed(object("{\"a\":1}".to_owned()), 5));
+            let held = is_held.then(|| Arc::clone(&earlier));
+            let place = Arc::as_ptr(&earlier);
+            let mut given = 0;
+            let next = in_memory_of(Some(earlier), |memory| {
+                given = memory.capacity();
+                Ok(Versioned::decided(object("{\"b\":2}".to_owned())))
+            });
+            let next = next.unwrap();
+            assert_eq!(next.properties, "{\"b\":2}");
+            assert_eq!(next.sequence(), 0, "it has no place yet");
+            assert_eq!(Arc::as_ptr(&next) == place, !is_held);
+            assert_eq!(given > 0, !is_held);
+            if let Some(held) = held {
+                assert_eq!(
+                    (held.properties.as_str(), held.sequence()),
+                    ("{\"a\":1}", 5)
+                );
+            }
+        }
     }
 }

@@ -14,7 +14,7 @@ use crate::overlay::Versioned;
 #[derive(Clone)]
 pub(crate) struct Refused {
     /// Why.
-    pub(crate) refusal: Refusal,
+    pub(crate) refusal: Box<Refusal>,
     ground: Option<Ground>,
 }
 
@@ -28,7 +28,7 @@ enum Ground {
 impl From<Refusal> for Refused {
     fn from(refusal: Refusal) -> Self {
         Self {
-            refusal,
+            refusal: Box::new(refusal),
             ground: None,
         }
     }
@@ -45,7 +45,7 @@ impl Refused {
     pub(crate) fn on_object(refusal: Refusal, object: &Arc<Versioned<Object>>) -> Self {
         let is_placed = object.sequence() != 0;
         Self {
-            refusal,
+            refusal: Box::new(refusal),
             ground: (!is_placed).then(|| Ground::Object(Arc::clone(object))),
         }
     }
@@ -54,7 +54,7 @@ impl Refused {
     pub(crate) fn on_resource(refusal: Refusal, images: &Arc<Versioned<Vec<Image>>>) -> Self {
         let is_placed = images.sequence() != 0;
         Self {
-            refusal,
+            refusal: Box::new(refusal),
             ground: (!is_placed).then(|| Ground::Resource(Arc::clone(images))),
         }
     }

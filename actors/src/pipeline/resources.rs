@@ -13,7 +13,7 @@ use kedge_protocol::Id;
 use kedge_protocol::action::Kind;
 use kedge_replay::images::read_image;
 
-use super::decided::{Base, Decided};
+use super::decided::{Base, Decided, Names};
 use super::refused::Refused;
 use super::unit::Unit;
 use super::world::{Reader, unavailable};
@@ -126,11 +126,13 @@ fn load(id: Id, reader: &Reader) -> Result<Option<Image>, Refusal> {
 fn decided(base: Option<Base>, decision: Decision) -> (Decided, Arc<Versioned<Vec<Image>>>) {
     let next = Arc::new(Versioned::decided(decision.images));
     let decided = Decided::Resources {
-        base,
+        base: base.map(Box::new),
         next: Arc::clone(&next),
-        claims: decision.claims,
-        releases: decision.releases,
-        reads: decision.reads,
+        names: Box::new(Names {
+            claims: decision.claims,
+            releases: decision.releases,
+            reads: decision.reads,
+        }),
     };
     (decided, next)
 }

@@ -180,7 +180,7 @@ impl SequencerState {
         let all_refused = decisions.iter().all(|(_, decided)| decided.is_err());
         let unknown = |(_, decided): &Decision| {
             let refused = decided.as_ref().err();
-            refused.is_some_and(|refused| refused.refusal == Refusal::Unavailable)
+            refused.is_some_and(|refused| *refused.refusal == Refusal::Unavailable)
         };
         if decisions.iter().any(unknown) {
             return Verdict::Fail(SubmitError::Unavailable);

@@ -69,6 +69,29 @@ impl Meters {
             live: metrics::gauge!(metric::OBJECT_ACTORS_LIVE, "shard" => shard.to_string()),
         }
     }
+
+    fn add(&self, counts: &Counts) {
+        self.on_committed.increment(counts.on_committed);
+        self.on_overlay.increment(counts.on_overlay);
+        self.minted.increment(counts.minted);
+    }
+}
+
+/// What a part's decisions rest on.
+#[derive(Default)]
+struct Counts {
+    on_committed: u64,
+    on_overlay: u64,
+    minted: u64,
+}
+
+impl Counts {
+    fn count(&mut self, basis: Basis) {
+        match basis {
+            Basis::Committed => self.on_committed += 1,
+            Basis::Overlay => self.on_overlay += 1,
+        }
+    }
 }
 
 impl Actor for Shard {
@@ -113,19 +136,32 @@ impl ShardState {
             return part.fail(SubmitError::Unavailable);
         };
         let mut minted = HashMap::new();
+        let mut counts = Counts::default();
         let mut decisions: Vec<Decision> = Vec::with_capacity(indices.len());
-        for (&index, link) in indices.iter().zip(self.links(unit, indices)) {
+        let ids = ids(unit, indices);
+        for ((&index, id), link) in indices
+            .iter()
+            .zip(&ids)
+            .zip(self.links(unit, indices, &ids))
+        {
             let action = &unit.submission.actions[usize::from(index)];
             let input = Input {
                 link: Some(link),
                 ..unit.input(action)
             };
-            let decided = match action.kind {
-                Kind::Mint => self.mint(unit, &caller, &input, &mut minted),
-                _ => self.act(unit, &caller, &input, part.ticket()),
+            let decided = if action.kind == Kind::Mint {
+                counts.minted += 1;
+                self.mint(unit, &caller, &input, &mut minted)
+            } else {
+                let acted = self.act(unit, &caller, &input, *id, part.ticket());
+                acted.map(|(decided, basis)| {
+                    counts.count(basis);
+                    decided
+                })
             };
             decisions.push((index, decided));
         }
+        self.meters.add(&counts);
         if unit.submission.head.atomic && decisions.iter().any(|(_, decided)| decided.is_err()) {
             // It will not be: others need not rest on what was decided here.
             self.drop_unit(part.ticket(), unit);
@@ -138,16 +174,9 @@ impl ShardState {
     /// The next integrity of each action's object, hashed side by side, in rounds: first that of each object's first
     /// action, then that of the second of each that has one. After a refusal the rules hash an object's later ones
     /// themselves; so they do for an object that is not live.
-    fn links(&self, unit: &Unit, indices: &[u16]) -> Vec<Link> {
-        let actions = indices
-            .iter()
-            .map(|&index| &unit.submission.actions[usize::from(index)]);
+    fn links(&self, unit: &Unit, indices: &[u16], ids: &[Option<Id>]) -> Vec<Link> {
         // One step for all of them after the other: objects lie all over the memory, and what short loops fetch of
         // many at once takes about as long as what a long one fetches of one.
-        let ids: Vec<Option<Id>> = actions
-            .clone()
-            .map(|action| Id::parse_as(Prefix::Object, unit.submission.text(&action.target)).ok())
-            .collect();
         let actors: Vec<Option<&ObjectActor>> = ids
             .iter()
             .map(|id| id.and_then(|id| self.live.get(&id)))
@@ -159,12 +188,10 @@ impl ShardState {
                 next: Hash::ZERO,
             })
             .collect();
-        actors
-            .into_iter()
-            .flatten()
-            .for_each(ObjectActor::fetch_properties);
-        let contents: Vec<&Hash> = actions.map(|action| &action.content).collect();
-        for round in rounds(&ids) {
+        actors.into_iter().flatten().for_each(ObjectActor::fetch);
+        let content = |&index: &u16| &unit.submission.actions[usize::from(index)].content;
+        let contents: Vec<&Hash> = indices.iter().map(content).collect();
+        for round in rounds(ids) {
             for step in &round {
                 if let Some(before) = step.before {
                     links[step.place].previous = links[before].next;
@@ -186,7 +213,6 @@ impl ShardState {
         input: &Input<'_>,
         minted: &mut HashMap<Id, u64>,
     ) -> Result<Decided, Refused> {
-        self.meters.minted.increment(1);
         let reader = &self.options.reader;
         let next = object::mint(reader, caller, input)?;
         let template = reader.template(next.template_id)?;
@@ -217,11 +243,11 @@ impl ShardState {
         unit: &Unit,
         caller: &Caller,
         input: &Input<'_>,
+        id: Option<Id>,
         ticket: u64,
-    ) -> Result<Decided, Refused> {
+    ) -> Result<(Decided, Basis), Refused> {
         let target = input.target;
-        let id = Id::parse_as(Prefix::Object, target)
-            .map_err(|_| Refusal::not_found("object", target))?;
+        let id = id.ok_or_else(|| Refusal::not_found("object", target))?;
         if !self.live.contains_key(&id) {
             let actor = self
                 .load(id)?
@@ -233,19 +259,12 @@ impl ShardState {
         let reader = &self.options.reader;
         let expected = unit.submission.expected.as_deref();
         let decide = || actor.decide(reader, caller, input, expected, ticket, committed);
-        let decided = catch_unwind(AssertUnwindSafe(decide)).unwrap_or_else(|_| {
+        catch_unwind(AssertUnwindSafe(decide)).unwrap_or_else(|_| {
             // What the object's actor holds is not to be trusted any more. Made again from the
             // store it may lack decisions in flight; the sequencer then has them decided again.
             tracing::error!(object = %id, "an object's actor panicked and is rebuilt");
             self.live.remove(&id);
             Err(Refusal::Unavailable.into())
-        });
-        decided.map(|(decided, basis)| {
-            match basis {
-                Basis::Committed => self.meters.on_committed.increment(1),
-                Basis::Overlay => self.meters.on_overlay.increment(1),
-            }
-            decided
         })
     }
 
@@ -286,6 +305,13 @@ impl ShardState {
         }
         self.meters.live.set(self.live.len() as f64);
     }
+}
+
+/// The objects that actions target; `None` where a target is no object's id.
+fn ids(unit: &Unit, indices: &[u16]) -> Vec<Option<Id>> {
+    let target = |&index: &u16| &unit.submission.actions[usize::from(index)].target;
+    let id = |target| Id::parse_as(Prefix::Object, unit.submission.text(target)).ok();
+    indices.iter().map(target).map(id).collect()
 }
 
 /// An action of a round.

@@ -202,7 +202,8 @@ impl Unit {
             return Err(error);
         }
         let mut decisions = gathered.decisions;
-        decisions.sort_unstable_by_key(|(index, _)| *index);
+        // Each part's are in order: a stable sort only has to merge them.
+        decisions.sort_by_key(|(index, _)| *index);
         if decisions.len() != self.submission.actions.len() {
             return Err(SubmitError::Unavailable);
         }

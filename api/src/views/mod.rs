@@ -3,6 +3,7 @@
 
 pub mod accounts;
 pub mod action;
+mod batch_answer;
 pub mod bodies;
 mod component;
 pub mod dispute;

@@ -1,6 +1,8 @@
 //! Bodies of the action bus. Payloads and targets stay where they are in the body: the exact text is signed, and 500
 //! actions need no copies.
 
+mod plain;
+
 use std::borrow::Cow;
 use std::ops::Range;
 use std::str::FromStr;
@@ -281,6 +283,18 @@ fn parsed<T: FromStr<Err: std::fmt::Display>>(
 /// Parses the body of a batch. Duplicate keys in payloads are checked with each action, so the text
 /// is read only once here.
 pub fn batch(text: String) -> Result<SignedTexts, ApiError> {
+    match plain::batch(&text) {
+        Some((actions, atomic)) => Ok(SignedTexts {
+            text,
+            actions,
+            atomic,
+        }),
+        None => any_batch(text),
+    }
+}
+
+/// As [`batch`], for one that is written in any way, or is wrong.
+fn any_batch(text: String) -> Result<SignedTexts, ApiError> {
     let batch: Batch<'_> = json::read_accepted(&text)?;
     let mut ranges = Ranges {
         text: &text,
@@ -359,6 +373,53 @@ mod tests {
                 panic!("{error:?}")
             };
             assert_eq!(fields[0].pointer, pointer, "{action}");
+        }
+    }
+
+    #[test]
+    fn what_is_read_as_plain_is_read_the_same_in_any_way() {
+        let parts = |body: &SignedTexts| format!("{:?}, {}", body.actions, body.text);
+        let mut plain_ones = 0;
+        let mut compare = |text: &str| {
+            let Some((actions, atomic)) = plain::batch(text) else {
+                return;
+            };
+            plain_ones += 1;
+            let any = any_batch(text.to_owned()).unwrap();
+            assert_eq!(any.atomic, atomic, "{text}");
+            let plain = SignedTexts {
+                text: text.to_owned(),
+                actions,
+                atomic,
+            };
+            assert_eq!(parts(&plain), parts(&any), "{text}");
+        };
+        for text in [
+            r#"{"actions":[{"action_type":"update","object_id":"obj_1","payload":{"properties":{"a":[1.0,"b"]}}}]}"#,
+            r#" { "atomic" : true, "actions":[ {"payload" : {} , "template_id":"t","action_type":"mint"},
+                {"action_type":"x.use","object_id":"o","payload":null}]}"#,
+        ] {
+            compare(text);
+            // Each byte away, twice, and another one in its place.
+            for at in 0..text.len() {
+                let (before, rest) = text.split_at(at);
+                let (this, after) = rest.split_at(1);
+                compare(&format!("{before}{after}"));
+                compare(&format!("{before}{this}{this}{after}"));
+                for other in ["\"", "\\", "{", "}", "[", "]", ",", ":", "0", "a", "\n"] {
+                    compare(&format!("{before}{other}{after}"));
+                }
+            }
+        }
+        assert!(plain_ones > 1_000, "{plain_ones}");
+        for odd in [
+            r#"{"actions":[{"action_type":"lock","object_id":"o","payload":{}}],"atomic":true,"atomic":true}"#,
+            r#"{"actions":[{"action_type":"lock","object_id":"o","object_id":"o","payload":{}}]}"#,
+            r#"{"actions":[],"actions":[{"action_type":"lock","object_id":"o","payload":{}}]}"#,
+            r#"{"actions":[{"action_type":"lock","object_id":"o\u0041","payload":{}}]}"#,
+            r#"{"actions":[{"action_type":"lock","object_id":"o","payload":{},"salt":1}]}"#,
+        ] {
+            assert!(plain::batch(odd).is_none(), "{odd}");
         }
     }
 

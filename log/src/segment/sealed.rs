@@ -290,19 +290,25 @@ impl SealedSegment {
         Ok(())
     }
 
-    /// Reads and decompresses a block into a buffer.
-    pub(crate) fn block(&self, number: u32, out: &mut Vec<u8>) -> Result<(), ReadError> {
+    /// Reads a block into a buffer as it is in the file, and checks its checksum.
+    pub(crate) fn compressed(&self, number: u32, out: &mut Vec<u8>) -> Result<(), ReadError> {
         let index = number as usize;
         let Some(entry) = self.footer.blocks.get(index) else {
             return Err(self.damaged(number, "the frames end too early"));
         };
+        let bytes = entry.compressed as usize;
+        read_exact_into(&*self.file, self.starts[index], bytes, out)
+            .map_err(IoError::at(&self.path))?;
+        if crc32c::crc32c(out) != entry.crc {
+            return Err(self.damaged(number, "the checksum of the block does not match"));
+        }
+        Ok(())
+    }
+
+    /// Reads and decompresses a block into a buffer.
+    pub(crate) fn block(&self, number: u32, out: &mut Vec<u8>) -> Result<(), ReadError> {
         KEPT.with_borrow_mut(|(compressed, decompressor)| {
-            let bytes = entry.compressed as usize;
-            read_exact_into(&*self.file, self.starts[index], bytes, compressed)
-                .map_err(IoError::at(&self.path))?;
-            if crc32c::crc32c(compressed) != entry.crc {
-                return Err(self.damaged(number, "the checksum of the block does not match"));
-            }
+            self.compressed(number, compressed)?;
             let start = u64::from(number) * u64::from(self.footer.block_bytes);
             let length =
                 (self.footer.raw_bytes - start).min(u64::from(self.footer.block_bytes)) as usize;

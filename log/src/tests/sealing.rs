@@ -354,7 +354,7 @@ fn a_start_reads_headers_and_footers_of_sealed_segments_and_the_open_one() {
 }
 
 #[test]
-fn a_sealing_lets_its_caller_give_way_after_each_frame() {
+fn a_sealing_lets_its_caller_give_way_after_each_frame_and_block() {
     let (env, released) = closed(10);
     let (log, _) = open(&env, released).unwrap();
     let mut waiting = Vec::new();
@@ -363,8 +363,9 @@ fn a_sealing_lets_its_caller_give_way_after_each_frame() {
         .seal_next_in_parts(&mut |count| waiting.push(count));
     let frames = sealed.unwrap().unwrap().frames as usize;
     let closed = waiting[0];
-    // Each frame is written and read back.
-    assert_eq!(waiting, vec![closed; 2 * frames]);
+    // Each frame is written, and each block read back.
+    assert!(waiting.len() > frames, "{} of {frames}", waiting.len());
+    assert_eq!(waiting, vec![closed; waiting.len()]);
     assert!(closed > 1, "{closed}");
     log.maintenance()
         .seal_next_in_parts(&mut |count| assert_eq!(count, closed - 1))

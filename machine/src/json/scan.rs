@@ -5,6 +5,8 @@ use std::borrow::Cow;
 
 use kedge_protocol::limits::JSON_DEPTH_MAX;
 
+use smallvec::SmallVec;
+
 use super::Members;
 
 /// Objects with more members than this are left to serde: each key is compared with those before it.
@@ -64,6 +66,46 @@ pub(super) fn members_of_only<'a>(text: &'a str, key: &str) -> Option<Members<'a
     scan.ends(b'}')?.then_some(())?;
     scan.pass_space();
     (scan.at == text.len()).then_some(members)
+}
+
+/// A part of an object of which one member is a list of objects.
+#[derive(Debug)]
+pub enum Part<'a, 'm> {
+    /// An object of the list: its members, keys and values as they stand.
+    Item(&'m [(&'a str, &'a str)]),
+    /// Another member: its key and its value.
+    Other(&'a str, &'a str),
+}
+
+/// Calls `found` with each part of an object of which the member `list` is a list of objects. `None` where `found` returns
+/// none, where the text is not acceptable JSON, and where this is not the place to know. Nothing is compared with the
+/// members before it but `list`.
+pub fn walk_list<'a>(
+    text: &'a str,
+    list: &str,
+    mut found: impl FnMut(Part<'a, '_>) -> Option<()>,
+) -> Option<()> {
+    let mut scan = Scan::of(text);
+    let mut was_there = false;
+    scan.take(b'{')?;
+    scan.pass_space();
+    loop {
+        let key = scan.key()?;
+        let key = text.get(key.0..key.1)?;
+        if key != list {
+            let value = scan.checked_value(text)?;
+            found(Part::Other(key, value))?;
+        } else if std::mem::replace(&mut was_there, true) {
+            return None;
+        } else {
+            scan.walk_items(text, &mut found)?;
+        }
+        if scan.ends(b'}')? {
+            break;
+        }
+    }
+    scan.pass_space();
+    (was_there && scan.at == text.len()).then_some(())
 }
 
 /// Whether a byte of a string's text is more than itself: its end, an escape, or a control character.
@@ -164,6 +206,40 @@ impl<'a> Scan<'a> {
         }
         loop {
             self.check_value(depth + 1)?;
+            if self.ends(b']')? {
+                return Some(());
+            }
+        }
+    }
+
+    /// A value that is acceptable, as it stands.
+    fn checked_value<'t>(&mut self, text: &'t str) -> Option<&'t str> {
+        let start = self.at;
+        self.check_value(0)?;
+        text.get(start..self.at)
+    }
+
+    /// Walks over a list of objects.
+    fn walk_items<'t>(
+        &mut self,
+        text: &'t str,
+        found: &mut impl FnMut(Part<'t, '_>) -> Option<()>,
+    ) -> Option<()> {
+        self.take(b'[')?;
+        self.pass_space();
+        loop {
+            let mut members: SmallVec<[(&str, &str); 4]> = SmallVec::new();
+            self.take(b'{')?;
+            self.pass_space();
+            loop {
+                let key = self.key()?;
+                let value = self.checked_value(text)?;
+                members.push((text.get(key.0..key.1)?, value));
+                if self.ends(b'}')? {
+                    break;
+                }
+            }
+            found(Part::Item(&members))?;
             if self.ends(b']')? {
                 return Some(());
             }
@@ -377,7 +453,8 @@ mod tests {
         #[test]
         fn an_only_member_is_merged_like_any(patch in text(), target in value()) {
             let (target, whole) = (target.to_string(), format!(r#"{{"of":{patch}}}"#));
-            if let Some(merged) = merge_only(&target, &whole, "of") {
+            let memory = "old".repeat(target.len() / 2);
+            if let Some(merged) = merge_only(&target, &whole, "of", memory) {
                 prop_assert_eq!(check(&whole), Ok(()));
                 prop_assert_eq!(check(&patch), Ok(()));
                 prop_assert_eq!(merged, merge(&target, &patch));
@@ -388,9 +465,10 @@ mod tests {
     #[test]
     fn the_scan_knows_what_is_mostly_sent() {
         let update = r#"{"of":{"seat":"14C","row":[1]}}"#;
-        let merged = merge_only(r#"{"seat":"1A"}"#, update, "of");
+        let merged = merge_only(r#"{"seat":"1A"}"#, update, "of", String::new());
         assert_eq!(merged.as_deref(), Some(r#"{"seat":"14C","row":[1]}"#));
-        assert_eq!(merge_only("{}", r#"{"of":{},"more":1}"#, "of"), None);
+        let more = r#"{"of":{},"more":1}"#;
+        assert_eq!(merge_only("{}", more, "of", String::new()), None);
         for text in [
             r#"{"properties":{"seat":"14C","row":-3.50,"tags":["a","b\n"],"of":{"x":null,"y":true}}}"#,
             " { \"a\" : [ ] , \"b\" : { } } \n",

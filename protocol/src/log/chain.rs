@@ -20,13 +20,22 @@ pub fn authority_of_hash(signature_hash: &Hash, salt: &Hash) -> Hash {
 
 /// SHA-256 over the five words of an action.
 pub fn content(words: &ActionWords, signer: &Address, authority: &Hash) -> Hash {
+    sha256(&content_preimage(words, signer, authority))
+}
+
+/// What [`content`] hashes.
+pub(crate) fn content_preimage(
+    words: &ActionWords,
+    signer: &Address,
+    authority: &Hash,
+) -> [u8; 160] {
     let mut preimage = [0; 160];
     preimage[..32].copy_from_slice(&words.kind.0);
     preimage[32..64].copy_from_slice(&words.target.0);
     preimage[64..96].copy_from_slice(&words.payload.0);
     preimage[96..128].copy_from_slice(&signer.to_word());
     preimage[128..].copy_from_slice(&authority.0);
-    sha256(&preimage)
+    preimage
 }
 
 /// A resource's next integrity: keccak(previous ‖ content); the first extends 32 zero bytes.

@@ -6,7 +6,7 @@ use crate::address::Address;
 use crate::chain;
 use crate::eip712::{self, word};
 use crate::hash::{Hash, keccak, keccak_parts};
-use crate::lanes::keccak_each;
+use crate::lanes::{keccak_each, sha256_each};
 use crate::limits::KIND_BYTES_MAX;
 
 /// The EIP-712 type of an action.
@@ -240,6 +240,9 @@ pub struct RequestWords<'a> {
     pub signature_hash: &'a Hash,
 }
 
+/// Actions of a request that are hashed together: what is made on the way then stays in the processor's nearest cache.
+const HASHED_TOGETHER: usize = 64;
+
 /// Hashes the actions of a request in parallel; the result keeps their order. `signature_hash` is keccak of the
 /// request's signature.
 pub fn hash_actions(
@@ -248,20 +251,22 @@ pub fn hash_actions(
     signer: &Address,
     signature_hash: &Hash,
 ) -> Vec<ActionHashes> {
-    let salts = salts(seed, actions.iter().map(|action| action.index));
-    let words = words_of(actions.iter());
-    let authorities = salts.iter().map(|salt| chain::joined(signature_hash, salt));
-    let authorities = hash_each(&authorities.collect::<Vec<_>>());
-    let hashed = words
-        .iter()
-        .zip(authorities)
-        .zip(action_hashes(&words, &salts));
+    let mut hashed = Vec::with_capacity(actions.len());
+    for actions in actions.chunks(HASHED_TOGETHER) {
+        let salts = salts(seed, actions.iter().map(|action| action.index));
+        let words = words_of(actions.iter());
+        let authorities = salts.iter().map(|salt| chain::joined(signature_hash, salt));
+        let authorities = hash_each(&authorities.collect::<Vec<_>>());
+        let contents = words
+            .iter()
+            .zip(&authorities)
+            .map(|(words, authority)| chain::content_preimage(words, signer, authority));
+        let contents = sha256_each(&contents.collect::<Vec<_>>());
+        let of_actions = action_hashes(&words, &salts);
+        let both = of_actions.into_iter().zip(contents);
+        hashed.extend(both.map(|(action, content)| ActionHashes { action, content }));
+    }
     hashed
-        .map(|((words, authority), action)| ActionHashes {
-            action,
-            content: chain::content(words, signer, &authority),
-        })
-        .collect()
 }
 
 /// Only the contents of actions, of one request or of many, hashed in parallel. Leaves are made of contents;
@@ -278,10 +283,13 @@ pub fn hash_contents(actions: &[(RequestWords<'_>, ActionTexts<'_>)]) -> Vec<Has
         .zip(&salts)
         .map(|(request, salt)| chain::joined(request.signature_hash, salt));
     let authorities = hash_each(&authorities.collect::<Vec<_>>());
-    requests
-        .zip(words.iter().zip(authorities))
-        .map(|(request, (words, authority))| chain::content(words, request.signer, &authority))
-        .collect()
+    let preimages =
+        requests
+            .zip(words.iter().zip(&authorities))
+            .map(|(request, (words, authority))| {
+                chain::content_preimage(words, request.signer, authority)
+            });
+    sha256_each(&preimages.collect::<Vec<_>>())
 }
 
 fn hash_each<M: AsRef<[u8]>>(messages: &[M]) -> Vec<Hash> {

@@ -22,6 +22,8 @@ const ROW_BYTES: usize = 128;
 /// One lock for each first byte of a key: ids spread over all of them, and a walk in the order of keys goes from one to
 /// the next.
 const SHARDS: usize = 256;
+/// Rows of a shard that are written under one lock, at most: as many as the processor can fetch at once.
+const RUN_MAX: usize = 16;
 
 /// What a group wrote to a row.
 struct Version {
@@ -66,6 +68,34 @@ impl Filled {
     }
 }
 
+/// Adds a row's newest version, and drops those that nobody reads. Returns how many bytes of values went.
+fn push_version(versions: &mut Versions, value: Option<&[u8]>, group: u64, read: &[u64]) -> usize {
+    let mut freed = 0;
+    let mut kept = 0;
+    let mut spare = None;
+    for index in 0..versions.len() {
+        let next = versions.get(index + 1).map_or(group, |next| next.group);
+        if is_read(read, versions[index].group, next) {
+            versions.swap(kept, index);
+            kept += 1;
+        } else if let Some(value) = versions[index].value.take() {
+            freed += value.len();
+            spare = Some(value);
+        }
+    }
+    // Most rows keep their length: then the memory of the version that goes will do.
+    let value = value.map(|value| match spare {
+        Some(mut spare) if spare.len() == value.len() => {
+            spare.copy_from_slice(value);
+            spare
+        }
+        _ => Box::from(value),
+    });
+    versions.truncate(kept);
+    versions.push(Version { group, value });
+    freed
+}
+
 /// The rows of all tables that were written since the layer began.
 pub(crate) struct Layer {
     shards: Vec<Shard>,
@@ -101,53 +131,62 @@ impl Layer {
         self.len_bytes() == 0
     }
 
-    /// Writes a row for the group of this number. `read` are the groups, in order, as whose last the layer is being read:
-    /// versions that none of them sees go.
-    pub(crate) fn write(
+    /// Writes rows, in the order of tables and keys, for the group of this number. `read` are the groups, in order, as
+    /// whose last the layer is being read: versions that none of them sees go.
+    pub(crate) fn write<'r>(
         &self,
-        table: Table,
-        key: &[u8],
-        value: Option<&[u8]>,
+        rows: impl Iterator<Item = (Table, &'r [u8], Option<&'r [u8]>)>,
         group: u64,
         read: &[u64],
     ) {
-        let shard = self.shard(table, first(key));
-        let mut rows = shard.write();
-        let bytes = value.map_or(0, <[u8]>::len);
-        let Some(versions) = rows.get_mut(key) else {
-            let value = value.map(Box::from);
-            let versions = SmallVec::from_iter([Version { group, value }]);
-            rows.insert(key, versions);
-            self.filled[table as usize].fill(first(key));
-            let bytes = ROW_BYTES + key.len() + bytes;
-            self.bytes.fetch_add(bytes, Ordering::Relaxed);
-            return;
-        };
-        let mut freed = 0;
-        let mut kept = 0;
-        let mut spare = None;
-        for index in 0..versions.len() {
-            let next = versions.get(index + 1).map_or(group, |next| next.group);
-            if is_read(read, versions[index].group, next) {
-                versions.swap(kept, index);
-                kept += 1;
-            } else if let Some(value) = versions[index].value.take() {
-                freed += value.len();
-                spare = Some(value);
+        let mut rows = rows.peekable();
+        let mut run = Vec::with_capacity(RUN_MAX);
+        while let Some((table, key, value)) = rows.next() {
+            let byte = first(key);
+            run.push((key, value));
+            while run.len() < RUN_MAX
+                && let Some((_, key, value)) =
+                    rows.next_if(|(next, key, _)| *next == table && first(key) == byte)
+            {
+                run.push((key, value));
+            }
+            self.write_run(table, byte, &run, group, read);
+            run.clear();
+        }
+    }
+
+    /// Writes rows of one shard. They lie all over the memory, so the processor is first made to fetch all of them, which
+    /// takes about as long as fetching one.
+    fn write_run(
+        &self,
+        table: Table,
+        byte: u8,
+        run: &[(&[u8], Option<&[u8]>)],
+        group: u64,
+        read: &[u64],
+    ) {
+        let mut rows = self.shard(table, byte).write();
+        for (key, _) in run {
+            rows.fetch(key);
+        }
+        let (mut added, mut freed, mut is_new) = (0, 0, false);
+        for (key, value) in run {
+            let bytes = value.map_or(0, <[u8]>::len);
+            if let Some(versions) = rows.get_mut(key) {
+                added += bytes;
+                freed += push_version(versions, *value, group, read);
+            } else {
+                let value = value.map(Box::from);
+                rows.insert(key, SmallVec::from_iter([Version { group, value }]));
+                added += ROW_BYTES + key.len() + bytes;
+                is_new = true;
             }
         }
-        // Most rows keep their length: then the memory of the version that goes will do.
-        let value = value.map(|value| match spare {
-            Some(mut spare) if spare.len() == value.len() => {
-                spare.copy_from_slice(value);
-                spare
-            }
-            _ => Box::from(value),
-        });
-        versions.truncate(kept);
-        versions.push(Version { group, value });
+        if is_new {
+            self.filled[table as usize].fill(byte);
+        }
         // First what comes, then what goes: the sum never falls below zero.
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.bytes.fetch_add(added, Ordering::Relaxed);
         self.bytes.fetch_sub(freed, Ordering::Relaxed);
     }
 

@@ -17,6 +17,7 @@ use crate::commit::disk::Stuck;
 use crate::commit::error::CommitterError;
 use crate::commit::group::{Afterwards, CommitGroup};
 use crate::metric_definitions as metric;
+use crate::pipeline::decided::Decided;
 use crate::pipeline::decision::outcomes;
 use crate::pipeline::placed::PlacedUnit;
 use crate::pipeline::world::Published;
@@ -196,6 +197,9 @@ fn answer(afterwards: Afterwards) {
         unit.complete(Ok(outcome));
     }
     for (placed, placement) in afterwards.placed {
+        for (_, decided) in &placed.decisions {
+            decided.iter().for_each(Decided::fetch_traces);
+        }
         let unit = Arc::clone(&placed.unit);
         unit.complete(Ok(Committed {
             actions: outcomes(placed.decisions.into_iter(), &placed.placed),

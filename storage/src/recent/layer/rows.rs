@@ -2,21 +2,44 @@
 //! access is by whole key. A look-up in a tree of a few hundred keys misses the cache at each level.
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::hint::black_box;
 use std::ops::RangeBounds;
 
 use super::{Key, Range, Versions};
 use crate::tables::Table;
 
+/// What a processor fetches at once.
+const CACHE_LINE_BYTES: usize = 64;
+/// Lines of a value that are fetched ahead: the processor sees by itself where a walk through more leads.
+const FETCHED_LINES_MAX: usize = 8;
+
+/// A hasher for identifiers: their last eight bytes serve as the hash. The first one is the same in all of a shard.
+#[derive(Default)]
+pub(super) struct LastBytesHasher(u64);
+
+impl Hasher for LastBytesHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        if let Some(last) = bytes.last_chunk() {
+            self.0 = u64::from_le_bytes(*last);
+        }
+    }
+}
+
 pub(super) enum Rows {
     Ordered(BTreeMap<Key, Versions>),
-    Hashed(HashMap<Key, Versions>),
+    Hashed(HashMap<Key, Versions, BuildHasherDefault<LastBytesHasher>>),
 }
 
 impl Rows {
     /// None yet, for a table.
     pub(super) fn of(table: Table) -> Self {
         match table {
-            Table::Objects | Table::LogBytes => Self::Hashed(HashMap::new()),
+            Table::Objects | Table::LogBytes => Self::Hashed(HashMap::default()),
             _ => Self::Ordered(BTreeMap::new()),
         }
     }
@@ -25,6 +48,17 @@ impl Rows {
         match self {
             Self::Ordered(rows) => rows.get(key),
             Self::Hashed(rows) => rows.get(key),
+        }
+    }
+
+    /// Has the processor fetch a row that is about to be written, with its oldest version, whose memory the new one gets.
+    pub(super) fn fetch(&self, key: &[u8]) {
+        let Self::Hashed(rows) = self else { return };
+        let oldest = rows.get(key).and_then(|versions| versions.first());
+        let value = oldest.and_then(|oldest| oldest.value.as_deref());
+        let lines = value.unwrap_or_default().chunks(CACHE_LINE_BYTES);
+        for line in lines.take(FETCHED_LINES_MAX) {
+            black_box(line.first());
         }
     }
 
