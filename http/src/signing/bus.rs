@@ -79,11 +79,19 @@ struct Preview<'a> {
 /// Collects ranges of actions, before the body's text is moved.
 struct Ranges<'t> {
     text: &'t str,
-    behind: String,
+    appended: String,
     empty_object: Option<Range<usize>>,
 }
 
-impl Ranges<'_> {
+impl<'t> Ranges<'t> {
+    fn of(text: &'t str) -> Self {
+        Self {
+            text,
+            appended: String::new(),
+            empty_object: None,
+        }
+    }
+
     fn within(&self, part: &str) -> Option<Range<usize>> {
         let start = (part.as_ptr() as usize).checked_sub(self.text.as_ptr() as usize)?;
         let end = start + part.len();
@@ -91,8 +99,8 @@ impl Ranges<'_> {
     }
 
     fn append(&mut self, part: &str) -> Range<usize> {
-        let start = self.text.len() + self.behind.len();
-        self.behind.push_str(part);
+        let start = self.text.len() + self.appended.len();
+        self.appended.push_str(part);
         start..start + part.len()
     }
 
@@ -193,15 +201,11 @@ impl Ranges<'_> {
 /// Parses the body of one action.
 pub fn single(text: String) -> Result<SignedTexts, ApiError> {
     let action: Action<'_> = body::parse(&text)?;
-    let mut ranges = Ranges {
-        text: &text,
-        behind: String::new(),
-        empty_object: None,
-    };
+    let mut ranges = Ranges::of(&text);
     let actions = vec![ranges.action(&action)?];
-    let behind = ranges.behind;
+    let appended = ranges.appended;
     Ok(SignedTexts {
-        text: text + &behind,
+        text: text + &appended,
         actions,
         atomic: false,
     })
@@ -239,11 +243,7 @@ pub fn preview(text: String) -> Result<PreviewBody, ApiError> {
             "is not allowed here: send either one action, or several in `actions`; remove it";
         return Err(ApiError::field(pointer, "unknown", message));
     }
-    let mut ranges = Ranges {
-        text: &text,
-        behind: String::new(),
-        empty_object: None,
-    };
+    let mut ranges = Ranges::of(&text);
     let actions = if let Some(actions) = &preview.actions {
         ranges.actions(actions)?
     } else {
@@ -257,11 +257,11 @@ pub fn preview(text: String) -> Result<PreviewBody, ApiError> {
             payload: preview.payload,
         })?]
     };
-    let behind = ranges.behind;
+    let appended = ranges.appended;
     Ok(PreviewBody {
         bus: SignedTexts {
             atomic: preview.atomic.unwrap_or(false),
-            text: text + &behind,
+            text: text + &appended,
             actions,
         },
         many,
@@ -282,15 +282,11 @@ fn parsed<T: FromStr<Err: std::fmt::Display>>(
 /// is read only once here.
 pub fn batch(text: String) -> Result<SignedTexts, ApiError> {
     let batch: Batch<'_> = json::read_accepted(&text)?;
-    let mut ranges = Ranges {
-        text: &text,
-        behind: String::new(),
-        empty_object: None,
-    };
+    let mut ranges = Ranges::of(&text);
     let actions = ranges.actions(&batch.actions)?;
-    let (behind, atomic) = (ranges.behind, batch.atomic);
+    let (appended, atomic) = (ranges.appended, batch.atomic);
     Ok(SignedTexts {
-        text: text + &behind,
+        text: text + &appended,
         actions,
         atomic,
     })
