@@ -135,7 +135,7 @@ fn leaf(evidence: &LeafEvidence) -> Token {
     ])
 }
 
-pub(super) fn checkpoint_token(checkpoint: &Checkpoint) -> Token {
+fn checkpoint_token(checkpoint: &Checkpoint) -> Token {
     Token::Tuple(vec![
         number(checkpoint.batches),
         number(checkpoint.sequence),

@@ -64,10 +64,18 @@ pub fn deployment_data(
 /// Calldata of `anchor`: the checkpoint, the sequencer's signature, and the RFC 9162 proof that it
 /// extends the contract's last one (empty for the first).
 pub fn anchor_calldata(signed: &SignedCheckpoint, proof: &[Hash]) -> Vec<u8> {
-    let checkpoint = evidence::checkpoint_token(&signed.checkpoint);
+    let checkpoint = &signed.checkpoint;
+    let tuple = Token::Tuple(vec![
+        number(checkpoint.batches),
+        number(checkpoint.sequence),
+        word(checkpoint.head),
+        word(checkpoint.history),
+        word(checkpoint.state),
+        number(checkpoint.issued_at_ms),
+    ]);
     let signature = Token::Bytes(signed.signature.0.to_vec());
     let proof = Token::Array(proof.iter().copied().map(word).collect());
-    encode("anchor", &[checkpoint, signature, proof])
+    encode("anchor", &[tuple, signature, proof])
 }
 
 /// Calldata of `rotate`: `key` signs from batch `from_batch` on.
