@@ -18,16 +18,14 @@ mod organization;
 mod router;
 mod row;
 mod service;
+mod table;
 mod templates;
 mod webhooks;
 
-use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::LazyLock;
 
 use kedge_actors::api::{Committed, Submission};
-use kedge_api::Code;
 use kedge_http::error::ApiError;
 use kedge_http::reply::Reply;
 
@@ -38,6 +36,7 @@ pub use kedge_http::query::Parameter;
 pub use kedge_http::signing::{PathMember, Signs, Target};
 pub use kedge_openapi::{ANY, Auth, EVENT_STREAM, MIN_SEQUENCE, schema};
 pub use router::{Found, Router};
+pub use table::{TABLE, documented};
 
 /// The result of a handler, or of an answer.
 pub type Replying<'a> = Pin<Box<dyn Future<Output = Result<Reply, ApiError>> + Send + 'a>>;
@@ -62,34 +61,6 @@ pub enum Answer {
 
 /// One row of the table.
 pub type Endpoint = kedge_openapi::Endpoint<Answer, Prepare>;
-
-/// Every route, in the order in which a reader meets them.
-pub static TABLE: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
-    let mut table = Vec::new();
-    table.extend(accounts::rows());
-    table.extend(organization::rows());
-    table.extend(keys::rows());
-    table.extend(templates::rows());
-    table.extend(objects::rows());
-    table.extend(bus::rows());
-    table.extend(events::rows());
-    table.extend(files::rows());
-    table.extend(webhooks::rows());
-    table.extend(log::rows());
-    table.extend(disputes::rows());
-    table.extend(service::rows());
-    table
-});
-
-/// The codes of each row of [`TABLE`], by its index.
-static CODES: LazyLock<Vec<BTreeSet<Code>>> =
-    LazyLock::new(|| TABLE.iter().map(Endpoint::codes).collect());
-
-/// [`Endpoint::codes`] of the row with this index in [`TABLE`], derived once: every refusal is compared with them, and
-/// a refusal must cost next to nothing.
-pub fn documented(index: usize) -> &'static BTreeSet<Code> {
-    &CODES[index]
-}
 
 #[cfg(test)]
 mod tests;
