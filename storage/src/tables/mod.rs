@@ -19,18 +19,7 @@ pub(crate) mod templates;
 mod tests;
 
 use kedge_protocol::limits::NONCE_WINDOW;
-use kedge_protocol::resource::{
-    ApiKey, Dispute, File, Invitation, Organization, SequencerKey, Template, Variation, Wallet,
-    Webhook,
-};
 use kedge_protocol::{Address, Hash, Id, Prefix};
-
-use accounts::{SessionRow, Usage};
-use anchors::AnchorRow;
-use deliveries::{DeliveryRow, OutboxRow};
-use events::EventRow;
-use records::{IdempotencyRow, SecretRow};
-use rewritten::{Rewrite, object, plain, residue, row as row_of};
 
 /// The version of all keys and rows; a store with another version is rebuilt from the log.
 pub(crate) const FORMAT_VERSION: u64 = 7;
@@ -78,7 +67,7 @@ const LISTS: Shape = Shape::new(false, true, 8);
 const FEW: Shape = Shape::new(false, false, 4);
 
 macro_rules! tables {
-    ($($(#[$doc:meta])* $name:ident = $text:literal, $follows:expr, $shape:ident, [$($form:expr),*];)*) => {
+    ($($(#[$doc:meta])* $name:ident = $text:literal, $follows:expr, $shape:ident;)*) => {
         /// A column family.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         pub enum Table { $($(#[$doc])* $name),* }
@@ -99,86 +88,81 @@ macro_rules! tables {
             pub(crate) const fn shape(self) -> Shape {
                 match self { $(Self::$name => $shape),* }
             }
-
-            /// The forms of its values; none for tables whose values are numbers, hashes, ids or nothing.
-            pub(crate) const fn forms(self) -> &'static [Rewrite] {
-                match self { $(Self::$name => &[$($form),*]),* }
-            }
         }
     };
 }
 
-// For each: its name, what its rows follow from, their shape, and the forms of its values.
+// For each: its name, what its rows follow from, and their shape.
 tables! {
     /// Organization ‖ first sequence → count of actions.
-    RequestsByOrganization = "requests_by_org", Places, LISTS, [];
+    RequestsByOrganization = "requests_by_org", Places, LISTS;
     /// Batch id → number.
-    BatchIds = "batch_ids", Places, HASHES, [];
+    BatchIds = "batch_ids", Places, HASHES;
     /// Level ‖ index → node of the log tree.
-    Tree = "tree", Places, HASHES, [];
+    Tree = "tree", Places, HASHES;
     /// Object id → row.
-    Objects = "objects", Actions, LARGE_ROWS, [object];
+    Objects = "objects", Actions, LARGE_ROWS;
     /// Kind ‖ organization, template or owner ‖ creation sequence → object id.
-    ObjectIndex = "object_index", Actions, LISTS, [];
+    ObjectIndex = "object_index", Actions, LISTS;
     /// Template ‖ path ‖ ordered value ‖ creation sequence → object id.
-    PropertyIndex = "property_index", Actions, LISTS, [];
+    PropertyIndex = "property_index", Actions, LISTS;
     /// Object id ‖ turn → the object at its last two milestones.
-    Milestones = "milestones", Actions, LARGE_ROWS, [object];
+    Milestones = "milestones", Actions, LARGE_ROWS;
     /// Wallet id → row.
-    Wallets = "wallets", Actions, ROWS, [row_of::<Wallet>];
+    Wallets = "wallets", Actions, ROWS;
     /// Organization id → row.
-    Organizations = "organizations", Actions, ROWS, [row_of::<Organization>];
+    Organizations = "organizations", Actions, ROWS;
     /// Template id → row.
-    Templates = "templates", Actions, LARGE_ROWS, [row_of::<Template>];
+    Templates = "templates", Actions, LARGE_ROWS;
     /// Variation id → row.
-    Variations = "variations", Actions, LARGE_ROWS, [row_of::<Variation>];
+    Variations = "variations", Actions, LARGE_ROWS;
     /// API key id → row.
-    ApiKeys = "api_keys", Actions, ROWS, [row_of::<ApiKey>];
+    ApiKeys = "api_keys", Actions, ROWS;
     /// Webhook id → row.
-    Webhooks = "webhooks", Actions, ROWS, [row_of::<Webhook>];
+    Webhooks = "webhooks", Actions, ROWS;
     /// File id → row.
-    Files = "files", Actions, ROWS, [row_of::<File>];
+    Files = "files", Actions, ROWS;
     /// Dispute id → row.
-    Disputes = "disputes", Actions, ROWS, [row_of::<Dispute>];
+    Disputes = "disputes", Actions, ROWS;
     /// Action id → invitation.
-    Invitations = "invitations", Actions, ROWS, [row_of::<Invitation>];
+    Invitations = "invitations", Actions, ROWS;
     /// First batch → key of the sequencer that the log names.
-    SequencerKeys = "sequencer_keys", Actions, FEW, [row_of::<SequencerKey>];
+    SequencerKeys = "sequencer_keys", Actions, FEW;
     /// Kind ‖ key → id.
-    Lookup = "lookup", Actions, HASHES, [];
+    Lookup = "lookup", Actions, HASHES;
     /// Template id → count of minted objects; template id ‖ 1 → count of those that were burned.
-    Counters = "counters", Actions, HASHES, [];
+    Counters = "counters", Actions, HASHES;
     /// Signer → nonce window; signer ‖ slot → a nonce and the first sequence of its request.
-    Nonces = "nonces", Actions, HASHES, [];
+    Nonces = "nonces", Actions, HASHES;
     /// Issuing organization ‖ sequence → nothing, for each action of another organization's wallet on one of its
     /// objects.
-    ForeignActions = "foreign_actions", Actions, LISTS, [];
+    ForeignActions = "foreign_actions", Actions, LISTS;
     /// Organization, or zero ‖ sequence ‖ index → event outside the log.
-    Events = "events", Side(1), LISTS, [row_of::<EventRow>];
+    Events = "events", Side(1), LISTS;
     /// Anchor number → row.
-    Anchors = "anchors", Side(2), ROWS, [row_of::<AnchorRow>];
+    Anchors = "anchors", Side(2), ROWS;
     /// Case of the operator's bond → what was sent to answer it.
-    BondAnswers = "bond_answers", Side(3), ROWS, [];
+    BondAnswers = "bond_answers", Side(3), ROWS;
     /// Digest of a request that failed as a whole → its deadline, Unix seconds.
-    Refused = "refused", Side(4), HASHES, [];
+    Refused = "refused", Side(4), HASHES;
     /// Wallet id → password hash.
-    Credentials = "credentials", Side(5), HASHES, [];
+    Credentials = "credentials", Side(5), HASHES;
     /// Prefix number ‖ id → secret of an API key or webhook.
-    Secrets = "secrets", Side(6), HASHES, [plain::<SecretRow>];
+    Secrets = "secrets", Side(6), HASHES;
     /// Hash of a caller, an endpoint and a key → what its first request did.
-    Idempotency = "idempotency", Side(7), HASHES, [plain::<IdempotencyRow>, residue];
+    Idempotency = "idempotency", Side(7), HASHES;
     /// API key id → when it was last used, Unix milliseconds.
-    KeyUses = "key_uses", Side(8), HASHES, [];
+    KeyUses = "key_uses", Side(8), HASHES;
     /// How far each webhook has read, and what it is sent.
-    Deliveries = "deliveries", Side(9), ROWS, [row_of::<DeliveryRow>, row_of::<OutboxRow>];
+    Deliveries = "deliveries", Side(9), ROWS;
     /// Refresh tokens and revoked families.
-    Sessions = "sessions", Side(10), HASHES, [row_of::<SessionRow>];
+    Sessions = "sessions", Side(10), HASHES;
     /// Organization id → how many requests it sent on its last day. One row each: a new day replaces the one before.
-    Usage = "usage", Side(11), HASHES, [plain::<Usage>];
+    Usage = "usage", Side(11), HASHES;
     /// Organization id → bytes that its requests have added to the log and to the resources they make.
-    LogBytes = "log_bytes", Actions, HASHES, [];
+    LogBytes = "log_bytes", Actions, HASHES;
     /// Format version, domain, first key, head, and up to which frame of the log everything here was applied.
-    Meta = "meta", Mixed(12), HASHES, [];
+    Meta = "meta", Mixed(12), HASHES;
 }
 
 impl Table {

@@ -2,37 +2,40 @@
 //! read is written as it was.
 
 use bincode::{BorrowDecode, Encode};
-use kedge_protocol::resource::{Object, Trace};
+use kedge_protocol::resource::{
+    ApiKey, Dispute, File, Invitation, Object, Organization, SequencerKey, Template, Trace,
+    Variation, Wallet, Webhook,
+};
 
 use super::Table;
+use super::accounts::{SessionRow, Usage};
+use super::anchors::AnchorRow;
+use super::deliveries::{DeliveryRow, OutboxRow};
+use super::events::EventRow;
+use super::records::{IdempotencyRow, SecretRow};
 use super::residue::Residue;
 use super::row::{Row, Stored};
 use crate::codec::{CodecError, decode, encode_into};
 
-/// Reads a value and writes it again.
-pub(super) type Rewrite = fn(&[u8]) -> Result<Vec<u8>, CodecError>;
-
-pub(super) fn plain<T: Encode + for<'a> BorrowDecode<'a, ()>>(
-    value: &[u8],
-) -> Result<Vec<u8>, CodecError> {
+fn plain<T: Encode + for<'a> BorrowDecode<'a, ()>>(value: &[u8]) -> Result<Vec<u8>, CodecError> {
     let mut out = Vec::new();
     encode_into(&mut out, &decode::<T>(value)?);
     Ok(out)
 }
 
-pub(super) fn row<T: Stored>(value: &[u8]) -> Result<Vec<u8>, CodecError> {
+fn row<T: Stored>(value: &[u8]) -> Result<Vec<u8>, CodecError> {
     let Row(read) = decode::<Row<T>>(value)?;
     let mut out = Vec::new();
     encode_into(&mut out, &Row(&read));
     Ok(out)
 }
 
-pub(super) fn residue(value: &[u8]) -> Result<Vec<u8>, CodecError> {
+fn residue(value: &[u8]) -> Result<Vec<u8>, CodecError> {
     let (residue, secret) = Residue::decode(value)?;
     Ok(residue.encode(secret))
 }
 
-pub(super) fn object(value: &[u8]) -> Result<Vec<u8>, CodecError> {
+fn object(value: &[u8]) -> Result<Vec<u8>, CodecError> {
     let (Row(object), Row(trace)) = decode::<(Row<Object>, Row<Trace>)>(value)?;
     let mut out = Vec::new();
     encode_into(&mut out, &(Row(&object), Row(&trace)));
@@ -43,6 +46,39 @@ pub(super) fn object(value: &[u8]) -> Result<Vec<u8>, CodecError> {
 /// ids or nothing. The idempotency keys' rows hold a form of their own, the second one.
 #[doc(hidden)]
 pub fn rewritten(table: Table, value: &[u8]) -> Vec<Result<Vec<u8>, CodecError>> {
-    let forms = table.forms().iter();
-    forms.map(|rewrite| rewrite(value)).collect()
+    match table {
+        Table::Objects | Table::Milestones => vec![object(value)],
+        Table::Wallets => vec![row::<Wallet>(value)],
+        Table::Organizations => vec![row::<Organization>(value)],
+        Table::Templates => vec![row::<Template>(value)],
+        Table::Variations => vec![row::<Variation>(value)],
+        Table::ApiKeys => vec![row::<ApiKey>(value)],
+        Table::Webhooks => vec![row::<Webhook>(value)],
+        Table::Files => vec![row::<File>(value)],
+        Table::Disputes => vec![row::<Dispute>(value)],
+        Table::Invitations => vec![row::<Invitation>(value)],
+        Table::SequencerKeys => vec![row::<SequencerKey>(value)],
+        Table::Events => vec![row::<EventRow>(value)],
+        Table::Anchors => vec![row::<AnchorRow>(value)],
+        Table::Secrets => vec![plain::<SecretRow>(value)],
+        Table::Idempotency => vec![plain::<IdempotencyRow>(value), residue(value)],
+        Table::Deliveries => vec![row::<DeliveryRow>(value), row::<OutboxRow>(value)],
+        Table::Sessions => vec![row::<SessionRow>(value)],
+        Table::Usage => vec![plain::<Usage>(value)],
+        Table::RequestsByOrganization
+        | Table::BatchIds
+        | Table::Tree
+        | Table::ObjectIndex
+        | Table::PropertyIndex
+        | Table::Lookup
+        | Table::Counters
+        | Table::Nonces
+        | Table::ForeignActions
+        | Table::BondAnswers
+        | Table::Refused
+        | Table::Credentials
+        | Table::KeyUses
+        | Table::LogBytes
+        | Table::Meta => Vec::new(),
+    }
 }
