@@ -14,6 +14,7 @@ use kedge_http::query::Query;
 use kedge_machine::Caller;
 use kedge_protocol::resource::Role;
 use kedge_protocol::{Address, Id, Prefix};
+use kedge_storage::{Resource, Snapshot};
 
 use crate::app::App;
 use crate::endpoint::Endpoint;
@@ -86,8 +87,27 @@ impl Call {
 
     /// The path's id if it is of this kind; an id of another kind is answered like one that names
     /// nothing.
-    pub fn id_of(&self, prefix: Prefix, resource: &'static str) -> Result<Id, ApiError> {
-        Id::parse_as(prefix, &self.id).map_err(|_| ApiError::not_found(resource, self.id.as_str()))
+    pub fn id_of(&self, prefix: Prefix) -> Result<Id, ApiError> {
+        Id::parse_as(prefix, &self.id).map_err(|_| self.missing(prefix))
+    }
+
+    /// The resource that the path names, if it belongs to the caller's organization and `shown` does not hide it.
+    pub fn own<T: Resource>(
+        &self,
+        snapshot: &Snapshot,
+        shown: impl FnOnce(&T) -> bool,
+    ) -> Result<T, ApiError> {
+        let organization_id = self.session()?.organization_id;
+        let found = snapshot.resource::<T>(self.id_of(T::PREFIX)?)?;
+        let is_own = |found: &T| {
+            let of = found.list_place().map(|(of, _)| of);
+            of == Some(organization_id) && shown(found)
+        };
+        found.filter(is_own).ok_or_else(|| self.missing(T::PREFIX))
+    }
+
+    fn missing(&self, prefix: Prefix) -> ApiError {
+        ApiError::not_found(prefix.noun(), self.id.as_str())
     }
 
     /// The caller, in the form the rules of visibility need. A role or an address never makes more

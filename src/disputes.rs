@@ -79,8 +79,8 @@ pub fn answer_at(
         descending: false,
         limit: 1,
     };
-    let mut disputes = snapshot.disputes(organization_id, page)?.into_iter();
-    let dispute = disputes.find(|dispute| dispute.trace.created_sequence == sequence);
+    let mut disputes = snapshot.listed(organization_id, page)?.into_iter();
+    let dispute = disputes.find(|dispute: &Dispute| dispute.trace.created_sequence == sequence);
     let missing = || ApiError::internal(&"a verdict that was committed is missing");
     let recorded = Recorded {
         dispute: dispute.ok_or_else(missing)?,

@@ -27,7 +27,8 @@ use kedge_protocol::hash::{keccak, keccak_parts};
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::record::RequestRecord;
 use kedge_protocol::{Hash, Id};
-use kedge_storage::{CodecError, Residue, Resource, Snapshot};
+use kedge_replay::images::read_row;
+use kedge_storage::{CodecError, Residue, Snapshot};
 use parking_lot::Mutex;
 
 use crate::call::{Call, Earlier};
@@ -166,8 +167,7 @@ fn rebuild(
         minted: kept.minted,
     });
     let submission = as_signed_then(again, &record);
-    let images: Result<Vec<Image>, CodecError> =
-        kept.resources.into_iter().map(Resource::read).collect();
+    let images: Result<Vec<Image>, CodecError> = kept.resources.iter().map(read_row).collect();
     let images = images.map_err(|error| internal(&error))?;
     let mut actions = done(&submission, &record, &batch, &leaves, images)?;
     for (index, refusal) in kept.refusals {

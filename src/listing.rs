@@ -6,10 +6,9 @@ use kedge_api::Page;
 use kedge_http::cursor::Scope;
 use kedge_http::error::ApiError;
 use kedge_http::reply::Reply;
-use kedge_protocol::Id;
 use kedge_protocol::limits::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, PAGE_OFFSET_MAX};
 pub use kedge_storage::Page as Rows;
-use kedge_storage::{ReadError, Snapshot};
+use kedge_storage::{Resource, Snapshot};
 use serde::Serialize;
 
 use crate::call::Call;
@@ -292,10 +291,8 @@ impl Listing {
 }
 
 /// The answer with a page of what the caller's organization has, which nothing narrows.
-pub fn list_own<T, U: Serialize>(
+pub fn list_own<T: Resource, U: Serialize>(
     call: &Call,
-    fetch: impl Fn(&Snapshot, Id, Rows) -> Result<Vec<T>, ReadError>,
-    place: impl Fn(&T) -> u64,
     keep: impl FnMut(&T) -> Result<Option<usize>, ApiError>,
     mut view: impl FnMut(&Snapshot, T) -> Result<U, ApiError>,
 ) -> Result<Reply, ApiError> {
@@ -303,8 +300,8 @@ pub fn list_own<T, U: Serialize>(
     let snapshot = &published.snapshot;
     let organization_id = call.session()?.organization_id;
     let source = Source {
-        fetch: |rows| Ok(fetch(snapshot, organization_id, rows)?),
-        place,
+        fetch: |rows| Ok(snapshot.listed::<T>(organization_id, rows)?),
+        place: |item: &T| item.list_place().map_or(0, |(_, number)| number),
         keep,
     };
     let listing = Listing::of(call, &[])?;

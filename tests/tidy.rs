@@ -7,6 +7,8 @@
 mod circles;
 #[path = "tidy/layout.rs"]
 mod layout;
+#[path = "tidy/lists.rs"]
+mod lists;
 #[path = "tidy/order.rs"]
 mod order;
 #[path = "tidy/words.rs"]

@@ -241,6 +241,24 @@ fn faults() -> Vec<(&'static str, Show)> {
     ]
 }
 
+/// An honest log: nothing is found, and nothing is sent.
+async fn honest_logs_have_no_fault(tower: &mut Tower, server: &FaultyServer, directory: &Path) {
+    tower.directory = directory.join("honest");
+    let mut show = Show::honest();
+    tower.anchor(&show).await;
+    show.give_receipt(2, 0, Hash::ZERO);
+    show.give_header(&show.log.batch(1).clone());
+    tower.give(&show);
+    server.show(show);
+    for _ in 0..2 {
+        let output = tower.watch(&server.url).await;
+        let said = text(&output);
+        assert!(output.status.success(), "{said}");
+        assert!(said.contains("4 batches, no fault"), "{said}");
+    }
+    assert_eq!(tower.evidence(), Vec::<String>::new());
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_fault_is_found_and_costs_the_bond() {
     let directory = tempfile::tempdir().unwrap();
@@ -292,22 +310,7 @@ async fn every_fault_is_found_and_costs_the_bond() {
         start = tower.bonded.raw("evm_snapshot", json!([])).await;
     }
 
-    // An honest log: nothing is found, and nothing is sent.
-    tower.directory = directory.path().join("honest");
-    let mut show = Show::honest();
-    tower.anchor(&show).await;
-    show.give_receipt(2, 0, Hash::ZERO);
-    show.give_header(&show.log.batch(1).clone());
-    tower.give(&show);
-    server.show(show);
-    for _ in 0..2 {
-        let output = tower.watch(&server.url).await;
-        let said = text(&output);
-        assert!(output.status.success(), "{said}");
-        assert!(said.contains("4 batches, no fault"), "{said}");
-    }
-    assert_eq!(tower.evidence(), Vec::<String>::new());
-
+    honest_logs_have_no_fault(&mut tower, &server, directory.path()).await;
     tower.bonded.raw("evm_revert", json!([start])).await;
     hidden_checkpoints_are_found(&mut tower, &server, directory.path()).await;
     withheld_leaves_cost_the_bond(&mut tower, &server, directory.path()).await;

@@ -81,6 +81,19 @@ pub(crate) struct Authorized<'a> {
     pub(crate) bearer: bool,
 }
 
+impl<'a> Authorized<'a> {
+    /// With the account's token or key, and no headers besides.
+    pub(crate) fn new(method: Method, path: &'a str, body: Bytes) -> Self {
+        Self {
+            method,
+            path,
+            body,
+            headers: Vec::new(),
+            bearer: true,
+        }
+    }
+}
+
 /// What a request signs.
 pub(crate) struct Signs<'a> {
     pub(crate) actions: &'a [ActionText<'a>],
@@ -150,11 +163,8 @@ impl Account {
         self.0.nonces.learn(0);
         let payload = digest_text(&sha256(&body));
         let request = Authorized {
-            method: Method::POST,
-            path: "/wallets/register",
-            body,
-            headers: Vec::new(),
             bearer: false,
+            ..Authorized::new(Method::POST, "/wallets/register", body)
         };
         let action = ActionText {
             kind: &Kind::WalletRegister,
@@ -248,13 +258,7 @@ impl Account {
         path: &str,
         body: Bytes,
     ) -> Result<HttpAnswer> {
-        let request = Authorized {
-            method,
-            path,
-            body,
-            headers: Vec::new(),
-            bearer: true,
-        };
+        let request = Authorized::new(method, path, body);
         let mut sending = Sending::new(self, &request);
         loop {
             let answer = sending.once(None).await?;

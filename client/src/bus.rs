@@ -298,11 +298,8 @@ fn batch_body(actions: &[NewAction], atomic: bool) -> Result<Bytes> {
 
 fn post<'a>(path: &'a str, body: Bytes, headers: Vec<(&'static str, String)>) -> Authorized<'a> {
     Authorized {
-        method: Method::POST,
-        path,
-        body,
         headers,
-        bearer: true,
+        ..Authorized::new(Method::POST, path, body)
     }
 }
 

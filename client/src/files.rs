@@ -31,11 +31,8 @@ impl Account {
         body.extend_from_slice(format!("\r\n--{boundary}--\r\n").as_bytes());
         let content_type = format!("multipart/form-data; boundary={boundary}");
         let request = Authorized {
-            method: Method::POST,
-            path: "/files",
-            body: Bytes::from(body),
             headers: vec![("content-type", content_type)],
-            bearer: true,
+            ..Authorized::new(Method::POST, "/files", Bytes::from(body))
         };
         let payload = digest_text(&sha256);
         let action = ActionText {

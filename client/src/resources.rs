@@ -103,13 +103,7 @@ impl Account {
         body: Bytes,
         (kind, target, payload): (Kind, impl Display, Bytes),
     ) -> Result<(Changed<T>, Hash)> {
-        let request = Authorized {
-            method,
-            path,
-            body,
-            headers: Vec::new(),
-            bearer: true,
-        };
+        let request = Authorized::new(method, path, body);
         let action = ActionText {
             kind: &kind,
             target: &target.to_string(),

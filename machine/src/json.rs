@@ -247,7 +247,7 @@ pub fn compact(text: &str) -> Cow<'_, str> {
 }
 
 /// RFC 7396's merge of `patch` into `target`, both texts that [`check`] accepted. Untouched values
-/// keep their exact text; new members go behind the old ones. A patch that is no object replaces
+/// keep their exact text; new members go after the old ones. A patch that is no object replaces
 /// the target.
 pub fn merge(target: &str, patch: &str) -> String {
     let mut out = with_room(target, patch, String::new());

@@ -151,15 +151,3 @@ pub fn spec(kind: &Kind) -> KindSpec {
         },
     }
 }
-
-/// The word for a resource in refusals.
-pub fn noun(prefix: Prefix) -> &'static str {
-    match prefix {
-        Prefix::Template => "template",
-        Prefix::Wallet => "wallet",
-        Prefix::Key => "api_key",
-        Prefix::Webhook => "webhook",
-        Prefix::Organization => "organization",
-        _ => "resource",
-    }
-}

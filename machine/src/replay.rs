@@ -33,7 +33,7 @@ pub struct ObjectReplay {
 
 impl ObjectReplay {
     /// Continues from an earlier state of an object; from before its mint if that is `None`.
-    pub fn behind(object: Option<Object>) -> Self {
+    pub fn after(object: Option<Object>) -> Self {
         Self {
             object,
             beginning: None,

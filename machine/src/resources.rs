@@ -18,7 +18,7 @@ use kedge_protocol::resource::{DisputeMatter, Organization, Template, Wallet};
 use serde::Deserialize;
 
 use crate::image::Image;
-use crate::kinds::{ActsOn, RightsOf, noun, spec};
+use crate::kinds::{ActsOn, RightsOf, spec};
 use crate::refusal::Refusal;
 use crate::sequencer::Key;
 use crate::text;
@@ -53,7 +53,7 @@ pub fn base_id(kind: &Kind, target: &str) -> Result<Option<Id>, Refusal> {
     match spec(kind).acts_on {
         ActsOn::Resource(prefix) => Id::parse_as(prefix, target)
             .map(Some)
-            .map_err(|_| Refusal::not_found(noun(prefix), target)),
+            .map_err(|_| Refusal::not_found(prefix.noun(), target)),
         ActsOn::Nothing | ActsOn::Object(_) => Ok(None),
     }
 }

@@ -1,5 +1,5 @@
 //! What an [`Endpoint`] is and what follows from it, and the OpenAPI 3.1 document (`/openapi.json`), made once, from the
-//! server's table of endpoints (`src/endpoint/`). Each row refers to its words (`src/endpoint/docs/`), the errors that it
+//! server's table of endpoints (`src/endpoint/`). Each row refers to its words in the same file, the errors that it
 //! can give follow from the row (`codes.rs`), and its examples are recorded. A row without words or examples fails a test
 //! of the table. An answer that its row does not document is logged as an error and fails the test that caused it;
 //! schemathesis looks for more of them in `make test`.

@@ -115,47 +115,52 @@ fn reference(name: &str) -> Value {
     json!({ "$ref": format!("#/components/parameters/{}", written(name)) })
 }
 
+/// The form of a header that signs, what it is, and an example of one that a caller chooses.
+fn signing_header(name: &str) -> (&'static str, &'static str, Option<&'static str>) {
+    match name {
+        "x-signature" => (
+            "^0x[0-9a-fA-F]{130}$",
+            "r ‖ s ‖ v of the EIP-712 signature, hexadecimal; s in the lower half.",
+            None,
+        ),
+        "x-signature-address" => (
+            "^0x[0-9a-fA-F]{40}$",
+            "The address that signs: an active key of the caller's wallet.",
+            None,
+        ),
+        "x-signature-nonce" => (
+            "^[0-9]{1,20}$",
+            "A nonce that the address has not spent, decimal: the highest plus one is always right.",
+            Some("7"),
+        ),
+        "x-signature-deadline" => (
+            "^[0-9]{1,20}$",
+            "The time until which the request may be placed: Unix seconds, at most 24 h ahead.",
+            Some("1767225600"),
+        ),
+        _ => (
+            "^0x[0-9a-fA-F]{64}$",
+            "32 random bytes, the seed of the actions' salts, hexadecimal.",
+            None,
+        ),
+    }
+}
+
 /// Header parameters that many operations share.
 pub(crate) fn components() -> Value {
     let mut components = Map::new();
     for name in signing::HEADERS {
-        let (pattern, description, example) = match name {
-            "x-signature" => (
-                "^0x[0-9a-fA-F]{130}$",
-                "r ‖ s ‖ v of the EIP-712 signature, hexadecimal; s in the lower half.",
-                None,
-            ),
-            "x-signature-address" => (
-                "^0x[0-9a-fA-F]{40}$",
-                "The address that signs: an active key of the caller's wallet.",
-                None,
-            ),
-            "x-signature-nonce" => (
-                "^[0-9]{1,20}$",
-                "A nonce that the address has not spent, decimal: the highest plus one is always right.",
-                Some("7"),
-            ),
-            "x-signature-deadline" => (
-                "^[0-9]{1,20}$",
-                "The time until which the request may be placed: Unix seconds, at most 24 h ahead.",
-                Some("1767225600"),
-            ),
-            _ => (
-                "^0x[0-9a-fA-F]{64}$",
-                "32 random bytes, the seed of the actions' salts, hexadecimal.",
-                None,
-            ),
-        };
-        let example = examples::signature_header(&written(name)).or(example);
+        let (pattern, description, example) = signing_header(name);
+        let name = written(name);
         let parameter = json!({
-            "name": written(name),
+            "name": name,
             "in": "header",
             "required": true,
             "description": description,
             "schema": { "type": "string", "pattern": pattern },
-            "example": example,
+            "example": examples::signature_header(&name).or(example),
         });
-        components.insert(written(name), parameter);
+        components.insert(name, parameter);
     }
     let key = json!({
         "name": "Idempotency-Key",

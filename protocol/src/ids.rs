@@ -11,7 +11,7 @@ mod map;
 pub use map::{IdHashing, IdMap, seed_maps};
 
 macro_rules! prefixes {
-    ($($(#[$doc:meta])* $name:ident = $text:literal),* $(,)?) => {
+    ($($(#[$doc:meta])* $name:ident = $text:literal, $noun:literal;)*) => {
         /// What kind of thing an identifier names. The numbers are permanent: they are stored.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
         #[repr(u8)]
@@ -26,6 +26,11 @@ macro_rules! prefixes {
                 match self { $(Self::$name => $text),* }
             }
 
+            /// What refusals call it.
+            pub const fn noun(self) -> &'static str {
+                match self { $(Self::$name => $noun),* }
+            }
+
             /// The prefix with this text.
             pub fn of_text(text: &str) -> Option<Self> {
                 match text { $($text => Some(Self::$name),)* _ => None }
@@ -36,33 +41,33 @@ macro_rules! prefixes {
 
 prefixes! {
     /// A wallet.
-    Wallet = "wal",
+    Wallet = "wal", "wallet";
     /// An organization.
-    Organization = "org",
+    Organization = "org", "organization";
     /// An API key.
-    Key = "key",
+    Key = "key", "api_key";
     /// A template.
-    Template = "tpl",
+    Template = "tpl", "template";
     /// A variation of a template.
-    Variation = "var",
+    Variation = "var", "variation";
     /// An object.
-    Object = "obj",
+    Object = "obj", "object";
     /// An action.
-    Action = "act",
+    Action = "act", "action";
     /// A batch.
-    Batch = "bat",
+    Batch = "bat", "batch";
     /// An anchor.
-    Anchor = "anc",
+    Anchor = "anc", "anchor";
     /// An event.
-    Event = "evt",
+    Event = "evt", "event";
     /// A file.
-    File = "fil",
+    File = "fil", "file";
     /// A webhook.
-    Webhook = "whk",
+    Webhook = "whk", "webhook";
     /// A webhook delivery.
-    Delivery = "dlv",
+    Delivery = "dlv", "delivery";
     /// A dispute.
-    Dispute = "dsp",
+    Dispute = "dsp", "dispute";
 }
 
 impl Prefix {

@@ -1,5 +1,6 @@
 //! The resources that actions make and change, as the log's fold leaves them.
 
+mod api_key;
 mod invitation;
 
 use serde::{Deserialize, Serialize};
@@ -11,6 +12,7 @@ use crate::hash::Hash;
 use crate::ids::Id;
 use crate::sequencer_keys::KeyFrom;
 
+pub use api_key::{ApiKey, Area, Crud, Permission};
 pub use invitation::Invitation;
 
 /// What every resource carries: its position in its own history and in the log.
@@ -311,88 +313,6 @@ pub struct Object {
     pub properties: String,
     /// What may be done with it.
     pub status: ObjectStatus,
-    /// Its position in its history and in the log.
-    pub trace: Trace,
-}
-
-/// What an API key may be used for.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum Area {
-    /// The caller's wallet, its keys, the organization and its members.
-    Wallets,
-    /// API keys.
-    ApiKeys,
-    /// Objects, and actions on them.
-    Objects,
-    /// Templates and variations.
-    Templates,
-    /// The action bus.
-    Actions,
-    /// Events.
-    Events,
-    /// Files.
-    Files,
-    /// Webhooks.
-    Webhooks,
-    /// Batches, anchors, exports.
-    Batches,
-}
-
-/// Which of the four operations are allowed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[expect(clippy::struct_excessive_bools, reason = "four independent rights")]
-pub struct Crud {
-    /// Create.
-    #[serde(default)]
-    pub create: bool,
-    /// Read.
-    #[serde(default)]
-    pub read: bool,
-    /// Change.
-    #[serde(default)]
-    pub update: bool,
-    /// Delete.
-    #[serde(default)]
-    pub delete: bool,
-}
-
-/// A right of an API key.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Permission {
-    /// On what.
-    pub resource: Area,
-    /// Which operations.
-    #[serde(deserialize_with = "crate::json::object")]
-    pub crud: Crud,
-}
-
-/// An API key. Its secret is not here: the log never holds one.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ApiKey {
-    /// Its identifier.
-    pub id: Id,
-    /// The organization that it acts for.
-    pub organization_id: Id,
-    /// The wallet that made it.
-    pub wallet_id: Id,
-    /// Its name; not unique.
-    pub name: String,
-    /// What it may do.
-    pub permissions: Vec<Permission>,
-    /// When it expires, milliseconds.
-    pub expires_at_ms: Option<u64>,
-    /// How often its secret was changed.
-    pub rotations: u64,
-    /// How long after the last rotation the previous secret stays valid: seconds.
-    pub overlap_s: u64,
-    /// Whether it was deleted.
-    pub deleted: bool,
     /// Its position in its history and in the log.
     pub trace: Trace,
 }

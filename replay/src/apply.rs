@@ -71,7 +71,7 @@ impl From<kedge_storage::FrameError> for ApplyError {
 /// Which rows are made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Extent {
-    /// Those of [`Table::STATE`](kedge_storage::Table::STATE).
+    /// Those of the tables that are [state](kedge_storage::Table::is_state).
     State,
     /// Those that lead into the log too, and the log's own.
     Whole,
@@ -126,7 +126,7 @@ impl Apply {
         }
     }
 
-    /// Makes the rows of [`Table::STATE`](kedge_storage::Table::STATE) alone, for who compares these.
+    /// Makes the rows of the tables that are [state](kedge_storage::Table::is_state) alone, for who compares these.
     #[must_use]
     pub fn state_alone(self) -> Self {
         Self {

@@ -4,13 +4,24 @@ use kedge_machine::{Counted, Held};
 use kedge_protocol::Id;
 use kedge_protocol::limits::PAGE_ITEMS_MAX;
 use kedge_protocol::resource::{ApiKey, Webhook};
-use kedge_storage::{Page, ReadError, Snapshot};
+use kedge_storage::{Page, ReadError, Resource, Snapshot};
 
 /// How many things of a kind an organization has in a store.
 ///
 /// # Errors
 /// [`ReadError`] where a row cannot be read.
 pub fn held(snapshot: &Snapshot, organization: Id, of: Counted) -> Result<Held, ReadError> {
+    match of {
+        Counted::ApiKeys => tally(snapshot, organization, |key: &ApiKey| !key.deleted),
+        Counted::Webhooks => tally(snapshot, organization, |hook: &Webhook| !hook.deleted),
+    }
+}
+
+fn tally<T: Resource>(
+    snapshot: &Snapshot,
+    organization: Id,
+    is_live: impl Fn(&T) -> bool,
+) -> Result<Held, ReadError> {
     let (mut held, mut after) = (Held::default(), None);
     loop {
         let page = Page {
@@ -18,23 +29,11 @@ pub fn held(snapshot: &Snapshot, organization: Id, of: Counted) -> Result<Held, 
             descending: false,
             limit: PAGE_ITEMS_MAX,
         };
-        // For each: when it was made, and whether it was ended.
-        let rows: Vec<(u64, bool)> = match of {
-            Counted::ApiKeys => {
-                let row = |key: &ApiKey| (key.trace.created_sequence, key.deleted);
-                let keys = snapshot.api_keys(organization, page)?;
-                keys.iter().map(row).collect()
-            }
-            Counted::Webhooks => {
-                let row = |webhook: &Webhook| (webhook.trace.created_sequence, webhook.deleted);
-                let webhooks = snapshot.webhooks(organization, page)?;
-                webhooks.iter().map(row).collect()
-            }
-        };
-        held.made += rows.len() as u64;
-        held.live += rows.iter().filter(|(_, ended)| !ended).count();
-        match rows.last() {
-            Some((created, _)) if rows.len() == PAGE_ITEMS_MAX => after = Some(*created),
+        let listed = snapshot.listed::<T>(organization, page)?;
+        held.made += listed.len() as u64;
+        held.live += listed.iter().filter(|item| is_live(item)).count();
+        match listed.last().and_then(T::list_place) {
+            Some((_, last)) if listed.len() == PAGE_ITEMS_MAX => after = Some(last),
             _ => return Ok(held),
         }
     }

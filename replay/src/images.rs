@@ -2,7 +2,7 @@
 
 use kedge_machine::image::Image;
 use kedge_protocol::{Id, Prefix};
-use kedge_storage::{Group, ReadError, Resource, Snapshot};
+use kedge_storage::{CodecError, Group, ReadError, ResourceRow, Snapshot};
 
 /// Writes a resource; `before` is the earlier state of the one acted on, for the names that it gives up.
 pub fn put_image(group: &mut Group, image: &Image, before: Option<&Image>) {
@@ -15,7 +15,7 @@ pub fn put_image(group: &mut Group, image: &Image, before: Option<&Image>) {
             };
             group.put_wallet(wallet, email);
         }
-        Image::Organization(organization) => group.put_organization(organization),
+        Image::Organization(organization) => group.put_resource(organization),
         Image::Template(template) => {
             let name = match before {
                 Some(Image::Template(before)) => Some(before.name.as_str()),
@@ -24,12 +24,12 @@ pub fn put_image(group: &mut Group, image: &Image, before: Option<&Image>) {
             group.put_template(template, name);
         }
         Image::Variation(variation) => group.put_variation(variation),
-        Image::ApiKey(key) => group.put_api_key(key),
-        Image::Webhook(webhook) => group.put_webhook(webhook),
-        Image::File(file) => group.put_file(file),
+        Image::ApiKey(key) => group.put_resource(key),
+        Image::Webhook(webhook) => group.put_resource(webhook),
+        Image::File(file) => group.put_resource(file),
         Image::Dispute(dispute) => group.put_dispute(dispute),
         Image::SequencerKey(key) => group.put_sequencer_key(key),
-        Image::Invitation(invitation) => group.put_invitation(invitation),
+        Image::Invitation(invitation) => group.put_resource(invitation),
     }
 }
 
@@ -43,10 +43,10 @@ pub fn read_image(snapshot: &Snapshot, id: Id) -> Result<Option<Image>, ReadErro
         Prefix::Wallet => snapshot.wallet(id)?.map(Image::Wallet),
         Prefix::Organization => snapshot.organization(id)?.map(Image::Organization),
         Prefix::Template => snapshot.template(id)?.map(Image::Template),
-        Prefix::Key => snapshot.api_key(id)?.map(Image::ApiKey),
-        Prefix::Webhook => snapshot.webhook(id)?.map(Image::Webhook),
+        Prefix::Key => snapshot.resource(id)?.map(Image::ApiKey),
+        Prefix::Webhook => snapshot.resource(id)?.map(Image::Webhook),
         // An invitation has the id of the action that made it.
-        Prefix::Action => snapshot.invitation(id)?.map(Image::Invitation),
+        Prefix::Action => snapshot.resource(id)?.map(Image::Invitation),
         // Made once and never changed, or not a resource.
         Prefix::Variation
         | Prefix::File
@@ -59,7 +59,7 @@ pub fn read_image(snapshot: &Snapshot, id: Id) -> Result<Option<Image>, ReadErro
 }
 
 /// A resource in its stored form; none for what no answer to a signed request shows.
-pub fn row(image: &Image) -> Option<Resource<'_>> {
+pub fn row(image: &Image) -> Option<ResourceRow<'_>> {
     Some(match image {
         Image::Object(object) => object.into(),
         Image::Wallet(wallet) => wallet.into(),
@@ -71,5 +71,26 @@ pub fn row(image: &Image) -> Option<Resource<'_>> {
         Image::Invitation(invitation) => invitation.into(),
         Image::Organization(organization) => organization.into(),
         Image::Dispute(_) | Image::SequencerKey(_) => return None,
+    })
+}
+
+/// Reads what [`row`] made.
+///
+/// # Errors
+/// [`CodecError`] where it cannot be read.
+pub fn read_row(row: &ResourceRow<'_>) -> Result<Image, CodecError> {
+    Ok(match row.prefix()? {
+        Prefix::Object => Image::Object(row.object()?),
+        Prefix::Wallet => Image::Wallet(row.read()?),
+        Prefix::Template => Image::Template(row.read()?),
+        Prefix::Variation => Image::Variation(row.read()?),
+        Prefix::Key => Image::ApiKey(row.read()?),
+        Prefix::Webhook => Image::Webhook(row.read()?),
+        Prefix::File => Image::File(row.read()?),
+        Prefix::Action => Image::Invitation(row.read()?),
+        Prefix::Organization => Image::Organization(row.read()?),
+        Prefix::Dispute | Prefix::Batch | Prefix::Anchor | Prefix::Event | Prefix::Delivery => {
+            return Err(row.unknown());
+        }
     })
 }

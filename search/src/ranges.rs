@@ -17,7 +17,7 @@ pub(super) struct Ranges {
 }
 
 /// The first bytes after everything that begins with these.
-fn behind(mut bytes: Vec<u8>) -> Vec<u8> {
+fn past(mut bytes: Vec<u8>) -> Vec<u8> {
     while bytes.last() == Some(&u8::MAX) {
         bytes.pop();
     }
@@ -59,7 +59,7 @@ impl Ranges {
             PropertyTest::Prefix(text) => {
                 let mut start = Vec::new();
                 let exact = push_text_start(&mut start, text);
-                Self::one(start.clone()..behind(start), exact)
+                Self::one(start.clone()..past(start), exact)
             }
             PropertyTest::Contains(_) => return None,
         })
@@ -77,7 +77,7 @@ impl Ranges {
             .collect();
         places.sort_unstable();
         places.dedup();
-        let ranges = places.into_iter().map(|place| place.clone()..behind(place));
+        let ranges = places.into_iter().map(|place| place.clone()..past(place));
         Self {
             ranges: ranges.collect(),
             points: true,
@@ -91,10 +91,10 @@ impl Ranges {
         let tag = place[0];
         let range = match relation {
             // If a value was cut, others with the same bytes may be on either side.
-            Relation::Greater if exact => behind(place)..vec![tag + 1],
+            Relation::Greater if exact => past(place)..vec![tag + 1],
             Relation::Greater | Relation::GreaterOrEqual => place..vec![tag + 1],
             Relation::Less if exact => vec![tag]..place,
-            Relation::Less | Relation::LessOrEqual => vec![tag]..behind(place),
+            Relation::Less | Relation::LessOrEqual => vec![tag]..past(place),
         };
         Self::one(range, exact)
     }

@@ -1,17 +1,19 @@
-//! The rows of accounts: wallets, their logins and their keys.
+//! Accounts: wallets, their logins and their keys.
 
 use hyper::Method;
+use kedge_api::Code;
 use kedge_api::bodies::SignerBody;
 use kedge_api::resources::{Changed, OwnWallet, WalletView};
 use kedge_http::auth::rights::{Access, Right};
 use kedge_http::signing::registration::RegisterBody;
 use kedge_http::signing::wallet::WalletBody;
+use kedge_openapi::{Doc, Link};
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Area;
 
 use super::Auth::Public;
-use super::row::{answer, get, handler, prepare, signed, unsigned};
-use super::{Endpoint, PathMember, Signs, Target, docs, schema};
+use super::row::{IF_MATCH, TO_ACTION, TO_PROOF, answer, get, handler, prepare, signed, unsigned};
+use super::{Endpoint, PathMember, Signs, Target, schema};
 use crate::routes::wallets;
 
 const CHANGES_WALLET: Option<Right> = Some(Right {
@@ -20,7 +22,12 @@ const CHANGES_WALLET: Option<Right> = Some(Right {
 });
 
 /// The rows.
-pub(super) fn rows() -> Vec<Endpoint> {
+pub(super) fn rows() -> impl Iterator<Item = Endpoint> {
+    logins().into_iter().chain(changes())
+}
+
+/// Registering and logging in.
+fn logins() -> Vec<Endpoint> {
     vec![
         Endpoint {
             auth: Public,
@@ -31,7 +38,7 @@ pub(super) fn rows() -> Vec<Endpoint> {
             ..signed(
                 Method::POST,
                 "/wallets/register",
-                &docs::accounts::REGISTER,
+                &REGISTER,
                 Signs::Registration,
                 |call, committed| Box::pin(wallets::registered(call, committed)),
             )
@@ -43,7 +50,7 @@ pub(super) fn rows() -> Vec<Endpoint> {
             ..unsigned(
                 Method::POST,
                 "/wallets/login",
-                &docs::accounts::LOGIN,
+                &LOGIN,
                 handler!(wallets::login),
             )
         },
@@ -54,14 +61,14 @@ pub(super) fn rows() -> Vec<Endpoint> {
             ..unsigned(
                 Method::POST,
                 "/wallets/token/refresh",
-                &docs::accounts::REFRESH,
+                &REFRESH,
                 handler!(wallets::refresh),
             )
         },
         Endpoint {
             response: schema::<OwnWallet>,
             etag: true,
-            ..get("/wallets/me", &docs::accounts::ME, handler!(wallets::me))
+            ..get("/wallets/me", &ME, handler!(wallets::me))
         },
         Endpoint {
             auth: Public,
@@ -70,10 +77,16 @@ pub(super) fn rows() -> Vec<Endpoint> {
             ..unsigned(
                 Method::POST,
                 "/wallets/logout",
-                &docs::accounts::LOGOUT,
+                &LOGOUT,
                 handler!(wallets::logout),
             )
         },
+    ]
+}
+
+/// Changing a wallet and its keys.
+fn changes() -> Vec<Endpoint> {
+    vec![
         Endpoint {
             request: Some(schema::<WalletBody>),
             response: schema::<Changed<WalletView>>,
@@ -81,7 +94,7 @@ pub(super) fn rows() -> Vec<Endpoint> {
             ..signed(
                 Method::PATCH,
                 "/wallets/me",
-                &docs::accounts::UPDATE_ME,
+                &UPDATE_ME,
                 Signs::WalletUpdate,
                 answer!(wallets::changed),
             )
@@ -94,7 +107,7 @@ pub(super) fn rows() -> Vec<Endpoint> {
             ..signed(
                 Method::POST,
                 "/wallets/me/keys",
-                &docs::accounts::ADD_KEY,
+                &ADD_KEY,
                 Signs::Body(Kind::WalletKeyAdd, Target::Wallet),
                 answer!(wallets::changed),
             )
@@ -105,10 +118,136 @@ pub(super) fn rows() -> Vec<Endpoint> {
             ..signed(
                 Method::DELETE,
                 "/wallets/me/keys/{id}",
-                &docs::accounts::REMOVE_KEY,
+                &REMOVE_KEY,
                 Signs::PathMember(Kind::WalletKeyRemove, Target::Wallet, PathMember::Address),
                 answer!(wallets::changed),
             )
         },
     ]
 }
+
+const TAG: &str = "Accounts";
+
+const TO_REFRESH: Link = Link::with_body(
+    "refreshToken",
+    r#"{"refresh_token": "$response.body#/refresh_token"}"#,
+);
+
+const TO_LOGOUT: Link = Link::with_body(
+    "logout",
+    r#"{"refresh_token": "$response.body#/refresh_token"}"#,
+);
+
+const REGISTER: Doc = Doc {
+    id: "registerWallet",
+    tag: TAG,
+    summary: "Register a wallet, and its organization",
+    description: "Makes a wallet and the organization that it owns, and logs it in. The key of \
+        `address` signs the request; that address is the wallet's for ever. The body holds a password, so \
+        its digest is signed (`sha-256=:…:`), and it needs `blind`, random bytes that protect the \
+        digest against guessing; neither is kept. With the code of an `invitation` the wallet joins the \
+        organization that invited it instead of making one.",
+    links: &[
+        TO_REFRESH,
+        Link::with_body(
+            "login",
+            r#"{"email": "$request.body#/email", "password": "$request.body#/password"}"#,
+        ),
+        Link {
+            to: "listObjects",
+            parameters: &[("owner_id", "$response.body#/wallet/id")],
+            body: "",
+        },
+        TO_ACTION,
+        TO_PROOF,
+    ],
+    ..Doc::MISSING
+};
+
+const LOGIN: Doc = Doc {
+    id: "login",
+    tag: TAG,
+    summary: "Log in",
+    description: "Exchanges e-mail address and password for an access token and a refresh token. An \
+        unknown address takes as long as a wrong password and gets the same answer.",
+    errors: &[Code::CredentialsInvalid],
+    links: &[TO_REFRESH, TO_LOGOUT],
+    ..Doc::MISSING
+};
+
+const REFRESH: Doc = Doc {
+    id: "refreshToken",
+    tag: TAG,
+    summary: "Exchange a refresh token for new tokens",
+    description: "Exchanges a refresh token for a new pair. Each is valid for one exchange: using \
+        one a second time revokes all tokens of that login.",
+    errors: &[
+        Code::CredentialsInvalid,
+        Code::TokenExpired,
+        Code::Unauthenticated,
+    ],
+    links: &[TO_REFRESH, TO_LOGOUT],
+    ..Doc::MISSING
+};
+
+const ME: Doc = Doc {
+    id: "getOwnWallet",
+    tag: TAG,
+    summary: "Read the caller's wallet",
+    description: "The wallet that the access token belongs to, with the highest nonce that each of \
+        its keys has spent: continue from there.",
+    links: &[Link::with_parameters(
+        "listObjects",
+        &[("owner_id", "$response.body#/id")],
+    )],
+    ..Doc::MISSING
+};
+
+const LOGOUT: Doc = Doc {
+    id: "logout",
+    tag: TAG,
+    summary: "End a login",
+    description: "Ends the login that a refresh token comes from, with every token exchanged from \
+        it. Access tokens expire by themselves. An unknown token ends nothing and gets the same \
+        answer.",
+    ..Doc::MISSING
+};
+
+const UPDATE_ME: Doc = Doc {
+    id: "updateOwnWallet",
+    tag: TAG,
+    summary: "Change e-mail address, nickname or password",
+    description: "Changes the caller's wallet. A nickname of `null` removes it. A new password needs the \
+        current one and `blind`; then the body's digest is signed instead of the body, as when a wallet \
+        is registered. A wrong current password counts as a failed login. Only with an access token: an \
+        API key belongs to no wallet.",
+    errors: &[Code::CredentialsInvalid, Code::PreconditionFailed],
+    request_headers: IF_MATCH,
+    links: &[TO_ACTION, TO_PROOF],
+    ..Doc::MISSING
+};
+
+const ADD_KEY: Doc = Doc {
+    id: "addWalletKey",
+    tag: TAG,
+    summary: "Add a key that signs for the wallet",
+    description: "Adds a key that may sign for the caller's wallet, by its address. The address \
+        must never have belonged to another wallet. The request is signed by a key that the wallet \
+        already has.",
+    links: &[
+        Link::with_parameters("removeWalletKey", &[("id", "$request.body#/address")]),
+        TO_ACTION,
+        TO_PROOF,
+    ],
+    ..Doc::MISSING
+};
+
+const REMOVE_KEY: Doc = Doc {
+    id: "removeWalletKey",
+    tag: TAG,
+    summary: "Remove a signing key from the wallet",
+    description: "Removes a key's right to sign for the caller's wallet. What it signed stays \
+        valid. The last key cannot be removed.",
+    links: &[TO_ACTION, TO_PROOF],
+    ..Doc::MISSING
+};

@@ -1,15 +1,18 @@
-//! The rows of disputes.
+//! Disputes.
 
 use hyper::Method;
+use kedge_api::Code;
 use kedge_api::Page;
 use kedge_api::bodies::DisputeBody;
 use kedge_api::dispute::DisputeView;
 use kedge_http::auth::rights::{Access, Right};
+use kedge_http::query::Parameter;
+use kedge_openapi::{Doc, Link};
 use kedge_protocol::resource::Area;
 
 use super::row::{get, handler, unsigned};
-use super::{Endpoint, docs, schema};
-use crate::listing::LIST;
+use super::{Endpoint, schema};
+use crate::listing;
 use crate::routes::disputes;
 
 /// A submission is not signed, because it proves itself; but submitting it is more than a read.
@@ -30,23 +33,77 @@ pub(super) fn rows() -> Vec<Endpoint> {
             ..unsigned(
                 Method::POST,
                 "/disputes",
-                &docs::disputes::CREATE,
+                &CREATE,
                 handler!(disputes::create),
             )
         },
         Endpoint {
-            query: &[LIST],
+            query: &[listing::LIST],
             response: schema::<Page<DisputeView>>,
-            ..get("/disputes", &docs::disputes::LIST, handler!(disputes::list))
+            ..get("/disputes", &LIST, handler!(disputes::list))
         },
         Endpoint {
             response: schema::<DisputeView>,
             etag: true,
-            ..get(
-                "/disputes/{id}",
-                &docs::disputes::GET,
-                handler!(disputes::get),
-            )
+            ..get("/disputes/{id}", &GET, handler!(disputes::get))
         },
     ]
 }
+
+const TAG: &str = "Log";
+
+const LOCATION: &[Parameter] = &[Parameter {
+    name: "Location",
+    schema_type: "string",
+    description: "The path of the dispute.",
+}];
+
+const CREATE: Doc = Doc {
+    id: "bringDispute",
+    tag: TAG,
+    summary: "Submit evidence of a fault, or a claim",
+    description: "Accepts an evidence file: records that the sequencer signed or anchored, and that contradict \
+        each other or the protocol. Evidence that shows its fault is recorded in the log with the verdict, an \
+        action `system.verdict` that the operator signs; the same evidence again gives the same dispute, so this \
+        request needs no signature and no `Idempotency-Key`. Evidence that shows no fault is 422 with the \
+        reason, and leaves no trace. `kedge verify evidence` comes to the same verdict without this server, and \
+        the contract's judge accepts the same evidence.\n\nAlso accepts a claim file: a proof in zero knowledge \
+        of chosen words of one action. Only its claimant may submit it, with a token of the wallet that has the \
+        claimant's key, else 403. A claim that holds is also recorded, once for each context: the same file \
+        again gives the same dispute, another claim with the context is 409. A claim that does not hold is 400 \
+        and names the member that is wrong; a batch or an anchor that this log does not have is 422. `kedge \
+        verify claim` comes to the same verdict, and so does the contract `KedgeClaims`. A server without a key \
+        for claims answers 503.",
+    errors: &[Code::StateViolation, Code::Conflict],
+    also: &[(
+        200,
+        "The evidence or claim was submitted before: the dispute that it led to.",
+    )],
+    response_headers: LOCATION,
+    links: &[Link::with_parameters(
+        "getDispute",
+        &[("id", "$response.body#/id")],
+    )],
+    ..Doc::MISSING
+};
+
+const LIST: Doc = Doc {
+    id: "listDisputes",
+    tag: TAG,
+    summary: "List the organization's disputes",
+    description: "The disputes that the caller's organization submitted, in the order of their \
+        verdicts, without the evidence and the claim files.",
+    links: &[Link::with_parameters(
+        "getDispute",
+        &[("id", "$response.body#/items/0/id")],
+    )],
+    ..Doc::MISSING
+};
+
+const GET: Doc = Doc {
+    id: "getDispute",
+    tag: TAG,
+    summary: "Read a dispute",
+    description: "A dispute with its evidence or claim, which anyone can check again.",
+    ..Doc::MISSING
+};

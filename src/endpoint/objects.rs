@@ -1,22 +1,31 @@
-//! The rows of objects.
+//! Objects.
 
 use hyper::Method;
+use kedge_api::Code;
 use kedge_api::Page;
 use kedge_api::action::HistoryPage;
 use kedge_api::bodies::{ObjectBody, ObjectPatch, TransferBody};
 use kedge_api::resources::{Changed, ObjectView};
 use kedge_api::search::{CountBody, CountView, SearchBody};
 use kedge_http::auth::rights::{Access, Right};
+use kedge_http::query::Parameter;
+use kedge_openapi::{Doc, Link};
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Area;
 
 use super::LimitClass::{Lists, ObjectWrites};
-use super::row::{answer, get, handler, signed, unsigned};
-use super::{Endpoint, MIN_SEQUENCE, Signs, Target, docs, schema};
-use crate::listing::{LIST, LIST_NEWEST_FIRST};
+use super::row::{TO_ACTION, TO_PROOF, answer, get, handler, signed, unsigned};
+use super::{Endpoint, MIN_SEQUENCE, Signs, Target, schema};
+use crate::listing;
 use crate::routes::{object_list, objects, past, search};
 
-pub(super) fn rows() -> Vec<Endpoint> {
+/// The rows.
+pub(super) fn rows() -> impl Iterator<Item = Endpoint> {
+    objects().into_iter().chain(object())
+}
+
+/// Minting and finding objects.
+fn objects() -> Vec<Endpoint> {
     vec![
         Endpoint {
             limit: ObjectWrites,
@@ -26,20 +35,16 @@ pub(super) fn rows() -> Vec<Endpoint> {
             ..signed(
                 Method::POST,
                 "/objects",
-                &docs::objects::MINT,
+                &MINT,
                 Signs::Body(Kind::Mint, Target::TemplateMember),
                 answer!(objects::changed),
             )
         },
         Endpoint {
             limit: Lists,
-            query: &[LIST, object_list::FILTERS],
+            query: &[listing::LIST, object_list::FILTERS],
             response: schema::<Page<ObjectView>>,
-            ..get(
-                "/objects",
-                &docs::objects::LIST,
-                handler!(object_list::list),
-            )
+            ..get("/objects", &LIST, handler!(object_list::list))
         },
         Endpoint {
             query: &[&[MIN_SEQUENCE]],
@@ -48,7 +53,7 @@ pub(super) fn rows() -> Vec<Endpoint> {
             ..unsigned(
                 Method::POST,
                 "/objects/search",
-                &docs::objects::SEARCH,
+                &SEARCH,
                 handler!(search::search),
             )
         },
@@ -59,15 +64,21 @@ pub(super) fn rows() -> Vec<Endpoint> {
             ..unsigned(
                 Method::POST,
                 "/objects/count",
-                &docs::objects::COUNT,
+                &COUNT,
                 handler!(search::count),
             )
         },
+    ]
+}
+
+/// One object.
+fn object() -> Vec<Endpoint> {
+    vec![
         Endpoint {
             query: &[past::AT_SEQUENCE],
             response: schema::<ObjectView>,
             etag: true,
-            ..get("/objects/{id}", &docs::objects::GET, handler!(objects::get))
+            ..get("/objects/{id}", &GET, handler!(objects::get))
         },
         Endpoint {
             limit: ObjectWrites,
@@ -76,7 +87,7 @@ pub(super) fn rows() -> Vec<Endpoint> {
             ..signed(
                 Method::PATCH,
                 "/objects/{id}",
-                &docs::objects::UPDATE,
+                &UPDATE,
                 Signs::Body(Kind::Update, Target::Path),
                 answer!(objects::changed),
             )
@@ -91,19 +102,162 @@ pub(super) fn rows() -> Vec<Endpoint> {
             ..signed(
                 Method::POST,
                 "/objects/{id}/transfer",
-                &docs::objects::TRANSFER,
+                &TRANSFER,
                 Signs::Body(Kind::Transfer, Target::Path),
                 answer!(objects::changed),
             )
         },
         Endpoint {
-            query: &[LIST_NEWEST_FIRST],
+            query: &[listing::LIST_NEWEST_FIRST],
             response: schema::<HistoryPage>,
             ..get(
                 "/objects/{id}/history",
-                &docs::objects::HISTORY,
+                &HISTORY,
                 handler!(objects::history),
             )
         },
     ]
 }
+
+const TAG: &str = "Objects";
+
+const TO_OBJECT: Link = Link::with_parameters("getObject", &[("id", "$response.body#/id")]);
+const TO_HISTORY: Link =
+    Link::with_parameters("listObjectHistory", &[("id", "$response.body#/id")]);
+
+const IF_MATCH: &[Parameter] = &[Parameter {
+    name: "If-Match",
+    schema_type: r#"{"type": "string", "pattern": "^(\\*|\"[0-9]{1,20}\\.[0-9a-f]{16}\")$"}"#,
+    description: "The ETag of the state that the change is meant for; 412 if the object has changed.",
+}];
+
+const ETAG: &[Parameter] = &[Parameter {
+    name: "ETag",
+    schema_type: "string",
+    description: "The object's state after the change, for `If-Match`.",
+}];
+
+const MINT: Doc = Doc {
+    id: "mintObject",
+    tag: TAG,
+    summary: "Mint an object",
+    description: "Makes an object of a template, for callers that the template lets mint. The \
+        variation's properties override the template's, and the body's override both. The object \
+        belongs to the caller, or to the wallet that `to` names by id or address.",
+    response_headers: ETAG,
+    links: &[
+        TO_OBJECT,
+        TO_HISTORY,
+        Link {
+            to: "updateObject",
+            parameters: &[("id", "$response.body#/id")],
+            body: "",
+        },
+        Link {
+            to: "transferObject",
+            parameters: &[("id", "$response.body#/id")],
+            body: r#"{"to": "$response.body#/owner_id"}"#,
+        },
+        Link::with_body(
+            "submitAction",
+            r#"{"action_type": "lock", "object_id": "$response.body#/id"}"#,
+        ),
+        TO_ACTION,
+        TO_PROOF,
+    ],
+    ..Doc::MISSING
+};
+
+const LIST: Doc = Doc {
+    id: "listObjects",
+    tag: TAG,
+    summary: "List objects",
+    description: "The objects of the caller's organization; with `template_id` those of a template, \
+        with `owner_id` those that a wallet owns, both of any organization as far as the caller may \
+        see them. All given filters must hold; `POST /objects/search` accepts trees of them.",
+    errors: &[Code::ResourceNotFound],
+    links: &[Link::with_parameters(
+        "getObject",
+        &[("id", "$response.body#/items/0/id")],
+    )],
+    ..Doc::MISSING
+};
+
+const SEARCH: Doc = Doc {
+    id: "searchObjects",
+    tag: TAG,
+    summary: "Find objects by a filter",
+    description: "The objects visible to the caller that the filter finds: a tree of `and`, `or` and `not` \
+        over conditions on members and properties. It uses indexes and reads a bounded number of rows: past \
+        that it is refused, and a narrower filter helps.",
+    errors: &[Code::CursorInvalid],
+    links: &[Link::with_parameters(
+        "getObject",
+        &[("id", "$response.body#/items/0/id")],
+    )],
+    ..Doc::MISSING
+};
+
+const COUNT: Doc = Doc {
+    id: "countObjects",
+    tag: TAG,
+    summary: "Count the objects that a filter finds",
+    description: "The exact number of objects visible to the caller that the filter finds. The \
+        bound on the rows read is that of the search.",
+    ..Doc::MISSING
+};
+
+const GET: Doc = Doc {
+    id: "getObject",
+    tag: TAG,
+    summary: "Read an object",
+    description: "An object of the caller's organization, of the caller, or of a public template; \
+        with `at_sequence` as it was then, as far back as its listed history reaches.",
+    errors: &[Code::Gone],
+    links: &[
+        TO_HISTORY,
+        Link::with_parameters("getTemplate", &[("id", "$response.body#/template_id")]),
+    ],
+    ..Doc::MISSING
+};
+
+const UPDATE: Doc = Doc {
+    id: "updateObject",
+    tag: TAG,
+    summary: "Merge a patch into an object's properties",
+    description: "Merges a patch into an object's properties (RFC 7396): members that are null are \
+        removed, objects are merged, anything else is replaced. Numbers that the patch does not \
+        touch keep their spelling. The properties may have 1,048,576 bytes of compact JSON in all. \
+        `If-Match` makes it a change of one known state.",
+    errors: &[Code::PreconditionFailed],
+    request_headers: IF_MATCH,
+    response_headers: ETAG,
+    links: &[TO_OBJECT, TO_HISTORY, TO_ACTION, TO_PROOF],
+    ..Doc::MISSING
+};
+
+const TRANSFER: Doc = Doc {
+    id: "transferObject",
+    tag: TAG,
+    summary: "Transfer an object to another wallet",
+    description: "Transfers an object to another wallet, named by its id or its address.",
+    errors: &[Code::PreconditionFailed],
+    request_headers: IF_MATCH,
+    response_headers: ETAG,
+    links: &[TO_OBJECT, TO_HISTORY, TO_ACTION, TO_PROOF],
+    ..Doc::MISSING
+};
+
+const HISTORY: Doc = Doc {
+    id: "listObjectHistory",
+    tag: TAG,
+    summary: "List an object's last actions",
+    description: "The last 1,000 actions on an object, newest first whatever `order` is. Older ones \
+        leave this list and stay in the log; `pruned_before` gives the version from which on the \
+        list is complete.",
+    links: &[Link::with_parameters(
+        "getAction",
+        &[("id", "$response.body#/items/0/id")],
+    )],
+    ..Doc::MISSING
+};

@@ -1,42 +1,37 @@
-//! The rows of the caller's organization: its members, its invitations, its API keys.
+//! The caller's organization: its members and its invitations.
 
 use hyper::Method;
 use kedge_api::Page;
-use kedge_api::accounts::{ApiKeyView, InvitationView, ShownInvitation, ShownKey};
-use kedge_api::bodies::{InviteBody, KeyBody, RoleBody, RotateBody};
+use kedge_api::accounts::{InvitationView, ShownInvitation};
+use kedge_api::bodies::{InviteBody, RoleBody};
 use kedge_api::resources::{Changed, WalletView};
-use kedge_http::auth::rights::{Access, Right};
+use kedge_openapi::{Doc, Link};
 use kedge_protocol::action::Kind;
-use kedge_protocol::resource::Area;
 
-use super::row::{answer, get, handler, prepare, signed};
-use super::{Endpoint, PathMember, Signs, Target, docs, schema};
-use crate::listing::LIST;
-use crate::routes::{keys, members, organizations};
-
-const CHANGES_KEY: Option<Right> = Some(Right {
-    area: Area::ApiKeys,
-    access: Access::Update,
-});
+use super::row::{IF_MATCH, TO_ACTION, TO_PROOF, answer, get, handler, prepare, signed};
+use super::{Endpoint, PathMember, Signs, Target, schema};
+use crate::listing;
+use crate::routes::{members, organizations};
 
 /// The rows.
-pub(super) fn rows() -> Vec<Endpoint> {
+pub(super) fn rows() -> impl Iterator<Item = Endpoint> {
+    members().into_iter().chain(invitations())
+}
+
+/// The organization and its members.
+fn members() -> Vec<Endpoint> {
     vec![
         Endpoint {
             response: schema::<organizations::OwnOrganization>,
             etag: true,
-            ..get(
-                "/organizations/me",
-                &docs::organization::ME,
-                handler!(organizations::me),
-            )
+            ..get("/organizations/me", &ME, handler!(organizations::me))
         },
         Endpoint {
-            query: &[LIST],
+            query: &[listing::LIST],
             response: schema::<Page<WalletView>>,
             ..get(
                 "/organizations/me/members",
-                &docs::organization::MEMBERS,
+                &MEMBERS,
                 handler!(members::members),
             )
         },
@@ -47,7 +42,7 @@ pub(super) fn rows() -> Vec<Endpoint> {
             ..signed(
                 Method::PATCH,
                 "/organizations/me/members/{id}",
-                &docs::organization::SET_ROLE,
+                &SET_ROLE,
                 Signs::Body(Kind::OrgRole, Target::Organization),
                 answer!(members::changed),
             )
@@ -57,7 +52,7 @@ pub(super) fn rows() -> Vec<Endpoint> {
             ..signed(
                 Method::DELETE,
                 "/organizations/me/members/{id}",
-                &docs::organization::REMOVE_MEMBER,
+                &REMOVE_MEMBER,
                 Signs::PathMember(
                     Kind::OrgMemberRemove,
                     Target::Organization,
@@ -66,6 +61,12 @@ pub(super) fn rows() -> Vec<Endpoint> {
                 answer!(members::changed),
             )
         },
+    ]
+}
+
+/// Its invitations.
+fn invitations() -> Vec<Endpoint> {
+    vec![
         Endpoint {
             request: Some(schema::<InviteBody>),
             status: 201,
@@ -73,17 +74,17 @@ pub(super) fn rows() -> Vec<Endpoint> {
             ..signed(
                 Method::POST,
                 "/organizations/me/invitations",
-                &docs::organization::INVITE,
+                &INVITE,
                 Signs::Body(Kind::OrgInvite, Target::Organization),
                 answer!(members::invited),
             )
         },
         Endpoint {
-            query: &[LIST],
+            query: &[listing::LIST],
             response: schema::<Page<InvitationView>>,
             ..get(
                 "/organizations/me/invitations",
-                &docs::organization::INVITATIONS,
+                &INVITATIONS,
                 handler!(members::invitations),
             )
         },
@@ -92,7 +93,7 @@ pub(super) fn rows() -> Vec<Endpoint> {
             ..signed(
                 Method::DELETE,
                 "/organizations/me/invitations/{id}",
-                &docs::organization::REVOKE_INVITATION,
+                &REVOKE_INVITATION,
                 Signs::PathMember(
                     Kind::OrgInvitationRevoke,
                     Target::Organization,
@@ -101,51 +102,89 @@ pub(super) fn rows() -> Vec<Endpoint> {
                 answer!(members::revoked),
             )
         },
-        Endpoint {
-            request: Some(schema::<KeyBody>),
-            status: 201,
-            response: schema::<Changed<ShownKey>>,
-            prepare: Some(prepare!(keys::create)),
-            ..signed(
-                Method::POST,
-                "/api-keys",
-                &docs::keys::CREATE,
-                Signs::Body(Kind::KeyCreate, Target::Empty),
-                answer!(keys::shown),
-            )
-        },
-        Endpoint {
-            query: &[LIST],
-            response: schema::<Page<ApiKeyView>>,
-            ..get("/api-keys", &docs::keys::LIST, handler!(keys::list))
-        },
-        Endpoint {
-            response: schema::<ApiKeyView>,
-            etag: true,
-            ..get("/api-keys/{id}", &docs::keys::GET, handler!(keys::get))
-        },
-        Endpoint {
-            response: schema::<Changed<ApiKeyView>>,
-            ..signed(
-                Method::DELETE,
-                "/api-keys/{id}",
-                &docs::keys::DELETE,
-                Signs::NoBody(Kind::KeyDelete, Target::Path),
-                answer!(keys::deleted),
-            )
-        },
-        Endpoint {
-            right: CHANGES_KEY,
-            request: Some(schema::<RotateBody>),
-            response: schema::<Changed<ShownKey>>,
-            prepare: Some(prepare!(keys::rotate)),
-            ..signed(
-                Method::POST,
-                "/api-keys/{id}/rotate",
-                &docs::keys::ROTATE,
-                Signs::Body(Kind::KeyRotate, Target::Path),
-                answer!(keys::shown),
-            )
-        },
     ]
 }
+
+const TAG: &str = "Organization";
+
+const ME: Doc = Doc {
+    id: "getOwnOrganization",
+    tag: TAG,
+    summary: "Read the caller's organization and its limits",
+    description: "The organization with its tier and price, how many requests each limit allows, how \
+        many were sent in the current window, and when each limit would run out at that pace. Only the \
+        operator sets the tier.",
+    ..Doc::MISSING
+};
+
+const MEMBERS: Doc = Doc {
+    id: "listMembers",
+    tag: TAG,
+    summary: "List the organization's wallets",
+    description: "The wallets of the caller's organization, in the order of registration.",
+    links: &[Link::with_parameters(
+        "setMemberRole",
+        &[("id", "$response.body#/items/0/id")],
+    )],
+    ..Doc::MISSING
+};
+
+const SET_ROLE: Doc = Doc {
+    id: "setMemberRole",
+    tag: TAG,
+    summary: "Set a member's role",
+    description: "Sets what a member may do: `owner`, `admin` or `member`. Owners and admins set \
+        roles; only an owner makes or changes owners, and nobody changes their own role. \
+        `wallet_id` repeats the path's, because the body is signed. `If-Match` accepts the ETag of \
+        `GET /organizations/me`: every change of a role or a membership changes the organization.",
+    request_headers: IF_MATCH,
+    links: &[TO_ACTION, TO_PROOF],
+    ..Doc::MISSING
+};
+
+const REMOVE_MEMBER: Doc = Doc {
+    id: "removeMember",
+    tag: TAG,
+    summary: "Remove a member",
+    description: "Ends a wallet's membership. From then on none of its keys can sign; its logins, \
+        its access tokens and the API keys that it made are refused; its e-mail address is free \
+        again. It keeps what it owns. Owners and admins remove members; an owner cannot be removed, \
+        and nobody removes their own wallet.",
+    links: &[TO_ACTION, TO_PROOF],
+    ..Doc::MISSING
+};
+
+const INVITE: Doc = Doc {
+    id: "inviteMember",
+    tag: TAG,
+    summary: "Invite someone",
+    description: "Makes an invitation to the caller's organization. Its code is shown in this answer \
+        and never again; `POST /wallets/register` accepts it as `invitation`. It is valid for one \
+        wallet, only for its e-mail address if it names one, until it expires or is revoked, and only \
+        while the wallet that made it may still invite to that role.",
+    links: &[TO_ACTION, TO_PROOF],
+    ..Doc::MISSING
+};
+
+const INVITATIONS: Doc = Doc {
+    id: "listInvitations",
+    tag: TAG,
+    summary: "List the organization's invitations",
+    description: "The invitations of the caller's organization, including used, revoked and expired \
+        ones, without their codes.",
+    links: &[Link::with_parameters(
+        "revokeInvitation",
+        &[("id", "$response.body#/items/0/id")],
+    )],
+    ..Doc::MISSING
+};
+
+const REVOKE_INVITATION: Doc = Doc {
+    id: "revokeInvitation",
+    tag: TAG,
+    summary: "Revoke an invitation",
+    description: "Revokes an unused invitation: nobody can register with its code any more. Owners \
+        and admins of the organization may revoke any invitation.",
+    links: &[TO_ACTION, TO_PROOF],
+    ..Doc::MISSING
+};

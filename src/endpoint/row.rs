@@ -1,7 +1,8 @@
-//! How a row of the table is written: with the values that most rows share.
+//! How a row of the table is written: with the values and words that most rows share.
 
 use hyper::Method;
-use kedge_openapi::Doc;
+use kedge_http::query::Parameter;
+use kedge_openapi::{Doc, Link};
 
 use super::{Answer, AnswerTo, Endpoint, Replying, Signs};
 use crate::call::Call;
@@ -56,3 +57,16 @@ pub(super) fn signed(
 ) -> Endpoint {
     Endpoint::new(method, path, doc, signs, Answer::Committed(answer))
 }
+
+/// The condition for changes of anything but objects.
+pub(super) const IF_MATCH: &[Parameter] = &[Parameter {
+    name: "If-Match",
+    schema_type: r#"{"type": "string", "pattern": "^(\\*|\"[0-9]{1,20}\\.[0-9a-f]{16}(\\.[0-9a-f]{32})?\")$"}"#,
+    description: "The ETag of the state that the change is meant for; 412 if that state has changed.",
+}];
+
+/// To the action that a change made, and to its proof.
+pub(super) const TO_ACTION: Link =
+    Link::with_parameters("getAction", &[("id", "$response.body#/action_id")]);
+pub(super) const TO_PROOF: Link =
+    Link::with_parameters("getActionProof", &[("id", "$response.body#/action_id")]);

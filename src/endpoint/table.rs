@@ -6,18 +6,21 @@ use std::sync::LazyLock;
 use kedge_api::Code;
 
 use super::{
-    Endpoint, accounts, bus, disputes, log, objects, organization, service, templates, transfers,
-    webhooks,
+    Endpoint, accounts, bus, disputes, events, files, keys, log, objects, organization, service,
+    templates, webhooks,
 };
 
 /// Every route.
 pub static TABLE: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
-    let mut table = accounts::rows();
+    let mut table = Vec::new();
+    table.extend(accounts::rows());
     table.extend(organization::rows());
+    table.extend(keys::rows());
     table.extend(templates::rows());
     table.extend(objects::rows());
     table.extend(bus::rows());
-    table.extend(transfers::rows());
+    table.extend(events::rows());
+    table.extend(files::rows());
     table.extend(webhooks::rows());
     table.extend(log::rows());
     table.extend(disputes::rows());

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{Answer, Auth, Signs, TABLE};
 
 /// How to document a row.
-const HOW: &str = "see src/endpoint/docs/mod.rs, and openapi/src/examples.rs for the examples";
+const HOW: &str = "see the words of src/endpoint/, and openapi/src/examples.rs for the examples";
 
 #[test]
 fn every_endpoint_is_documented() {

@@ -1,17 +1,19 @@
-//! The rows of webhooks.
+//! Webhooks.
 
 use hyper::Method;
+use kedge_api::Code;
 use kedge_api::Page;
 use kedge_api::bodies::{RotateBody, WebhookBody, WebhookPatch};
 use kedge_api::resources::Changed;
 use kedge_api::webhook::{DeliveryView, WebhookView, WebhookWithSecret};
 use kedge_http::auth::rights::{Access, Right};
+use kedge_openapi::{Doc, Link};
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Area;
 
-use super::row::{answer, get, handler, prepare, signed, unsigned};
-use super::{Endpoint, Signs, Target, docs, schema};
-use crate::listing::{LIST, LIST_NEWEST_FIRST};
+use super::row::{IF_MATCH, TO_ACTION, TO_PROOF, answer, get, handler, prepare, signed, unsigned};
+use super::{Endpoint, Signs, Target, schema};
+use crate::listing;
 use crate::routes::webhooks;
 
 /// A new secret changes a webhook. Sending an event again is not signed, but it is more than a
@@ -32,7 +34,7 @@ fn changes() -> Vec<Endpoint> {
             ..signed(
                 Method::POST,
                 "/webhooks",
-                &docs::webhooks::CREATE,
+                &CREATE,
                 Signs::Body(Kind::WebhookCreate, Target::Empty),
                 answer!(webhooks::shown),
             )
@@ -44,7 +46,7 @@ fn changes() -> Vec<Endpoint> {
             ..signed(
                 Method::PATCH,
                 "/webhooks/{id}",
-                &docs::webhooks::UPDATE,
+                &UPDATE,
                 Signs::Body(Kind::WebhookUpdate, Target::Path),
                 answer!(webhooks::changed),
             )
@@ -54,7 +56,7 @@ fn changes() -> Vec<Endpoint> {
             ..signed(
                 Method::DELETE,
                 "/webhooks/{id}",
-                &docs::webhooks::DELETE,
+                &DELETE,
                 Signs::NoBody(Kind::WebhookDelete, Target::Path),
                 answer!(webhooks::changed),
             )
@@ -67,7 +69,7 @@ fn changes() -> Vec<Endpoint> {
             ..signed(
                 Method::POST,
                 "/webhooks/{id}/rotate",
-                &docs::webhooks::ROTATE,
+                &ROTATE,
                 Signs::Body(Kind::WebhookRotate, Target::Path),
                 answer!(webhooks::shown),
             )
@@ -79,25 +81,21 @@ fn changes() -> Vec<Endpoint> {
 fn looks() -> Vec<Endpoint> {
     vec![
         Endpoint {
-            query: &[LIST],
+            query: &[listing::LIST],
             response: schema::<Page<WebhookView>>,
-            ..get("/webhooks", &docs::webhooks::LIST, handler!(webhooks::list))
+            ..get("/webhooks", &LIST, handler!(webhooks::list))
         },
         Endpoint {
             response: schema::<WebhookView>,
             etag: true,
-            ..get(
-                "/webhooks/{id}",
-                &docs::webhooks::GET,
-                handler!(webhooks::get),
-            )
+            ..get("/webhooks/{id}", &GET, handler!(webhooks::get))
         },
         Endpoint {
-            query: &[LIST_NEWEST_FIRST],
+            query: &[listing::LIST_NEWEST_FIRST],
             response: schema::<Page<DeliveryView>>,
             ..get(
                 "/webhooks/{id}/deliveries",
-                &docs::webhooks::DELIVERIES,
+                &DELIVERIES,
                 handler!(webhooks::deliveries),
             )
         },
@@ -108,7 +106,7 @@ fn looks() -> Vec<Endpoint> {
             ..unsigned(
                 Method::POST,
                 "/webhooks/{id}/test",
-                &docs::webhooks::TEST,
+                &TEST,
                 handler!(webhooks::test),
             )
         },
@@ -120,7 +118,7 @@ fn looks() -> Vec<Endpoint> {
             ..unsigned(
                 Method::POST,
                 "/webhooks/{id}/deliveries/{delivery_id}/redeliver",
-                &docs::webhooks::REDELIVER,
+                &REDELIVER,
                 handler!(webhooks::redeliver),
             )
         },
@@ -131,3 +129,129 @@ fn looks() -> Vec<Endpoint> {
 pub(super) fn rows() -> impl Iterator<Item = Endpoint> {
     changes().into_iter().chain(looks())
 }
+
+const TAG: &str = "Webhooks";
+
+const TO_WEBHOOK: Link = Link::with_parameters("getWebhook", &[("id", "$response.body#/id")]);
+const TO_UPDATE: Link = Link::with_parameters("updateWebhook", &[("id", "$response.body#/id")]);
+const TO_ROTATE: Link =
+    Link::with_parameters("rotateWebhookSecret", &[("id", "$response.body#/id")]);
+const TO_DELETE: Link = Link::with_parameters("deleteWebhook", &[("id", "$response.body#/id")]);
+const TO_TEST: Link = Link::with_parameters("testWebhook", &[("id", "$response.body#/id")]);
+const TO_DELIVERIES: Link =
+    Link::with_parameters("listWebhookDeliveries", &[("id", "$response.body#/id")]);
+
+const CREATE: Doc = Doc {
+    id: "createWebhook",
+    tag: TAG,
+    summary: "Make a webhook",
+    description: "Makes a webhook of the caller's organization, for its owners and admins: events of \
+        the named types are sent to the URL, at least once each and in order for each object, signed as \
+        Standard Webhooks 1.0 specifies. `secret` is shown in this answer and its replays alone. The host \
+        must be on the public internet. Failed deliveries are retried for three days; 410 switches the \
+        webhook off.",
+    errors: &[Code::StateViolation],
+    links: &[
+        TO_WEBHOOK,
+        TO_UPDATE,
+        TO_ROTATE,
+        TO_DELETE,
+        TO_TEST,
+        TO_DELIVERIES,
+        TO_ACTION,
+        TO_PROOF,
+    ],
+    ..Doc::MISSING
+};
+
+const LIST: Doc = Doc {
+    id: "listWebhooks",
+    tag: TAG,
+    summary: "List the organization's webhooks",
+    description: "The webhooks of the caller's organization that were not deleted, without their secrets.",
+    links: &[Link::with_parameters(
+        "getWebhook",
+        &[("id", "$response.body#/items/0/id")],
+    )],
+    ..Doc::MISSING
+};
+
+const GET: Doc = Doc {
+    id: "getWebhook",
+    tag: TAG,
+    summary: "Read a webhook",
+    description: "A webhook without its secret.",
+    links: &[TO_UPDATE, TO_DELIVERIES],
+    ..Doc::MISSING
+};
+
+const UPDATE: Doc = Doc {
+    id: "updateWebhook",
+    tag: TAG,
+    summary: "Change a webhook",
+    description: "Changes the named members; absent ones stay. `active` switches it on again after \
+        a receiver's 410.",
+    errors: &[Code::PreconditionFailed],
+    request_headers: IF_MATCH,
+    links: &[TO_WEBHOOK, TO_ACTION, TO_PROOF],
+    ..Doc::MISSING
+};
+
+const DELETE: Doc = Doc {
+    id: "deleteWebhook",
+    tag: TAG,
+    summary: "Delete a webhook",
+    description: "Deletes a webhook: nothing more is sent. The signed payload is empty. The webhook stays in the log and leaves the list.",
+    request_headers: IF_MATCH,
+    links: &[TO_WEBHOOK, TO_ACTION, TO_PROOF],
+    ..Doc::MISSING
+};
+
+const ROTATE: Doc = Doc {
+    id: "rotateWebhookSecret",
+    tag: TAG,
+    summary: "Give a webhook a new secret",
+    description: "Gives a webhook a new secret, which is shown in this answer and its replays alone. For \
+        `overlap_s` seconds, a day if that is absent, messages carry signatures of both secrets.",
+    links: &[TO_WEBHOOK, TO_ACTION, TO_PROOF],
+    ..Doc::MISSING
+};
+
+const DELIVERIES: Doc = Doc {
+    id: "listWebhookDeliveries",
+    tag: TAG,
+    summary: "List a webhook's deliveries",
+    description: "What was sent, with what result, and when the next attempt is due.",
+    links: &[Link::with_parameters(
+        "redeliver",
+        &[
+            ("id", "$request.path.id"),
+            ("delivery_id", "$response.body#/items/0/id"),
+        ],
+    )],
+    ..Doc::MISSING
+};
+
+const TEST: Doc = Doc {
+    id: "testWebhook",
+    tag: TAG,
+    summary: "Send a test event",
+    description: "Sends an event of the type `webhook.test`, waits for the receiver's answer and \
+        returns it; it is not kept among the deliveries. It changes nothing and is not signed; only \
+        owners and admins may request it.",
+    ..Doc::MISSING
+};
+
+const REDELIVER: Doc = Doc {
+    id: "redeliver",
+    tag: TAG,
+    summary: "Redeliver a message",
+    description: "Queues a delivery again, whatever its result was, with the same message and id. \
+        It is made in its turn among the object's other deliveries.",
+    errors: &[Code::StateViolation],
+    links: &[Link::with_parameters(
+        "listWebhookDeliveries",
+        &[("id", "$response.body#/webhook_id")],
+    )],
+    ..Doc::MISSING
+};

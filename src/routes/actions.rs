@@ -19,7 +19,7 @@ use super::objects::sees;
 use crate::app::App;
 use crate::call::Call;
 use crate::endpoint::Parameter;
-use crate::listing::list_own;
+use crate::listing::{Listing, Source};
 use kedge_http::batches::Batch;
 use kedge_http::shown;
 
@@ -67,7 +67,7 @@ fn seen_action(call: &Call, snapshot: &Snapshot) -> Result<PlacedAction, ApiErro
     let sequence = if let Some(sequence) = decimal(&call.id) {
         sequence
     } else {
-        let id = call.id_of(Prefix::Action, "action")?;
+        let id = call.id_of(Prefix::Action)?;
         snapshot.action_sequence(id)?.ok_or_else(missing)?
     };
     let placed = snapshot.action_at(sequence)?.ok_or_else(missing)?;
@@ -83,13 +83,18 @@ fn seen_action(call: &Call, snapshot: &Snapshot) -> Result<PlacedAction, ApiErro
 
 /// `GET /ebus/actions`
 pub async fn list(call: Call) -> Result<Reply, ApiError> {
-    list_own(
-        &call,
-        Snapshot::actions_of_organization,
+    let published = call.published();
+    let snapshot = &published.snapshot;
+    let organization_id = call.session()?.organization_id;
+    let source = Source {
+        fetch: |rows| Ok(snapshot.actions_of_organization(organization_id, rows)?),
         place,
-        keep_all,
-        |snapshot, placed| view(&call, snapshot, placed),
-    )
+        keep: keep_all,
+    };
+    let listing = Listing::of(&call, &[])?;
+    listing.answer(&call, published.head.sequence, source, |placed| {
+        view(&call, snapshot, placed)
+    })
 }
 
 /// `GET /ebus/actions/{id}`

@@ -53,7 +53,7 @@ pub async fn get(call: Call) -> Result<Reply, ApiError> {
     let number = if let Some(number) = decimal(&call.id) {
         number
     } else {
-        let id = call.id_of(Prefix::Anchor, "anchor")?;
+        let id = call.id_of(Prefix::Anchor)?;
         snapshot.anchor_number(id)?.ok_or_else(missing)?
     };
     let anchor = snapshot.anchor(number)?.ok_or_else(missing)?;

@@ -22,7 +22,7 @@ fn found_batch(call: &Call, snapshot: &Snapshot) -> Result<SignedBatch, ApiError
     let number = if let Some(number) = decimal(&call.id) {
         number
     } else {
-        let id = call.id_of(Prefix::Batch, "batch")?;
+        let id = call.id_of(Prefix::Batch)?;
         snapshot.batch_number(id)?.ok_or_else(missing)?
     };
     snapshot.batch(number)?.ok_or_else(missing)

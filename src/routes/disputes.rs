@@ -7,7 +7,6 @@ use kedge_api::dispute::DisputeView;
 use kedge_http::body;
 use kedge_http::error::ApiError;
 use kedge_http::reply::Reply;
-use kedge_protocol::Prefix;
 use kedge_protocol::claim::{CLAIM_FORMAT, ClaimFile, ClaimTextError};
 use kedge_protocol::evidence::{EVIDENCE_FORMAT, EvidenceFile, EvidenceFileError};
 use kedge_protocol::limits::{CLAIM_BYTES_MAX, EVIDENCE_BYTES_MAX};
@@ -146,8 +145,6 @@ fn no_claim(text: &str, error: &ClaimTextError) -> ApiError {
 pub async fn list(call: Call) -> Result<Reply, ApiError> {
     list_own(
         &call,
-        Snapshot::disputes,
-        |dispute: &Dispute| dispute.trace.created_sequence,
         |dispute: &Dispute| Ok(Some(dispute.verdict.len())),
         |_, dispute| DisputeView::listed(&dispute).map_err(|error| ApiError::internal(&error)),
     )
@@ -156,12 +153,7 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
 /// `GET /disputes/{id}`
 pub async fn get(call: Call) -> Result<Reply, ApiError> {
     let published = call.published();
-    let organization_id = call.session()?.organization_id;
-    let dispute = published
-        .snapshot
-        .dispute(call.id_of(Prefix::Dispute, "dispute")?)?
-        .filter(|dispute| dispute.organization_id == organization_id)
-        .ok_or_else(|| ApiError::not_found("dispute", call.id.as_str()))?;
+    let dispute = call.own(&published.snapshot, |_: &Dispute| true)?;
     let view = DisputeView::whole(&dispute).map_err(|error| ApiError::internal(&error))?;
     let reply = Reply::ok(published.head.sequence, &view)?;
     Ok(reply.etagged(&call.headers, PRIVATE))

@@ -17,10 +17,9 @@ use kedge_http::files::{Fate, Upload};
 use kedge_http::range::{self, Part};
 use kedge_http::reply::Reply;
 use kedge_http::stream::{Body, Writer};
+use kedge_protocol::Hash;
 use kedge_protocol::payload::digest_text;
 use kedge_protocol::resource::File;
-use kedge_protocol::{Hash, Prefix};
-use kedge_storage::Snapshot;
 use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 
@@ -70,8 +69,6 @@ pub fn created(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
 pub async fn list(call: Call) -> Result<Reply, ApiError> {
     list_own(
         &call,
-        Snapshot::files,
-        |file: &File| file.trace.created_sequence,
         |file: &File| Ok(Some(file.name.len())),
         |_, file| Ok(FileView::from(file)),
     )
@@ -80,12 +77,7 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
 /// The file of the path, if it is the caller's organization's.
 fn found(call: &Call) -> Result<(File, u64), ApiError> {
     let published = call.published();
-    let organization_id = call.session()?.organization_id;
-    let file = published
-        .snapshot
-        .file(call.id_of(Prefix::File, "file")?)?
-        .filter(|file| file.organization_id == organization_id)
-        .ok_or_else(|| ApiError::not_found("file", call.id.as_str()))?;
+    let file = call.own(&published.snapshot, |_: &File| true)?;
     Ok((file, published.head.sequence))
 }
 

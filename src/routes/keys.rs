@@ -36,9 +36,9 @@ pub async fn create(call: &mut Call, submission: &mut Submission) -> Result<(), 
 /// Before `POST /api-keys/{id}/rotate`: the key's new secret.
 pub async fn rotate(call: &mut Call, submission: &mut Submission) -> Result<(), ApiError> {
     let session = call.session()?;
-    let id = call.id_of(Prefix::Key, "api_key")?;
+    let id = call.id_of(Prefix::Key)?;
     // A key of another organization, or none, is left to the rules.
-    let key = call.published().snapshot.api_key(id)?;
+    let key = call.published().snapshot.resource::<ApiKey>(id)?;
     if let Some(key) = key.filter(|key| key.organization_id == session.organization_id) {
         session.check_grant(Rights::of(&key.permissions))?;
     }
@@ -112,13 +112,7 @@ fn view(call: &Call, snapshot: &Snapshot, key: ApiKey) -> Result<ApiKeyView, Api
 /// `GET /api-keys/{id}`
 pub async fn get(call: Call) -> Result<Reply, ApiError> {
     let published = call.published();
-    let organization_id = call.session()?.organization_id;
-    let id = call.id_of(Prefix::Key, "api_key")?;
-    let key = published
-        .snapshot
-        .api_key(id)?
-        .filter(|key| key.organization_id == organization_id && !key.deleted)
-        .ok_or_else(|| ApiError::not_found("api_key", call.id.as_str()))?;
+    let key = call.own(&published.snapshot, |key: &ApiKey| !key.deleted)?;
     let view = view(&call, &published.snapshot, key)?;
     Ok(Reply::ok(published.head.sequence, &view)?.etagged(&call.headers, PRIVATE))
 }
@@ -127,8 +121,6 @@ pub async fn get(call: Call) -> Result<Reply, ApiError> {
 pub async fn list(call: Call) -> Result<Reply, ApiError> {
     list_own(
         &call,
-        Snapshot::api_keys,
-        |key: &ApiKey| key.trace.created_sequence,
         |key: &ApiKey| Ok((!key.deleted).then_some(key.name.len())),
         |snapshot, key| view(&call, snapshot, key),
     )

@@ -7,7 +7,6 @@ use kedge_http::error::ApiError;
 use kedge_http::reply::Reply;
 use kedge_protocol::resource::{Invitation, Role, Wallet};
 use kedge_protocol::{Id, Prefix};
-use kedge_storage::Snapshot;
 use serde::Deserialize;
 
 use crate::call::Call;
@@ -28,8 +27,6 @@ struct RoleBody {
 pub async fn members(call: Call) -> Result<Reply, ApiError> {
     list_own(
         &call,
-        Snapshot::wallets,
-        |wallet: &Wallet| wallet.trace.created_sequence,
         |wallet: &Wallet| Ok((!wallet.is_removed()).then_some(wallet.email.len())),
         |_, wallet| Ok(WalletView::from(wallet)),
     )
@@ -37,7 +34,7 @@ pub async fn members(call: Call) -> Result<Reply, ApiError> {
 
 /// Before `PATCH /organizations/me/members/{id}`: the signed body must name the member of the path.
 pub async fn check_member(call: &mut Call, submission: &mut Submission) -> Result<(), ApiError> {
-    let member = call.id_of(Prefix::Wallet, "wallet")?;
+    let member = call.id_of(Prefix::Wallet)?;
     let action = submission.actions.first();
     let payload = action.map_or("", |action| submission.text(&action.payload));
     let body: RoleBody = kedge_http::body::parse(payload)?;
@@ -73,8 +70,6 @@ pub fn revoked(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
 pub async fn invitations(call: Call) -> Result<Reply, ApiError> {
     list_own(
         &call,
-        Snapshot::invitations,
-        |invitation: &Invitation| invitation.created_sequence,
         |_: &Invitation| Ok(Some(0)),
         |_, invitation| Ok(InvitationView::from(invitation)),
     )

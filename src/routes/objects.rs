@@ -31,7 +31,7 @@ pub fn changed(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
 
 /// The object of the path, if the caller may see it.
 pub(super) fn seen_object(call: &Call, snapshot: &Snapshot) -> Result<Object, ApiError> {
-    let id = call.id_of(Prefix::Object, "object")?;
+    let id = call.id_of(Prefix::Object)?;
     let found = snapshot.object(id)?;
     let object = found.ok_or_else(|| ApiError::not_found("object", call.id.as_str()))?;
     if sees(call, snapshot, &object, &mut None)? {

@@ -72,7 +72,7 @@ pub(super) fn object_at<W: World>(
         Some(_) => None,
         None => beginning(&mut reader, world, &object)?,
     };
-    let mut replay = ObjectReplay::behind(milestone).beginning_with(beginning);
+    let mut replay = ObjectReplay::after(milestone).beginning_with(beginning);
     for &here in sequences.iter().rev() {
         let placed = action(&mut reader, &object, here)?;
         let past = PastAction {

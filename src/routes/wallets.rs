@@ -14,7 +14,7 @@ use kedge_http::signing::registration::RegisterBody;
 use kedge_http::signing::wallet::WalletBody;
 use kedge_machine::registration::normal_email;
 use kedge_protocol::limits::EMAIL_BYTES_MAX;
-use kedge_protocol::resource::Wallet;
+use kedge_protocol::resource::{Invitation, Wallet};
 use kedge_protocol::{Address, Id};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -79,7 +79,7 @@ fn check_invitation(call: &Call, registration: &RegisterBody) -> Result<(), ApiE
         return Ok(());
     };
     let forbidden = |message: &'static str| Err(ApiError::new(Code::Forbidden, message));
-    let Some(invitation) = call.published().snapshot.invitation(id)? else {
+    let Some(invitation) = call.published().snapshot.resource::<Invitation>(id)? else {
         return forbidden("the invitation does not exist; ask for a new one");
     };
     if invitation.expires_at_ms() <= call.app.engine.now_ms() {

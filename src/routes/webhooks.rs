@@ -21,7 +21,7 @@ use serde::Deserialize;
 use super::PRIVATE;
 use crate::call::Call;
 use crate::idempotency::unsigned::{self, Begun};
-use crate::listing::{Listing, Source};
+use crate::listing::{Listing, Source, list_own};
 use kedge_http::idempotency::kept::Answer;
 use kedge_http::shown;
 
@@ -87,12 +87,7 @@ pub fn shown(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
 
 /// The webhook of the path, if it is the caller's organization's.
 fn own_webhook(call: &Call, snapshot: &Snapshot) -> Result<Webhook, ApiError> {
-    let id = call.id_of(Prefix::Webhook, "webhook")?;
-    let organization = call.session()?.organization_id;
-    snapshot
-        .webhook(id)?
-        .filter(|webhook| webhook.organization_id == organization && !webhook.deleted)
-        .ok_or_else(|| ApiError::not_found("webhook", call.id.as_str()))
+    call.own(snapshot, |webhook: &Webhook| !webhook.deleted)
 }
 
 /// Refuses a caller that may not manage webhooks.
@@ -120,21 +115,13 @@ pub async fn get(call: Call) -> Result<Reply, ApiError> {
 
 /// `GET /webhooks`
 pub async fn list(call: Call) -> Result<Reply, ApiError> {
-    let published = call.published();
-    let organization = call.session()?.organization_id;
-    let listing = Listing::of(&call, &[])?;
-    listing.answer(
+    list_own(
         &call,
-        published.head.sequence,
-        Source {
-            fetch: |rows| Ok(published.snapshot.webhooks(organization, rows)?),
-            place: |webhook: &Webhook| webhook.trace.created_sequence,
-            keep: |webhook: &Webhook| {
-                let bytes = webhook.url.len() + webhook.description.len();
-                Ok((!webhook.deleted).then_some(bytes))
-            },
+        |webhook: &Webhook| {
+            let bytes = webhook.url.len() + webhook.description.len();
+            Ok((!webhook.deleted).then_some(bytes))
         },
-        |webhook| Ok(WebhookView::from(webhook)),
+        |_, webhook| Ok(WebhookView::from(webhook)),
     )
 }
 

@@ -13,10 +13,7 @@ use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::event::Position;
 use kedge_protocol::log_tree::NewNode;
 use kedge_protocol::record::RequestRecord;
-use kedge_protocol::resource::{
-    ApiKey, Dispute, DisputeMatter, File, Invitation, Organization, Template, Variation, Wallet,
-    Webhook,
-};
+use kedge_protocol::resource::{Dispute, DisputeMatter, Template, Variation, Wallet};
 use kedge_protocol::{Address, Hash, Id};
 
 use crate::codec::encode_into;
@@ -203,7 +200,7 @@ impl Group {
             let email = tables::kind_key(lookup::WALLET_EMAIL, previous.as_bytes());
             self.delete(Table::Lookup, &email);
         }
-        self.put_resource(&wallet.id, wallet);
+        self.put_resource(wallet);
         let email = tables::kind_key(lookup::WALLET_EMAIL, wallet.email.as_bytes());
         if wallet.is_removed() {
             self.delete(Table::Lookup, &email);
@@ -214,17 +211,6 @@ impl Group {
             let key = tables::kind_key(lookup::WALLET_ADDRESS, &address.0);
             self.put(Table::Lookup, &key, &wallet.id.bytes);
         }
-        let list = list_key(
-            lookup::WALLETS_OF_ORGANIZATION,
-            &wallet.organization_id,
-            wallet.trace.created_sequence,
-        );
-        self.put(Table::Lookup, &list, &wallet.id.bytes);
-    }
-
-    /// An organization's state.
-    pub fn put_organization(&mut self, organization: &Organization) {
-        self.put_resource(&organization.id, organization);
     }
 
     /// A template's state, and its name in its organization; `previous_name` is the one that it gives up, if it
@@ -235,54 +221,24 @@ impl Group {
             let name = name_key(lookup::TEMPLATE_NAME, within, previous);
             self.delete(Table::Lookup, &name);
         }
-        self.put_resource(&template.id, template);
+        self.put_resource(template);
         let within = &template.organization_id;
         let name = name_key(lookup::TEMPLATE_NAME, within, &template.name);
         self.put(Table::Lookup, &name, &template.id.bytes);
-        let created = template.trace.created_sequence;
-        let list = list_key(lookup::TEMPLATES_OF_ORGANIZATION, within, created);
-        self.put(Table::Lookup, &list, &template.id.bytes);
     }
 
     /// A variation, and its name in its template.
     pub fn put_variation(&mut self, variation: &Variation) {
-        self.put_resource(&variation.id, variation);
+        self.put_resource(variation);
         let within = &variation.template_id;
         let name = name_key(lookup::VARIATION_NAME, within, &variation.name);
         self.put(Table::Lookup, &name, &variation.id.bytes);
-        let list = list_key(lookup::VARIATIONS_OF_TEMPLATE, within, variation.index);
-        self.put(Table::Lookup, &list, &variation.id.bytes);
-    }
-
-    /// An API key's state, and its place in its organization's list.
-    pub fn put_api_key(&mut self, key: &ApiKey) {
-        self.put_resource(&key.id, key);
-        let (kind, created) = (lookup::KEYS_OF_ORGANIZATION, key.trace.created_sequence);
-        self.put_listed(kind, &key.organization_id, created, &key.id);
-    }
-
-    /// A webhook's state, and its place in its organization's list.
-    pub fn put_webhook(&mut self, webhook: &Webhook) {
-        self.put_resource(&webhook.id, webhook);
-        let created = webhook.trace.created_sequence;
-        let kind = lookup::WEBHOOKS_OF_ORGANIZATION;
-        self.put_listed(kind, &webhook.organization_id, created, &webhook.id);
-    }
-
-    /// A file's description, and its place in its organization's list.
-    pub fn put_file(&mut self, file: &File) {
-        self.put_resource(&file.id, file);
-        let (kind, created) = (lookup::FILES_OF_ORGANIZATION, file.trace.created_sequence);
-        self.put_listed(kind, &file.organization_id, created, &file.id);
     }
 
     /// A dispute, its place in its organization's list, and the evidence or context by which it can be found.
     pub fn put_dispute(&mut self, dispute: &Dispute) {
-        self.put_resource(&dispute.id, dispute);
+        self.put_resource(dispute);
         let organization = &dispute.organization_id;
-        let created = dispute.trace.created_sequence;
-        let kind = lookup::DISPUTES_OF_ORGANIZATION;
-        self.put_listed(kind, organization, created, &dispute.id);
         let key = match &dispute.matter {
             DisputeMatter::Fault { evidence_digest } => evidence_key(organization, evidence_digest),
             DisputeMatter::Claim { context } => claim_key(context),
@@ -290,20 +246,13 @@ impl Group {
         self.put(Table::Lookup, &key, &dispute.id.bytes);
     }
 
-    /// An invitation, and its place in its organization's list.
-    pub fn put_invitation(&mut self, invitation: &Invitation) {
-        self.put_resource(&invitation.id, invitation);
-        let created = invitation.created_sequence;
-        let kind = lookup::INVITATIONS_OF_ORGANIZATION;
-        self.put_listed(kind, &invitation.organization_id, created, &invitation.id);
-    }
-
-    fn put_resource<T: Resource>(&mut self, id: &Id, resource: &T) {
-        self.put_with(T::TABLE, &id.bytes, |out| encode_into(out, &Row(resource)));
-    }
-
-    fn put_listed(&mut self, kind: u8, of: &Id, created: u64, id: &Id) {
-        self.put(Table::Lookup, &list_key(kind, of, created), &id.bytes);
+    /// A resource's state, and its place in the list that names it.
+    pub fn put_resource<T: Resource>(&mut self, resource: &T) {
+        let id = resource.id().bytes;
+        self.put_with(T::TABLE, &id, |out| encode_into(out, &Row(resource)));
+        if let (Some(list), Some((of, number))) = (T::LIST, resource.list_place()) {
+            self.put(Table::Lookup, &list_key(list, &of, number), &id);
+        }
     }
 
     /// Notes that another organization's wallet acted on an object of `issuer`.

@@ -124,16 +124,7 @@ impl HighWater {
             file.sync()?;
             Ok(file)
         };
-        open()
-            .map(|file| Self {
-                file,
-                path: path.to_owned(),
-                batches_before: released.batches,
-            })
-            .map_err(|source| HighWaterError {
-                path: path.to_owned(),
-                source,
-            })
+        Self::of_file(open(), path, released)
     }
 
     /// Puts a new mark at `path`, replacing whatever is there. A crash leaves the old file or the whole new one: it is
@@ -160,16 +151,23 @@ impl HighWater {
             env.sync_dir(parent.unwrap_or(Path::new(".")))?;
             Ok(file)
         };
-        put()
-            .map(|file| Self {
+        Self::of_file(put(), path, released)
+    }
+
+    fn of_file(
+        file: io::Result<Arc<dyn File>>,
+        path: &Path,
+        released: Released,
+    ) -> Result<Self, HighWaterError> {
+        let path = path.to_owned();
+        match file {
+            Ok(file) => Ok(Self {
                 file,
-                path: path.to_owned(),
+                path,
                 batches_before: released.batches,
-            })
-            .map_err(|source| HighWaterError {
-                path: path.to_owned(),
-                source,
-            })
+            }),
+            Err(source) => Err(HighWaterError { path, source }),
+        }
     }
 
     /// Notes that headers up to `released` are about to leave. Call it after their commit and before they leave. The

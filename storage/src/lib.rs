@@ -62,6 +62,7 @@ pub use tables::events::EventRow;
 pub use tables::meta::LogHead;
 pub use tables::objects::{ObjectIndex, Origin};
 pub use tables::records::{IdempotencyRow, SecretRow};
-pub use tables::residue::{Residue, Resource};
+pub use tables::residue::{Residue, ResourceRow};
 #[doc(hidden)]
 pub use tables::rewritten::rewritten;
+pub use tables::row::Resource;

@@ -19,10 +19,9 @@ use crate::recent::row_writes;
 use crate::rocks::{Access as Files, Database};
 use crate::snapshot::Snapshot;
 use crate::store::StoreOptions;
+use crate::tables::FORMAT_VERSION;
 use crate::tables::Table;
-use crate::tables::meta::{
-    APPLIED_KEY, Applied, DOMAIN_KEY, FORMAT_KEY, FORMAT_VERSION, HEAD_KEY, LogHead,
-};
+use crate::tables::meta::{APPLIED_KEY, Applied, DOMAIN_KEY, FORMAT_KEY, HEAD_KEY, LogHead};
 use crate::tables::row::Row;
 
 pub use error::{ARCHIVED_LIST, OpenError};

@@ -13,7 +13,7 @@ use kedge_log::LogReader;
 
 use crate::action_index::{ActionIndex, FileError};
 use crate::metric_definitions::READ_ONLY;
-use crate::tables::{Table, expiry};
+use crate::tables::{Shape, Table, expiry};
 
 /// What to do if tables are damaged.
 pub(crate) const WHAT_TO_DO: &str = "Every row follows from the log: stop the server and run `kedge rebuild` to rebuild the store from it";
@@ -203,59 +203,7 @@ fn database_options(budget: Budget, create: bool) -> RocksOptions {
     options
 }
 
-/// How a table's rows are mostly read and what they are made of.
-struct Shape {
-    /// Read by whole key, which may be absent.
-    points: bool,
-    /// Text that compresses, against hashes that do not.
-    text: bool,
-    block_bytes: usize,
-}
-
-fn shape(table: Table) -> Shape {
-    let (points, text, kilobytes) = match table {
-        Table::Objects | Table::Milestones | Table::Templates | Table::Variations => {
-            (true, true, 8)
-        }
-        Table::Wallets
-        | Table::Organizations
-        | Table::ApiKeys
-        | Table::Webhooks
-        | Table::Files
-        | Table::Disputes
-        | Table::Invitations
-        | Table::Deliveries
-        | Table::Anchors
-        | Table::BondAnswers => (true, true, 4),
-        Table::BatchIds
-        | Table::Lookup
-        | Table::Counters
-        | Table::Nonces
-        | Table::Refused
-        | Table::Idempotency
-        | Table::Credentials
-        | Table::Secrets
-        | Table::KeyUses
-        | Table::Sessions
-        | Table::Usage
-        | Table::LogBytes
-        | Table::Tree
-        | Table::Meta => (true, false, 4),
-        Table::RequestsByOrganization
-        | Table::ObjectIndex
-        | Table::PropertyIndex
-        | Table::ForeignActions
-        | Table::Events => (false, true, 8),
-        Table::SequencerKeys => (false, false, 4),
-    };
-    Shape {
-        points,
-        text,
-        block_bytes: kilobytes * 1024,
-    }
-}
-
-fn compression(shape: &Shape) -> DBCompressionType {
+fn compression(shape: Shape) -> DBCompressionType {
     if shape.text {
         DBCompressionType::Lz4
     } else {
@@ -263,9 +211,9 @@ fn compression(shape: &Shape) -> DBCompressionType {
     }
 }
 
-fn block_options(shape: &Shape) -> BlockBasedOptions {
+fn block_options(shape: Shape) -> BlockBasedOptions {
     let mut blocks = BlockBasedOptions::default();
-    blocks.set_block_size(shape.block_bytes);
+    blocks.set_block_size(shape.block_kilobytes * 1024);
     if shape.points {
         blocks.set_bloom_filter(10.0, false);
     }
@@ -273,8 +221,8 @@ fn block_options(shape: &Shape) -> BlockBasedOptions {
 }
 
 fn table_options(table: Table, budget: Budget, cache: &Cache, time: &LogTime) -> RocksOptions {
-    let shape = shape(table);
-    let mut blocks = block_options(&shape);
+    let shape = table.shape();
+    let mut blocks = block_options(shape);
     blocks.set_block_cache(cache);
     blocks.set_cache_index_and_filter_blocks(true);
     blocks.set_pin_l0_filter_and_index_blocks_in_cache(true);
@@ -285,7 +233,7 @@ fn table_options(table: Table, budget: Budget, cache: &Cache, time: &LogTime) ->
         options.set_compaction_filter("expired", move |_level, _key, row| drop_expired(&time, row));
         options.set_periodic_compaction_seconds(EXPIRED_LOOK_S);
     }
-    options.set_compression_type(compression(&shape));
+    options.set_compression_type(compression(shape));
     options
 }
 

@@ -11,6 +11,7 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::support::faults::{OnCall, With};
+use crate::support::server::Setup;
 use crate::support::{Rng, connect, register, template};
 
 /// Callers of each kind.
@@ -104,14 +105,8 @@ async fn caller(url: &str, retry: RetryPolicy) -> Client {
     builder.connect().await.unwrap()
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_answer_denies_what_the_log_holds() {
-    let mut rng = Rng::seeded("outcomes");
-    let directory = tempfile::tempdir().unwrap();
-    let (setup, faults) = crate::setup(directory.path());
-    let server = setup.start();
-    let issuer = register(&connect(&setup.url()).await, rng.key()).await;
-    let of = template(&issuer, "outcomes").await;
+/// For each caller one account that never retries and one that insists.
+async fn accounts(setup: &Setup, issuer: &Account, rng: &mut Rng) -> Vec<(usize, Account)> {
     let insistent = RetryPolicy {
         attempts_max: 20,
         wait_ms_max: 1_000,
@@ -125,13 +120,25 @@ async fn no_answer_denies_what_the_log_holds() {
             let account = caller(&setup.url(), retry).await.account(key);
             issuer.add_signer(account.address()).await.unwrap();
             account
-                .login(&email(&issuer), crate::support::PASSWORD)
+                .login(&email(issuer), crate::support::PASSWORD)
                 .await
                 .unwrap();
             account.me().await.unwrap();
             accounts.push((who, account));
         }
     }
+    accounts
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_answer_denies_what_the_log_holds() {
+    let mut rng = Rng::seeded("outcomes");
+    let directory = tempfile::tempdir().unwrap();
+    let (setup, faults) = crate::setup(directory.path());
+    let server = setup.start();
+    let issuer = register(&connect(&setup.url()).await, rng.key()).await;
+    let of = template(&issuer, "outcomes").await;
+    let accounts = accounts(&setup, &issuer, &mut rng).await;
     server.stop();
     // From here on callers soon learn that the outcome is unknown.
     let setup = setup.set("request_timeout_s", 1);

@@ -243,7 +243,7 @@ impl<'a> Replay<'a> {
             let state_until = next.map_or(end, |(first, _)| first - 1);
             assert_eq!(
                 state_until, at,
-                "what stands behind {at} in the log was acknowledged to nobody"
+                "what follows {at} in the log was acknowledged to nobody"
             );
             while open.peek().is_some_and(|open| open.from <= at) {
                 active.extend(open.next());

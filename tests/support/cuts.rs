@@ -48,9 +48,8 @@ impl Made {
 
 /// All tables that follow from the log, including the log's own.
 pub(crate) fn explained() -> Vec<Table> {
-    let kept = |table: &Table| Table::KEPT.contains(table) || *table == Table::Meta;
     let all = Table::ALL.iter().copied();
-    all.filter(|table| !kept(table)).collect()
+    all.filter(|table| table.is_derived()).collect()
 }
 
 #[track_caller]

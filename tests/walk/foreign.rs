@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use kedge_protocol::Prefix;
 use serde_json::json;
 
 use crate::ask::{Ask, Got};
@@ -92,6 +93,23 @@ async fn with_id(
     world.call(row, &ask, &world.bob, &[credentials]).await
 }
 
+/// Whether ids with this prefix name what one organization has, and others may not see.
+fn belongs_to_one(prefix: Prefix) -> bool {
+    match prefix {
+        Prefix::Wallet
+        | Prefix::Key
+        | Prefix::Template
+        | Prefix::Variation
+        | Prefix::Object
+        | Prefix::Action
+        | Prefix::File
+        | Prefix::Webhook
+        | Prefix::Delivery
+        | Prefix::Dispute => true,
+        Prefix::Organization | Prefix::Batch | Prefix::Anchor | Prefix::Event => false,
+    }
+}
+
 /// Every id of the first organization that a request names.
 fn ids_of(world: &World, row: &Row, ask: &Ask) -> Vec<String> {
     let text = format!("{} {}", ask.path, String::from_utf8_lossy(&ask.body));
@@ -99,11 +117,9 @@ fn ids_of(world: &World, row: &Row, ask: &Ask) -> Vec<String> {
     let ids = places.filter_map(|place| {
         let start = place.checked_sub(3)?;
         let id = text.get(start..place + 27)?;
-        let known = [
-            "tpl", "var", "obj", "act", "key", "fil", "whk", "dlv", "dsp", "wal",
-        ];
         let plain = id[4..].bytes().all(|byte| byte.is_ascii_alphanumeric());
-        (known.contains(&&id[..3]) && plain).then(|| id.to_owned())
+        let named = Prefix::of_text(&id[..3]).is_some_and(belongs_to_one);
+        (named && plain).then(|| id.to_owned())
     });
     let mut ids: Vec<String> = ids.collect();
     ids.sort();

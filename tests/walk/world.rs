@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use kedge_protocol::resource::Area;
 use serde_json::{Value, json};
 
 use crate::ask::{Ask, Got, send};
@@ -11,17 +12,6 @@ use crate::forgery;
 use crate::harness::{Caller, Server};
 use crate::row::Row;
 
-pub(crate) const AREAS: [&str; 9] = [
-    "wallets",
-    "api_keys",
-    "objects",
-    "templates",
-    "actions",
-    "events",
-    "files",
-    "webhooks",
-    "batches",
-];
 pub(crate) const ACCESSES: [&str; 4] = ["create", "read", "update", "delete"];
 pub(crate) const OPTIONS: [&str; 3] = [
     // Test messages reach nobody: nothing listens on port 1.
@@ -61,11 +51,12 @@ pub(crate) struct World {
 
 /// The body of a key with the rights that `allows` selects.
 pub(crate) fn key_body(allows: impl Fn(&str, &str) -> bool) -> Value {
-    let grant = |area: &&str| {
-        let crud = ACCESSES.map(|what| (what.to_owned(), Value::Bool(allows(area, what))));
+    let grant = |area: &Area| {
+        let allowed = |what| Value::Bool(allows(area.text(), what));
+        let crud = ACCESSES.map(|what| (what.to_owned(), allowed(what)));
         json!({ "resource": area, "crud": serde_json::Map::from_iter(crud) })
     };
-    json!({ "name": "robot", "permissions": AREAS.iter().map(grant).collect::<Vec<_>>() })
+    json!({ "name": "robot", "permissions": Area::ALL.iter().map(grant).collect::<Vec<_>>() })
 }
 
 pub(crate) fn text(value: &Value, name: &str) -> String {

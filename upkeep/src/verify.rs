@@ -209,7 +209,7 @@ impl Verifier {
     ) -> Result<u64, VerifyError> {
         let snapshot = self.store.snapshot();
         let mut count = 0;
-        for file in snapshot.every_file() {
+        for file in snapshot.every::<File>() {
             let file = file?;
             count += 1;
             match digest_of(&place(folder, &file.sha256)) {

@@ -21,7 +21,7 @@ use kedge_storage::{AnchorRow, AnchorStatus, SideWrite};
 use kedge_timing::{AnchorRound, Observer};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
-use super::rows::{AnswerRows, Rows, move_last, recent, status_after, store_error};
+use super::rows::{AnswerRows, Rows, foreign, move_last, recent, status_after, store_error};
 use super::state::{AnchorState, Doubt, NodeProbe};
 use crate::engine::Engine;
 use crate::events::anchor_events;
@@ -307,9 +307,6 @@ impl AnchorState {
                 && row.status != AnchorStatus::Failed
         });
         let Some(mut row) = found else { return Ok(()) };
-        let foreign = update
-            .covered_by_batches
-            .filter(|covered| *covered != update.batches);
         let before = row.status;
         let Some(status) = status_after(&row, &update) else {
             return Ok(());
@@ -329,7 +326,7 @@ impl AnchorState {
         }
         self.observe(before, &row);
         self.store(before, row).await?;
-        if let (Some(covered), Status::Finalized) = (foreign, update.status) {
+        if let (Some(covered), Status::Finalized) = (foreign(&update), update.status) {
             self.foreign = Some(covered);
             self.adopt().await?;
         }

@@ -16,6 +16,8 @@ mod doubt;
 mod node;
 mod rows;
 mod state;
+#[cfg(test)]
+pub(crate) mod tests;
 
 pub use actor::AnchorOptions;
 pub use checkpoint::CheckpointError;

@@ -91,13 +91,16 @@ pub(super) fn move_last(hashes: &mut Vec<Hash>, hash: Hash) {
     hashes.push(hash);
 }
 
+/// How many batches the chain holds, if that is more than the reported anchor is about: the chain will never hold it.
+pub(super) fn foreign(update: &Update) -> Option<u64> {
+    let covered = update.covered_by_batches;
+    covered.filter(|covered| *covered != update.batches)
+}
+
 /// What an anchor is after the sender's report; `None` if the report comes too late: the chain holds the anchor for good,
 /// as was found without the sender, and nothing takes that back.
 pub(super) fn status_after(row: &AnchorRow, update: &Update) -> Option<AnchorStatus> {
     let is_final = row.status == AnchorStatus::Finalized;
-    let is_foreign = update
-        .covered_by_batches
-        .is_some_and(|covered| covered != update.batches);
     // The sender forgets at a restart how deep the block was.
     let is_same_block = row.block_hash.is_some() && row.block_hash == update.block_hash;
     let stays_confirmed = row.status == AnchorStatus::Confirmed && is_same_block;
@@ -106,8 +109,7 @@ pub(super) fn status_after(row: &AnchorRow, update: &Update) -> Option<AnchorSta
         Status::Submitted if stays_confirmed => AnchorStatus::Confirmed,
         Status::Submitted => AnchorStatus::Submitted,
         Status::Confirmed => AnchorStatus::Confirmed,
-        // The chain holds a larger checkpoint and will never hold this one.
-        Status::Finalized if is_foreign => AnchorStatus::Failed,
+        Status::Finalized if foreign(update).is_some() => AnchorStatus::Failed,
         Status::Finalized => AnchorStatus::Finalized,
         Status::Failed => AnchorStatus::Failed,
     };
@@ -177,101 +179,5 @@ impl AnswerStore for AnswerRows {
         rows.iter()
             .map(|row| serde_json::from_slice(row).map_err(store_error))
             .collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use kedge_protocol::checkpoint::Checkpoint;
-    use kedge_protocol::signature::SigningKey;
-
-    use super::*;
-
-    fn row(status: AnchorStatus, block: Option<u8>) -> AnchorRow {
-        let checkpoint = Checkpoint {
-            batches: 4,
-            sequence: 9,
-            head: Hash([1; 32]),
-            history: Hash([2; 32]),
-            state: Hash::ZERO,
-            issued_at_ms: 5,
-        };
-        let key = SigningKey::from_bytes(&[7; 32]).unwrap();
-        AnchorRow {
-            number: 0,
-            id: checkpoint.anchor_id(),
-            checkpoint: checkpoint.sign(&Hash::ZERO, &key),
-            first_batch: 0,
-            proof: Vec::new(),
-            status,
-            contract: Address([3; 20]),
-            tx_hashes: vec![Hash([4; 32])],
-            tx: Vec::new(),
-            block_number: block.map(u64::from),
-            block_hash: block.map(|block| Hash([block; 32])),
-            attempts: 1,
-            issued_at_ms: 5,
-        }
-    }
-
-    fn update(status: Status, block: Option<u8>) -> Update {
-        Update {
-            batches: 4,
-            status,
-            tx_hash: Some(Hash([4; 32])),
-            block_number: block.map(u64::from),
-            block_hash: block.map(|block| Hash([block; 32])),
-            gas_used: None,
-            covered_by_batches: block.map(|_| 4),
-            attempts: 1,
-            note: None,
-        }
-    }
-
-    #[test]
-    fn what_was_confirmed_stays_so_while_its_block_stays() {
-        use AnchorStatus::{Confirmed, Submitted};
-        let after = |row, block| status_after(&row, &update(Status::Submitted, block));
-        assert_eq!(after(row(Confirmed, Some(8)), Some(8)), Some(Confirmed));
-        assert_eq!(after(row(Confirmed, Some(8)), Some(9)), Some(Submitted));
-        assert_eq!(after(row(Confirmed, Some(8)), None), Some(Submitted));
-        assert_eq!(after(row(Confirmed, None), None), Some(Submitted));
-        assert_eq!(after(row(Submitted, Some(8)), Some(8)), Some(Submitted));
-    }
-
-    #[test]
-    fn a_final_anchor_stays_final() {
-        use AnchorStatus::{Confirmed, Failed, Finalized};
-        for late in [
-            Status::Pending,
-            Status::Submitted,
-            Status::Confirmed,
-            Status::Failed,
-        ] {
-            let adopted = row(Finalized, Some(8));
-            assert_eq!(
-                status_after(&adopted, &update(late, None)),
-                None,
-                "{late:?}"
-            );
-        }
-        let again = update(Status::Finalized, Some(8));
-        assert_eq!(
-            status_after(&row(Finalized, Some(8)), &again),
-            Some(Finalized)
-        );
-        assert_eq!(
-            status_after(&row(Confirmed, Some(8)), &again),
-            Some(Finalized)
-        );
-        let covered = Update {
-            covered_by_batches: Some(5),
-            ..again
-        };
-        assert_eq!(
-            status_after(&row(Confirmed, Some(8)), &covered),
-            Some(Failed)
-        );
-        assert_eq!(status_after(&row(Finalized, Some(8)), &covered), None);
     }
 }

@@ -62,45 +62,17 @@ fn data(row: &AnchorRow, status: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use kedge_protocol::checkpoint::Checkpoint;
-    use kedge_protocol::signature::SigningKey;
-    use kedge_protocol::{Address, Id};
+    use kedge_protocol::Id;
 
     use super::*;
-
-    fn row(status: AnchorStatus, block: u8) -> AnchorRow {
-        let checkpoint = Checkpoint {
-            batches: 4,
-            sequence: 9,
-            head: Hash([1; 32]),
-            history: Hash([2; 32]),
-            state: Hash::ZERO,
-            issued_at_ms: 5,
-        };
-        let key = SigningKey::from_bytes(&[7; 32]).unwrap();
-        AnchorRow {
-            number: 1,
-            id: checkpoint.anchor_id(),
-            checkpoint: checkpoint.sign(&Hash::ZERO, &key),
-            first_batch: 2,
-            proof: Vec::new(),
-            status,
-            contract: Address([3; 20]),
-            tx_hashes: vec![Hash([4; 32])],
-            tx: Vec::new(),
-            block_number: Some(8),
-            block_hash: Some(Hash([block; 32])),
-            attempts: 1,
-            issued_at_ms: 5,
-        }
-    }
+    use crate::anchor::tests::row;
 
     #[test]
     fn each_step_is_told_once() {
         use AnchorStatus::{Confirmed, Failed, Finalized, Pending, Submitted};
         use EventType::{AnchorConfirmed, BatchAnchored};
         let reported = |before, now| -> Vec<EventType> {
-            let events = anchor_events(before, &row(now, 1), 7);
+            let events = anchor_events(before, &row(now, Some(1)), 7);
             events.iter().map(|event| event.event_type).collect()
         };
         assert_eq!(reported(Submitted, Confirmed), [BatchAnchored]);
@@ -125,7 +97,7 @@ mod tests {
         let id = |block, at_ms| -> Id {
             anchor_events(
                 AnchorStatus::Submitted,
-                &row(AnchorStatus::Confirmed, block),
+                &row(AnchorStatus::Confirmed, Some(block)),
                 at_ms,
             )[0]
             .id
@@ -133,7 +105,11 @@ mod tests {
         assert_eq!(id(1, 7), id(1, 7));
         assert_ne!(id(1, 7), id(2, 7));
         assert_ne!(id(1, 7), id(1, 8));
-        let event = &anchor_events(AnchorStatus::Confirmed, &row(AnchorStatus::Finalized, 1), 7)[0];
+        let event = &anchor_events(
+            AnchorStatus::Confirmed,
+            &row(AnchorStatus::Finalized, Some(1)),
+            7,
+        )[0];
         let data: serde_json::Value = serde_json::from_str(&event.data).unwrap();
         assert_eq!(
             (&data["first_batch"], &data["last_batch"]),

@@ -6,7 +6,6 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use kedge_machine::image::Image;
-use kedge_machine::kinds::noun;
 use kedge_machine::resources::{self, Decision};
 use kedge_machine::{Refusal, registration};
 use kedge_protocol::Id;
@@ -53,14 +52,14 @@ impl Resources {
             return Ok(decided(None, resources::decide(reader, &caller, None, &input)?).0);
         };
         let overlay = self.overlay(id, committed_ticket, reader)?;
-        let overlay = overlay.ok_or_else(|| Refusal::not_found(noun(id.prefix), input.target))?;
+        let overlay = overlay.ok_or_else(|| Refusal::not_found(id.prefix.noun(), input.target))?;
         let images = Arc::clone(overlay.top());
         let before = images.first().ok_or(Refusal::Unavailable)?;
         let decision = resources::decide(reader, &caller, Some(before), &input)
             .map_err(|refusal| Refused::on_resource(refusal, &images))?;
         let trace = before.trace().ok_or(Refusal::Unavailable)?;
         let expected = unit.submission.expected.as_deref();
-        Expected::check(expected, noun(id.prefix), trace)
+        Expected::check(expected, id.prefix.noun(), trace)
             .map_err(|refusal| Refused::on_resource(refusal, &images))?;
         let base = Base {
             version: trace.version,

@@ -179,7 +179,7 @@ impl World for Reader {
     }
 
     fn invitation(&self, id: Id) -> Result<Option<Invitation>, Unavailable> {
-        let invitation = self.published.load().snapshot.invitation(id);
+        let invitation = self.published.load().snapshot.resource(id);
         invitation.map_err(|error| unavailable(&error))
     }
 

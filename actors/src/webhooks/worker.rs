@@ -84,7 +84,7 @@ impl Worker {
     /// than this takes: what it shows cannot leave memory or the tables before that, and a webhook is served for months.
     async fn look(&self, desk: Option<Desk>) -> Result<Option<(Webhook, Desk)>, Trouble> {
         let published = self.engine.published();
-        let Some(webhook) = published.snapshot.webhook(self.id)? else {
+        let Some(webhook) = published.snapshot.resource::<Webhook>(self.id)? else {
             return Ok(None);
         };
         if webhook.deleted {

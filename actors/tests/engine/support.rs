@@ -293,7 +293,7 @@ pub(crate) fn check_fold(engine: &Engine) {
     }
     for (id, image) in &state.others {
         if let Image::File(file) = image {
-            assert_eq!(snapshot.file(*id).unwrap().as_ref(), Some(file));
+            assert_eq!(snapshot.resource(*id).unwrap().as_ref(), Some(file));
         } else {
             assert_eq!(read_image(snapshot, *id).unwrap().as_ref(), Some(image));
         }

@@ -1,10 +1,10 @@
 //! The node's methods that this crate calls, typed.
 
+use std::sync::atomic::Ordering;
+
 use ethers_core::types::{Bytes, H256, Log, Transaction, TransactionReceipt, U64, U256};
 use kedge_protocol::Address;
 use serde_json::json;
-
-use std::sync::atomic::Ordering;
 
 use super::{At, BlockHeader, CallRequest, FeeHistory, LogFilter, RpcClient, RpcError};
 use crate::convert::h160;

@@ -309,7 +309,7 @@ impl<S: IntentStore> Sender<S> {
         self.attempt(index, own, observed.now_ms, "bumped").await
     }
 
-    /// The transaction's nonce was used by another one, or lies behind a gap, and the contract does not have the checkpoint:
+    /// The transaction's nonce was used by another one, or lies after a gap, and the contract does not have the checkpoint:
     /// start again with the chain's nonce. The old hashes are kept, in case the chain turns back.
     async fn reconcile(&mut self, index: usize, observed: &Observation) -> Result<bool, StepError> {
         let last = self.open[index].stored.last_own();

@@ -85,7 +85,7 @@ pub(super) enum Decision {
     Reconcile,
 }
 
-/// Whether a transaction can no longer be mined, if the account's next nonce is as it seems: its own is used up, or behind a
+/// Whether a transaction can no longer be mined, if the account's next nonce is as it seems: its own is used up, or after a
 /// gap. A reorganisation can drop the transactions before it, and nobody may send them again: then no fee helps it.
 pub(crate) fn is_out_of_reach(nonce: u64, next_nonce: u64, is_late: bool) -> bool {
     next_nonce > nonce || (next_nonce < nonce && is_late)

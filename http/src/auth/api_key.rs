@@ -12,6 +12,7 @@ use kedge_actors::{Engine, Published};
 use kedge_api::Code;
 use kedge_config::secrets::SecretError;
 use kedge_protocol::hash::sha256;
+use kedge_protocol::resource::ApiKey;
 use kedge_protocol::{Hash, Id};
 use kedge_storage::Snapshot;
 
@@ -142,7 +143,7 @@ impl ApiKeys {
         sequence: u64,
         used_ms: Option<Arc<AtomicU64>>,
     ) -> Result<Checked, ApiError> {
-        let key = snapshot.api_key(id)?.filter(|key| !key.deleted);
+        let key = snapshot.resource(id)?.filter(|key: &ApiKey| !key.deleted);
         let (Some(key), Some(secret)) = (key, snapshot.secret(id)?) else {
             return Err(unknown());
         };

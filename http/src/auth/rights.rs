@@ -4,17 +4,9 @@ use std::fmt;
 
 use kedge_protocol::resource::{Area, Permission};
 
-const AREAS: [Area; 9] = [
-    Area::Wallets,
-    Area::ApiKeys,
-    Area::Objects,
-    Area::Templates,
-    Area::Actions,
-    Area::Events,
-    Area::Files,
-    Area::Webhooks,
-    Area::Batches,
-];
+// A set of rights has a bit for each.
+const _: () = assert!(4 * Area::ALL.len() <= u64::BITS as usize);
+
 const ACCESSES: [Access; 4] = [Access::Create, Access::Read, Access::Update, Access::Delete];
 
 /// One of the four kinds of access.
@@ -48,24 +40,13 @@ impl Right {
 /// As a permission spells it: `objects.read`.
 impl fmt::Display for Right {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let area = match self.area {
-            Area::Wallets => "wallets",
-            Area::ApiKeys => "api_keys",
-            Area::Objects => "objects",
-            Area::Templates => "templates",
-            Area::Actions => "actions",
-            Area::Events => "events",
-            Area::Files => "files",
-            Area::Webhooks => "webhooks",
-            Area::Batches => "batches",
-        };
         let access = match self.access {
             Access::Create => "create",
             Access::Read => "read",
             Access::Update => "update",
             Access::Delete => "delete",
         };
-        write!(f, "{area}.{access}")
+        write!(f, "{}.{access}", self.area.text())
     }
 }
 
@@ -96,9 +77,9 @@ impl Rights {
 
     /// The rights of this set that `other` does not have.
     pub fn without(self, other: Self) -> impl Iterator<Item = Right> {
-        let rights = AREAS
-            .into_iter()
-            .flat_map(|area| ACCESSES.map(|access| Right { area, access }));
+        let rights = Area::ALL
+            .iter()
+            .flat_map(|&area| ACCESSES.map(|access| Right { area, access }));
         rights.filter(move |right| self.allow(*right) && !other.allow(*right))
     }
 
@@ -116,9 +97,9 @@ mod tests {
 
     #[test]
     fn a_permission_grants_its_rights_and_no_other() {
-        for (area, access) in AREAS
-            .into_iter()
-            .flat_map(|area| ACCESSES.map(|access| (area, access)))
+        for (area, access) in Area::ALL
+            .iter()
+            .flat_map(|&area| ACCESSES.map(|access| (area, access)))
         {
             let rights = Rights::of(&[Permission {
                 resource: area,
@@ -129,7 +110,7 @@ mod tests {
                     delete: access == Access::Delete,
                 },
             }]);
-            for other in AREAS {
+            for &other in Area::ALL {
                 for what in ACCESSES {
                     let right = Right {
                         area: other,
@@ -150,7 +131,7 @@ mod tests {
 
     #[test]
     fn rights_are_named_as_permissions_name_them() {
-        for area in AREAS {
+        for &area in Area::ALL {
             let right = Right {
                 area,
                 access: Access::Read,

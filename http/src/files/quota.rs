@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use kedge_api::Code;
 use kedge_protocol::Id;
+use kedge_protocol::resource::File;
 use kedge_storage::{Page, ReadError, Snapshot};
 use parking_lot::Mutex;
 
@@ -97,7 +98,7 @@ fn add_up(snapshot: &Snapshot, organization: Id) -> Result<u64, ReadError> {
     };
     let mut bytes = 0u64;
     loop {
-        let files = snapshot.files(organization, page)?;
+        let files = snapshot.listed::<File>(organization, page)?;
         for file in &files {
             bytes = bytes.saturating_add(file.size_bytes);
         }

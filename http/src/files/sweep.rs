@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use kedge_protocol::Hash;
+use kedge_protocol::resource::File;
 use kedge_storage::{ReadError, Snapshot};
 
 use super::claims::Claims;
@@ -38,7 +39,7 @@ pub(super) fn start(folder: PathBuf, claims: Claims, snapshot: Snapshot) -> io::
 /// The digests that rows name.
 fn named(snapshot: &Snapshot) -> Result<HashSet<Hash>, ReadError> {
     snapshot
-        .every_file()
+        .every::<File>()
         .map(|file| file.map(|file| file.sha256))
         .collect()
 }

@@ -165,7 +165,7 @@ impl Census {
     ) -> Result<Self, ReadError> {
         let today = u64::from(Period::Day.window(now_s));
         let (mut tiers, mut shares, mut is_complete) = ([0; 4], Shares::default(), true);
-        for (index, organization) in snapshot.every_organization().enumerate() {
+        for (index, organization) in snapshot.every::<Organization>().enumerate() {
             if index == COUNTED_MAX {
                 is_complete = false;
                 break;

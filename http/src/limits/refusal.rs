@@ -30,21 +30,28 @@ pub(super) fn refuse(standing: &Standing, now_s: u64) -> ApiError {
         policy.name(),
         standing.limit
     );
-    let mut error = ApiError {
-        detail: Detail::Limit {
-            policy: policy.name(),
-        },
-        ..ApiError::new(Code::RateLimited, message)
-    }
-    .with_header(RETRY_AFTER, wait_s.to_string());
     let mut headers = HeaderMap::with_capacity(5);
     let quota = fields::policy(&[(policy, standing.limit)]);
     fields::write(&mut headers, &mut [*standing], quota, now_s);
-    for (name, value) in &headers {
+    limited(policy.name(), message, wait_s, &headers)
+}
+
+/// 429 for a limit or a share of this name, with the headers that describe it.
+pub(super) fn limited(
+    name: &'static str,
+    message: String,
+    wait_s: u64,
+    headers: &HeaderMap,
+) -> ApiError {
+    let error = ApiError {
+        detail: Detail::Limit { policy: name },
+        ..ApiError::new(Code::RateLimited, message)
+    };
+    let error = error.with_header(RETRY_AFTER, wait_s.to_string());
+    headers.iter().fold(error, |error, (name, value)| {
         let text = value.to_str().unwrap_or_default();
-        error = error.with_header(name.clone(), text.to_owned());
-    }
-    error
+        error.with_header(name.clone(), text.to_owned())
+    })
 }
 
 #[cfg(test)]

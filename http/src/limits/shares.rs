@@ -2,15 +2,14 @@
 //! the share of its address.
 
 use hyper::HeaderMap;
-use hyper::header::RETRY_AFTER;
-use kedge_api::Code;
 use kedge_protocol::Id;
 use metrics::counter;
 
 use super::ClientAddress;
 use super::fields;
+use super::refusal::limited;
 use crate::clock::now_s;
-use crate::error::{ApiError, Detail};
+use crate::error::ApiError;
 use crate::metric_definitions::RATE_LIMITED;
 
 macro_rules! shares {
@@ -76,24 +75,18 @@ impl Share {
             "the share {name} of {limit} {} at one time is used up; try again in {wait_s} s",
             self.what()
         );
-        let mut error = ApiError {
-            detail: Detail::Limit { policy: name },
-            ..ApiError::new(Code::RateLimited, message)
-        }
-        .with_header(RETRY_AFTER, wait_s.to_string());
         let mut headers = HeaderMap::with_capacity(5);
         fields::write_share(&mut headers, name, limit as u64, wait_s, now_s());
-        for (name, value) in &headers {
-            let text = value.to_str().unwrap_or_default();
-            error = error.with_header(name.clone(), text.to_owned());
-        }
-        error
+        limited(name, message, wait_s, &headers)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use kedge_api::Code;
+
     use super::*;
+    use crate::error::Detail;
 
     #[test]
     fn a_refusal_names_its_share() {

@@ -81,11 +81,19 @@ struct Preview<'a> {
 /// Collects ranges of actions, before the body's text is moved.
 struct Ranges<'t> {
     text: &'t str,
-    behind: String,
+    appended: String,
     empty_object: Option<Range<usize>>,
 }
 
-impl Ranges<'_> {
+impl<'t> Ranges<'t> {
+    fn of(text: &'t str) -> Self {
+        Self {
+            text,
+            appended: String::new(),
+            empty_object: None,
+        }
+    }
+
     fn within(&self, part: &str) -> Option<Range<usize>> {
         let start = (part.as_ptr() as usize).checked_sub(self.text.as_ptr() as usize)?;
         let end = start + part.len();
@@ -93,8 +101,8 @@ impl Ranges<'_> {
     }
 
     fn append(&mut self, part: &str) -> Range<usize> {
-        let start = self.text.len() + self.behind.len();
-        self.behind.push_str(part);
+        let start = self.text.len() + self.appended.len();
+        self.appended.push_str(part);
         start..start + part.len()
     }
 
@@ -195,15 +203,11 @@ impl Ranges<'_> {
 /// Parses the body of one action.
 pub fn single(text: String) -> Result<SignedTexts, ApiError> {
     let action: Action<'_> = body::parse(&text)?;
-    let mut ranges = Ranges {
-        text: &text,
-        behind: String::new(),
-        empty_object: None,
-    };
+    let mut ranges = Ranges::of(&text);
     let actions = vec![ranges.action(&action)?];
-    let behind = ranges.behind;
+    let appended = ranges.appended;
     Ok(SignedTexts {
-        text: text + &behind,
+        text: text + &appended,
         actions,
         atomic: false,
     })
@@ -241,11 +245,7 @@ pub fn preview(text: String) -> Result<PreviewBody, ApiError> {
             "is not allowed here: send either one action, or several in `actions`; remove it";
         return Err(ApiError::field(pointer, "unknown", message));
     }
-    let mut ranges = Ranges {
-        text: &text,
-        behind: String::new(),
-        empty_object: None,
-    };
+    let mut ranges = Ranges::of(&text);
     let actions = if let Some(actions) = &preview.actions {
         ranges.actions(actions)?
     } else {
@@ -259,11 +259,11 @@ pub fn preview(text: String) -> Result<PreviewBody, ApiError> {
             payload: preview.payload,
         })?]
     };
-    let behind = ranges.behind;
+    let appended = ranges.appended;
     Ok(PreviewBody {
         bus: SignedTexts {
             atomic: preview.atomic.unwrap_or(false),
-            text: text + &behind,
+            text: text + &appended,
             actions,
         },
         many,
@@ -296,15 +296,11 @@ pub fn batch(text: String) -> Result<SignedTexts, ApiError> {
 /// As [`batch`], for one that is written in any way, or is wrong.
 fn any_batch(text: String) -> Result<SignedTexts, ApiError> {
     let batch: Batch<'_> = json::read_accepted(&text)?;
-    let mut ranges = Ranges {
-        text: &text,
-        behind: String::new(),
-        empty_object: None,
-    };
+    let mut ranges = Ranges::of(&text);
     let actions = ranges.actions(&batch.actions)?;
-    let (behind, atomic) = (ranges.behind, batch.atomic);
+    let (appended, atomic) = (ranges.appended, batch.atomic);
     Ok(SignedTexts {
-        text: text + &behind,
+        text: text + &appended,
         actions,
         atomic,
     })

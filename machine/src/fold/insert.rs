@@ -16,7 +16,15 @@ fn counted(image: &Image) -> Option<(Id, Counted, bool)> {
         Image::Webhook(webhook) => {
             Some((webhook.organization_id, Counted::Webhooks, !webhook.deleted))
         }
-        _ => None,
+        Image::Object(_)
+        | Image::Wallet(_)
+        | Image::Organization(_)
+        | Image::Template(_)
+        | Image::Variation(_)
+        | Image::File(_)
+        | Image::Invitation(_)
+        | Image::Dispute(_)
+        | Image::SequencerKey(_) => None,
     }
 }
 

@@ -274,7 +274,7 @@ impl Pair {
                 assert_eq!(again, Err(FoldError::Differs { sequence }));
                 let object = replay.into_object();
                 assert_eq!(object.as_ref(), Some(then));
-                replays.insert(then.id, ObjectReplay::behind(object));
+                replays.insert(then.id, ObjectReplay::after(object));
             }
         }
         assert_eq!(replays.len(), self.state.objects.len());

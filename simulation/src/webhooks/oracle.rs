@@ -71,7 +71,7 @@ fn all_events(snapshot: &Snapshot, organization: Id) -> Result<BTreeMap<Id, Even
 }
 
 fn webhook(snapshot: &Snapshot, id: Id) -> Result<Webhook, Violation> {
-    let webhook = snapshot.webhook(id).map_err(unread)?;
+    let webhook = snapshot.resource(id).map_err(unread)?;
     webhook.ok_or_else(|| Violation::new("a webhook of the log is not in the store", id))
 }
 

@@ -95,8 +95,8 @@ async fn once(
         descending: false,
         limit: usize::MAX,
     };
-    let live = engine.published().snapshot.webhooks(organization_id, all);
-    let mut live = live.map_err(unread)?;
+    let live = engine.published().snapshot.listed(organization_id, all);
+    let mut live: Vec<Webhook> = live.map_err(unread)?;
     live.retain(|webhook| !webhook.deleted);
     let Some(order) = next(&live, rates, random) else {
         return Ok(());

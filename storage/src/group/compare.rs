@@ -14,7 +14,7 @@ type Write<'a> = (Table, &'a [u8], Option<&'a [u8]>);
 fn is_of_log((table, key, _): &Write<'_>) -> bool {
     match table {
         Table::Meta => *key == meta::HEAD_KEY,
-        table => !Table::KEPT.contains(table),
+        table => !table.is_kept(),
     }
 }
 

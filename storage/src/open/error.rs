@@ -9,7 +9,8 @@ use crate::check::Fault;
 use crate::high_water::HighWaterError;
 use crate::snapshot::ReadError;
 use crate::store::CommitError;
-use crate::tables::meta::{FORMAT_LOG_IN_STORE, FORMAT_VERSION};
+use crate::tables::FORMAT_VERSION;
+use crate::tables::meta::FORMAT_LOG_IN_STORE;
 
 /// The file in the log's directory that lists which segments were archived, and where.
 pub const ARCHIVED_LIST: &str = "ARCHIVED.json";

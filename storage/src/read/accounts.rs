@@ -40,17 +40,12 @@ impl Snapshot {
 
     /// A page of an organization's wallets; the cursor is the creation sequence.
     pub fn wallets(&self, organization: Id, page: Page) -> Result<Vec<Wallet>, ReadError> {
-        self.listed(lookup::WALLETS_OF_ORGANIZATION, &organization, page)
+        self.listed(organization, page)
     }
 
     /// An organization.
     pub fn organization(&self, id: Id) -> Result<Option<Organization>, ReadError> {
         self.resource(id)
-    }
-
-    /// Every organization, in the order of their ids.
-    pub fn every_organization(&self) -> impl Iterator<Item = Result<Organization, ReadError>> {
-        self.every()
     }
 
     /// A wallet's password hash, in PHC form.

@@ -125,13 +125,13 @@ impl Snapshot {
         self.get(Table::Lookup, key, codec::array)
     }
 
-    /// A resource; an id with another prefix names none.
-    fn resource<T: Resource>(&self, id: Id) -> Result<Option<T>, ReadError> {
+    /// A resource, even if it was ended; an id with another prefix names none.
+    pub fn resource<T: Resource>(&self, id: Id) -> Result<Option<T>, ReadError> {
         self.by_id(T::TABLE, T::PREFIX, id, T::read)
     }
 
     /// Every resource of a kind, in the order of their ids.
-    fn every<T: Resource>(&self) -> impl Iterator<Item = Result<T, ReadError>> {
+    pub fn every<T: Resource>(&self) -> impl Iterator<Item = Result<T, ReadError>> {
         self.raw_rows(T::TABLE).map(|row| {
             let (key, value) = row?;
             codec::array(&key)
@@ -140,9 +140,13 @@ impl Snapshot {
         })
     }
 
-    /// A page of the resources that a list of the lookup table leads to.
-    fn listed<T: Resource>(&self, kind: u8, of: &Id, page: Page) -> Result<Vec<T>, ReadError> {
-        let ids = self.list_ids(Table::Lookup, kind, of, page)?;
+    /// A page of the resources that belong to another one; the cursor is their number there, the creation sequence or an
+    /// index.
+    pub fn listed<T: Resource>(&self, of: Id, page: Page) -> Result<Vec<T>, ReadError> {
+        let Some(list) = T::LIST else {
+            return Ok(Vec::new());
+        };
+        let ids = self.list_ids(Table::Lookup, list, &of, page)?;
         self.rows_of(T::TABLE, &ids, T::read)
     }
 

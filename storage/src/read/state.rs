@@ -106,7 +106,7 @@ impl Snapshot {
 
     /// A page of an organization's templates; the cursor is the creation sequence.
     pub fn templates(&self, organization: Id, page: Page) -> Result<Vec<Template>, ReadError> {
-        self.listed(lookup::TEMPLATES_OF_ORGANIZATION, &organization, page)
+        self.listed(organization, page)
     }
 
     /// A variation.
@@ -123,7 +123,7 @@ impl Snapshot {
 
     /// A page of a template's variations; the cursor is the index.
     pub fn variations(&self, template: Id, page: Page) -> Result<Vec<Variation>, ReadError> {
-        self.listed(lookup::VARIATIONS_OF_TEMPLATE, &template, page)
+        self.listed(template, page)
     }
 
     /// How many objects of a template were minted.

@@ -42,7 +42,7 @@ stored_as! {
 }
 
 resource! {
-    Wallet in Wallets, Wallet {
+    Wallet in Wallets, Wallet, listed in WALLETS_OF_ORGANIZATION by organization_id, trace.created_sequence {
         organization_id: Organization,
         role,
         nickname,

@@ -7,9 +7,6 @@ use kedge_protocol::{Address, Hash};
 use super::row::stored;
 use crate::codec::{self, CodecError};
 
-/// The version of all keys and rows; a store with another version is rebuilt from the log.
-pub(crate) const FORMAT_VERSION: u64 = 7;
-
 /// Stores up to this version held their log themselves, as rows.
 pub(crate) const FORMAT_LOG_IN_STORE: u64 = 5;
 

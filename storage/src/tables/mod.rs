@@ -21,8 +21,53 @@ mod tests;
 use kedge_protocol::limits::NONCE_WINDOW;
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
+/// The version of all keys and rows; a store with another version is rebuilt from the log.
+pub(crate) const FORMAT_VERSION: u64 = 7;
+
+/// What the rows of a table follow from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Follows {
+    /// From the log's actions: a replay rebuilds them, to the byte.
+    Actions,
+    /// From where things are in the log, into which they lead.
+    Places,
+    /// Not from actions: the log has each write as a side entry, which names the table by this permanent number. Numbers
+    /// are never reused.
+    Side(u16),
+    /// From all of these, and some are about this copy of the state alone: the rows under [`meta::SIDE_KEYS`] are side
+    /// entries.
+    Mixed(u16),
+}
+use Follows::{Actions, Mixed, Places, Side};
+
+/// How a table's rows are mostly read and what they are made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    /// Read by whole key, which may be absent.
+    pub(crate) points: bool,
+    /// Text that compresses, against hashes that do not.
+    pub(crate) text: bool,
+    pub(crate) block_kilobytes: usize,
+}
+
+impl Shape {
+    const fn new(points: bool, text: bool, block_kilobytes: usize) -> Self {
+        Self {
+            points,
+            text,
+            block_kilobytes,
+        }
+    }
+}
+
+const LARGE_ROWS: Shape = Shape::new(true, true, 8);
+const ROWS: Shape = Shape::new(true, true, 4);
+const HASHES: Shape = Shape::new(true, false, 4);
+const LISTS: Shape = Shape::new(false, true, 8);
+const FEW: Shape = Shape::new(false, false, 4);
+
 macro_rules! tables {
-    ($($(#[$doc:meta])* $name:ident = $text:literal),* $(,)?) => {
+    ($($(#[$doc:meta])* $name:ident = $text:literal, $follows:expr, $shape:ident;)*) => {
         /// A column family.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         pub enum Table { $($(#[$doc])* $name),* }
@@ -35,149 +80,113 @@ macro_rules! tables {
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$name => $text),* }
             }
+
+            const fn follows(self) -> Follows {
+                match self { $(Self::$name => $follows),* }
+            }
+
+            pub(crate) const fn shape(self) -> Shape {
+                match self { $(Self::$name => $shape),* }
+            }
         }
     };
 }
 
+// For each: its name, what its rows follow from, and their shape.
 tables! {
     /// Organization ‖ first sequence → count of actions.
-    RequestsByOrganization = "requests_by_org",
+    RequestsByOrganization = "requests_by_org", Places, LISTS;
     /// Batch id → number.
-    BatchIds = "batch_ids",
+    BatchIds = "batch_ids", Places, HASHES;
     /// Level ‖ index → node of the log tree.
-    Tree = "tree",
+    Tree = "tree", Places, HASHES;
     /// Object id → row.
-    Objects = "objects",
+    Objects = "objects", Actions, LARGE_ROWS;
     /// Kind ‖ organization, template or owner ‖ creation sequence → object id.
-    ObjectIndex = "object_index",
+    ObjectIndex = "object_index", Actions, LISTS;
     /// Template ‖ path ‖ ordered value ‖ creation sequence → object id.
-    PropertyIndex = "property_index",
+    PropertyIndex = "property_index", Actions, LISTS;
     /// Object id ‖ turn → the object at its last two milestones.
-    Milestones = "milestones",
+    Milestones = "milestones", Actions, LARGE_ROWS;
     /// Wallet id → row.
-    Wallets = "wallets",
+    Wallets = "wallets", Actions, ROWS;
     /// Organization id → row.
-    Organizations = "organizations",
+    Organizations = "organizations", Actions, ROWS;
     /// Template id → row.
-    Templates = "templates",
+    Templates = "templates", Actions, LARGE_ROWS;
     /// Variation id → row.
-    Variations = "variations",
+    Variations = "variations", Actions, LARGE_ROWS;
     /// API key id → row.
-    ApiKeys = "api_keys",
+    ApiKeys = "api_keys", Actions, ROWS;
     /// Webhook id → row.
-    Webhooks = "webhooks",
+    Webhooks = "webhooks", Actions, ROWS;
     /// File id → row.
-    Files = "files",
+    Files = "files", Actions, ROWS;
     /// Dispute id → row.
-    Disputes = "disputes",
+    Disputes = "disputes", Actions, ROWS;
     /// Action id → invitation.
-    Invitations = "invitations",
+    Invitations = "invitations", Actions, ROWS;
     /// First batch → key of the sequencer that the log names.
-    SequencerKeys = "sequencer_keys",
+    SequencerKeys = "sequencer_keys", Actions, FEW;
     /// Kind ‖ key → id.
-    Lookup = "lookup",
+    Lookup = "lookup", Actions, HASHES;
     /// Template id → count of minted objects; template id ‖ 1 → count of those that were burned.
-    Counters = "counters",
+    Counters = "counters", Actions, HASHES;
     /// Signer → nonce window; signer ‖ slot → a nonce and the first sequence of its request.
-    Nonces = "nonces",
+    Nonces = "nonces", Actions, HASHES;
     /// Issuing organization ‖ sequence → nothing, for each action of another organization's wallet on one of its
     /// objects.
-    ForeignActions = "foreign_actions",
+    ForeignActions = "foreign_actions", Actions, LISTS;
     /// Organization, or zero ‖ sequence ‖ index → event outside the log.
-    Events = "events",
+    Events = "events", Side(1), LISTS;
     /// Anchor number → row.
-    Anchors = "anchors",
+    Anchors = "anchors", Side(2), ROWS;
     /// Case of the operator's bond → what was sent to answer it.
-    BondAnswers = "bond_answers",
+    BondAnswers = "bond_answers", Side(3), ROWS;
     /// Digest of a request that failed as a whole → its deadline, Unix seconds.
-    Refused = "refused",
+    Refused = "refused", Side(4), HASHES;
     /// Wallet id → password hash.
-    Credentials = "credentials",
+    Credentials = "credentials", Side(5), HASHES;
     /// Prefix number ‖ id → secret of an API key or webhook.
-    Secrets = "secrets",
+    Secrets = "secrets", Side(6), HASHES;
     /// Hash of a caller, an endpoint and a key → what its first request did.
-    Idempotency = "idempotency",
+    Idempotency = "idempotency", Side(7), HASHES;
     /// API key id → when it was last used, Unix milliseconds.
-    KeyUses = "key_uses",
+    KeyUses = "key_uses", Side(8), HASHES;
     /// How far each webhook has read, and what it is sent.
-    Deliveries = "deliveries",
+    Deliveries = "deliveries", Side(9), ROWS;
     /// Refresh tokens and revoked families.
-    Sessions = "sessions",
+    Sessions = "sessions", Side(10), HASHES;
     /// Organization id → how many requests it sent on its last day. One row each: a new day replaces the one before.
-    Usage = "usage",
+    Usage = "usage", Side(11), HASHES;
     /// Organization id → bytes that its requests have added to the log and to the resources they make.
-    LogBytes = "log_bytes",
+    LogBytes = "log_bytes", Actions, HASHES;
     /// Format version, domain, first key, head, and up to which frame of the log everything here was applied.
-    Meta = "meta",
+    Meta = "meta", Mixed(12), HASHES;
 }
 
 impl Table {
-    /// The tables in which the log's actions and signed headers explain every row: [`Table::STATE`], then those that
-    /// lead into the log.
-    pub const DERIVED: &'static [Self] = &[
-        Self::Objects,
-        Self::ObjectIndex,
-        Self::PropertyIndex,
-        Self::Milestones,
-        Self::Wallets,
-        Self::Organizations,
-        Self::Templates,
-        Self::Variations,
-        Self::ApiKeys,
-        Self::Webhooks,
-        Self::Files,
-        Self::Disputes,
-        Self::Invitations,
-        Self::SequencerKeys,
-        Self::Lookup,
-        Self::Counters,
-        Self::Nonces,
-        Self::ForeignActions,
-        Self::LogBytes,
-        Self::RequestsByOrganization,
-        Self::BatchIds,
-        Self::Tree,
-    ];
-    const INTO_THE_LOG: usize = 3;
+    /// Whether a replay of the log rebuilds it, to the byte.
+    pub fn is_state(self) -> bool {
+        self.follows() == Actions
+    }
 
-    /// The tables that a replay of the log rebuilds, to the byte.
-    pub const STATE: &'static [Self] = Self::DERIVED
-        .split_at(Self::DERIVED.len() - Self::INTO_THE_LOG)
-        .0;
+    /// Whether the log's actions and signed headers explain every row: the state, and what leads into the log.
+    pub fn is_derived(self) -> bool {
+        matches!(self.follows(), Actions | Places)
+    }
 
-    /// The tables whose rows do not follow from actions. The log has each of their writes as a side entry.
-    pub const KEPT: &'static [Self] = &[
-        Self::Events,
-        Self::Anchors,
-        Self::BondAnswers,
-        Self::Refused,
-        Self::Credentials,
-        Self::Secrets,
-        Self::Idempotency,
-        Self::KeyUses,
-        Self::Deliveries,
-        Self::Sessions,
-        Self::Usage,
-    ];
+    /// Whether its rows do not follow from actions. The log has each of their writes as a side entry.
+    pub fn is_kept(self) -> bool {
+        matches!(self.follows(), Side(_))
+    }
 
-    /// The permanent number under which side entries of the log name the table; numbers are never reused. In
-    /// [`Table::Meta`], the rows under [`meta::SIDE_KEYS`] are side entries.
+    /// The permanent number under which side entries of the log name the table.
     pub(crate) fn side_number(self) -> Option<u16> {
-        Some(match self {
-            Self::Events => 1,
-            Self::Anchors => 2,
-            Self::BondAnswers => 3,
-            Self::Refused => 4,
-            Self::Credentials => 5,
-            Self::Secrets => 6,
-            Self::Idempotency => 7,
-            Self::KeyUses => 8,
-            Self::Deliveries => 9,
-            Self::Sessions => 10,
-            Self::Usage => 11,
-            Self::Meta => 12,
-            _ => return None,
-        })
+        match self.follows() {
+            Side(number) | Mixed(number) => Some(number),
+            Actions | Places => None,
+        }
     }
 
     /// The table that side entries name by this number.

@@ -44,7 +44,7 @@ pub(crate) fn read_object(key: [u8; 16], bytes: &[u8]) -> Result<Object, CodecEr
 
 /// Id ‖ turn. An object is kept once more at each version that is a multiple of its listed
 /// history; with two turns the last two are there, and whatever the history lists comes less than
-/// one history behind one of them.
+/// one history after one of them.
 pub(crate) fn milestone_key(id: &Id, version: u64) -> [u8; 17] {
     let mut key = [0; 17];
     key[..16].copy_from_slice(&id.bytes);

@@ -9,8 +9,8 @@ use kedge_protocol::resource::{
 };
 use kedge_protocol::{Hash, Id, Prefix};
 
-use super::row::{Resource, Stored, meaningless, numbered, resource, stored, stored_as};
-use super::{Table, id};
+use super::id;
+use super::row::{Stored, meaningless, numbered, resource, stored, stored_as};
 use crate::codec::CodecError;
 
 numbered! {
@@ -47,7 +47,7 @@ stored_as! {
 stored! { Permission { resource, crud } }
 
 resource! {
-    ApiKey in ApiKeys, Key {
+    ApiKey in ApiKeys, Key, listed in KEYS_OF_ORGANIZATION by organization_id, trace.created_sequence {
         organization_id: Organization,
         wallet_id: Wallet,
         name,
@@ -61,7 +61,7 @@ resource! {
 }
 
 resource! {
-    Webhook in Webhooks, Webhook {
+    Webhook in Webhooks, Webhook, listed in WEBHOOKS_OF_ORGANIZATION by organization_id, trace.created_sequence {
         organization_id: Organization,
         url,
         events,
@@ -75,7 +75,7 @@ resource! {
 }
 
 resource! {
-    File in Files, File {
+    File in Files, File, listed in FILES_OF_ORGANIZATION by organization_id, trace.created_sequence {
         organization_id: Organization,
         wallet_id: Wallet,
         name,
@@ -87,7 +87,7 @@ resource! {
 }
 
 resource! {
-    Invitation in Invitations, Action {
+    Invitation in Invitations, Action, listed in INVITATIONS_OF_ORGANIZATION by organization_id, created_sequence {
         organization_id: Organization,
         invited_by: Wallet,
         role,
@@ -137,13 +137,8 @@ impl Stored for Dispute {
     }
 }
 
-impl Resource for Dispute {
-    const TABLE: Table = Table::Disputes;
-    const PREFIX: Prefix = Prefix::Dispute;
-
-    fn id_mut(&mut self) -> &mut Id {
-        &mut self.id
-    }
+resource! {
+    @row Dispute in Disputes, Dispute, listed in DISPUTES_OF_ORGANIZATION by organization_id, trace.created_sequence
 }
 
 /// The secret of an API key (a keyed hash of it) or of a webhook (the secret itself, which signs),

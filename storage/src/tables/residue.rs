@@ -3,13 +3,11 @@
 use std::borrow::Cow;
 
 use bincode::{BorrowDecode, Encode};
-use kedge_protocol::resource::{
-    ApiKey, File, Invitation, Object, Organization, Template, Variation, Wallet, Webhook,
-};
+use kedge_protocol::resource::Object;
 use kedge_protocol::{Id, Prefix};
 
 use super::objects::{object_row, read_object};
-use super::row::{self, Row};
+use super::row::{Resource, Row};
 use crate::codec::{self, CodecError};
 
 /// The content of [`IdempotencyRow::residue`](super::records::IdempotencyRow::residue) for a signed request.
@@ -22,7 +20,7 @@ pub struct Residue<'a> {
     /// The actions that were refused: their index, and why, in the rules' JSON.
     pub refusals: Vec<(u16, String)>,
     /// What a single action made or changed, the resource acted on first; not placed yet.
-    pub resources: Vec<Resource<'a>>,
+    pub resources: Vec<ResourceRow<'a>>,
 }
 
 impl<'a> Residue<'a> {
@@ -42,14 +40,14 @@ impl<'a> Residue<'a> {
 
 /// A resource as its row.
 #[derive(Encode, BorrowDecode)]
-pub struct Resource<'a> {
+pub struct ResourceRow<'a> {
     /// The number of its id's prefix.
     prefix: u8,
     id: [u8; 16],
     row: Cow<'a, [u8]>,
 }
 
-impl Resource<'_> {
+impl ResourceRow<'_> {
     fn new(id: &Id, row: &impl Encode) -> Self {
         let mut bytes = Vec::new();
         codec::encode_into(&mut bytes, row);
@@ -59,46 +57,36 @@ impl Resource<'_> {
             row: Cow::Owned(bytes),
         }
     }
+
+    /// What it is a resource of: the prefix of its id.
+    pub fn prefix(&self) -> Result<Prefix, CodecError> {
+        Prefix::of_number(self.prefix).ok_or_else(|| self.unknown())
+    }
+
+    /// The error of a prefix that no resource has.
+    pub fn unknown(&self) -> CodecError {
+        CodecError::Number(self.prefix, "kind of a resource")
+    }
+
+    /// The object that it is.
+    pub fn object(&self) -> Result<Object, CodecError> {
+        read_object(self.id, &self.row)
+    }
+
+    /// The resource that it is, of another type.
+    pub fn read<T: Resource>(&self) -> Result<T, CodecError> {
+        T::read(self.id, &self.row)
+    }
 }
 
-impl From<&Object> for Resource<'_> {
+impl From<&Object> for ResourceRow<'_> {
     fn from(object: &Object) -> Self {
         Self::new(&object.id, &object_row(object, &object.trace))
     }
 }
 
-macro_rules! resources {
-    ($($name:ident),* $(,)?) => {
-        $(impl From<&$name> for Resource<'_> {
-            fn from(resource: &$name) -> Self {
-                Self::new(&resource.id, &Row(resource))
-            }
-        })*
-
-        impl Resource<'_> {
-            /// The resource, in whatever holds one of each.
-            pub fn read<T>(self) -> Result<T, CodecError>
-            where
-                T: From<Object> $(+ From<$name>)*,
-            {
-                match Prefix::of_number(self.prefix) {
-                    Some(Prefix::Object) => read_object(self.id, &self.row).map(T::from),
-                    $(Some(prefix) if prefix == <$name as row::Resource>::PREFIX => {
-                        <$name as row::Resource>::read(self.id, &self.row).map(T::from)
-                    })*
-                    _ => Err(CodecError::Number(self.prefix, "kind of a resource")),
-                }
-            }
-        }
-    };
+impl<T: Resource> From<&T> for ResourceRow<'_> {
+    fn from(resource: &T) -> Self {
+        Self::new(&resource.id(), &Row(resource))
+    }
 }
-resources!(
-    Wallet,
-    Template,
-    Variation,
-    ApiKey,
-    Webhook,
-    File,
-    Invitation,
-    Organization,
-);

@@ -43,7 +43,7 @@ fn object(value: &[u8]) -> Result<Vec<u8>, CodecError> {
 }
 
 /// The values of a table, each of its forms read and written again; empty for tables whose values are numbers, hashes,
-/// ids or nothing. The idempotency keys' rows hold a form of their own, the second here.
+/// ids or nothing. The idempotency keys' rows hold a form of their own, the second one.
 #[doc(hidden)]
 pub fn rewritten(table: Table, value: &[u8]) -> Vec<Result<Vec<u8>, CodecError>> {
     match table {
@@ -60,11 +60,25 @@ pub fn rewritten(table: Table, value: &[u8]) -> Vec<Result<Vec<u8>, CodecError>>
         Table::SequencerKeys => vec![row::<SequencerKey>(value)],
         Table::Events => vec![row::<EventRow>(value)],
         Table::Anchors => vec![row::<AnchorRow>(value)],
-        Table::Deliveries => vec![row::<DeliveryRow>(value), row::<OutboxRow>(value)],
-        Table::Sessions => vec![row::<SessionRow>(value)],
         Table::Secrets => vec![plain::<SecretRow>(value)],
         Table::Idempotency => vec![plain::<IdempotencyRow>(value), residue(value)],
+        Table::Deliveries => vec![row::<DeliveryRow>(value), row::<OutboxRow>(value)],
+        Table::Sessions => vec![row::<SessionRow>(value)],
         Table::Usage => vec![plain::<Usage>(value)],
-        _ => Vec::new(),
+        Table::RequestsByOrganization
+        | Table::BatchIds
+        | Table::Tree
+        | Table::ObjectIndex
+        | Table::PropertyIndex
+        | Table::Lookup
+        | Table::Counters
+        | Table::Nonces
+        | Table::ForeignActions
+        | Table::BondAnswers
+        | Table::Refused
+        | Table::Credentials
+        | Table::KeyUses
+        | Table::LogBytes
+        | Table::Meta => Vec::new(),
     }
 }

@@ -15,9 +15,11 @@ use super::Table;
 use crate::codec::{self, CodecError};
 
 /// A value with a form in rows.
-pub(crate) trait Stored: Sized {
+pub trait Stored: Sized {
+    /// Writes it.
     fn put<E: Encoder>(&self, encoder: &mut E) -> Result<(), EncodeError>;
 
+    /// Reads what [`Self::put`] wrote.
     fn take<'a, D: BorrowDecoder<'a, Context = ()>>(decoder: &mut D) -> Result<Self, DecodeError>;
 }
 
@@ -39,11 +41,22 @@ impl<'a, T: Stored> BorrowDecode<'a, ()> for Row<T> {
 }
 
 /// A resource, stored under its id.
-pub(crate) trait Resource: Stored {
+pub trait Resource: Stored {
+    /// The table of its row.
     const TABLE: Table;
+    /// The prefix of its id.
     const PREFIX: Prefix;
+    /// The first byte of the keys in [`Table::Lookup`] that list it under what it belongs to; `None` if it is in no list.
+    const LIST: Option<u8>;
 
+    /// Its identifier.
+    fn id(&self) -> Id;
+
+    /// As [`Self::id`], to be set.
     fn id_mut(&mut self) -> &mut Id;
+
+    /// What lists it, and its number there: the sequence of the action that made it, or an index.
+    fn list_place(&self) -> Option<(Id, u64)>;
 
     /// Reads the row under this key.
     fn read(key: [u8; 16], bytes: &[u8]) -> Result<Self, CodecError> {
@@ -134,22 +147,47 @@ macro_rules! stored {
 }
 pub(crate) use stored;
 
-/// As [`stored!`], for a resource with its table and its id's prefix.
+/// As [`stored!`], for a resource with its table and its id's prefix; and with the list that it is in, whose that is and
+/// its number there.
 macro_rules! resource {
-    ($type:ident in $table:ident, $prefix:ident $members:tt) => {
+    (
+        $type:ident in $table:ident, $prefix:ident
+        $(, listed in $list:ident by $of:ident, $($number:ident).+)?
+        { $($members:tt)* }
+    ) => {
         crate::tables::row::stored! {
-            $type (not id = crate::tables::id(kedge_protocol::Prefix::$prefix, [0; 16])) $members
+            $type (not id = crate::tables::id(kedge_protocol::Prefix::$prefix, [0; 16])) {
+                $($members)*
+            }
         }
-
+        crate::tables::row::resource! {
+            @row $type in $table, $prefix $(, listed in $list by $of, $($number).+)?
+        }
+    };
+    (
+        @row $type:ident in $table:ident, $prefix:ident
+        $(, listed in $list:ident by $of:ident, $($number:ident).+)?
+    ) => {
         impl crate::tables::row::Resource for $type {
             const TABLE: crate::tables::Table = crate::tables::Table::$table;
             const PREFIX: kedge_protocol::Prefix = kedge_protocol::Prefix::$prefix;
+            const LIST: Option<u8> = crate::tables::row::resource!(@some $(crate::tables::lookup::$list)?);
+
+            fn id(&self) -> kedge_protocol::Id {
+                self.id
+            }
 
             fn id_mut(&mut self) -> &mut kedge_protocol::Id {
                 &mut self.id
             }
+
+            fn list_place(&self) -> Option<(kedge_protocol::Id, u64)> {
+                crate::tables::row::resource!(@some $((self.$of, self.$($number).+))?)
+            }
         }
     };
+    (@some) => { None };
+    (@some $some:expr) => { Some($some) };
 }
 pub(crate) use resource;
 

@@ -17,7 +17,7 @@ stored_as! {
 stored! { ActionRule { kind, who, schema } }
 
 resource! {
-    Template in Templates, Template {
+    Template in Templates, Template, listed in TEMPLATES_OF_ORGANIZATION by organization_id, trace.created_sequence {
         organization_id: Organization,
         name,
         description,
@@ -32,7 +32,7 @@ resource! {
 }
 
 resource! {
-    Variation in Variations, Variation {
+    Variation in Variations, Variation, listed in VARIATIONS_OF_TEMPLATE by template_id, index {
         template_id: Template,
         organization_id: Organization,
         name,

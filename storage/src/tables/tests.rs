@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use kedge_protocol::resource::{Object, ObjectStatus, Role, Trace, Wallet};
@@ -11,7 +12,29 @@ use proptest::prelude::*;
 
 use super::objects::{object_row, read_object};
 use super::row::{Resource, Row};
+use super::{FORMAT_VERSION, Table};
 use crate::codec::{CodecError, encode_into};
+
+/// A store of the same version must have the same tables: a new one would be empty there.
+#[test]
+fn another_table_is_another_format() {
+    let known = (7, 34);
+    assert_eq!(
+        (FORMAT_VERSION, Table::ALL.len()),
+        known,
+        "raise FORMAT_VERSION with the tables"
+    );
+}
+
+#[test]
+fn side_numbers_are_given_once() {
+    let numbers: Vec<u16> = Table::ALL
+        .iter()
+        .filter_map(|table| table.side_number())
+        .collect();
+    let different: BTreeSet<u16> = numbers.iter().copied().collect();
+    assert_eq!(different.len(), numbers.len(), "{numbers:?}");
+}
 
 fn hash() -> impl Strategy<Value = Hash> {
     prop_oneof![Just(Hash::ZERO), any::<[u8; 32]>().prop_map(Hash)]

@@ -287,11 +287,11 @@ impl Seen {
     }
 
     /// Adds what was seen after it.
-    fn with(mut self, behind: Self) -> Self {
-        for (word, more) in self.found.0.iter_mut().zip(behind.found.0) {
+    fn with(mut self, later: Self) -> Self {
+        for (word, more) in self.found.0.iter_mut().zip(later.found.0) {
             *word |= more;
         }
-        self.astray = self.astray.or(behind.astray);
+        self.astray = self.astray.or(later.astray);
         self
     }
 }

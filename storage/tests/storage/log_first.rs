@@ -219,8 +219,7 @@ fn side_entries_survive_the_loss_of_the_rows() {
     let store = open_with(with_mark(place.path(), &data)).unwrap();
     let log = filled(&store);
     let expected = rows(&store.snapshot());
-    let is_kept = |table: Table| Table::KEPT.contains(&table);
-    let kept = expected.iter().filter(|row| is_kept(row.0)).count();
+    let kept = expected.iter().filter(|row| row.0.is_kept()).count();
     assert!(kept >= 7, "{kept}");
     let place_of_copy = tempfile::tempdir().unwrap();
     let saved = place_of_copy.path().join("log");

@@ -266,7 +266,7 @@ fn accounts_and_templates_read_back() {
     let mut nonces = NonceWindow::default();
     nonces.spend(77).unwrap();
     let mut group = Group::new();
-    group.put_organization(&organization);
+    group.put_resource(&organization);
     group.put_wallet(&wallet, None);
     group.put_template(&template, None);
     group.put_variation(&variation(0));

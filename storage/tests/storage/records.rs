@@ -130,11 +130,11 @@ fn records_come_back_as_they_were_put() {
     };
     let operators = vec![Address([4; 20]), Address([5; 20])];
     let mut group = Group::new();
-    group.put_api_key(&key);
-    group.put_webhook(&webhook);
-    group.put_file(&file);
-    group.put_invitation(&invitation);
-    group.put_organization(&organization);
+    group.put_resource(&key);
+    group.put_resource(&webhook);
+    group.put_resource(&file);
+    group.put_resource(&invitation);
+    group.put_resource(&organization);
     group.put_side(SideWrite::Secret {
         of: key.id,
         row: secret.clone(),
@@ -146,18 +146,27 @@ fn records_come_back_as_they_were_put() {
     group.put_side(SideWrite::Operators(operators.clone()));
     let snapshot = store.commit(&group).unwrap();
 
-    assert_eq!(snapshot.api_key(key.id).unwrap(), Some(key.clone()));
+    assert_eq!(snapshot.resource(key.id).unwrap(), Some(key.clone()));
     assert_eq!(
-        snapshot.api_keys(organization_id, ALL).unwrap(),
+        snapshot.listed::<ApiKey>(organization_id, ALL).unwrap(),
         std::slice::from_ref(&key)
     );
-    assert_eq!(snapshot.webhook(webhook.id).unwrap(), Some(webhook.clone()));
-    assert_eq!(snapshot.webhooks(organization_id, ALL).unwrap(), [webhook]);
-    assert_eq!(snapshot.file(file.id).unwrap(), Some(file.clone()));
-    assert_eq!(snapshot.files(organization_id, ALL).unwrap(), [file]);
-    let found = snapshot.invitation(invitation.id).unwrap();
+    assert_eq!(
+        snapshot.resource(webhook.id).unwrap(),
+        Some(webhook.clone())
+    );
+    assert_eq!(
+        snapshot.listed::<Webhook>(organization_id, ALL).unwrap(),
+        [webhook]
+    );
+    assert_eq!(snapshot.resource(file.id).unwrap(), Some(file.clone()));
+    assert_eq!(
+        snapshot.listed::<File>(organization_id, ALL).unwrap(),
+        [file]
+    );
+    let found = snapshot.resource(invitation.id).unwrap();
     assert_eq!(found, Some(invitation.clone()));
-    let listed = snapshot.invitations(organization_id, ALL).unwrap();
+    let listed = snapshot.listed::<Invitation>(organization_id, ALL).unwrap();
     assert_eq!(listed, [invitation]);
     let found = snapshot.organization(organization_id).unwrap();
     assert_eq!(found, Some(organization));

@@ -4,33 +4,22 @@ use std::path::Path;
 use std::time::Duration;
 
 use kedge_client::sign::unix_now_s;
+use kedge_protocol::resource::Area;
 use kedge_protocol::time::rfc3339;
 use serde_json::{Value, json};
 
 use crate::harness::{Answer, Caller, PASSWORD, Server, bus_members};
 
-pub(super) const AREAS: [&str; 9] = [
-    "wallets",
-    "api_keys",
-    "objects",
-    "templates",
-    "actions",
-    "events",
-    "files",
-    "webhooks",
-    "batches",
-];
-
 /// The body of a key with all rights except `without`, such as `objects.read`.
 fn all_but(without: &[&str]) -> Value {
-    let grant = |area: &str| {
+    let grant = |area: &Area| {
         let crud = ["create", "read", "update", "delete"].map(|what| {
-            let right = format!("{area}.{what}");
+            let right = format!("{}.{what}", area.text());
             (what, !without.contains(&right.as_str()))
         });
         json!({ "resource": area, "crud": crud.into_iter().collect::<std::collections::BTreeMap<_, _>>() })
     };
-    json!({ "name": "robot", "permissions": AREAS.map(grant) })
+    json!({ "name": "robot", "permissions": Area::ALL.iter().map(grant).collect::<Vec<_>>() })
 }
 
 /// A key with its id and text.
@@ -98,7 +87,7 @@ async fn a_key_opens_each_kind_of_endpoint_alone_and_beside_a_token() {
     assert!(made.body["receipt"].is_object());
     assert_eq!(
         made.body["permissions"].as_array().unwrap().len(),
-        AREAS.len()
+        Area::ALL.len()
     );
 
     let path = format!("/api-keys/{}", key.id);

@@ -1,9 +1,9 @@
 //! What ends with a right: invitations of a wallet that may not invite any more, revoked ones, members that were
 //! removed; and what no right lets anybody read or guess.
 
+use kedge_protocol::resource::Area;
 use serde_json::{Value, json};
 
-use crate::access::keys::AREAS;
 use crate::access::members::{
     change_password, change_wallet, invite, join, login, organization_of, refresh, set_role,
 };
@@ -15,9 +15,8 @@ fn all_rights() -> Value {
 
 /// A key's body with the right to read these areas.
 fn rights(reads: impl Fn(&str) -> bool) -> Value {
-    let permissions: Vec<Value> = AREAS
-        .into_iter()
-        .filter(|area| reads(area))
+    let areas = Area::ALL.iter().filter(|area| reads(area.text()));
+    let permissions: Vec<Value> = areas
         .map(|area| json!({ "resource": area, "crud": { "read": true } }))
         .collect();
     json!({ "name": "a key", "permissions": permissions })
@@ -206,6 +205,48 @@ async fn nobody_joins_by_an_invitation_of_somebody_who_is_demoted_meanwhile() {
     verified(server);
 }
 
+/// Nothing that the wallet had opens anything now: token, API key, refresh token, password.
+async fn shut_out(
+    server: &Server,
+    caller: &Caller,
+    key: &[(&'static str, String)],
+    refresh_token: &Value,
+) {
+    for path in ["/wallets/me", "/objects", "/organizations/me"] {
+        let answer = server.get(path, Some(&caller.token)).await;
+        answer.refused(401, "UNAUTHENTICATED");
+    }
+    let answer = server.call("GET", "/objects", key, "").await;
+    answer.refused(401, "UNAUTHENTICATED");
+    refresh(server, refresh_token)
+        .await
+        .refused(401, "CREDENTIALS_INVALID");
+    login(server, "bob@example.com", PASSWORD)
+        .await
+        .refused(401, "CREDENTIALS_INVALID");
+}
+
+/// A key of the organization with the signature of a removed member does not work either, and no list shows them.
+async fn unlisted(server: &Server, ann: &Caller, removed: &Caller) {
+    let makes_keys = json!([{ "resource": "api_keys", "crud": { "create": true } }]);
+    let body = json!({ "name": "maker", "permissions": makes_keys });
+    let of_ann = ann.new_key(server, &body).await.expect(201);
+    let of_ann = [("x-api-key", of_ann.body["key"].as_str().unwrap().to_owned())];
+    let body = json!({ "name": "x", "permissions": makes_keys }).to_string();
+    let signed = ("key.create", "", body.as_str());
+    removed
+        .change_as(server, ("POST", "/api-keys"), signed, &body, &of_ann)
+        .await
+        .refused(403, "FORBIDDEN");
+    let members = server
+        .get("/organizations/me/members", Some(&ann.token))
+        .await
+        .expect(200);
+    let members = members.body["items"].as_array().unwrap().iter();
+    let ids: Vec<&Value> = members.map(|member| &member["id"]).collect();
+    assert_eq!(ids, [&json!(ann.wallet_id)]);
+}
+
 #[tokio::test]
 async fn a_removed_member_is_out_at_once() {
     let mut server = Server::start().await;
@@ -237,20 +278,9 @@ async fn a_removed_member_is_out_at_once() {
     assert_eq!(removed.body["keys"], json!([]));
     assert!(removed.body["receipt"].is_object());
 
-    for path in ["/wallets/me", "/objects", "/organizations/me"] {
-        let answer = server.get(path, Some(&bob.token)).await;
-        answer.refused(401, "UNAUTHENTICATED");
-    }
-    let answer = server.call("GET", "/objects", &key, "").await;
-    answer.refused(401, "UNAUTHENTICATED");
+    shut_out(&server, &bob, &key, &again.body["refresh_token"]).await;
     let signed = bob.action(&server, ("emit", object, "{}")).await;
     signed.refused(401, "UNAUTHENTICATED");
-    refresh(&server, &again.body["refresh_token"])
-        .await
-        .refused(401, "CREDENTIALS_INVALID");
-    login(&server, "bob@example.com", PASSWORD)
-        .await
-        .refused(401, "CREDENTIALS_INVALID");
     remove(&server, &ann, &bob.wallet_id)
         .await
         .refused(404, "RESOURCE_NOT_FOUND");
@@ -259,27 +289,7 @@ async fn a_removed_member_is_out_at_once() {
         .await
         .refused(404, "RESOURCE_NOT_FOUND");
 
-    // A key of the organization with Bob's signature does not work either.
-    let makes_keys = json!([{ "resource": "api_keys", "crud": { "create": true } }]);
-    let body = json!({ "name": "maker", "permissions": makes_keys });
-    let of_ann = ann.new_key(&server, &body).await.expect(201);
-    let of_ann = [("x-api-key", of_ann.body["key"].as_str().unwrap().to_owned())];
-    let body = json!({ "name": "x", "permissions": makes_keys }).to_string();
-    let signed = ("key.create", "", body.as_str());
-    bob.change_as(&server, ("POST", "/api-keys"), signed, &body, &of_ann)
-        .await
-        .refused(403, "FORBIDDEN");
-    let members = server
-        .get("/organizations/me/members", Some(&ann.token))
-        .await
-        .expect(200);
-    let ids: Vec<&Value> = members.body["items"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|member| &member["id"])
-        .collect();
-    assert_eq!(ids, [&json!(ann.wallet_id)]);
+    unlisted(&server, &ann, &bob).await;
 
     // The e-mail address is free again, the signing address is not.
     let new = Caller::register(&server, "bob@example.com").await;
@@ -391,6 +401,30 @@ fn copy(from: &std::path::Path, to: &std::path::Path) {
     }
 }
 
+/// The token of this login reads its caller's wallet.
+async fn reads(server: &Server, caller: &Caller, answer: &Answer) {
+    let token = answer.body["access_token"].as_str().unwrap();
+    let me = server.get("/wallets/me", Some(token)).await.expect(200);
+    assert_eq!(me.body["id"], caller.wallet_id.as_str());
+}
+
+/// A refresh token can be exchanged once, and so can the one that it leads to; used again, it ends them all.
+async fn exchanged_once(server: &Server, caller: &Caller, first: &Answer) {
+    let second = refresh(server, &first.body["refresh_token"])
+        .await
+        .expect(200);
+    reads(server, caller, &second).await;
+    let third = refresh(server, &second.body["refresh_token"])
+        .await
+        .expect(200);
+    reads(server, caller, &third).await;
+    for used in [first, &second, &third] {
+        refresh(server, &used.body["refresh_token"])
+            .await
+            .refused(401, "CREDENTIALS_INVALID");
+    }
+}
+
 /// A store that is older than the headers its server released accepts no writes. Everyone who may read it can log in to
 /// do so, and logins follow their usual rules.
 #[tokio::test]
@@ -427,33 +461,16 @@ async fn a_read_only_store_is_read_by_who_logs_in() {
     let refused = ann.template(&server, &json!({ "name": "late" })).await;
     refused.refused(503, "UNAVAILABLE");
 
-    let reads = async |answer: &Answer| {
-        let token = answer.body["access_token"].as_str().unwrap();
-        let me = server.get("/wallets/me", Some(token)).await.expect(200);
-        assert_eq!(me.body["id"], ann.wallet_id.as_str());
-    };
     login(&server, "ann@example.com", "wrong horse battery")
         .await
         .refused(401, "CREDENTIALS_INVALID");
     let now = login(&server, "ann@example.com", PASSWORD)
         .await
         .expect(200);
-    reads(&now).await;
-    // A token from before, and one from now, can each be exchanged once.
+    reads(&server, &ann, &now).await;
+    // A token from before, and one from now.
     for first in [&before, &now] {
-        let second = refresh(&server, &first.body["refresh_token"])
-            .await
-            .expect(200);
-        reads(&second).await;
-        let third = refresh(&server, &second.body["refresh_token"])
-            .await
-            .expect(200);
-        reads(&third).await;
-        for used in [first, &second, &third] {
-            refresh(&server, &used.body["refresh_token"])
-                .await
-                .refused(401, "CREDENTIALS_INVALID");
-        }
+        exchanged_once(&server, &ann, first).await;
     }
     let last = login(&server, "ann@example.com", PASSWORD)
         .await

@@ -162,6 +162,16 @@ async fn every_action_tells_what_it_did() {
     assert_eq!(sealed[0]["organization_id"], Value::Null);
 }
 
+/// By object and by template: the failures that name them.
+async fn failures_name(server: &Server, caller: &Caller, (object_id, template_id): (&str, &str)) {
+    let query = format!("?type=action.*&object_id={object_id}");
+    let of_object = list(server, caller, &query).await;
+    assert_eq!(items(&of_object).len(), 2);
+    let query = format!("?type=action.failed&template_id={template_id}");
+    let of_template = list(server, caller, &query).await;
+    assert_eq!(items(&of_template)[0]["data"]["action_type"], "mint");
+}
+
 #[tokio::test]
 async fn refused_actions_are_told_to_who_sent_them() {
     let server = Server::start().await;
@@ -226,17 +236,7 @@ async fn refused_actions_are_told_to_who_sent_them() {
             updated, sealed, failed, failed, failed, failed, updated, sealed
         ]
     );
-    // By object and by template: the failures that name them.
-    let of_object = list(
-        &server,
-        &ann,
-        &format!("?type=action.*&object_id={object_id}"),
-    )
-    .await;
-    assert_eq!(items(&of_object).len(), 2);
-    let query = format!("?type=action.failed&template_id={template_id}");
-    let of_template = list(&server, &ann, &query).await;
-    assert_eq!(items(&of_template)[0]["data"]["action_type"], "mint");
+    failures_name(&server, &ann, (&object_id, &template_id)).await;
     let of_bob = list(&server, &bob, "?type=action.failed").await;
     assert_eq!(items(&of_bob), [] as [Value; 0]);
 }
@@ -361,11 +361,16 @@ async fn pages_join_in_both_orders_and_bounds_hold() {
 
     let page = list(&server, &ann, "?limit=3&type=object.*").await;
     assert_eq!(types(items(&page)), ["object.created"]);
-    let page = list(&server, &ann, "?limit=3").await;
+    wrong_queries(&server, &ann, &template_id).await;
+}
+
+async fn wrong_queries(server: &Server, caller: &Caller, template_id: &str) {
+    let page = list(server, caller, "?limit=3").await;
     let cursor = page["cursor"].as_str().unwrap();
     let refused = async |query: &str, code: &str| {
         let path = format!("/ebus/events{query}");
-        server.get(&path, Some(&ann.token)).await.refused(400, code);
+        let answer = server.get(&path, Some(&caller.token)).await;
+        answer.refused(400, code);
     };
     refused(&format!("?type=object.*&cursor={cursor}"), "CURSOR_INVALID").await;
     refused(&format!("?order=desc&cursor={cursor}"), "CURSOR_INVALID").await;

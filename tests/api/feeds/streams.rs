@@ -37,6 +37,29 @@ fn after(position: &str) -> Ask<'_> {
     }
 }
 
+/// From every position exactly the rest follows, by header and by parameter alike.
+async fn resumes_anywhere(server: &Server, caller: &Caller, listed: &[Value]) {
+    for (n, event) in listed.iter().enumerate().take(listed.len() - 1) {
+        let position = event["position"].as_str().unwrap();
+        let query = format!("?last_event_id={position}");
+        for ask in [
+            after(position),
+            Ask {
+                query: &query,
+                ..Ask::default()
+            },
+        ] {
+            let mut resumed = EventStream::begin(server, &caller.token, ask).await;
+            let rest = &listed[n + 1..];
+            assert_eq!(
+                ids(&resumed.events(rest.len()).await),
+                ids(rest),
+                "after {position}"
+            );
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_stream_is_the_list_from_where_it_begins() {
     let server = Server::start().await;
@@ -77,26 +100,7 @@ async fn a_stream_is_the_list_from_where_it_begins() {
         seen,
         "the same events in the same words"
     );
-    // From every position exactly the rest follows, by header and by parameter alike.
-    for (n, event) in listed.iter().enumerate().take(listed.len() - 1) {
-        let position = event["position"].as_str().unwrap();
-        let query = format!("?last_event_id={position}");
-        for ask in [
-            after(position),
-            Ask {
-                query: &query,
-                ..Ask::default()
-            },
-        ] {
-            let mut resumed = EventStream::begin(&server, &ann.token, ask).await;
-            let rest = &listed[n + 1..];
-            assert_eq!(
-                ids(&resumed.events(rest.len()).await),
-                ids(rest),
-                "after {position}"
-            );
-        }
-    }
+    resumes_anywhere(&server, &ann, listed).await;
     // `after_sequence` leaves out the whole sequence; the header takes precedence.
     let sequence = listed[start]["sequence"].as_u64().unwrap();
     let query = format!("?after_sequence={sequence}");

@@ -84,11 +84,8 @@ async fn work(server: &Server) -> (Caller, Caller) {
     (ann, eve)
 }
 
-#[tokio::test]
-async fn a_stranger_reaches_the_heads_of_server_and_contract() {
-    let mut server = Server::start().await;
-    let rpc = server.rpc();
-    let (ann, eve) = work(&server).await;
+/// Anchors now, and waits until the chain cannot give it up.
+async fn anchored(server: &Server) {
     let socket = server.dir.path().join("data/admin.sock");
     let anchored = kedge(&["admin", "anchor-now", "--socket", socket.to_str().unwrap()]);
     assert!(anchored.status.success(), "{anchored:?}");
@@ -104,6 +101,14 @@ async fn a_stranger_reaches_the_heads_of_server_and_contract() {
     tokio::time::timeout(Duration::from_mins(1), finalized)
         .await
         .unwrap();
+}
+
+#[tokio::test]
+async fn a_stranger_reaches_the_heads_of_server_and_contract() {
+    let mut server = Server::start().await;
+    let rpc = server.rpc();
+    let (ann, eve) = work(&server).await;
+    anchored(&server).await;
     // The log continues after its newest anchor.
     ann.new_template(&server, "later").await;
     let reported = server.get("/checkpoint", None).await.expect(200).body;

@@ -236,6 +236,25 @@ async fn the_client_uploads_and_checks_what_comes_back() {
     );
 }
 
+/// A part after the end is refused, in both forms of errors.
+async fn no_such_part(server: &Server, caller: &Caller, wanted: (&str, &str)) {
+    let (parts, read) = content(server, caller, wanted, &[("range", "bytes=10-")]).await;
+    assert_eq!(parts.status, 416);
+    assert_eq!(text(&parts, "content-range"), "bytes */10");
+    let error: Value = serde_json::from_slice(&read).unwrap();
+    assert_eq!(error["status"], 416);
+    let problem = &[
+        ("range", "bytes=10-"),
+        ("accept", "application/problem+json"),
+    ];
+    let (parts, read) = content(server, caller, wanted, problem).await;
+    assert_eq!(parts.status, 416);
+    assert_eq!(text(&parts, "content-type"), "application/problem+json");
+    let problem: Value = serde_json::from_slice(&read).unwrap();
+    assert_eq!(problem["status"], 416);
+    assert_eq!(problem["title"], "Range Not Satisfiable");
+}
+
 #[tokio::test]
 async fn parts_of_a_content_and_conditions() {
     let server = Server::start().await;
@@ -273,21 +292,7 @@ async fn parts_of_a_content_and_conditions() {
         let (parts, read) = content(&server, &ann, ("GET", &id), whole).await;
         assert_eq!((parts.status.as_u16(), read.len()), (200, 10), "{whole:?}");
     }
-    let (parts, read) = content(&server, &ann, wanted, &[("range", "bytes=10-")]).await;
-    assert_eq!(parts.status, 416);
-    assert_eq!(text(&parts, "content-range"), "bytes */10");
-    let error: Value = serde_json::from_slice(&read).unwrap();
-    assert_eq!(error["status"], 416);
-    let problem = &[
-        ("range", "bytes=10-"),
-        ("accept", "application/problem+json"),
-    ];
-    let (parts, read) = content(&server, &ann, wanted, problem).await;
-    assert_eq!(parts.status, 416);
-    assert_eq!(text(&parts, "content-type"), "application/problem+json");
-    let problem: Value = serde_json::from_slice(&read).unwrap();
-    assert_eq!(problem["status"], 416);
-    assert_eq!(problem["title"], "Range Not Satisfiable");
+    no_such_part(&server, &ann, wanted).await;
 
     let (parts, read) = content(
         &server,

@@ -3,9 +3,19 @@
 use kedge_protocol::Hash;
 use kedge_protocol::proof::ProofFile;
 use kedge_protocol::receipt::{BatchReceipt, Receipt};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::harness::{Caller, Server, Signed};
+
+/// An outsider does not learn that the object exists.
+async fn unseen_by_others(server: &Server, id: &str) {
+    let eve = Caller::register(server, "eve@example.com").await;
+    let path = format!("/objects/{id}");
+    let unseen = server.get(&path, Some(&eve.token)).await;
+    unseen.refused(404, "RESOURCE_NOT_FOUND");
+    assert_eq!(unseen.body["body"]["resource"], "object");
+    assert_eq!(unseen.body["body"]["id"], id);
+}
 
 #[tokio::test]
 async fn an_object_from_mint_to_transfer() {
@@ -68,13 +78,8 @@ async fn an_object_from_mint_to_transfer() {
         .await
         .expect(200);
     assert_eq!(moved.body["owner_id"], bob.wallet_id.as_str());
-    // Bob sees what he owns; an outsider does not learn that it exists.
     server.get(&path, Some(&bob.token)).await.expect(200);
-    let eve = Caller::register(&server, "eve@example.com").await;
-    let unseen = server.get(&path, Some(&eve.token)).await;
-    unseen.refused(404, "RESOURCE_NOT_FOUND");
-    assert_eq!(unseen.body["body"]["resource"], "object");
-    assert_eq!(unseen.body["body"]["id"], id);
+    unseen_by_others(&server, id).await;
     // Ann can no longer change what is Bob's.
     let late = ann
         .change(&server, ("PATCH", &path), ("update", id), patch)
@@ -85,12 +90,8 @@ async fn an_object_from_mint_to_transfer() {
         .get(&format!("{path}/history"), Some(&bob.token))
         .await
         .expect(200);
-    let kinds: Vec<&str> = history.body["items"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|action| action["action_type"].as_str().unwrap())
-        .collect();
+    let actions = history.body["items"].as_array().unwrap().iter();
+    let kinds: Vec<&Value> = actions.map(|action| &action["action_type"]).collect();
     assert_eq!(kinds, ["transfer", "update", "mint"]);
     assert_eq!(history.body["pruned_before"], json!(null));
 }
@@ -219,7 +220,7 @@ async fn variations_are_made_all_or_none() {
     let ann = Caller::register(&server, "ann@example.com").await;
     let template_id = ann.new_template(&server, "ticket").await;
     let path = format!("/templates/{template_id}/variations");
-    let make = |body: serde_json::Value| {
+    let make = |body: Value| {
         let (ann, server, path, template_id) = (&ann, &server, &path, &template_id);
         async move {
             let action = ("template.variations", template_id.as_str());

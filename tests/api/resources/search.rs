@@ -80,6 +80,24 @@ pub(crate) fn is(field: &str, op: &str, value: impl Into<Value>) -> Value {
     json!({ "field": field, "op": op, "value": value.into() })
 }
 
+/// A changed object is found under its new price alone, and as the newest.
+async fn moves_in_the_index(caller: &Caller, server: &Server, of_template: &Value, object: &Value) {
+    let id = items_id(object);
+    let price = ("update", id.as_str(), r#"{"properties":{"price":11}}"#);
+    caller.action(server, price).await.expect(201);
+    caller.action(server, ("lock", &id, "{}")).await.expect(201);
+    let eleven = json!({ "and": [of_template, is("properties.price", "in", json!([11.0, 9.5]))] });
+    let items = found(caller, server, &eleven, &json!({})).await;
+    assert_eq!(items.len(), 1);
+    assert_eq!(
+        (&items[0]["id"], &items[0]["status"]),
+        (&object["id"], &json!("locked"))
+    );
+    let newest = json!({ "sort": [{ "field": "updated_at", "order": "desc" }], "limit": 3 });
+    let items = found(caller, server, of_template, &newest).await;
+    assert_eq!(items[0]["id"], object["id"]);
+}
+
 #[tokio::test]
 async fn objects_are_found_counted_and_sorted_as_they_change() {
     let server = Server::start().await;
@@ -132,22 +150,7 @@ async fn objects_are_found_counted_and_sorted_as_they_change() {
         assert_eq!(items.len(), count, "{filter}");
     }
 
-    // A changed object moves in the index.
-    let id = items_id(&all[0]);
-    ann.action(&server, ("update", &id, r#"{"properties":{"price":11}}"#))
-        .await
-        .expect(201);
-    ann.action(&server, ("lock", &id, "{}")).await.expect(201);
-    let eleven = json!({ "and": [of_template, is("properties.price", "in", json!([11.0, 9.5]))] });
-    let items = found(&ann, &server, &eleven, &json!({})).await;
-    assert_eq!(items.len(), 1);
-    assert_eq!(
-        (&items[0]["id"], &items[0]["status"]),
-        (&all[0]["id"], &json!("locked"))
-    );
-    let newest = json!({ "sort": [{ "field": "updated_at", "order": "desc" }], "limit": 3 });
-    let items = found(&ann, &server, &of_template, &newest).await;
-    assert_eq!(items[0]["id"], all[0]["id"]);
+    moves_in_the_index(&ann, &server, &of_template, &all[0]).await;
 
     // A search waits for the sequence it must reflect.
     let sequence = server.sequence().await;
@@ -228,22 +231,12 @@ async fn others_objects_are_found_only_where_they_are_public_and_named() {
     ann.action(&server, ("transfer", &own, &to_bob))
         .await
         .expect(201);
-    let public_one = found(
-        &ann,
-        &server,
-        &is("template_id", "eq", public.as_str()),
-        &json!({}),
-    )
-    .await;
-    let public_one = items_id(&public_one[0]);
-    let private_one = found(
-        &ann,
-        &server,
-        &is("template_id", "eq", private.as_str()),
-        &json!({}),
-    )
-    .await;
-    let private_one = items_id(&private_one[0]);
+    let one_of = async |template: &str| {
+        let filter = is("template_id", "eq", template);
+        let objects = found(&ann, &server, &filter, &json!({})).await;
+        items_id(&objects[0])
+    };
+    let (public_one, private_one) = (one_of(&public).await, one_of(&private).await);
 
     let everything = json!({ "and": [] });
     let cheap = is("properties.price", "lt", 3);
@@ -288,23 +281,14 @@ async fn others_objects_are_found_only_where_they_are_public_and_named() {
         assert_eq!((to_ann, to_bob), (of_ann, of_bob), "{filter}");
     }
     // Bob may not use the index of a template that he does not see.
-    let by_price = |template: &str| json!({ "filter": is("template_id", "eq", template), "sort": [{ "field": "properties.price" }] });
-    let refused = ask(
-        &bob,
-        &server,
-        "/objects/search",
-        &by_price(&private).to_string(),
-    )
-    .await;
-    refused.refused(400, "VALIDATION_ERROR");
-    let seen = ask(
-        &bob,
-        &server,
-        "/objects/search",
-        &by_price(&public).to_string(),
-    )
-    .await;
-    assert_eq!(seen.expect(200).body["items"].as_array().unwrap().len(), 3);
+    let by_price = async |template: &str| {
+        let filter = is("template_id", "eq", template);
+        let body = json!({ "filter": filter, "sort": [{ "field": "properties.price" }] });
+        ask(&bob, &server, "/objects/search", &body.to_string()).await
+    };
+    by_price(&private).await.refused(400, "VALIDATION_ERROR");
+    let seen = by_price(&public).await.expect(200);
+    assert_eq!(seen.body["items"].as_array().unwrap().len(), 3);
 }
 
 #[tokio::test]
@@ -386,7 +370,12 @@ async fn searches_that_are_not_right_are_refused() {
     ask(&ann, &server, "/objects/count", twice)
         .await
         .refused(400, "MALFORMED_JSON");
+}
 
+#[tokio::test]
+async fn a_mark_of_an_index_is_true_or_absent() {
+    let server = Server::start().await;
+    let ann = Caller::register(&server, "ann@example.com").await;
     let mut marks = schema();
     marks["properties"]["price"]["x-index"] = json!("yes");
     let bad = ann

@@ -97,59 +97,62 @@ pub(crate) async fn forget_key(world: &World, address: &str) {
     removed.await.expect(200);
 }
 
+fn registering() -> Vec<Row> {
+    vec![Row {
+        status: 201,
+        auth: Auth::Public,
+        signs: Signs::Digest,
+        takes: Takes::Json,
+        gives: Gives::Json,
+        keys: &[
+            "wallet",
+            "access_token",
+            "refresh_token",
+            "token_type",
+            "expires_in",
+            "action_id",
+            "receipt",
+        ],
+        cases: vec![
+            case!("VALIDATION_ERROR" at "/password", world => {
+                registration(world, |body| body["password"] = json!("short"))
+            }),
+            case!("VALIDATION_ERROR" at "/blind", world => {
+                registration(world, |body| {
+                    body.as_object_mut().unwrap().remove("blind");
+                })
+            }),
+            case!("VALIDATION_ERROR" at "/email", world => {
+                registration(world, |body| body["email"] = json!("nobody"))
+            }),
+            case!("VALIDATION_ERROR" at "/address", world => {
+                registration(world, |body| body["address"] = json!("0x12"))
+            }),
+            case!("EMAIL_TAKEN", world => {
+                registration(world, |body| body["email"] = json!("ann@example.com"))
+            }),
+            case!("FORBIDDEN", world => {
+                let id = world.ann.organization_id.clone();
+                registration(world, |body| body["organization_id"] = json!(id))
+            }),
+            case!("FORBIDDEN", world => {
+                registration(world, |body| body["invitation"] = json!("made up"))
+            }),
+            case!("VALIDATION_ERROR" at "/address", world => {
+                let other = Caller::nobody().key.address();
+                registration(world, |body| body["address"] = json!(other))
+            }),
+        ],
+        ..row(
+            "POST",
+            "/wallets/register",
+            ask!(world => registration(world, |_| ())),
+        )
+    }]
+}
+
 fn logins() -> Vec<Row> {
     vec![
-        Row {
-            status: 201,
-            auth: Auth::Public,
-            signs: Signs::Digest,
-            takes: Takes::Json,
-            gives: Gives::Json,
-            keys: &[
-                "wallet",
-                "access_token",
-                "refresh_token",
-                "token_type",
-                "expires_in",
-                "action_id",
-                "receipt",
-            ],
-            cases: vec![
-                case!("VALIDATION_ERROR" at "/password", world => {
-                    registration(world, |body| body["password"] = json!("short"))
-                }),
-                case!("VALIDATION_ERROR" at "/blind", world => {
-                    registration(world, |body| {
-                        body.as_object_mut().unwrap().remove("blind");
-                    })
-                }),
-                case!("VALIDATION_ERROR" at "/email", world => {
-                    registration(world, |body| body["email"] = json!("nobody"))
-                }),
-                case!("VALIDATION_ERROR" at "/address", world => {
-                    registration(world, |body| body["address"] = json!("0x12"))
-                }),
-                case!("EMAIL_TAKEN", world => {
-                    registration(world, |body| body["email"] = json!("ann@example.com"))
-                }),
-                case!("FORBIDDEN", world => {
-                    let id = world.ann.organization_id.clone();
-                    registration(world, |body| body["organization_id"] = json!(id))
-                }),
-                case!("FORBIDDEN", world => {
-                    registration(world, |body| body["invitation"] = json!("made up"))
-                }),
-                case!("VALIDATION_ERROR" at "/address", world => {
-                    let other = Caller::nobody().key.address();
-                    registration(world, |body| body["address"] = json!(other))
-                }),
-            ],
-            ..row(
-                "POST",
-                "/wallets/register",
-                ask!(world => registration(world, |_| ())),
-            )
-        },
         Row {
             auth: Auth::Public,
             takes: Takes::Json,
@@ -217,7 +220,7 @@ fn logins() -> Vec<Row> {
     ]
 }
 
-fn own() -> Vec<Row> {
+fn own_wallet() -> Vec<Row> {
     vec![
         Row {
             auth: Auth::Wallet,
@@ -263,6 +266,11 @@ fn own() -> Vec<Row> {
                 }),
             )
         },
+    ]
+}
+
+fn own_keys() -> Vec<Row> {
+    vec![
         Row {
             status: 201,
             auth: Auth::Wallet,
@@ -318,7 +326,9 @@ fn own() -> Vec<Row> {
 }
 
 pub(crate) fn rows() -> Vec<Row> {
-    let mut rows = logins();
-    rows.extend(own());
+    let mut rows = registering();
+    rows.extend(logins());
+    rows.extend(own_wallet());
+    rows.extend(own_keys());
     rows
 }

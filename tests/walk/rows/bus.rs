@@ -51,7 +51,7 @@ fn preview(body: &Value) -> Ask {
     Ask::json("/ebus/actions/preview", body)
 }
 
-fn writes() -> Vec<Row> {
+fn submitting() -> Vec<Row> {
     vec![
         Row {
             status: 201,
@@ -115,32 +115,35 @@ fn writes() -> Vec<Row> {
                 }),
             )
         },
-        Row {
-            right: ("actions", "create"),
-            takes: Takes::Json,
-            gives: Gives::Json,
-            keys: &["results", "would_commit", "typed_data", "headers"],
-            cases: vec![
-                case!("VALIDATION_ERROR" at "/actions", _world => preview(&json!({ "actions": [] }))),
-                case!("VALIDATION_ERROR" at "/action_type", _world => preview(&json!({}))),
-                case!("VALIDATION_ERROR" at "/signer", world => {
-                    let ask = json!({ "action_type": "lock", "object_id": world.object, "signer": "me" });
-                    preview(&ask)
-                }),
-            ],
-            ..row(
-                "POST",
-                "/ebus/actions/preview",
-                ask!(world => {
-                    let signer = world.ann.key.address();
-                    preview(&json!({ "action_type": "lock", "object_id": world.object, "signer": signer }))
-                }),
-            )
-        },
     ]
 }
 
-fn reads() -> Vec<Row> {
+fn previewing() -> Vec<Row> {
+    vec![Row {
+        right: ("actions", "create"),
+        takes: Takes::Json,
+        gives: Gives::Json,
+        keys: &["results", "would_commit", "typed_data", "headers"],
+        cases: vec![
+            case!("VALIDATION_ERROR" at "/actions", _world => preview(&json!({ "actions": [] }))),
+            case!("VALIDATION_ERROR" at "/action_type", _world => preview(&json!({}))),
+            case!("VALIDATION_ERROR" at "/signer", world => {
+                let ask = json!({ "action_type": "lock", "object_id": world.object, "signer": "me" });
+                preview(&ask)
+            }),
+        ],
+        ..row(
+            "POST",
+            "/ebus/actions/preview",
+            ask!(world => {
+                let signer = world.ann.key.address();
+                preview(&json!({ "action_type": "lock", "object_id": world.object, "signer": signer }))
+            }),
+        )
+    }]
+}
+
+fn actions() -> Vec<Row> {
     vec![
         Row {
             right: ("actions", "read"),
@@ -201,6 +204,11 @@ fn reads() -> Vec<Row> {
                 }),
             )
         },
+    ]
+}
+
+fn events() -> Vec<Row> {
+    vec![
         Row {
             right: ("events", "read"),
             gives: Gives::List,
@@ -249,7 +257,9 @@ fn reads() -> Vec<Row> {
 }
 
 pub(crate) fn rows() -> Vec<Row> {
-    let mut rows = writes();
-    rows.extend(reads());
+    let mut rows = submitting();
+    rows.extend(previewing());
+    rows.extend(actions());
+    rows.extend(events());
     rows
 }

@@ -29,7 +29,7 @@ fn rotate(id: &str, body: &Value) -> Ask {
     Ask::json(format!("/api-keys/{id}/rotate"), body).signing("key.rotate", id)
 }
 
-pub(crate) fn rows() -> Vec<Row> {
+fn making_and_reading() -> Vec<Row> {
     vec![
         Row {
             status: 201,
@@ -73,6 +73,11 @@ pub(crate) fn rows() -> Vec<Row> {
                 }),
             )
         },
+    ]
+}
+
+fn ending_and_renewing() -> Vec<Row> {
+    vec![
         Row {
             right: ("api_keys", "delete"),
             admin: true,
@@ -116,4 +121,10 @@ pub(crate) fn rows() -> Vec<Row> {
             )
         },
     ]
+}
+
+pub(crate) fn rows() -> Vec<Row> {
+    let mut rows = making_and_reading();
+    rows.extend(ending_and_renewing());
+    rows
 }

@@ -45,7 +45,7 @@ fn huge() -> Value {
     json!({ "text": "x".repeat(1_048_577) })
 }
 
-fn writes() -> Vec<Row> {
+fn minting_and_changing() -> Vec<Row> {
     vec![
         Row {
             status: 201,
@@ -107,34 +107,37 @@ fn writes() -> Vec<Row> {
                 }),
             )
         },
-        Row {
-            right: ("objects", "update"),
-            signs: Signs::Body,
-            takes: Takes::Json,
-            gives: Gives::Json,
-            keys: &CHANGED,
-            cases: vec![
-                case!("RESOURCE_NOT_FOUND", world => {
-                    transfer(&format!("obj_{NOBODY}"), &world.max.wallet_id)
-                }),
-                case!("RESOURCE_NOT_FOUND", world => {
-                    transfer(&world.object, &format!("wal_{NOBODY}"))
-                }),
-                case!("VALIDATION_ERROR" at "/to", world => transfer(&world.object, "Max")),
-                case!("STATE_VIOLATION", world => transfer(&world.locked, &world.max.wallet_id)),
-                case!("PRECONDITION_FAILED", world => {
-                    transfer(&world.object, &world.max.wallet_id).with("if-match", STALE)
-                }),
-            ],
-            ..row(
-                "POST",
-                "/objects/{id}/transfer",
-                ask!(world => {
-                    transfer(&world.new_object().await, &world.max.wallet_id)
-                }),
-            )
-        },
     ]
+}
+
+fn transfers() -> Vec<Row> {
+    vec![Row {
+        right: ("objects", "update"),
+        signs: Signs::Body,
+        takes: Takes::Json,
+        gives: Gives::Json,
+        keys: &CHANGED,
+        cases: vec![
+            case!("RESOURCE_NOT_FOUND", world => {
+                transfer(&format!("obj_{NOBODY}"), &world.max.wallet_id)
+            }),
+            case!("RESOURCE_NOT_FOUND", world => {
+                transfer(&world.object, &format!("wal_{NOBODY}"))
+            }),
+            case!("VALIDATION_ERROR" at "/to", world => transfer(&world.object, "Max")),
+            case!("STATE_VIOLATION", world => transfer(&world.locked, &world.max.wallet_id)),
+            case!("PRECONDITION_FAILED", world => {
+                transfer(&world.object, &world.max.wallet_id).with("if-match", STALE)
+            }),
+        ],
+        ..row(
+            "POST",
+            "/objects/{id}/transfer",
+            ask!(world => {
+                transfer(&world.new_object().await, &world.max.wallet_id)
+            }),
+        )
+    }]
 }
 
 fn search(path: &str, world: &World) -> Ask {
@@ -228,7 +231,8 @@ fn reads() -> Vec<Row> {
 }
 
 pub(crate) fn rows() -> Vec<Row> {
-    let mut rows = writes();
+    let mut rows = minting_and_changing();
+    rows.extend(transfers());
     rows.extend(searches());
     rows.extend(reads());
     rows

@@ -71,11 +71,12 @@ fn endings() -> Vec<Row> {
 
 pub(crate) fn rows() -> Vec<Row> {
     let mut rows = endings();
-    rows.extend(others());
+    rows.extend(members());
+    rows.extend(invitations());
     rows
 }
 
-fn others() -> Vec<Row> {
+fn members() -> Vec<Row> {
     vec![
         Row {
             right: ("wallets", "read"),
@@ -139,6 +140,11 @@ fn others() -> Vec<Row> {
                 }),
             )
         },
+    ]
+}
+
+fn invitations() -> Vec<Row> {
+    vec![
         Row {
             status: 201,
             right: ("wallets", "create"),

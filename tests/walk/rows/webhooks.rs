@@ -48,8 +48,7 @@ fn redeliver(webhook: &str, delivery: &str) -> Ask {
     ))
 }
 
-fn writes() -> Vec<Row> {
-    let changed: &[&str] = &["id", "url", "events", "active", "action_id", "receipt"];
+fn making_and_changing() -> Vec<Row> {
     vec![
         Row {
             status: 201,
@@ -77,7 +76,7 @@ fn writes() -> Vec<Row> {
             signs: Signs::Body,
             takes: Takes::Json,
             gives: Gives::Json,
-            keys: changed,
+            keys: &["id", "url", "events", "active", "action_id", "receipt"],
             cases: vec![
                 case!("RESOURCE_NOT_FOUND", _world => {
                     patch(&format!("whk_{NOBODY}"), &json!({ "active": false }))
@@ -98,6 +97,11 @@ fn writes() -> Vec<Row> {
                 }),
             )
         },
+    ]
+}
+
+fn ending_and_renewing() -> Vec<Row> {
+    vec![
         Row {
             right: ("webhooks", "delete"),
             admin: true,
@@ -132,6 +136,11 @@ fn writes() -> Vec<Row> {
                 }),
             )
         },
+    ]
+}
+
+fn testing() -> Vec<Row> {
+    vec![
         Row {
             right: ("webhooks", "update"),
             admin: true,
@@ -204,7 +213,9 @@ fn reads() -> Vec<Row> {
 }
 
 pub(crate) fn rows() -> Vec<Row> {
-    let mut rows = writes();
+    let mut rows = making_and_changing();
+    rows.extend(ending_and_renewing());
+    rows.extend(testing());
     rows.extend(reads());
     rows
 }

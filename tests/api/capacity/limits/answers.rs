@@ -16,6 +16,24 @@ fn names(answer: &Answer) -> Vec<&str> {
 const TIER: [&str; 2] = ["tier-minute", "tier-day"];
 const ADDRESS: [&str; 1] = ["address"];
 
+/// Writes of objects and templates have limits of their own.
+async fn writes_have_their_own(server: &Server, ann: &Caller, template_id: &str) {
+    let taken = ann
+        .template(server, &json!({ "name": "t" }))
+        .await
+        .expect(409);
+    assert_eq!(
+        names(&taken),
+        ["template-writes", "tier-minute", "tier-day"]
+    );
+    let mint = json!({ "template_id": template_id });
+    let minted = ann.mint(server, &mint).await.expect(201);
+    assert_eq!(names(&minted), ["object-writes", "tier-minute", "tier-day"]);
+    let large = json!({ "template_id": template_id, "properties": { "a": "x".repeat(4_096) } });
+    let large = ann.mint(server, &large).await.expect(413);
+    assert_eq!(names(&large), names(&minted));
+}
+
 #[tokio::test]
 async fn every_answer_tells_of_the_limits() {
     let server = Server::start_with(&[ON, "body_bytes_max=2048"]).await;
@@ -54,20 +72,7 @@ async fn every_answer_tells_of_the_limits() {
         assert_eq!(reported(&answer).limit, 100);
         answer.expect(status);
     }
-    let taken = ann
-        .template(&server, &json!({ "name": "t" }))
-        .await
-        .expect(409);
-    assert_eq!(
-        names(&taken),
-        ["template-writes", "tier-minute", "tier-day"]
-    );
-    let mint = json!({ "template_id": template_id });
-    let minted = ann.mint(&server, &mint).await.expect(201);
-    assert_eq!(names(&minted), ["object-writes", "tier-minute", "tier-day"]);
-    let large = json!({ "template_id": template_id, "properties": { "a": "x".repeat(4_096) } });
-    let large = ann.mint(&server, &large).await.expect(413);
-    assert_eq!(names(&large), names(&minted));
+    writes_have_their_own(&server, &ann, &template_id).await;
 
     // Before that, the limit of the caller's address.
     let json_type = |text: &str| ("content-type", text.to_owned());

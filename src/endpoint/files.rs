@@ -1,10 +1,61 @@
-//! Files, and the export.
+//! What travels as bytes or lines: files and the export.
 
+use hyper::Method;
 use kedge_api::Code;
+use kedge_api::Page;
+use kedge_api::bodies::{Content, Lines, UploadBody};
+use kedge_api::resources::{Changed, FileView};
 use kedge_http::query::Parameter;
 use kedge_openapi::{Doc, Link};
 
-use super::{TO_ACTION, TO_PROOF};
+use super::Auth::Public;
+use super::LimitClass::FileUploads;
+use super::row::{TO_ACTION, TO_PROOF, answer, get, handler, signed};
+use super::{ANY, Endpoint, Signs, schema};
+use crate::listing;
+use crate::routes::{export, files};
+
+/// The rows.
+pub(super) fn rows() -> Vec<Endpoint> {
+    vec![
+        Endpoint {
+            limit: FileUploads,
+            request: Some(schema::<UploadBody>),
+            status: 201,
+            response: schema::<Changed<FileView>>,
+            ..signed(
+                Method::POST,
+                "/files",
+                &CREATE,
+                Signs::File,
+                answer!(files::created),
+            )
+        },
+        Endpoint {
+            query: &[listing::LIST],
+            response: schema::<Page<FileView>>,
+            ..get("/files", &LIST, handler!(files::list))
+        },
+        Endpoint {
+            response: schema::<FileView>,
+            etag: true,
+            ..get("/files/{id}", &GET, handler!(files::get))
+        },
+        Endpoint {
+            media_type: ANY,
+            response: schema::<Content>,
+            etag: true,
+            ..get("/files/{id}/content", &CONTENT, handler!(files::content))
+        },
+        Endpoint {
+            auth: Public,
+            query: &[export::FROM],
+            media_type: export::LINES,
+            response: schema::<Lines>,
+            ..get("/export", &EXPORT, handler!(export::export))
+        },
+    ]
+}
 
 const TAG: &str = "Files";
 
@@ -22,7 +73,7 @@ const CONTENT_DIGEST_SENT: &[Parameter] = &[Parameter {
     description: "The digest of the whole body (RFC 9530); a body with another digest is refused.",
 }];
 
-pub(in crate::endpoint) const CREATE: Doc = Doc {
+const CREATE: Doc = Doc {
     id: "uploadFile",
     tag: TAG,
     summary: "Upload a file",
@@ -41,7 +92,7 @@ pub(in crate::endpoint) const CREATE: Doc = Doc {
     ..Doc::MISSING
 };
 
-pub(in crate::endpoint) const LIST: Doc = Doc {
+const LIST: Doc = Doc {
     id: "listFiles",
     tag: TAG,
     summary: "List the organization's files",
@@ -53,7 +104,7 @@ pub(in crate::endpoint) const LIST: Doc = Doc {
     ..Doc::MISSING
 };
 
-pub(in crate::endpoint) const GET: Doc = Doc {
+const GET: Doc = Doc {
     id: "getFile",
     tag: TAG,
     summary: "Read a file's description",
@@ -103,7 +154,7 @@ const OF_CONTENT: &[Parameter] = &[
     },
 ];
 
-pub(in crate::endpoint) const CONTENT: Doc = Doc {
+const CONTENT: Doc = Doc {
     id: "getFileContent",
     tag: TAG,
     summary: "Download a file",
@@ -115,7 +166,7 @@ pub(in crate::endpoint) const CONTENT: Doc = Doc {
     ..Doc::MISSING
 };
 
-pub(in crate::endpoint) const EXPORT: Doc = Doc {
+const EXPORT: Doc = Doc {
     id: "exportLog",
     tag: "Log",
     summary: "Export the log",

@@ -1,9 +1,77 @@
 //! API keys.
 
+use hyper::Method;
 use kedge_api::Code;
+use kedge_api::Page;
+use kedge_api::accounts::{ApiKeyView, ShownKey};
+use kedge_api::bodies::{KeyBody, RotateBody};
+use kedge_api::resources::Changed;
+use kedge_http::auth::rights::{Access, Right};
 use kedge_openapi::{Doc, Link};
+use kedge_protocol::action::Kind;
+use kedge_protocol::resource::Area;
 
-use super::{TO_ACTION, TO_PROOF};
+use super::row::{TO_ACTION, TO_PROOF, answer, get, handler, prepare, signed};
+use super::{Endpoint, Signs, Target, schema};
+use crate::listing;
+use crate::routes::keys;
+
+const CHANGES_KEY: Option<Right> = Some(Right {
+    area: Area::ApiKeys,
+    access: Access::Update,
+});
+
+/// The rows.
+pub(super) fn rows() -> Vec<Endpoint> {
+    vec![
+        Endpoint {
+            request: Some(schema::<KeyBody>),
+            status: 201,
+            response: schema::<Changed<ShownKey>>,
+            prepare: Some(prepare!(keys::create)),
+            ..signed(
+                Method::POST,
+                "/api-keys",
+                &CREATE,
+                Signs::Body(Kind::KeyCreate, Target::Empty),
+                answer!(keys::shown),
+            )
+        },
+        Endpoint {
+            query: &[listing::LIST],
+            response: schema::<Page<ApiKeyView>>,
+            ..get("/api-keys", &LIST, handler!(keys::list))
+        },
+        Endpoint {
+            response: schema::<ApiKeyView>,
+            etag: true,
+            ..get("/api-keys/{id}", &GET, handler!(keys::get))
+        },
+        Endpoint {
+            response: schema::<Changed<ApiKeyView>>,
+            ..signed(
+                Method::DELETE,
+                "/api-keys/{id}",
+                &DELETE,
+                Signs::NoBody(Kind::KeyDelete, Target::Path),
+                answer!(keys::deleted),
+            )
+        },
+        Endpoint {
+            right: CHANGES_KEY,
+            request: Some(schema::<RotateBody>),
+            response: schema::<Changed<ShownKey>>,
+            prepare: Some(prepare!(keys::rotate)),
+            ..signed(
+                Method::POST,
+                "/api-keys/{id}/rotate",
+                &ROTATE,
+                Signs::Body(Kind::KeyRotate, Target::Path),
+                answer!(keys::shown),
+            )
+        },
+    ]
+}
 
 const TAG: &str = "API keys";
 
@@ -11,7 +79,7 @@ const TO_KEY: Link = Link::with_parameters("getApiKey", &[("id", "$response.body
 const TO_ROTATE: Link = Link::with_parameters("rotateApiKey", &[("id", "$response.body#/id")]);
 const TO_DELETE: Link = Link::with_parameters("deleteApiKey", &[("id", "$response.body#/id")]);
 
-pub(in crate::endpoint) const CREATE: Doc = Doc {
+const CREATE: Doc = Doc {
     id: "createApiKey",
     tag: TAG,
     summary: "Make an API key",
@@ -25,7 +93,7 @@ pub(in crate::endpoint) const CREATE: Doc = Doc {
     ..Doc::MISSING
 };
 
-pub(in crate::endpoint) const LIST: Doc = Doc {
+const LIST: Doc = Doc {
     id: "listApiKeys",
     tag: TAG,
     summary: "List the organization's API keys",
@@ -37,7 +105,7 @@ pub(in crate::endpoint) const LIST: Doc = Doc {
     ..Doc::MISSING
 };
 
-pub(in crate::endpoint) const GET: Doc = Doc {
+const GET: Doc = Doc {
     id: "getApiKey",
     tag: TAG,
     summary: "Read an API key",
@@ -46,7 +114,7 @@ pub(in crate::endpoint) const GET: Doc = Doc {
     ..Doc::MISSING
 };
 
-pub(in crate::endpoint) const DELETE: Doc = Doc {
+const DELETE: Doc = Doc {
     id: "deleteApiKey",
     tag: TAG,
     summary: "Delete an API key",
@@ -55,7 +123,7 @@ pub(in crate::endpoint) const DELETE: Doc = Doc {
     ..Doc::MISSING
 };
 
-pub(in crate::endpoint) const ROTATE: Doc = Doc {
+const ROTATE: Doc = Doc {
     id: "rotateApiKey",
     tag: TAG,
     summary: "Replace an API key's secret",

@@ -1,11 +1,36 @@
 //! Events.
 
+use kedge_api::Page;
+use kedge_api::event::{EventText, EventView};
+use kedge_http::events::filter;
 use kedge_http::query::Parameter;
 use kedge_openapi::{Doc, Link};
 
+use super::row::{get, handler};
+use super::{EVENT_STREAM, Endpoint, schema};
+use crate::listing;
+use crate::routes::events;
+
+/// The rows.
+pub(super) fn rows() -> Vec<Endpoint> {
+    vec![
+        Endpoint {
+            query: &[listing::LIST, filter::FILTERS, events::BEFORE],
+            response: schema::<Page<EventView>>,
+            ..get("/ebus/events", &LIST, handler!(events::list))
+        },
+        Endpoint {
+            query: &[filter::FILTERS, events::RESUME],
+            media_type: EVENT_STREAM,
+            response: schema::<EventText>,
+            ..get("/ebus/events/stream", &STREAM, handler!(events::stream))
+        },
+    ]
+}
+
 const TAG: &str = "Events";
 
-pub(in crate::endpoint) const LIST: Doc = Doc {
+const LIST: Doc = Doc {
     id: "listEvents",
     tag: TAG,
     summary: "List events",
@@ -25,7 +50,7 @@ const LAST_EVENT_ID: &[Parameter] = &[Parameter {
     description: "The `id` of the last event that was seen, as browsers send it; overrides `last_event_id`.",
 }];
 
-pub(in crate::endpoint) const STREAM: Doc = Doc {
+const STREAM: Doc = Doc {
     id: "streamEvents",
     tag: TAG,
     summary: "Follow events as they happen",

@@ -1,0 +1,56 @@
+//! What other languages and the documents list of the project is complete.
+
+use kedge_protocol::Prefix;
+
+use super::{ARROWS, SEES_ALL, root};
+
+/// Lists of all prefixes in the order of their numbers: a file, and how it writes one.
+const LISTS: &[(&str, &str)] = &[
+    ("protocol/vectors/generate/chain.py", " "),
+    ("sdk/python/src/kedge/protocol/ids.py", "\", \""),
+    ("sdk/typescript/src/protocol/chain.ts", " "),
+    ("tests/js/protocol.mjs", " "),
+];
+
+#[test]
+fn every_reader_of_ids_knows_every_prefix() {
+    let read = |file: &str| std::fs::read_to_string(root().join(file)).unwrap();
+    let texts: Vec<&str> = Prefix::ALL.iter().map(|prefix| prefix.text()).collect();
+    for (file, between) in LISTS {
+        let list = texts.join(between);
+        assert!(read(file).contains(&list), "{file} has not: {list}");
+    }
+    let page = read("docs/PROTOCOL.md");
+    let (_, table) = page
+        .split_once("| id of | 16 bytes are the first of |")
+        .unwrap();
+    let (table, _) = table.split_once("\n\n").unwrap();
+    for text in texts {
+        let is_word = |word: &str| word.trim_matches(['(', ')', '`']) == text;
+        assert!(
+            table.split_whitespace().any(is_word),
+            "the ids in PROTOCOL.md have no {text}"
+        );
+    }
+}
+
+#[test]
+fn the_code_map_names_every_crate_once() {
+    let page = std::fs::read_to_string(root().join("docs/ARCHITECTURE.md")).unwrap();
+    let (_, map) = page.split_once("## Code map").unwrap();
+    let rows = map.lines().filter_map(|line| line.strip_prefix("| ["));
+    let mapped = rows.filter_map(|row| row.split_once("](../")?.1.split_once("/src/"));
+    let mut mapped: Vec<&str> = mapped.map(|(folder, _)| folder).collect();
+    mapped.sort_unstable();
+    let folder = |name: &'static str| match name {
+        "load" => "loadtest",
+        "sim" => "simulation",
+        other => other,
+    };
+    let crates = ARROWS.iter().map(|(name, _)| folder(name));
+    // The root package's sources are in `src` itself.
+    let mut crates: Vec<&str> = crates.filter(|name| *name != "kedge").collect();
+    crates.push(SEES_ALL);
+    crates.sort_unstable();
+    assert_eq!(mapped, crates);
+}
