@@ -1,13 +1,5 @@
 //! The bond, as a second implementation: which cases it opens, which answers it takes, and what it answers itself. Of
 //! money it knows only deposits.
-//!
-//! - `calls`: its calls. `challenger`: who opens cases. `watch`: what is checked of answers.
-
-mod calls;
-mod challenger;
-#[cfg(test)]
-mod tests;
-mod watch;
 
 use std::collections::BTreeMap;
 
@@ -16,10 +8,7 @@ use kedge_protocol::hash::{keccak, keccak_parts};
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::{Address, Hash};
 
-pub(super) use self::calls::Call;
-use self::calls::Held;
-pub(super) use self::challenger::Challenger;
-pub(super) use self::watch::{BLOCKS_NEEDED, Watch, answered_case, rows};
+use super::bond_calls::{Call, Held};
 use super::contract::{Contract, Reverted, address_word, error, selector, word};
 
 /// Where it is.
@@ -378,3 +367,6 @@ impl Event {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,11 +6,11 @@ use kedge_protocol::Hash;
 use kedge_protocol::batch::{BatchHeader, SignedBatch};
 use kedge_protocol::signature::Signature;
 
-use super::super::contract::selector;
+use super::contract::selector;
 
 /// A call that changes something.
 #[derive(Clone, Debug)]
-pub(in crate::anchoring) enum Call {
+pub(super) enum Call {
     Commit(Hash),
     DemandLeaves {
         anchored: u64,
@@ -32,10 +32,10 @@ pub(in crate::anchoring) enum Call {
 
 /// A batch that a checkpoint holds.
 #[derive(Clone, Debug)]
-pub(in crate::anchoring) struct Held {
-    pub(in crate::anchoring) anchored: u64,
-    pub(in crate::anchoring) header: BatchHeader,
-    pub(in crate::anchoring) path: Vec<Hash>,
+pub(super) struct Held {
+    pub(super) anchored: u64,
+    pub(super) header: BatchHeader,
+    pub(super) path: Vec<Hash>,
 }
 
 const BATCH: &str = "(uint64,uint64,uint32,bytes32,bytes32,bytes32,bytes32,bytes32,uint64)";
@@ -95,7 +95,7 @@ fn evidence(token: &Token, salt: &Token) -> Option<Call> {
 
 impl Call {
     /// Reads a call; `None` if it is none that is known here.
-    pub(in crate::anchoring) fn read(data: &[u8]) -> Option<Self> {
+    pub(super) fn read(data: &[u8]) -> Option<Self> {
         let (function, arguments) = data.split_first_chunk::<4>()?;
         let is = |signature: &str| *function == selector(&signature.replace("Batch", BATCH));
         let number_type = || ParamType::Uint(64);

@@ -12,8 +12,9 @@ use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::hash::keccak;
 use kedge_storage::Snapshot;
 
-use super::super::chain::{CHALLENGER, Chain, Sent};
-use super::{Kind, case_id, word};
+use super::bond::{Kind, case_id};
+use super::chain::{CHALLENGER, Chain, Sent};
+use super::contract::word;
 use crate::plan::Violation;
 use crate::random::Random;
 
@@ -35,7 +36,7 @@ struct Plan {
 }
 
 /// Opens cases.
-pub(in crate::anchoring) struct Challenger {
+pub(super) struct Challenger {
     random: Random,
     /// How often it begins, of ten thousand looks.
     rate: u64,
@@ -45,7 +46,7 @@ pub(in crate::anchoring) struct Challenger {
 }
 
 impl Challenger {
-    pub(in crate::anchoring) fn new(mut random: Random) -> Self {
+    pub(super) fn new(mut random: Random) -> Self {
         Self {
             rate: 20 + random.below(300),
             random,
@@ -56,16 +57,12 @@ impl Challenger {
     }
 
     /// Whether it has opened what it wanted, in blocks that stay, or has given it up.
-    pub(in crate::anchoring) fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         self.plans.is_empty()
     }
 
     /// One look: it may begin with some cases, and does what the others need.
-    pub(in crate::anchoring) fn look(
-        &mut self,
-        chain: &mut Chain,
-        snapshot: &Snapshot,
-    ) -> Result<(), Violation> {
+    pub(super) fn look(&mut self, chain: &mut Chain, snapshot: &Snapshot) -> Result<(), Violation> {
         if self.random.chance(self.rate) {
             let several = self.random.chance(3_000);
             let count = if several { 2 + self.random.below(6) } else { 1 };
@@ -78,11 +75,7 @@ impl Challenger {
     }
 
     /// Wants one case more, about any batch.
-    pub(in crate::anchoring) fn begin(
-        &mut self,
-        chain: &Chain,
-        snapshot: &Snapshot,
-    ) -> Result<(), Violation> {
+    pub(super) fn begin(&mut self, chain: &Chain, snapshot: &Snapshot) -> Result<(), Violation> {
         let unread = |error| Violation::new("the store cannot be read", error);
         let kind = match self.random.below(2) {
             0 => Kind::Leaves,
@@ -125,7 +118,7 @@ impl Challenger {
     }
 
     /// Does what its cases need.
-    pub(in crate::anchoring) fn go_on(&mut self, chain: &mut Chain) {
+    pub(super) fn go_on(&mut self, chain: &mut Chain) {
         let mut plans = std::mem::take(&mut self.plans);
         plans.retain_mut(|plan| self.follow(plan, chain));
         self.plans = plans;

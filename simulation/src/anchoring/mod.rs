@@ -2,19 +2,23 @@
 //! seeds have it.
 //!
 //! - `chain`: blocks, reorganizations, finality, what waits. `contract`: the anchor contract, a second implementation.
-//! - `bond`: the bond, another one, which half of these seeds have; who opens cases, and what is checked of answers.
+//! - `bond`: the bond, another one, which half of these seeds have. `bond_calls`: its calls. `challenger`: who opens cases.
 //! - `node`: nodes that are away, slow, behind, forgetful or lying. `answers`: what they answer in JSON-RPC.
-//! - `rates`: how often what goes wrong. `oracle`: what is checked, by the chain's truth and not by what a node said.
+//! - `rates`: how often what goes wrong. `oracle`, `watch`: what is checked, by the chain's truth and not by what a node said.
 
 mod answers;
 mod bond;
+mod bond_calls;
 mod chain;
+mod challenger;
 mod contract;
 mod node;
 mod oracle;
 mod rates;
+mod watch;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,11 +35,13 @@ use kedge_protocol::{Address, Hash, log_tree};
 use kedge_storage::Mode;
 use parking_lot::Mutex;
 
-use self::bond::{BOND, Bond, Challenger, Watch};
+use self::bond::{BOND, Bond};
 use self::chain::{Chain, Sent};
+use self::challenger::Challenger;
 use self::contract::CONTRACT;
 use self::node::{NodeState, SimulatedNode};
 use self::rates::Rates;
+use self::watch::Watch;
 use crate::client::{self, DOMAIN};
 use crate::machine::{Machine, START_MS};
 use crate::plan::Violation;
@@ -45,6 +51,8 @@ use crate::schedule::Seeded;
 
 /// Pays for the anchors.
 const PAYER: u8 = 0xa1;
+/// With less on the disk, the server may not be able to store an answer.
+const ROOM_BYTES: u64 = 40 << 10;
 /// How many blocks the server may take to notice a reorganization.
 const KNOWN_WITHIN_BLOCKS: u64 = 60;
 /// How long the server waits for a node, milliseconds.
@@ -303,7 +311,9 @@ impl Anchoring {
         if let Some(violation) = world.violation.take() {
             return Err(violation);
         }
-        if matches!(engine.mode(), Mode::ReadOnly(_)) {
+        let free_bytes = self.machine.disk.free_bytes(Path::new("/"));
+        let is_full = free_bytes.is_ok_and(|bytes| bytes < ROOM_BYTES);
+        if is_full || matches!(engine.mode(), Mode::ReadOnly(_)) {
             world.note_trouble();
         }
         if let Some((_, challenger)) = &mut self.bond {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::answers::{self, Refused, bytes, quantity};
 use super::chain::{Sent, View};
-use super::{TIMEOUT_MS, World, bond};
+use super::{TIMEOUT_MS, World, bond, watch};
 use crate::machine::Machine;
 use crate::random::Random;
 use crate::schedule::Seeded;
@@ -211,7 +211,7 @@ impl World {
     fn note_shown(&mut self, (method, params): (&str, &Value), answer: Option<&Value>) {
         let data = || bytes(&params[0]["data"]);
         let case = match (method, answer) {
-            ("eth_estimateGas", None) => data().and_then(|data| bond::answered_case(&data)),
+            ("eth_estimateGas", None) => data().and_then(|data| watch::answered_case(&data)),
             ("eth_getTransactionReceipt", Some(receipt)) if receipt["status"] == "0x0" => {
                 answers::hash(&params[0]).and_then(|hash| self.watch.case_of(hash))
             }

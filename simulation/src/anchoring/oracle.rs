@@ -8,8 +8,8 @@ use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::log_tree;
 use kedge_storage::{AnchorRow, AnchorStatus, Mode, Page, Snapshot};
 
-use super::bond::{self, BLOCKS_NEEDED, Watch};
 use super::chain::Mined;
+use super::watch::{self, BLOCKS_NEEDED, Watch};
 use super::{Anchoring, World};
 use crate::plan::Violation;
 
@@ -165,7 +165,7 @@ impl Anchoring {
             Watch::answerable(&world.chain, BLOCKS_NEEDED)
         };
         loop {
-            let rows = bond::rows(&engine.published().snapshot)?;
+            let rows = watch::rows(&engine.published().snapshot)?;
             let is_idle = {
                 let mut world = self.world.lock();
                 world.advance(self.machine.passed_ms());

@@ -7,16 +7,17 @@ use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::{Hash, log_tree};
 use kedge_storage::Snapshot;
 
-use super::super::chain::{Chain, Sent, View};
-use super::calls::Held;
-use super::{Call, Kind, State, case_id, word};
+use super::bond::{Case, Kind, State, case_id};
+use super::bond_calls::{Call, Held};
+use super::chain::{Chain, Sent, View};
+use super::contract::word;
 use crate::plan::Violation;
 
 /// How long the server may take to learn that a case is answered for good, milliseconds: a node shows an older chain for
 /// less than half a second.
 const LEARNT_WITHIN_MS: u64 = 2_000;
 /// How many blocks the server needs for an answer if nothing is wrong.
-pub(in crate::anchoring) const BLOCKS_NEEDED: u64 = 100;
+pub(super) const BLOCKS_NEEDED: u64 = 100;
 
 /// A transaction that answers a case.
 struct Answer {
@@ -27,7 +28,7 @@ struct Answer {
 
 /// What was seen of answers.
 #[derive(Default)]
-pub(in crate::anchoring) struct Watch {
+pub(super) struct Watch {
     /// Every transaction that a node got from the server.
     answers: BTreeMap<Hash, Answer>,
     /// Those that the store must have: nothing that a node showed lets the server forget them.
@@ -37,7 +38,7 @@ pub(in crate::anchoring) struct Watch {
     /// Cases whose time passed without an answer.
     missed: BTreeSet<Hash>,
     /// The last block at which something was wrong that the server could not help.
-    pub(in crate::anchoring) trouble_at: u64,
+    pub(super) trouble_at: u64,
 }
 
 fn read_answer(data: &[u8]) -> Option<Answer> {
@@ -57,11 +58,11 @@ fn read_answer(data: &[u8]) -> Option<Answer> {
 }
 
 /// The case that data answers, if it is an answer.
-pub(in crate::anchoring) fn answered_case(data: &[u8]) -> Option<Hash> {
+pub(super) fn answered_case(data: &[u8]) -> Option<Hash> {
     Some(read_answer(data)?.case)
 }
 
-fn cases(view: &View, number: u64) -> impl Iterator<Item = (Hash, super::Case)> {
+fn cases(view: &View, number: u64) -> impl Iterator<Item = (Hash, Case)> {
     let block = view.block(number).and_then(|block| block.bond.as_ref());
     let cases = block.into_iter().flat_map(|bond| &bond.cases);
     cases.map(|(id, case)| (*id, *case))
@@ -98,17 +99,17 @@ impl Answer {
 
 impl Watch {
     /// How many transactions answered something, and how many cases' time passed without an answer.
-    pub(in crate::anchoring) fn counts(&self) -> [usize; 2] {
+    pub(super) fn counts(&self) -> [usize; 2] {
         [self.answers.len(), self.missed.len()]
     }
 
     /// The case that a transaction of the server answers.
-    pub(in crate::anchoring) fn case_of(&self, transaction: Hash) -> Option<Hash> {
+    pub(super) fn case_of(&self, transaction: Hash) -> Option<Hash> {
         Some(self.answers.get(&transaction)?.case)
     }
 
     /// The server sends a transaction to the bond.
-    pub(in crate::anchoring) fn note_sent(
+    pub(super) fn note_sent(
         &mut self,
         sent: &Sent,
         chain: &Chain,
@@ -138,12 +139,12 @@ impl Watch {
     }
 
     /// A node shows something that lets the server forget what it sent for a case.
-    pub(in crate::anchoring) fn may_forget(&mut self, case: Hash) {
+    pub(super) fn may_forget(&mut self, case: Hash) {
         self.kept.remove(&case);
     }
 
     /// Blocks were made.
-    pub(in crate::anchoring) fn advance(
+    pub(super) fn advance(
         &mut self,
         chain: &Chain,
         is_honest: bool,
@@ -180,7 +181,7 @@ impl Watch {
     }
 
     /// The cases that are open, and can still be answered in so many blocks.
-    pub(in crate::anchoring) fn answerable(chain: &Chain, blocks: u64) -> BTreeMap<Hash, u64> {
+    pub(super) fn answerable(chain: &Chain, blocks: u64) -> BTreeMap<Hash, u64> {
         let head = chain.view.head();
         let open = cases(&chain.view, head.number).filter(|(_, case)| {
             case.state == State::Open && case.deadline_s >= head.timestamp_s + blocks
@@ -189,7 +190,7 @@ impl Watch {
     }
 
     /// Checks what was sent against the log, and what the store keeps of it.
-    pub(in crate::anchoring) fn check(&self, snapshot: &Snapshot) -> Result<(), Violation> {
+    pub(super) fn check(&self, snapshot: &Snapshot) -> Result<(), Violation> {
         for answer in self.answers.values() {
             answer.check(snapshot)?;
         }
@@ -216,9 +217,7 @@ impl Watch {
 }
 
 /// What the store keeps of answers.
-pub(in crate::anchoring) fn rows(
-    snapshot: &Snapshot,
-) -> Result<BTreeMap<Hash, StoredAnswer>, Violation> {
+pub(super) fn rows(snapshot: &Snapshot) -> Result<BTreeMap<Hash, StoredAnswer>, Violation> {
     let rows = snapshot
         .bond_answers()
         .map_err(|error| Violation::new("the store cannot be read", error))?;
