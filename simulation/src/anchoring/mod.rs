@@ -252,7 +252,7 @@ impl Anchoring {
             chain_id: sender.chain_id,
             bond: BOND,
             anchor: sender.contract,
-            fee_policy: sender.fee_policy.clone(),
+            fee_policy: sender.fee_policy,
             bump_after_ms: sender.bump_after_ms,
             finality_fallback_depth: sender.finality_fallback_depth,
             look_ms: *look_ms,

@@ -147,12 +147,11 @@ impl Bonded {
     fn commit(&mut self) -> Attempt {
         let anchored = self.both.model.latest().0;
         let number = self.random.below((anchored + 2).min(BATCHES));
-        let (kind, id) = match self.random.below(2) {
-            0 => (Kind::Leaves, case_id(Kind::Leaves, &word(number))),
-            _ => {
-                let hash = self.batches[number as usize].header.hash();
-                (Kind::Inclusion, case_id(Kind::Inclusion, &hash.0))
-            }
+        let (kind, id) = if self.random.below(2) == 0 {
+            (Kind::Leaves, case_id(Kind::Leaves, &word(number)))
+        } else {
+            let hash = self.batches[number as usize].header.hash();
+            (Kind::Inclusion, case_id(Kind::Inclusion, &hash.0))
         };
         let wanted = Wanted {
             kind,
@@ -209,9 +208,10 @@ impl Bonded {
             1 => self.random.below(BATCHES),
             _ => self.both.model.latest().0,
         };
-        let mut path = match number < anchored {
-            true => log_tree::inclusion_path(&self.log, number, anchored).unwrap(),
-            false => Vec::new(),
+        let mut path = if number < anchored {
+            log_tree::inclusion_path(&self.log, number, anchored).unwrap()
+        } else {
+            Vec::new()
         };
         match way {
             2 => path.push(Hash::ZERO),
