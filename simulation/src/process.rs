@@ -248,7 +248,7 @@ impl Run {
             anchoring.settle(engine).await?;
         }
         self.callers.finish(engine, &left).await?;
-        if let Some(anchoring) = &self.anchoring {
+        if let Some(anchoring) = &mut self.anchoring {
             anchoring.finish(engine).await?;
         }
         if let Some(webhooks) = &self.webhooks {

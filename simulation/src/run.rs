@@ -37,6 +37,9 @@ pub struct Report {
     pub actions: u64,
     /// How often the contract took a checkpoint, in any block, and how many transactions the server sent.
     pub anchors: [u64; 2],
+    /// Cases that were opened against the bond, in any block, transactions that answered one, and cases whose time passed
+    /// because too much went wrong.
+    pub cases: [u64; 3],
     /// Messages of webhooks that were taken, and attempts.
     pub messages: [u64; 2],
     /// What it did, as one number.
@@ -48,13 +51,14 @@ impl fmt::Display for Report {
         let [power, killed, failed, ended] = self.ends;
         write!(
             f,
-            "seed {}: {} steps, {} processes (power {power}, killed {killed}, failed {failed}, ended {ended}), {} requests done, {} actions acknowledged, anchors {:?}, messages {:?}, trace {:016x}",
+            "seed {}: {} steps, {} processes (power {power}, killed {killed}, failed {failed}, ended {ended}), {} requests done, {} actions acknowledged, anchors {:?}, cases {:?}, messages {:?}, trace {:016x}",
             self.seed,
             self.steps,
             self.processes,
             self.done,
             self.actions,
             self.anchors,
+            self.cases,
             self.messages,
             self.trace.hash()
         )
@@ -247,6 +251,7 @@ impl Run {
             done: ledger.done,
             actions: ledger.acknowledged.len() as u64,
             anchors: anchoring.map(Anchoring::counts).unwrap_or_default(),
+            cases: anchoring.map(Anchoring::cases).unwrap_or_default(),
             messages: webhooks.map(Webhooks::counts).unwrap_or_default(),
             trace: self.schedule.trace(),
         }

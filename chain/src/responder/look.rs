@@ -8,8 +8,10 @@ use crate::rpc::{At, BlockHeader};
 
 impl<S: AnswerStore> Responder<S> {
     /// Looks at the chain, if it is time to, and returns the open cases without an answer, nearest deadline first.
-    pub async fn look(&mut self, now_ms: u64) -> Result<Vec<OpenCase>, RespondError> {
-        if now_ms < self.next_look_at_ms {
+    /// `passed_ms` are milliseconds that pass whatever the wall clock is set to.
+    pub async fn look(&mut self, passed_ms: u64) -> Result<Vec<OpenCase>, RespondError> {
+        self.passed_ms = passed_ms;
+        if passed_ms < self.next_look_at_ms {
             return Ok(Vec::new());
         }
         let looked = self.read_chain().await;
@@ -25,7 +27,7 @@ impl<S: AnswerStore> Responder<S> {
                 self.options.look_ms
             }
         };
-        self.next_look_at_ms = now_ms + pause_ms;
+        self.next_look_at_ms = passed_ms + pause_ms;
         self.record_gauges();
         looked?;
         Ok(self.without_answer())

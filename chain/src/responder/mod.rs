@@ -3,7 +3,8 @@
 //! The owner calls [`Responder::look`] now and then: it reads which cases are open and returns those without a known
 //! answer. The owner makes the answers from its log ([`Responder::prepare`]) and calls [`Responder::step`]. That sends
 //! them, one at a time, the nearest deadline first, until the bond has them as answered and its block is final. There
-//! is no hidden task and no clock.
+//! is no hidden task and no clock: the owner states the time, and what waits is measured by time that passes. A wall
+//! clock that is set back or stands must not keep the responder from the bond.
 //!
 //! What holds, whatever the node does:
 //! - which cases are open is read from the chain, after a restart too; the transactions are stored before they are
@@ -106,6 +107,8 @@ struct Tracked {
     answer: Option<StoredAnswer>,
     /// Why there is none.
     unanswerable: Option<String>,
+    /// When its last transaction was sent, by the clock of [`Responder::look`]; unknown after a start.
+    sent_at_ms: Option<u64>,
     nonce_strikes: u8,
     is_counted: bool,
 }
@@ -125,6 +128,9 @@ pub struct Responder<S> {
     chain_time_s: u64,
     is_frozen: bool,
     failures: u32,
+    /// When the owner last asked for a look, and when the next one is due: milliseconds that pass whatever the wall clock
+    /// is set to.
+    passed_ms: u64,
     next_look_at_ms: u64,
 }
 
@@ -157,6 +163,7 @@ impl<S: AnswerStore> Responder<S> {
             chain_time_s: 0,
             is_frozen: false,
             failures: 0,
+            passed_ms: 0,
             next_look_at_ms: 0,
         })
     }

@@ -18,7 +18,8 @@ const FEE_HISTORY_BLOCKS: u64 = 10;
 const TIP_PERCENTILE: f64 = 50.0;
 
 impl<S: AnswerStore> Responder<S> {
-    /// Sends the answer with the nearest deadline, or follows the one in flight.
+    /// Sends the answer with the nearest deadline, or follows the one in flight. `now_ms` is the wall clock's time, which
+    /// is stored with what is sent.
     pub async fn step(&mut self, now_ms: u64, turn: Turn) -> Result<(), RespondError> {
         if self.is_frozen {
             return Ok(());
@@ -42,7 +43,7 @@ impl<S: AnswerStore> Responder<S> {
                     .await
             };
         }
-        let is_late = age_ms >= self.options.bump_after_ms;
+        let is_late = self.waited_ms(id, age_ms) >= self.options.bump_after_ms;
         if is_out_of_reach(own.nonce, next_nonce, is_late) {
             return self.strike(id, next_nonce, now_ms, turn).await;
         }
@@ -50,6 +51,16 @@ impl<S: AnswerStore> Responder<S> {
             return self.bump(id, own, now_ms).await;
         }
         self.send_again(id, own).await
+    }
+
+    /// How long the last transaction has waited. Only after a start does its age by the wall clock count.
+    fn waited_ms(&mut self, id: Hash, age_ms: u64) -> u64 {
+        let passed_ms = self.passed_ms;
+        let sent_at_ms = self.cases.get_mut(&id).map(|tracked| {
+            let sent_at_ms = &mut tracked.sent_at_ms;
+            *sent_at_ms.get_or_insert(passed_ms.saturating_sub(age_ms))
+        });
+        passed_ms.saturating_sub(sent_at_ms.unwrap_or(passed_ms))
     }
 
     /// The number of transactions that the account has sent.
@@ -243,6 +254,7 @@ impl<S: AnswerStore> Responder<S> {
         self.store.save(&answer).await?;
         if let Some(tracked) = self.cases.get_mut(&id) {
             tracked.answer = Some(answer);
+            tracked.sent_at_ms = Some(self.passed_ms);
         }
         self.broadcast(id, &signed).await
     }

@@ -109,7 +109,12 @@ impl Asked {
     /// Looks, and prepares each missing answer; returns how many were missing.
     async fn look(&self, responder: &mut Responder<Files>) -> usize {
         responder.look_again();
-        let missing = responder.look(now_ms()).await.unwrap();
+        self.look_at(responder, now_ms()).await
+    }
+
+    /// The same, once so much time has passed.
+    async fn look_at(&self, responder: &mut Responder<Files>, passed_ms: u64) -> usize {
+        let missing = responder.look(passed_ms).await.unwrap();
         for open in &missing {
             assert_eq!(open.asked.id, self.case);
             let answer = answer_leaves_calldata(1, &self.header, &[], &[LEAF]);
@@ -194,6 +199,21 @@ async fn an_answer_takes_the_nonce_of_an_anchor_that_is_stuck() {
     assert!(fees.max_priority_fee_per_gas_wei >= offered.max_priority_fee_per_gas_wei * 11 / 10);
     asked.bonded.anvil.mine(1).await;
     assert_eq!(asked.state().await, CaseState::Answered);
+}
+
+#[tokio::test]
+async fn a_wall_clock_that_is_set_back_does_not_keep_an_answer_from_a_higher_offer() {
+    let asked = Asked::new().await;
+    let mut responder = asked.responder().await;
+    let sent_ms = now_ms();
+    assert_eq!(asked.look_at(&mut responder, 1_000).await, 1);
+    responder.step(sent_ms, Turn::Free).await.unwrap();
+    for (passed_ms, attempts) in [(10_999, 1), (11_000, 2)] {
+        asked.look_at(&mut responder, passed_ms).await;
+        let hour_before_ms = sent_ms - 3_600_000;
+        responder.step(hour_before_ms, Turn::Free).await.unwrap();
+        assert_eq!(asked.attempts().len(), attempts);
+    }
 }
 
 #[tokio::test]

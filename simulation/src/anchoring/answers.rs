@@ -5,7 +5,8 @@ use kedge_protocol::hash::to_hex;
 use kedge_protocol::{Address, Hash};
 use serde_json::{Value, json};
 
-use super::chain::{Block, Mined, Sent, View};
+use super::bond::BOND;
+use super::chain::{Block, Did, Mined, Sent, View};
 use super::contract::{CONTRACT, word};
 use crate::client::DOMAIN;
 
@@ -73,20 +74,26 @@ fn block(block: &Block) -> Value {
 }
 
 fn logs(block: &Block, mined: &Mined, index: usize) -> Vec<Value> {
-    let Some(checkpoint) = mined.anchored else {
-        return Vec::new();
+    let (topics, data) = match &mined.did {
+        Did::Anchored(checkpoint) => {
+            let data = [
+                word(checkpoint.sequence),
+                checkpoint.head.0,
+                checkpoint.history.0,
+                checkpoint.state.0,
+                word(checkpoint.issued_at_ms),
+            ];
+            let topics = vec![anchored_topic(), Hash(word(checkpoint.batches))];
+            (topics, data.concat())
+        }
+        Did::Bond(event) => event.log(),
+        Did::Nothing => return Vec::new(),
     };
-    let data = [
-        word(checkpoint.sequence),
-        checkpoint.head.0,
-        checkpoint.history.0,
-        checkpoint.state.0,
-        word(checkpoint.issued_at_ms),
-    ];
+    let topics: Vec<String> = topics.iter().map(|topic| to_hex(&topic.0)).collect();
     vec![json!({
-        "address": to_hex(&CONTRACT.0),
-        "topics": [to_hex(&anchored_topic().0), to_hex(&word(checkpoint.batches))],
-        "data": to_hex(&data.concat()),
+        "address": to_hex(&mined.sent.to.0),
+        "topics": topics,
+        "data": to_hex(&data),
         "blockHash": to_hex(&block.hash.0),
         "blockNumber": quantity(block.number),
         "transactionHash": to_hex(&mined.sent.hash.0),
@@ -102,8 +109,8 @@ fn transaction(sent: &Sent, block: Option<&Block>) -> Value {
         "type": "0x2",
         "nonce": quantity(sent.nonce),
         "from": to_hex(&sent.from.0),
-        "to": to_hex(&CONTRACT.0),
-        "value": "0x0",
+        "to": to_hex(&sent.to.0),
+        "value": quantity(sent.value_wei),
         "gas": quantity(sent.gas),
         "input": to_hex(&sent.data),
         "v": "0x0",
@@ -126,9 +133,9 @@ fn receipt(block: &Block, mined: &Mined) -> Value {
         "blockHash": to_hex(&block.hash.0),
         "blockNumber": quantity(block.number),
         "from": to_hex(&mined.sent.from.0),
-        "to": to_hex(&CONTRACT.0),
+        "to": to_hex(&mined.sent.to.0),
         "type": "0x2",
-        "status": quantity(u8::from(mined.anchored.is_some())),
+        "status": quantity(u8::from(!matches!(mined.did, Did::Nothing))),
         "gasUsed": quantity(90_000_u64),
         "cumulativeGasUsed": quantity(90_000_u64),
         "effectiveGasPrice": quantity(block.base_fee_wei),
@@ -195,22 +202,31 @@ fn found_logs(view: &View, filter: &Value) -> Value {
         }
     }
     let wanted = filter["topics"][1].as_str().unwrap_or_default().to_owned();
-    found.retain(|log| wanted.is_empty() || log["topics"][1] == json!(wanted));
+    found.retain(|log| {
+        log["address"] == filter["address"]
+            && (wanted.is_empty() || log["topics"][1] == json!(wanted))
+    });
     json!(found)
 }
 
-/// A call of the contract after a block; one of `anchor` as the next block would carry it out.
+/// A call of a contract after a block; one with a sender as the next block would carry it out.
 fn call(view: &View, call: &Value, block: Option<&Block>) -> Result<Value, Refused> {
     let block = block.ok_or_else(|| Refused::new("header not found"))?;
     let data = bytes(&call["data"]).unwrap_or_default();
+    let address = |name: &str| bytes(&call[name])?.try_into().ok().map(Address);
+    let to = address("to").unwrap_or_default();
     if call.get("from").is_none() {
-        let output = block.contract.view(&data);
+        let output = match &block.bond {
+            Some(bond) if to == BOND => bond.view(&data, CONTRACT),
+            _ => block.contract.view(&data),
+        };
         return output
             .map(|output| json!(to_hex(&output)))
             .map_err(Refused::reverted);
     }
-    let mut contract = block.contract.clone();
-    let timestamp_s = view.head().timestamp_s;
-    let done = contract.carry_out(&data, block.number + 1, timestamp_s);
+    let sent = Sent::call(address("from").unwrap_or_default(), to, data);
+    let (mut contract, mut bond) = (block.contract.clone(), block.bond.clone());
+    let at = (block.number + 1, view.head().timestamp_s);
+    let done = Block::carry_out((&mut contract, bond.as_mut()), &sent, at);
     done.map(|_| json!("0x")).map_err(Refused::reverted)
 }

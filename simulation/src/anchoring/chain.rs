@@ -10,7 +10,8 @@ use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::hash::{keccak, keccak_parts};
 use kedge_protocol::{Address, Hash};
 
-use super::contract::{CONTRACT, Contract};
+use super::bond::{BOND, Bond, Case, Event, Sending};
+use super::contract::{CONTRACT, Contract, Reverted};
 use super::rates::Rates;
 use crate::client::DOMAIN;
 use crate::random::Random;
@@ -22,13 +23,17 @@ const GWEI: u64 = 1_000_000_000;
 const DEAR: u64 = 8;
 /// What others do is sent from here.
 pub(super) const STRANGER: Address = Address([0x57; 20]);
+/// Cases against the bond are opened from here. Its transactions need no order: it sends each until the case is open.
+pub(super) const CHALLENGER: Address = Address([0xc4; 20]);
 
 /// A transaction.
 #[derive(Clone, Debug)]
 pub(super) struct Sent {
     pub(super) hash: Hash,
     pub(super) from: Address,
+    pub(super) to: Address,
     pub(super) nonce: u64,
+    pub(super) value_wei: u128,
     pub(super) fee_wei: u128,
     pub(super) tip_wei: u128,
     pub(super) gas: u64,
@@ -36,17 +41,20 @@ pub(super) struct Sent {
 }
 
 impl Sent {
-    /// A signed transaction; `None` if it is none, or none to the contract.
+    /// A signed transaction; `None` if it is none, or none to the contracts.
     pub(super) fn of(raw: &[u8]) -> Option<Self> {
         let (typed, _) = TypedTransaction::decode_signed(&Rlp::new(raw)).ok()?;
         let TypedTransaction::Eip1559(of) = &typed else {
             return None;
         };
-        (typed.to_addr()?.0 == CONTRACT.0).then_some(())?;
+        let to = Address(typed.to_addr()?.0);
+        [CONTRACT, BOND].contains(&to).then_some(())?;
         Some(Self {
             hash: keccak(raw),
             from: Address(of.from?.0),
+            to,
             nonce: of.nonce?.as_u64(),
+            value_wei: of.value.unwrap_or_default().as_u128(),
             fee_wei: of.max_fee_per_gas?.as_u128(),
             tip_wei: of.max_priority_fee_per_gas?.as_u128(),
             gas: of.gas?.as_u64(),
@@ -55,15 +63,35 @@ impl Sent {
     }
 
     /// The same, sent by somebody else.
-    fn copied(data: Vec<u8>, number: u64) -> Self {
+    fn copied(to: Address, data: Vec<u8>, number: u64) -> Self {
         Self {
             hash: keccak_parts(&[&STRANGER.0, &number.to_be_bytes()]),
             from: STRANGER,
+            to,
             nonce: number,
+            value_wei: 0,
             fee_wei: u128::MAX,
             tip_wei: 1,
             gas: 200_000,
             data,
+        }
+    }
+
+    /// What a node is asked to try.
+    pub(super) fn call(from: Address, to: Address, data: Vec<u8>) -> Self {
+        Self {
+            from,
+            ..Self::copied(to, data, 0)
+        }
+    }
+
+    /// What a challenger sends to the bond.
+    pub(super) fn challenge(data: Vec<u8>, value_wei: u128, number: u64) -> Self {
+        Self {
+            hash: keccak_parts(&[&CHALLENGER.0, &number.to_be_bytes()]),
+            from: CHALLENGER,
+            value_wei,
+            ..Self::copied(BOND, data, number)
         }
     }
 }
@@ -72,8 +100,28 @@ impl Sent {
 #[derive(Clone, Debug)]
 pub(super) struct Mined {
     pub(super) sent: Arc<Sent>,
-    /// What it anchored; `None` if it was reverted.
-    pub(super) anchored: Option<Checkpoint>,
+    pub(super) did: Did,
+}
+
+/// What a transaction did.
+#[derive(Clone, Debug)]
+pub(super) enum Did {
+    /// It anchored this.
+    Anchored(Checkpoint),
+    /// It did this to the bond.
+    Bond(Event),
+    /// Nothing: it was reverted.
+    Nothing,
+}
+
+impl Mined {
+    /// What it anchored.
+    pub(super) fn anchored(&self) -> Option<Checkpoint> {
+        match self.did {
+            Did::Anchored(checkpoint) => Some(checkpoint),
+            Did::Bond(_) | Did::Nothing => None,
+        }
+    }
 }
 
 /// A block, with the state after it.
@@ -86,10 +134,34 @@ pub(super) struct Block {
     pub(super) base_fee_wei: u64,
     pub(super) mined: Vec<Mined>,
     pub(super) contract: Contract,
+    pub(super) bond: Option<Bond>,
     nonces: BTreeMap<Address, u64>,
 }
 
 impl Block {
+    /// Carries out a transaction's data on this state.
+    pub(super) fn carry_out(
+        contracts: (&mut Contract, Option<&mut Bond>),
+        sent: &Sent,
+        (number, timestamp_s): (u64, u64),
+    ) -> Result<Did, Reverted> {
+        match contracts {
+            (anchor, Some(bond)) if sent.to == BOND => {
+                let sending = Sending {
+                    from: sent.from,
+                    value_wei: sent.value_wei,
+                    timestamp_s,
+                };
+                let event = bond.carry_out(&sent.data, sending, anchor);
+                event.map(Did::Bond)
+            }
+            (anchor, _) => {
+                let checkpoint = anchor.carry_out(&sent.data, number, timestamp_s);
+                checkpoint.map(Did::Anchored)
+            }
+        }
+    }
+
     /// How many transactions an account has sent by then.
     pub(super) fn nonce(&self, of: Address) -> u64 {
         self.nonces.get(&of).copied().unwrap_or_default()
@@ -132,6 +204,12 @@ pub(super) struct Chain {
     pub(super) rates: Rates,
     /// Every checkpoint that the contract took, in whatever block.
     pub(super) taken: Vec<Checkpoint>,
+    /// The last block at which something went wrong for what the server sends.
+    pub(super) trouble_at: u64,
+    /// The last block that took another one's place.
+    pub(super) reorganized_at: u64,
+    /// Every case that was opened, in whatever block.
+    pub(super) opened: Vec<(Hash, Case)>,
     random: Random,
     /// How many blocks follow one until it is final.
     pub(super) depth: u64,
@@ -142,7 +220,16 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    pub(super) fn new(key: Address, start_s: u64, mut random: Random, rates: Rates) -> Self {
+    pub(super) fn new(
+        key: Address,
+        bond: Option<Bond>,
+        start_s: u64,
+        (mut random, rates): (Random, Rates),
+    ) -> Self {
+        let mut contract = Contract::new(key, DOMAIN, (start_s, 0));
+        if bond.is_some() {
+            contract.bond = BOND;
+        }
         let genesis = Block {
             number: 0,
             hash: keccak(b"genesis"),
@@ -150,7 +237,8 @@ impl Chain {
             timestamp_s: start_s,
             base_fee_wei: GWEI,
             mined: Vec::new(),
-            contract: Contract::new(key, DOMAIN, (start_s, 0)),
+            contract,
+            bond,
             nonces: BTreeMap::new(),
         };
         Self {
@@ -161,6 +249,9 @@ impl Chain {
             pool: Vec::new(),
             rates,
             taken: Vec::new(),
+            trouble_at: 0,
+            reorganized_at: 0,
+            opened: Vec::new(),
             depth: 2 + random.below(6),
             random,
             next_ms: BLOCK_MS,
@@ -178,7 +269,7 @@ impl Chain {
 
     /// Somebody else sends this.
     pub(super) fn strangers_send(&mut self, data: Vec<u8>) {
-        let sent = Sent::copied(data, self.strangers);
+        let sent = Sent::copied(CONTRACT, data, self.strangers);
         self.strangers += 1;
         self.pool.push(Arc::new(sent));
     }
@@ -220,7 +311,11 @@ impl Chain {
             }
             let forgotten = self.rates.forgotten;
             let random = &mut self.random;
+            let waited = self.pool.len();
             self.pool.retain(|_| !random.chance(forgotten));
+            if self.pool.len() < waited {
+                self.trouble_at = self.view.head().number;
+            }
             self.mine(at_ms, start_s);
             if self.random.chance(self.rates.stalled) {
                 self.stalled_until_ms = at_ms + 30 + self.random.below(400);
@@ -241,6 +336,8 @@ impl Chain {
         }
         let count = 1 + self.random.below(count);
         self.forks += 1;
+        self.trouble_at = self.view.head().number;
+        self.reorganized_at = self.trouble_at;
         for _ in 0..count {
             let Some(block) = self.view.blocks.pop() else {
                 return;
@@ -260,6 +357,11 @@ impl Chain {
     fn mine(&mut self, at_ms: u64, start_s: u64) {
         let parent = Arc::clone(&self.view.blocks[self.view.blocks.len() - 1]);
         let number = parent.number + 1;
+        // The bond counts in seconds, so each block takes one: a run has hundreds of blocks, and a case's time is as many.
+        let timestamp_s = match parent.bond {
+            Some(_) => start_s + number,
+            None => start_s + at_ms / 1_000,
+        };
         let mut block = Block {
             number,
             hash: keccak_parts(&[
@@ -268,24 +370,29 @@ impl Chain {
                 &self.forks.to_be_bytes(),
             ]),
             parent: parent.hash,
-            timestamp_s: start_s + at_ms / 1_000,
+            timestamp_s,
             base_fee_wei: self.base_fee(parent.base_fee_wei),
             mined: Vec::new(),
             contract: parent.contract.clone(),
+            bond: parent.bond.clone(),
             nonces: parent.nonces.clone(),
         };
         for sent in std::mem::take(&mut self.pool) {
-            if sent.nonce < block.nonce(sent.from) {
+            let is_in_any_order = sent.from == CHALLENGER;
+            if sent.nonce < block.nonce(sent.from) && !is_in_any_order {
                 continue;
             }
-            let can_be = sent.from == STRANGER || sent.nonce == block.nonce(sent.from);
+            let is_strange = sent.from == STRANGER || is_in_any_order;
+            let can_be = is_strange || sent.nonce == block.nonce(sent.from);
             let pays = sent.fee_wei >= u128::from(block.base_fee_wei);
             if !can_be || !pays || self.random.chance(self.rates.left_out) {
+                self.trouble_at = number;
                 self.pool.push(sent);
                 continue;
             }
-            if sent.from != STRANGER && self.random.chance(self.rates.overtaken) {
-                let copy = Sent::copied(sent.data.clone(), self.strangers);
+            if !is_strange && self.random.chance(self.rates.overtaken) {
+                self.trouble_at = number;
+                let copy = Sent::copied(sent.to, sent.data.clone(), self.strangers);
                 self.strangers += 1;
                 self.include(&mut block, Arc::new(copy));
             }
@@ -296,13 +403,15 @@ impl Chain {
 
     fn include(&mut self, block: &mut Block, sent: Arc<Sent>) {
         block.nonces.insert(sent.from, sent.nonce + 1);
-        let (number, timestamp_s) = (block.number, block.timestamp_s);
-        let done = block.contract.carry_out(&sent.data, number, timestamp_s);
-        self.taken.extend(done.as_ref().ok());
-        block.mined.push(Mined {
-            sent,
-            anchored: done.ok(),
-        });
+        let at = (block.number, block.timestamp_s);
+        let contracts = (&mut block.contract, block.bond.as_mut());
+        let did = Block::carry_out(contracts, &sent, at).unwrap_or(Did::Nothing);
+        match &did {
+            Did::Anchored(checkpoint) => self.taken.push(*checkpoint),
+            Did::Bond(Event::Opened(id, case)) => self.opened.push((*id, *case)),
+            Did::Bond(_) | Did::Nothing => {}
+        }
+        block.mined.push(Mined { sent, did });
     }
 
     fn base_fee(&mut self, before_wei: u64) -> u64 {

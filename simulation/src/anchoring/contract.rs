@@ -3,10 +3,12 @@
 use kedge_chain::contract::decode_anchor_call;
 use kedge_protocol::Address;
 use kedge_protocol::Hash;
+use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::keccak;
-use kedge_protocol::merkle::{empty_root, verify_consistency};
+use kedge_protocol::log_tree;
+use kedge_protocol::merkle::{empty_root, verify_consistency, verify_proof};
 
 use crate::client::DOMAIN;
 
@@ -14,6 +16,9 @@ use crate::client::DOMAIN;
 pub(super) const CONTRACT: Address = DOMAIN.verifying_contract;
 /// How far a checkpoint's time may lie ahead of the block's, milliseconds.
 const AHEAD_MS_MAX: u64 = 15 * 60 * 1_000;
+
+/// `Status.Frozen`.
+const FROZEN: u64 = 3;
 
 /// A checkpoint that it took.
 #[derive(Clone, Copy, Debug)]
@@ -33,17 +38,21 @@ pub(super) struct Contract {
     /// When it was made, unix seconds, and in which block.
     made: (u64, u64),
     pub(super) taken: Vec<Taken>,
+    /// The bond that it names; zero if there is none.
+    pub(super) bond: Address,
+    /// Whether the bond was taken: nothing is anchored any more.
+    pub(super) is_frozen: bool,
 }
 
 /// Data of a revert.
 pub(super) type Reverted = Vec<u8>;
 
-fn selector(signature: &str) -> [u8; 4] {
+pub(super) fn selector(signature: &str) -> [u8; 4] {
     let hash = keccak(signature.as_bytes());
     [hash.0[0], hash.0[1], hash.0[2], hash.0[3]]
 }
 
-fn error(signature: &str, words: &[[u8; 32]]) -> Reverted {
+pub(super) fn error(signature: &str, words: &[[u8; 32]]) -> Reverted {
     [&selector(signature)[..], &words.concat()].concat()
 }
 
@@ -54,7 +63,7 @@ pub(super) fn word(number: u64) -> [u8; 32] {
     word
 }
 
-fn address_word(address: Address) -> [u8; 32] {
+pub(super) fn address_word(address: Address) -> [u8; 32] {
     let mut word = [0; 32];
     word[12..].copy_from_slice(&address.0);
     word
@@ -91,7 +100,31 @@ impl Contract {
             domain,
             made,
             taken: Vec::new(),
+            bond: Address::default(),
+            is_frozen: false,
         }
+    }
+
+    /// The only key that signs for the log, and its domain.
+    pub(super) fn trusts(&self) -> (Address, Hash) {
+        (self.key, self.domain.separator())
+    }
+
+    /// The batch's hash, if the checkpoint over `anchored` batches holds it by this path.
+    pub(super) fn verify_batch(
+        &self,
+        anchored: u64,
+        header: &BatchHeader,
+        path: &[Hash],
+    ) -> Result<Hash, Reverted> {
+        let root = Hash(self.record(anchored)?[4]);
+        let hash = header.hash();
+        let leaf = log_tree::leaf(&hash);
+        let is_held = verify_proof(&root, anchored, &[header.number], &[leaf], path).is_ok();
+        let words = [anchored, header.number].map(word);
+        is_held
+            .then_some(hash)
+            .ok_or_else(|| error("BatchNotInHistory(uint64,uint64)", &words))
     }
 
     /// Batches, sequence and root of the last checkpoint.
@@ -112,6 +145,9 @@ impl Contract {
         let Some(Call { signed, proof }) = read(data) else {
             return Err(Vec::new());
         };
+        if self.is_frozen {
+            return Err(error("NotOpen(uint8)", &[word(FROZEN)]));
+        }
         let next = signed.checkpoint;
         let (batches, sequence, history) = self.latest();
         if next.batches <= batches || next.sequence <= sequence {
@@ -162,7 +198,9 @@ impl Contract {
         } else if is("domainSeparator()") {
             vec![self.domain.separator().0]
         } else if is("bond()") {
-            vec![word(0)]
+            vec![address_word(self.bond)]
+        } else if is("status()") {
+            vec![word(if self.is_frozen { FROZEN } else { 0 })]
         } else if is("sequencerKeyCount()") {
             vec![word(1)]
         } else if is("keyTerm(uint32)") {
@@ -181,7 +219,8 @@ impl Contract {
         Ok(words.concat())
     }
 
-    fn record(&self, batches: u64) -> Result<Vec<[u8; 32]>, Reverted> {
+    /// What the contract keeps of a checkpoint; the last word is the history's root.
+    pub(super) fn record(&self, batches: u64) -> Result<Vec<[u8; 32]>, Reverted> {
         if batches == 0 {
             let (made_at_s, made_in) = self.made;
             let numbers = [0, 0, made_at_s, made_in].map(word);
@@ -220,4 +259,4 @@ pub(super) fn claimed(batches: u64) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

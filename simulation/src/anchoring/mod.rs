@@ -2,34 +2,46 @@
 //! seeds have it.
 //!
 //! - `chain`: blocks, reorganizations, finality, what waits. `contract`: the anchor contract, a second implementation.
+//! - `bond`: the bond, another one, which half of these seeds have. `bond_calls`: its calls. `challenger`: who opens cases.
 //! - `node`: nodes that are away, slow, behind, forgetful or lying. `answers`: what they answer in JSON-RPC.
-//! - `rates`: how often what goes wrong. `oracle`: what is checked, by the chain's truth and not by what a node said.
+//! - `rates`: how often what goes wrong. `oracle`, `watch`: what is checked, by the chain's truth and not by what a node said.
 
 mod answers;
+mod bond;
+mod bond_calls;
 mod chain;
+mod challenger;
 mod contract;
 mod node;
 mod oracle;
 mod rates;
+mod watch;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_actors::{AnchorOptions, Engine};
 use kedge_chain::contract::anchor_calldata;
+use kedge_chain::contract::bond::BondTerms;
+use kedge_chain::responder::ResponderOptions;
 use kedge_chain::rpc::{Node, RpcClient, RpcOptions};
 use kedge_chain::sender::{OpenError, SenderOptions};
 use kedge_env::Env;
 use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash, log_tree};
+use kedge_storage::Mode;
 use parking_lot::Mutex;
 
+use self::bond::{BOND, Bond};
 use self::chain::{Chain, Sent};
+use self::challenger::Challenger;
 use self::contract::CONTRACT;
 use self::node::{NodeState, SimulatedNode};
 use self::rates::Rates;
+use self::watch::Watch;
 use crate::client::{self, DOMAIN};
 use crate::machine::{Machine, START_MS};
 use crate::plan::Violation;
@@ -39,6 +51,10 @@ use crate::schedule::Seeded;
 
 /// Pays for the anchors.
 const PAYER: u8 = 0xa1;
+/// With less on the disk, the server may not be able to store an answer.
+const ROOM_BYTES: u64 = 40 << 10;
+/// How many blocks the server may take to notice a reorganization.
+const KNOWN_WITHIN_BLOCKS: u64 = 60;
 /// How long the server waits for a node, milliseconds.
 const TIMEOUT_MS: u64 = 40;
 
@@ -49,6 +65,8 @@ struct World {
     payer: Address,
     /// Every transaction that a node got from the server.
     sent: BTreeMap<Hash, Checkpoint>,
+    /// What was seen of answers to the bond.
+    watch: Watch,
     /// No node says anything that is not so.
     is_honest: bool,
     violation: Option<Violation>,
@@ -57,9 +75,22 @@ struct World {
 impl World {
     fn advance(&mut self, now_ms: u64) {
         self.chain.advance(now_ms, START_MS / 1_000);
+        let seen = self.watch.advance(&self.chain, self.is_honest, now_ms);
+        self.violation = self.violation.take().or(seen.err());
     }
 
-    fn note_sent(&mut self, sent: &Sent) {
+    /// Something is wrong that the server cannot help.
+    fn note_trouble(&mut self) {
+        self.watch.trouble_at = self.chain.view.head().number;
+    }
+
+    fn note_sent(&mut self, sent: &Sent, now_ms: u64) {
+        if sent.to == BOND && sent.from == self.payer {
+            let (chain, is_honest) = (&self.chain, self.is_honest);
+            let seen = self.watch.note_sent(sent, chain, is_honest, now_ms);
+            self.violation = self.violation.take().or(seen.err());
+            return;
+        }
         let signed = kedge_chain::contract::decode_anchor_call(&sent.data);
         if let Some(signed) = signed.filter(|_| sent.from == self.payer) {
             self.sent.insert(sent.hash, signed.checkpoint);
@@ -69,19 +100,43 @@ impl World {
         self.violation = Some(Violation::new(what, sent.nonce));
     }
 
-    /// Of two transactions that wait, no two anchor the same under different nonces, unless the older one cannot be mined
-    /// because the account's next nonce is below its own.
+    /// Of two transactions that wait, no two anchor the same, or answer the same case, under different nonces, unless the
+    /// older one cannot be mined because the account's next nonce is below its own.
     fn check_pool(&mut self, sent: &Sent) {
-        let batches = |sent: &Sent| Some(self.sent.get(&sent.hash)?.batches);
-        let (mine, nonce) = (batches(sent), sent.nonce);
+        let subject = |sent: &Sent| {
+            let batches = self.sent.get(&sent.hash).map(|sent| sent.batches);
+            let subject = (batches, self.watch.case_of(sent.hash));
+            (subject != (None, None)).then_some(subject)
+        };
+        let (mine, nonce) = (subject(sent), sent.nonce);
         let mut pool = self.chain.pool.iter();
         let next = self.chain.view.head().nonce(self.payer);
         let is_twin = |waiting: &Arc<Sent>| {
-            waiting.nonce != nonce && waiting.nonce <= next && batches(waiting) == mine
+            waiting.nonce != nonce && waiting.nonce <= next && subject(waiting) == mine
         };
         if self.is_honest && mine.is_some() && pool.any(is_twin) {
-            let what = "one checkpoint waits under two nonces, the newer one";
+            let what = "one checkpoint or answer waits under two nonces, the newer one";
             self.violation = Some(Violation::new(what, nonce));
+        }
+    }
+
+    /// While an answer to a case that is open waits for the account's next nonce, no anchor takes it. After a
+    /// reorganization the server may not know yet that it waits again.
+    fn check_nonce(&mut self, sent: &Sent) {
+        let is_known =
+            self.chain.view.head().number > self.chain.reorganized_at + KNOWN_WITHIN_BLOCKS;
+        if sent.to == BOND || sent.from != self.payer || !self.is_honest || !is_known {
+            return;
+        }
+        let is_answer = |waiting: &&Arc<Sent>| {
+            waiting.to == BOND && (waiting.from, waiting.nonce) == (sent.from, sent.nonce)
+        };
+        let found = self.chain.pool.iter().find(is_answer);
+        let case = found.and_then(|waiting| self.watch.case_of(waiting.hash));
+        let open = Watch::answerable(&self.chain, 0);
+        if case.is_some_and(|case| open.contains_key(&case)) {
+            let what = "an anchor takes the nonce of an answer that waits, nonce";
+            self.violation = Some(Violation::new(what, sent.nonce));
         }
     }
 }
@@ -96,11 +151,32 @@ struct Settings {
     has_second: bool,
 }
 
+/// The bond of a run: its terms, and how the server answers. Half of the runs that anchor have one, drawn from a source
+/// of its own, whose number leaves the others and the seeds that are kept (`tests/seeds.rs`) what they were.
+fn bond_of(seed: u64) -> Option<(BondTerms, u64, Challenger)> {
+    let mut random = Random::new(seed, 2_731);
+    if random.below(2) > 0 {
+        return None;
+    }
+    let terms = BondTerms {
+        withdrawal_delay_s: 100_000,
+        challenge_window_s: 1_000,
+        response_time_s: 150 + random.below(500),
+        reveal_delay_s: 1 + random.below(5),
+        case_deposit_wei: 1_000,
+        open_cases_max: 2 + random.below(12) as u32,
+    };
+    let look_ms = 5 + random.below(100);
+    Some((terms, look_ms, Challenger::new(random)))
+}
+
 /// The anchoring of a run, over all of its processes.
 pub(crate) struct Anchoring {
     world: Arc<Mutex<World>>,
     settings: Settings,
     payer: SigningKey,
+    /// How often the server looks for cases, milliseconds, and who opens them.
+    bond: Option<(u64, Challenger)>,
     random: Random,
     machine: Machine,
     schedule: Arc<Seeded>,
@@ -121,7 +197,14 @@ impl Anchoring {
         let payer = client::key(PAYER)?;
         let sequencer = client::key(SEQUENCER)?.address();
         let of_chain = Random::new(seed, 21);
-        let chain = Chain::new(sequencer, START_MS / 1_000, of_chain, rates);
+        let (bond, challenger) = match bond_of(seed) {
+            Some((terms, look_ms, challenger)) => {
+                let bond = Bond::new(BOND, DOMAIN.chain_id, terms);
+                (Some(bond), Some((look_ms, challenger)))
+            }
+            None => (None, None),
+        };
+        let chain = Chain::new(sequencer, bond, START_MS / 1_000, (of_chain, rates));
         let settings = Settings {
             interval_ms: 15 + random.below(150),
             poll_ms: 4 + random.below(15),
@@ -136,12 +219,14 @@ impl Anchoring {
             nodes: nodes.into(),
             payer: payer.address(),
             sent: BTreeMap::new(),
+            watch: Watch::default(),
             violation: None,
         };
         Ok(Some(Self {
             world: Arc::new(Mutex::new(world)),
             settings,
             payer,
+            bond: challenger,
             random: Random::new(seed, 24),
             machine: machine.clone(),
             schedule: Arc::clone(schedule),
@@ -158,6 +243,21 @@ impl Anchoring {
         let mut world = self.world.lock();
         world.chain.calm_down();
         world.nodes.iter_mut().for_each(NodeState::calm_down);
+    }
+
+    /// How cases are answered, if there is a bond.
+    fn responder(&self, sender: &SenderOptions) -> Option<ResponderOptions> {
+        let (look_ms, _) = self.bond.as_ref()?;
+        Some(ResponderOptions {
+            chain_id: sender.chain_id,
+            bond: BOND,
+            anchor: sender.contract,
+            fee_policy: sender.fee_policy,
+            bump_after_ms: sender.bump_after_ms,
+            finality_fallback_depth: sender.finality_fallback_depth,
+            look_ms: *look_ms,
+            backoff_ms_max: sender.backoff_ms_max,
+        })
     }
 
     fn client(&self, number: usize) -> Result<RpcClient, Violation> {
@@ -187,19 +287,20 @@ impl Anchoring {
         sender.backoff_ms_max = 50;
         let second = settings.has_second.then(|| self.client(1));
         Ok(AnchorOptions {
+            responder: self.responder(&sender),
             sender,
             key: self.payer.clone(),
             rpc: self.client(0)?,
             second_rpc: second.transpose()?,
             interval_ms: settings.interval_ms,
             poll_ms: settings.poll_ms,
-            responder: None,
             observer: None,
         })
     }
 
     /// Starts anchoring in a new process.
     pub(crate) async fn begin(&self, engine: &Engine) -> Result<Result<(), OpenError>, Violation> {
+        self.world.lock().note_trouble();
         Ok(Box::pin(engine.start_anchoring(self.options()?)).await)
     }
 
@@ -209,6 +310,15 @@ impl Anchoring {
         world.advance(self.machine.passed_ms());
         if let Some(violation) = world.violation.take() {
             return Err(violation);
+        }
+        let free_bytes = self.machine.disk.free_bytes(Path::new("/"));
+        let is_full = free_bytes.is_ok_and(|bytes| bytes < ROOM_BYTES);
+        if is_full || matches!(engine.mode(), Mode::ReadOnly(_)) {
+            world.note_trouble();
+        }
+        if let Some((_, challenger)) = &mut self.bond {
+            let snapshot = &engine.published().snapshot;
+            challenger.look(&mut world.chain, snapshot)?;
         }
         if self.random.chance(world.chain.rates.asked) {
             let engine = engine.clone();
@@ -239,6 +349,13 @@ impl Anchoring {
     pub(crate) fn counts(&self) -> [u64; 2] {
         let world = self.world.lock();
         [world.chain.taken.len(), world.sent.len()].map(|count| count as u64)
+    }
+
+    /// How many cases were opened in any block, how many transactions answered one, and how many cases' time passed.
+    pub(crate) fn cases(&self) -> [u64; 3] {
+        let world = self.world.lock();
+        let [answers, missed] = world.watch.counts();
+        [world.chain.opened.len(), answers, missed].map(|count| count as u64)
     }
 
     /// How long everything that is committed may take to be anchored, and final, once faults have stopped.

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use kedge_chain::rpc::{Node, RpcError};
 use kedge_env::Env;
+use kedge_protocol::hash::to_hex;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::answers::{self, Refused, bytes, quantity};
 use super::chain::{Sent, View};
-use super::{TIMEOUT_MS, World};
+use super::{TIMEOUT_MS, World, bond, watch};
 use crate::machine::Machine;
 use crate::random::Random;
 use crate::schedule::Seeded;
@@ -128,9 +129,11 @@ impl World {
             Duration::from_millis(usual + longer)
         };
         let times = [wait(rates.slow), wait(rates.slow)];
+        let is_slow = times.iter().any(|time| time.as_millis() > 3);
         let fate = if now_ms < node.away_until_ms {
             Fate::Away
         } else if random.chance(rates.hangs) {
+            self.note_trouble();
             return (Fate::Hangs, [Duration::from_millis(10 * TIMEOUT_MS); 2]);
         } else if random.chance(rates.error) {
             Fate::Error
@@ -141,6 +144,9 @@ impl World {
         } else {
             Fate::Answered
         };
+        if is_slow || fate != Fate::Answered {
+            self.note_trouble();
+        }
         (fate, times)
     }
 
@@ -180,7 +186,7 @@ impl World {
             node.behind = Some((until_ms, chain.view.clone()));
         }
         if method == "eth_sendRawTransaction" {
-            return self.send(number, &params[0]);
+            return self.send(number, &params[0], now_ms);
         }
         let view = node.behind.as_ref().map_or(&chain.view, |(_, view)| view);
         let pool = if node.behind.is_some() {
@@ -188,18 +194,55 @@ impl World {
         } else {
             &chain.pool[..]
         };
-        let answer = answers::answer(view, pool, node.has_finalized, (method, params))?;
-        Ok(self.lie(number, now_ms, (method, params), answer))
+        let is_behind = node.behind.is_some();
+        let answer = answers::answer(view, pool, node.has_finalized, (method, params));
+        if is_behind {
+            self.note_trouble();
+        }
+        let answer = match answer {
+            Ok(answer) => Ok(self.lie(number, now_ms, (method, params), answer)),
+            Err(refused) => Err(refused),
+        };
+        self.note_shown((method, params), answer.as_ref().ok());
+        answer
     }
 
-    fn send(&mut self, number: usize, raw: &Value) -> Result<Value, Refused> {
+    /// Notes what lets the server forget what it sent for a case: it is over, or an answer is refused.
+    fn note_shown(&mut self, (method, params): (&str, &Value), answer: Option<&Value>) {
+        let data = || bytes(&params[0]["data"]);
+        let case = match (method, answer) {
+            ("eth_estimateGas", None) => data().and_then(|data| watch::answered_case(&data)),
+            ("eth_getTransactionReceipt", Some(receipt)) if receipt["status"] == "0x0" => {
+                answers::hash(&params[0]).and_then(|hash| self.watch.case_of(hash))
+            }
+            ("eth_call", Some(answer)) => {
+                let is_newest = params[1] == "latest";
+                let time_s = self.chain.view.head().timestamp_s;
+                let asked = data().and_then(|data| bond::asked_case(&data));
+                asked.filter(|_| {
+                    bytes(answer).is_some_and(|answer| bond::is_over(&answer, is_newest, time_s))
+                })
+            }
+            _ => None,
+        };
+        if let Some(case) = case {
+            self.watch.may_forget(case);
+        }
+    }
+
+    fn send(&mut self, number: usize, raw: &Value, now_ms: u64) -> Result<Value, Refused> {
         let invalid = || Refused::new("cannot be decoded");
         let raw = bytes(raw).ok_or_else(invalid)?;
         let sent = Sent::of(&raw).ok_or_else(invalid)?;
-        self.note_sent(&sent);
+        self.note_sent(&sent, now_ms);
         let node = &mut self.nodes[number];
         if node.random.chance(self.chain.rates.ignores) {
+            self.note_trouble();
             return Ok(json!(sent.hash));
+        }
+        let is_behind = node.behind.is_some();
+        if !is_behind {
+            self.check_nonce(&sent);
         }
         self.chain.take(&sent).map_err(Refused::new)?;
         self.check_pool(&sent);
@@ -240,6 +283,12 @@ impl World {
                 quantity(other.saturating_sub(node.random.below(2) * 3))
             }
             "eth_getLogs" => json!([]),
+            "eth_call" if is_case(&params[0]) => {
+                // No such case, or one that is answered.
+                let mut words = [0; 5 * 32];
+                words[3 * 32 - 1] = 2 * node.random.below(2) as u8;
+                json!(to_hex(&words))
+            }
             "eth_call" if is_latest => {
                 node.claims_until_ms = now_ms + node.random.below(2_500);
                 json!(super::contract::claimed(1 + node.random.below(5)))
@@ -247,6 +296,10 @@ impl World {
             _ => answer,
         }
     }
+}
+
+fn is_case(call: &Value) -> bool {
+    bytes(&call["data"]).is_some_and(|data| bond::asked_case(&data).is_some())
 }
 
 fn is_latest(data: &str) -> bool {

@@ -8,6 +8,8 @@ use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::log_tree;
 use kedge_storage::{AnchorRow, AnchorStatus, Mode, Page, Snapshot};
 
+use super::chain::Mined;
+use super::watch::{self, BLOCKS_NEEDED, Watch};
 use super::{Anchoring, World};
 use crate::plan::Violation;
 
@@ -85,7 +87,7 @@ impl World {
                 (taken.batches, taken.sequence, taken.history)
                     == (wanted.batches, wanted.sequence, wanted.history)
             };
-            let mut taken = block.mined.iter().filter_map(|mined| mined.anchored);
+            let mut taken = block.mined.iter().filter_map(Mined::anchored);
             Some(block.hash) == row.block_hash && taken.any(is_same)
         });
         if holds {
@@ -124,7 +126,8 @@ impl Anchoring {
         }
         let rows = rows(snapshot)?;
         world.check_stored(&rows)?;
-        world.check_rows(&rows)
+        world.check_rows(&rows)?;
+        world.watch.check(snapshot)
     }
 
     /// Once nothing goes wrong: waits until writes are accepted.
@@ -140,8 +143,59 @@ impl Anchoring {
         Ok(())
     }
 
-    /// Once nothing goes wrong: everything that is committed is anchored, and the store knows it.
-    pub(crate) async fn finish(&self, engine: &Engine) -> Result<(), Violation> {
+    /// Once nothing goes wrong: everything that is committed is anchored, every case is answered, and the store knows it.
+    pub(crate) async fn finish(&mut self, engine: &Engine) -> Result<(), Violation> {
+        self.finish_anchors(engine).await?;
+        self.finish_cases(engine).await?;
+        self.check(&engine.published().snapshot)
+    }
+
+    /// Some more cases are opened. Those that can still be answered are, in time, and nothing stays in the store.
+    async fn finish_cases(&mut self, engine: &Engine) -> Result<(), Violation> {
+        let until = self.machine.now() + self.patience();
+        let mut left = {
+            let mut world = self.world.lock();
+            world.advance(self.machine.passed_ms());
+            let Some((_, challenger)) = &mut self.bond else {
+                return Ok(());
+            };
+            for _ in 0..4 {
+                challenger.begin(&world.chain, &engine.published().snapshot)?;
+            }
+            Watch::answerable(&world.chain, BLOCKS_NEEDED)
+        };
+        loop {
+            let rows = watch::rows(&engine.published().snapshot)?;
+            let is_idle = {
+                let mut world = self.world.lock();
+                world.advance(self.machine.passed_ms());
+                let Some((_, challenger)) = &mut self.bond else {
+                    return Ok(());
+                };
+                challenger.go_on(&mut world.chain);
+                let open = Watch::answerable(&world.chain, 0);
+                let time_s = world.chain.view.head().timestamp_s;
+                left.retain(|case, deadline_s| open.contains_key(case) || *deadline_s < time_s);
+                left.extend(open);
+                if let Some((case, _)) = left.iter().find(|(_, deadline_s)| **deadline_s < time_s) {
+                    let what = "nothing is wrong any more, but a case was not answered in time";
+                    return Err(Violation::new(what, case));
+                }
+                challenger.is_idle()
+            };
+            if is_idle && left.is_empty() && rows.is_empty() {
+                return Ok(());
+            }
+            if self.machine.now() > until {
+                let what = "nothing is wrong any more, but not every case is over";
+                let about = format!("{} are open, the store has {}", left.len(), rows.len());
+                return Err(Violation::new(what, about));
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    async fn finish_anchors(&self, engine: &Engine) -> Result<(), Violation> {
         let until = self.machine.now() + self.patience();
         let batches = engine.published().head.batches;
         loop {
@@ -159,7 +213,7 @@ impl Anchoring {
                 block.map_or(0, |block| block.contract.latest().0)
             };
             if batches == 0 || (last >= batches && rows.iter().any(is_final)) {
-                break;
+                return Ok(());
             }
             if self.machine.now() > until {
                 let what = "nothing is wrong any more, but not all is anchored";
@@ -169,6 +223,5 @@ impl Anchoring {
             }
             tokio::time::sleep(LOOK).await;
         }
-        self.check(&engine.published().snapshot)
     }
 }

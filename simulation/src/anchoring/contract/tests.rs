@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ethers_core::types::{Bytes, H160, H256};
+use ethers_core::types::{Bytes, H160, H256, TransactionReceipt};
 use kedge_chain::contract::{DeployOptions, anchor_calldata, deploy};
 use kedge_chain::embedded::{self, EmbeddedOptions, insecure_development_keys};
 use kedge_chain::rpc::{At, CallRequest, RpcClient, RpcError, RpcOptions};
@@ -18,10 +18,10 @@ const BATCHES: u64 = 40;
 const TRIES: u64 = 300;
 
 /// The roots of a log of batches.
-struct Log {
+pub(in crate::anchoring) struct Log {
     frontier: Frontier,
     nodes: std::collections::HashMap<(u32, u64), Hash>,
-    roots: Vec<Hash>,
+    pub(in crate::anchoring) roots: Vec<Hash>,
 }
 
 impl Nodes for Log {
@@ -33,17 +33,15 @@ impl Nodes for Log {
 }
 
 impl Log {
-    fn new() -> Self {
+    /// Of batches with these hashes.
+    pub(in crate::anchoring) fn of(hashes: impl Iterator<Item = Hash>) -> Self {
         let mut log = Self {
             frontier: Frontier::default(),
             nodes: std::collections::HashMap::new(),
             roots: vec![Frontier::default().root()],
         };
-        for number in 0..BATCHES {
-            for node in log
-                .frontier
-                .append(log_tree::leaf(&keccak(&number.to_be_bytes())))
-            {
+        for hash in hashes {
+            for node in log.frontier.append(log_tree::leaf(&hash)) {
                 log.nodes.insert((node.level, node.index), node.hash);
             }
             log.roots.push(log.frontier.root());
@@ -53,18 +51,29 @@ impl Log {
 }
 
 /// The deployed contract.
-struct Deployed {
-    rpc: RpcClient,
-    address: Address,
-    payer: SigningKey,
+pub(in crate::anchoring) struct Deployed {
+    pub(in crate::anchoring) rpc: RpcClient,
+    pub(in crate::anchoring) address: Address,
+    pub(in crate::anchoring) payer: SigningKey,
     nonce: u64,
 }
 
 impl Deployed {
     async fn call(&self, data: &[u8]) -> Result<Vec<u8>, Reverted> {
+        self.call_of(self.address, data, 0).await
+    }
+
+    /// What a contract answers to the payer, who sends so much.
+    pub(in crate::anchoring) async fn call_of(
+        &self,
+        to: Address,
+        data: &[u8],
+        value_wei: u128,
+    ) -> Result<Vec<u8>, Reverted> {
         let call = CallRequest {
             from: Some(H160(self.payer.address().0)),
-            to: Some(H160(self.address.0)),
+            to: Some(H160(to.0)),
+            value: Some(value_wei.into()),
             data: Some(Bytes::from(data.to_vec())),
             ..CallRequest::default()
         };
@@ -77,23 +86,33 @@ impl Deployed {
 
     /// Sends the data; returns the block that holds it.
     async fn send(&mut self, data: Vec<u8>) -> u64 {
+        let receipt = self.send_to(self.address, data, 0).await;
+        assert_eq!(receipt.status, Some(1.into()));
+        receipt.block_number.unwrap().as_u64()
+    }
+
+    /// Sends the data and so much to a contract; returns the receipt.
+    pub(in crate::anchoring) async fn send_to(
+        &mut self,
+        to: Address,
+        data: Vec<u8>,
+        value_wei: u128,
+    ) -> TransactionReceipt {
         let transaction = TransactionRequest {
             chain_id: DOMAIN.chain_id,
             nonce: self.nonce,
             fees: FeePolicy::default()
                 .first_offer(&self.rpc.fee_history(1, &[50.0]).await.unwrap()),
             gas_limit: 1_000_000,
-            to: Some(self.address),
-            value_wei: 0,
+            to: Some(to),
+            value_wei,
             data,
         };
         self.nonce += 1;
         let signed = transaction.sign(&self.payer);
         self.rpc.send_raw_transaction(&signed.raw).await.unwrap();
         let hash = H256(signed.hash.0);
-        let receipt = self.rpc.transaction_receipt(hash).await.unwrap().unwrap();
-        assert_eq!(receipt.status, Some(1.into()));
-        receipt.block_number.unwrap().as_u64()
+        self.rpc.transaction_receipt(hash).await.unwrap().unwrap()
     }
 }
 
@@ -152,16 +171,16 @@ fn attempt(
 }
 
 /// A chain at a time that can be set, the contract on it, and the one that is made up.
-struct Both {
+pub(in crate::anchoring) struct Both {
     _place: tempfile::TempDir,
     _node: embedded::Handle,
-    seconds: Arc<AtomicU64>,
-    deployed: Deployed,
-    model: Contract,
+    pub(in crate::anchoring) seconds: Arc<AtomicU64>,
+    pub(in crate::anchoring) deployed: Deployed,
+    pub(in crate::anchoring) model: Contract,
 }
 
 impl Both {
-    async fn start(sequencer: &SigningKey) -> Self {
+    pub(in crate::anchoring) async fn start(sequencer: &SigningKey) -> Self {
         let place = tempfile::tempdir().unwrap();
         let seconds = Arc::new(AtomicU64::new(1_800_000_000));
         let clock = Arc::clone(&seconds);
@@ -204,12 +223,13 @@ impl Both {
     }
 
     /// Every question that the server asks has the same answer.
-    async fn compare(&self, asked: u64, round: u64) {
+    pub(in crate::anchoring) async fn compare(&self, asked: u64, round: u64) {
         let questions = [
             selector("latest()").to_vec(),
             [&selector("checkpoint(uint64)")[..], &word(asked)].concat(),
             selector("domainSeparator()").to_vec(),
             selector("bond()").to_vec(),
+            selector("status()").to_vec(),
             selector("sequencerKeyCount()").to_vec(),
             [&selector("keyTerm(uint32)")[..], &word(0)].concat(),
             selector("coverage()").to_vec(),
@@ -226,7 +246,8 @@ impl Both {
 async fn the_deployed_contract_decides_and_answers_the_same() {
     let sequencer = SigningKey::from_bytes(&[0x5e; 32]).unwrap();
     let mut both = Both::start(&sequencer).await;
-    let (log, mut random) = (Log::new(), Random::new(1, 30));
+    let hashes = (0..BATCHES).map(|number| keccak(&number.to_be_bytes()));
+    let (log, mut random) = (Log::of(hashes), Random::new(1, 30));
     let (mut taken, mut refused) = (0, std::collections::BTreeSet::new());
     for round in 0..TRIES {
         // A call is made at the head's time, and a transaction in the next block, a second later.

@@ -1,0 +1,372 @@
+//! The bond, as a second implementation: which cases it opens, which answers it takes, and what it answers itself. Of
+//! money it knows only deposits.
+
+use std::collections::BTreeMap;
+
+use kedge_chain::contract::bond::BondTerms;
+use kedge_protocol::hash::{keccak, keccak_parts};
+use kedge_protocol::merkle::BatchTree;
+use kedge_protocol::{Address, Hash};
+
+use super::bond_calls::{Call, Held};
+use super::contract::{Contract, Reverted, address_word, error, selector, word};
+
+/// Where it is.
+pub(super) const BOND: Address = Address([0xb0; 20]);
+
+/// What it asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Inclusion = 1,
+    Leaves = 2,
+}
+
+/// Where a case is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    Open = 1,
+    Answered = 2,
+    Closed = 3,
+}
+
+/// A case.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Case {
+    pub(super) kind: Kind,
+    pub(super) number: u64,
+    batch_hash: Hash,
+    opener: Address,
+    pub(super) deadline_s: u64,
+    pub(super) state: State,
+    deposit_wei: u128,
+    pub(super) opened_at_s: u64,
+}
+
+/// What a transaction did.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Event {
+    Committed(Hash, Address),
+    Opened(Hash, Case),
+    Answered(Hash),
+    Closed(Hash),
+}
+
+/// Who sends a transaction, with how much, when.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sending {
+    pub(super) from: Address,
+    pub(super) value_wei: u128,
+    pub(super) timestamp_s: u64,
+}
+
+/// The id of a case.
+pub(super) fn case_id(kind: Kind, subject: &[u8; 32]) -> Hash {
+    keccak_parts(&[&word(kind as u64), subject])
+}
+
+/// Its state after a block.
+#[derive(Clone, Debug)]
+pub(super) struct Bond {
+    address: Address,
+    chain_id: u64,
+    pub(super) terms: BondTerms,
+    pub(super) cases: BTreeMap<Hash, Case>,
+    committed_at_s: BTreeMap<Hash, u64>,
+}
+
+impl Bond {
+    pub(super) fn new(address: Address, chain_id: u64, terms: BondTerms) -> Self {
+        Self {
+            address,
+            chain_id,
+            terms,
+            cases: BTreeMap::new(),
+            committed_at_s: BTreeMap::new(),
+        }
+    }
+
+    fn open_cases(&self) -> u64 {
+        let cases = self.cases.values();
+        cases.filter(|case| case.state == State::Open).count() as u64
+    }
+
+    /// What the next case costs.
+    pub(super) fn deposit_wei(&self) -> u128 {
+        self.terms.case_deposit_wei * u128::from(self.open_cases() + 1)
+    }
+
+    /// What somebody commits to before opening a case.
+    pub(super) fn commitment(&self, of: Address, case: Hash, salt: Hash) -> Hash {
+        let (address, of) = (address_word(self.address), address_word(of));
+        keccak_parts(&[&word(self.chain_id), &address, &of, &case.0, &salt.0])
+    }
+
+    /// When that was committed to; `None` if it was not, or is used up.
+    pub(super) fn committed_at_s(&self, commitment: Hash) -> Option<u64> {
+        self.committed_at_s.get(&commitment).copied()
+    }
+
+    /// Carries out a transaction's data in a block.
+    pub(super) fn carry_out(
+        &mut self,
+        data: &[u8],
+        sending: Sending,
+        anchor: &mut Contract,
+    ) -> Result<Event, Reverted> {
+        let call = Call::read(data).ok_or_else(Vec::new)?;
+        match call {
+            Call::Commit(commitment) => {
+                let at_s = self.committed_at_s.entry(commitment);
+                at_s.or_insert(sending.timestamp_s);
+                Ok(Event::Committed(commitment, sending.from))
+            }
+            Call::Settle(id) => self.settle(id, sending, anchor),
+            _ if anchor.is_frozen => Err(error("AlreadyFrozen()", &[])),
+            Call::DemandLeaves {
+                anchored,
+                number,
+                salt,
+            } => {
+                let out_of_reach = || error("BatchOutOfReach(uint64)", &[word(number)]);
+                if number == u64::MAX {
+                    return Err(out_of_reach());
+                }
+                anchor.record(anchored)?;
+                if number >= anchored {
+                    return Err(out_of_reach());
+                }
+                let asked = (Kind::Leaves, number, Hash::ZERO);
+                self.open(asked, salt, sending, anchor)
+            }
+            Call::DemandInclusion {
+                batch,
+                key_index,
+                salt,
+            } => {
+                let header = batch.header;
+                let (key, domain) = anchor.trusts();
+                let signer = batch.signature.recover(&header.digest(&domain));
+                if key_index != 0 {
+                    return Err(Vec::new());
+                }
+                if signer != Ok(key) {
+                    let words = [
+                        word(header.number),
+                        address_word(signer.unwrap_or_default()),
+                    ];
+                    return Err(error("NotSigned(uint64,address)", &words));
+                }
+                let asked = (Kind::Inclusion, header.number, header.hash());
+                self.open(asked, salt, sending, anchor)
+            }
+            Call::AnswerLeaves { answer, leaves } => {
+                let Held { header, .. } = answer;
+                anchor.verify_batch(answer.anchored, &header, &answer.path)?;
+                let is_whole = !leaves.is_empty()
+                    && leaves.len() == header.count as usize
+                    && BatchTree::new(&leaves).root() == header.root;
+                if !is_whole {
+                    let words = [word(header.number)];
+                    return Err(error("LeavesOfAnotherBatch(uint64)", &words));
+                }
+                self.answer(case_id(Kind::Leaves, &word(header.number)), sending)
+            }
+            Call::AnswerInclusion(answer) => {
+                let hash = anchor.verify_batch(answer.anchored, &answer.header, &answer.path)?;
+                self.answer(case_id(Kind::Inclusion, &hash.0), sending)
+            }
+        }
+    }
+
+    fn open(
+        &mut self,
+        (kind, number, batch_hash): (Kind, u64, Hash),
+        salt: Hash,
+        sending: Sending,
+        anchor: &Contract,
+    ) -> Result<Event, Reverted> {
+        let id = match kind {
+            Kind::Leaves => case_id(kind, &word(number)),
+            Kind::Inclusion => case_id(kind, &batch_hash.0),
+        };
+        if anchor.bond != self.address {
+            return Err(error("NotNamed()", &[]));
+        }
+        if self.cases.contains_key(&id) {
+            return Err(error("CaseKnown(bytes32)", &[id.0]));
+        }
+        if self.open_cases() >= u64::from(self.terms.open_cases_max) {
+            return Err(error("TooManyCases()", &[]));
+        }
+        let needed_wei = self.deposit_wei();
+        if sending.value_wei < needed_wei {
+            let words = [sending.value_wei, needed_wei].map(amount);
+            return Err(error("DepositTooSmall(uint256,uint256)", &words));
+        }
+        self.use_commitment(id, salt, sending)?;
+        let case = Case {
+            kind,
+            number,
+            batch_hash,
+            opener: sending.from,
+            deadline_s: sending.timestamp_s + self.terms.response_time_s,
+            state: State::Open,
+            deposit_wei: sending.value_wei,
+            opened_at_s: sending.timestamp_s,
+        };
+        self.cases.insert(id, case);
+        Ok(Event::Opened(id, case))
+    }
+
+    fn use_commitment(&mut self, id: Hash, salt: Hash, by: Sending) -> Result<(), Reverted> {
+        let commitment = self.commitment(by.from, id, salt);
+        let too_early = |ready_at_s| error("NotCommitted(uint256)", &[word(ready_at_s)]);
+        let at_s = self.committed_at_s.get(&commitment);
+        let ready_at_s = at_s.ok_or_else(|| too_early(0))? + self.terms.reveal_delay_s;
+        if by.timestamp_s < ready_at_s {
+            return Err(too_early(ready_at_s));
+        }
+        self.committed_at_s.remove(&commitment);
+        Ok(())
+    }
+
+    fn open_case(&mut self, id: Hash) -> Result<&mut Case, Reverted> {
+        let case = self.cases.get_mut(&id);
+        let case = case.filter(|case| case.state == State::Open);
+        case.ok_or_else(|| error("CaseNotOpen(bytes32)", &[id.0]))
+    }
+
+    fn answer(&mut self, id: Hash, sending: Sending) -> Result<Event, Reverted> {
+        let case = self.open_case(id)?;
+        if sending.timestamp_s > case.deadline_s {
+            return Err(error("AnswerTooLate(uint64)", &[word(case.deadline_s)]));
+        }
+        case.state = State::Answered;
+        Ok(Event::Answered(id))
+    }
+
+    fn settle(
+        &mut self,
+        id: Hash,
+        sending: Sending,
+        anchor: &mut Contract,
+    ) -> Result<Event, Reverted> {
+        let case = self.open_case(id)?;
+        if !anchor.is_frozen && sending.timestamp_s <= case.deadline_s {
+            let words = [word(case.deadline_s)];
+            return Err(error("AnswerStillPossible(uint64)", &words));
+        }
+        case.state = State::Closed;
+        anchor.is_frozen = true;
+        Ok(Event::Closed(id))
+    }
+
+    /// Answers a call that changes nothing.
+    pub(super) fn view(&self, data: &[u8], anchor: Address) -> Result<Vec<u8>, Reverted> {
+        let (function, arguments) = data.split_first_chunk::<4>().ok_or_else(Vec::new)?;
+        let is = |signature| *function == selector(signature);
+        let words = if is("anchorContract()") {
+            vec![address_word(anchor)]
+        } else if is("terms()") {
+            let terms = &self.terms;
+            vec![
+                word(terms.withdrawal_delay_s),
+                word(terms.challenge_window_s),
+                word(terms.response_time_s),
+                word(terms.reveal_delay_s),
+                amount(terms.case_deposit_wei),
+                word(u64::from(terms.open_cases_max)),
+            ]
+        } else if is("caseOf(bytes32)") {
+            let id = arguments.try_into().map_err(|_| Vec::new())?;
+            self.case_words(Hash(id))
+        } else if is("openCases()") {
+            vec![word(self.open_cases())]
+        } else if is("caseDeposit()") {
+            vec![amount(self.deposit_wei())]
+        } else {
+            return Err(Vec::new());
+        };
+        Ok(words.concat())
+    }
+
+    fn case_words(&self, id: Hash) -> Vec<[u8; 32]> {
+        let Some(case) = self.cases.get(&id) else {
+            return vec![[0; 32]; 5];
+        };
+        vec![
+            address_word(case.opener),
+            word(case.deadline_s),
+            word(case.state as u64),
+            amount(case.deposit_wei),
+            word(case.opened_at_s),
+        ]
+    }
+}
+
+/// An amount as a word.
+fn amount(wei: u128) -> [u8; 32] {
+    let mut word = [0; 32];
+    word[16..].copy_from_slice(&wei.to_be_bytes());
+    word
+}
+
+/// Whether an answer about a case lets the server forget it: there is no such case any more, or it is over in a block that
+/// is asked for by its number.
+pub(super) fn is_over(words: &[u8], is_newest: bool, time_s: u64) -> bool {
+    let number = |index: usize| {
+        let bytes = words.get(32 * index + 24..32 * index + 32)?;
+        Some(u64::from_be_bytes(bytes.try_into().ok()?))
+    };
+    match number(2) {
+        Some(0) => true,
+        Some(1) => is_newest && number(1).is_some_and(|deadline_s| deadline_s < time_s),
+        _ => !is_newest,
+    }
+}
+
+/// The case that a call asks for, if it asks for one.
+pub(super) fn asked_case(data: &[u8]) -> Option<Hash> {
+    let id = data.strip_prefix(&selector("caseOf(bytes32)"))?;
+    id.try_into().ok().map(Hash)
+}
+
+impl Event {
+    /// Its topics and data in a block's logs.
+    pub(super) fn log(&self) -> (Vec<Hash>, Vec<u8>) {
+        let topic = |signature: &str| keccak(signature.as_bytes());
+        match *self {
+            Self::Committed(commitment, by) => {
+                let topics = vec![
+                    topic("Committed(bytes32,address)"),
+                    commitment,
+                    Hash(address_word(by)),
+                ];
+                (topics, Vec::new())
+            }
+            Self::Opened(id, case) => {
+                let signature =
+                    "CaseOpened(bytes32,uint8,address,uint64,bytes32,bytes32,uint64,uint64)";
+                let topics = vec![
+                    topic(signature),
+                    id,
+                    Hash(word(case.kind as u64)),
+                    Hash(address_word(case.opener)),
+                ];
+                let data = [
+                    word(case.number),
+                    case.batch_hash.0,
+                    word(0),
+                    word(0),
+                    word(case.deadline_s),
+                ];
+                (topics, data.concat())
+            }
+            Self::Answered(id) => (vec![topic("CaseAnswered(bytes32)"), id], Vec::new()),
+            Self::Closed(id) => (vec![topic("CaseClosed(bytes32)"), id], Vec::new()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

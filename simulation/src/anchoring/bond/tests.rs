@@ -1,0 +1,365 @@
+//! The bond that the simulator makes up against the one that is deployed, on the embedded chain.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
+
+use kedge_chain::contract::anchor_calldata;
+use kedge_chain::contract::bond::{
+    answer_inclusion_calldata, answer_leaves_calldata, commit_calldata, demand_inclusion_calldata,
+    demand_leaves_calldata, deploy_bond, settle_calldata,
+};
+use kedge_chain::embedded::insecure_development_keys;
+use kedge_chain::rpc::At;
+use kedge_chain::transaction::FeePolicy;
+use kedge_protocol::batch::BatchHeader;
+use kedge_protocol::checkpoint::Checkpoint;
+use kedge_protocol::log_tree;
+use kedge_protocol::signature::SigningKey;
+
+use super::super::contract::tests::{Both, Log};
+use super::*;
+use crate::random::Random;
+
+const BATCHES: u64 = 40;
+const TRIES: u64 = 1_500;
+const TERMS: BondTerms = BondTerms {
+    withdrawal_delay_s: 20_000,
+    challenge_window_s: 6_000,
+    response_time_s: 50,
+    reveal_delay_s: 3,
+    case_deposit_wei: 1_000,
+    open_cases_max: 4,
+};
+
+/// A batch with its leaves.
+struct Batch {
+    header: BatchHeader,
+    leaves: Vec<Hash>,
+}
+
+fn batch(number: u64) -> Batch {
+    let count = 1 + number % 5;
+    let leaves: Vec<Hash> = (0..count)
+        .map(|index| keccak(&(10 * number + index).to_be_bytes()))
+        .collect();
+    let header = BatchHeader {
+        number,
+        first_sequence: 10 * number + 1,
+        count: leaves.len() as u32,
+        previous_head: Hash([1; 32]),
+        head: keccak(&(number + 1).to_be_bytes()),
+        root: BatchTree::new(&leaves).root(),
+        history: Hash([2; 32]),
+        state: Hash::ZERO,
+        sealed_at_ms: 1_000 * number,
+    };
+    Batch { header, leaves }
+}
+
+/// A case that somebody wants.
+#[derive(Clone, Copy)]
+struct Wanted {
+    kind: Kind,
+    number: u64,
+    id: Hash,
+    salt: Hash,
+}
+
+/// A call: of the anchor contract or of the bond, with so much.
+struct Attempt {
+    is_anchor: bool,
+    data: Vec<u8>,
+    value_wei: u128,
+}
+
+struct Bonded {
+    both: Both,
+    address: Address,
+    bond: Bond,
+    sequencer: SigningKey,
+    batches: Vec<Batch>,
+    log: Log,
+    wanted: Vec<Wanted>,
+    random: Random,
+}
+
+impl Bonded {
+    async fn start() -> Self {
+        let sequencer = SigningKey::from_bytes(&[0x5e; 32]).unwrap();
+        let mut both = Both::start(&sequencer).await;
+        let owner = &insecure_development_keys()[0];
+        let (rpc, anchor) = (&both.deployed.rpc, both.deployed.address);
+        let fees = FeePolicy::default();
+        let made = deploy_bond(rpc, owner, anchor, &TERMS, &fees, 10_000).await;
+        let address = made.unwrap().bond;
+        both.model.bond = address;
+        let batches: Vec<Batch> = (0..BATCHES).map(batch).collect();
+        let log = Log::of(batches.iter().map(|batch| batch.header.hash()));
+        Self {
+            both,
+            address,
+            bond: Bond::new(address, crate::client::DOMAIN.chain_id, TERMS),
+            sequencer,
+            batches,
+            log,
+            wanted: Vec::new(),
+            random: Random::new(1, 31),
+        }
+    }
+
+    fn payer(&self) -> Address {
+        self.both.deployed.payer.address()
+    }
+
+    /// The next checkpoint, one or two batches on.
+    fn anchor(&mut self, now_s: u64) -> Attempt {
+        let from = self.both.model.latest().0;
+        let to = (from + 1 + self.random.below(2)).min(BATCHES);
+        let checkpoint = Checkpoint {
+            batches: to,
+            sequence: to * 10,
+            head: keccak(&to.to_be_bytes()),
+            history: self.log.roots[to as usize],
+            state: Hash::ZERO,
+            issued_at_ms: now_s * 1_000,
+        };
+        let proof = match from {
+            0 => Vec::new(),
+            from if from < to => log_tree::consistency_path(&self.log, from, to).unwrap(),
+            _ => Vec::new(),
+        };
+        let (_, domain) = self.both.model.trusts();
+        Attempt {
+            is_anchor: true,
+            data: anchor_calldata(&checkpoint.sign(&domain, &self.sequencer), &proof),
+            value_wei: 0,
+        }
+    }
+
+    fn of_bond(data: Vec<u8>) -> Attempt {
+        Attempt {
+            is_anchor: false,
+            data,
+            value_wei: 0,
+        }
+    }
+
+    fn commit(&mut self) -> Attempt {
+        let anchored = self.both.model.latest().0;
+        let number = self.random.below((anchored + 2).min(BATCHES));
+        let (kind, id) = if self.random.below(2) == 0 {
+            (Kind::Leaves, case_id(Kind::Leaves, &word(number)))
+        } else {
+            let hash = self.batches[number as usize].header.hash();
+            (Kind::Inclusion, case_id(Kind::Inclusion, &hash.0))
+        };
+        let wanted = Wanted {
+            kind,
+            number,
+            id,
+            salt: keccak(&self.random.next().to_be_bytes()),
+        };
+        self.wanted.push(wanted);
+        Self::of_bond(commit_calldata(self.bond.commitment(
+            self.payer(),
+            id,
+            wanted.salt,
+        )))
+    }
+
+    /// Opens a case, or tries to in a way that is wrong.
+    fn open(&mut self, wanted: Wanted) -> Attempt {
+        let way = self.random.below(12);
+        let salt = if way == 0 { Hash::ZERO } else { wanted.salt };
+        let anchored = match way {
+            1 => self.random.below(BATCHES),
+            _ => self.both.model.latest().0,
+        };
+        let (_, domain) = self.both.model.trusts();
+        let other = SigningKey::from_bytes(&[0x11; 32]).unwrap();
+        let key = if way == 2 { &other } else { &self.sequencer };
+        let mut data = match wanted.kind {
+            Kind::Leaves => demand_leaves_calldata(anchored, wanted.number, salt),
+            Kind::Inclusion => {
+                let header = self.batches[wanted.number as usize].header;
+                demand_inclusion_calldata(&header.sign(&domain, key), 0, salt)
+            }
+        };
+        // Once the bond is taken, what is found first is the compiler's choice.
+        if way == 3 && !self.both.model.is_frozen {
+            data.truncate(data.len() - 32);
+        }
+        let needed_wei = self.bond.deposit_wei();
+        let value_wei = if way == 4 { needed_wei - 1 } else { needed_wei };
+        Attempt {
+            value_wei,
+            ..Self::of_bond(data)
+        }
+    }
+
+    /// Answers a case, or tries to in a way that is wrong.
+    fn answer(&mut self, wanted: Wanted) -> Attempt {
+        let way = self.random.below(16);
+        let number = match way {
+            0 => self.random.below(BATCHES),
+            _ => wanted.number,
+        };
+        let anchored = match way {
+            1 => self.random.below(BATCHES),
+            _ => self.both.model.latest().0,
+        };
+        let mut path = if number < anchored {
+            log_tree::inclusion_path(&self.log, number, anchored).unwrap()
+        } else {
+            Vec::new()
+        };
+        match way {
+            2 => path.push(Hash::ZERO),
+            3 => path.truncate(path.len().saturating_sub(1)),
+            4 => path.reverse(),
+            _ => {}
+        }
+        let Batch { mut header, leaves } = batch(number);
+        let mut leaves = leaves;
+        match way {
+            5 => header.sealed_at_ms += 1,
+            6 => leaves.truncate(leaves.len() - 1),
+            7 => leaves.push(Hash::ZERO),
+            8 => leaves.reverse(),
+            _ => {}
+        }
+        let mut data = match wanted.kind {
+            Kind::Leaves => answer_leaves_calldata(anchored, &header, &path, &leaves),
+            Kind::Inclusion => answer_inclusion_calldata(&header, anchored, &path),
+        };
+        match way {
+            9 => data[0] ^= 1,
+            10 if !self.both.model.is_frozen => data.truncate(data.len() - 32),
+            _ => {}
+        }
+        Self::of_bond(data)
+    }
+
+    fn attempt(&mut self, now_s: u64, round: u64) -> Attempt {
+        let way = self.random.below(20);
+        // So that most of what is opened is answered, and some is late.
+        let recent = self.wanted.len().saturating_sub(8);
+        let wanted = self.random.pick(&self.wanted[recent..]).copied();
+        match (way, wanted) {
+            (0, _) => self.anchor(now_s),
+            (1..=2, _) | (_, None) => self.commit(),
+            (3..=11, Some(wanted)) => self.open(wanted),
+            (12..=18, Some(wanted)) => self.answer(wanted),
+            (_, Some(_)) => {
+                let open = self.bond.cases.iter();
+                let mut open = open.filter(|(_, case)| case.state == State::Open);
+                // Nothing is left to compare once the bond is taken, so it is not taken before the end.
+                let can_be = |case: &Case| round > TRIES - 100 || now_s < case.deadline_s;
+                let found = open.find(|(_, case)| can_be(case));
+                Self::of_bond(settle_calldata(found.map_or(Hash::ZERO, |(id, _)| *id)))
+            }
+        }
+    }
+
+    /// Carries an attempt out on the models.
+    fn carry_out(
+        (anchor, bond): (&mut Contract, &mut Bond),
+        attempt: &Attempt,
+        from: Address,
+        (block, timestamp_s): (u64, u64),
+    ) -> Result<Option<Event>, Reverted> {
+        if attempt.is_anchor {
+            anchor.carry_out(&attempt.data, block, timestamp_s)?;
+            return Ok(None);
+        }
+        let sending = Sending {
+            from,
+            value_wei: attempt.value_wei,
+            timestamp_s,
+        };
+        bond.carry_out(&attempt.data, sending, anchor).map(Some)
+    }
+
+    /// Every question that the server and a challenger ask has the same answer.
+    async fn compare(&mut self, round: u64) {
+        let id = self.random.pick(&self.wanted).map(|wanted| wanted.id);
+        let questions = [
+            selector("anchorContract()").to_vec(),
+            selector("terms()").to_vec(),
+            selector("openCases()").to_vec(),
+            selector("caseDeposit()").to_vec(),
+            [
+                &selector("caseOf(bytes32)")[..],
+                &id.unwrap_or(Hash::ZERO).0,
+            ]
+            .concat(),
+        ];
+        for question in questions {
+            let made_up = self.bond.view(&question, self.both.deployed.address);
+            let real = self.both.deployed.call_of(self.address, &question, 0).await;
+            assert_eq!(made_up, real, "round {round}, {question:02x?}");
+        }
+        let asked = self.random.below(BATCHES + 2);
+        self.both.compare(asked, round).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_deployed_bond_decides_and_answers_the_same() {
+    let mut bonded = Bonded::start().await;
+    let (mut done, mut refused) = ([0; 4], BTreeSet::new());
+    for round in 0..TRIES {
+        let head = bonded.both.deployed.rpc.block(At::Latest).await;
+        let now_s = head.unwrap().unwrap().timestamp.as_u64();
+        let next_s = now_s + 1 + bonded.random.below(3) * bonded.random.below(2);
+        bonded.both.seconds.store(next_s, Ordering::SeqCst);
+        let attempt = bonded.attempt(now_s, round);
+        let (anchor, from) = (bonded.both.deployed.address, bonded.payer());
+        let to = if attempt.is_anchor {
+            anchor
+        } else {
+            bonded.address
+        };
+        // A call is made at the head's time.
+        let (mut contract, mut bond) = (bonded.both.model.clone(), bonded.bond.clone());
+        let made_up = Bonded::carry_out((&mut contract, &mut bond), &attempt, from, (0, now_s));
+        let deployed = &mut bonded.both.deployed;
+        let real = deployed.call_of(to, &attempt.data, attempt.value_wei).await;
+        match (made_up, real) {
+            (Ok(_), Ok(_)) => {}
+            (Err(made_up), Err(real)) => {
+                assert_eq!(made_up, real, "round {round}");
+                refused.insert(real.get(..4).map(<[u8]>::to_vec));
+                continue;
+            }
+            (made_up, real) => panic!("round {round}: {made_up:?} and {real:02x?}"),
+        }
+        // A transaction is carried out in the next block.
+        let data = attempt.data.clone();
+        let receipt = deployed.send_to(to, data, attempt.value_wei).await;
+        let block = receipt.block_number.unwrap().as_u64();
+        let models = (&mut bonded.both.model, &mut bonded.bond);
+        let made_up = Bonded::carry_out(models, &attempt, from, (block, next_s));
+        assert_eq!(receipt.status, Some(u64::from(made_up.is_ok()).into()));
+        if let Ok(Some(event)) = made_up {
+            let of_bond = |log: &&ethers_core::types::Log| log.address.0 == to.0;
+            let logs: Vec<_> = receipt.logs.iter().filter(of_bond).collect();
+            let (topics, data) = event.log();
+            let real = logs.iter().find(|log| log.data.as_ref() == data);
+            let real = real.unwrap_or_else(|| panic!("round {round}: {logs:?}"));
+            let real: Vec<Hash> = real.topics.iter().map(|topic| Hash(topic.0)).collect();
+            assert_eq!(real, topics, "round {round}");
+            done[match event {
+                Event::Committed(..) => 0,
+                Event::Opened(..) => 1,
+                Event::Answered(_) => 2,
+                Event::Closed(_) => 3,
+            }] += 1;
+        }
+        bonded.compare(round).await;
+    }
+    assert!(done.iter().all(|count| *count > 0), "{done:?}");
+    assert!(done[1] > 20 && done[2] > 10, "{done:?}");
+    // All errors that `bond/mod.rs` names, those of the anchor contract's `verifyBatch`, and no such function.
+    assert!(refused.len() >= 13, "{} {refused:02x?}", refused.len());
+}
