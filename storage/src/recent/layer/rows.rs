@@ -1,10 +1,11 @@
 //! The rows of one shard of a layer, as they are kept: in order where walks are frequent, by hash where nearly every
 //! access is by whole key. A look-up in a tree of a few hundred keys misses the cache at each level.
 
-use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::ops::RangeBounds;
+
+use kedge_protocol::ids::IdMap;
 
 use super::{Key, Range, Versions};
 use crate::tables::Table;
@@ -14,32 +15,16 @@ const CACHE_LINE_BYTES: usize = 64;
 /// Lines of a value that are fetched ahead: the processor sees by itself where a walk through more leads.
 const FETCHED_LINES_MAX: usize = 8;
 
-/// A hasher for identifiers: their last eight bytes serve as the hash. The first one is the same in all of a shard.
-#[derive(Default)]
-pub(super) struct LastBytesHasher(u64);
-
-impl Hasher for LastBytesHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        if let Some(last) = bytes.last_chunk() {
-            self.0 = u64::from_le_bytes(*last);
-        }
-    }
-}
-
 pub(super) enum Rows {
     Ordered(BTreeMap<Key, Versions>),
-    Hashed(HashMap<Key, Versions, BuildHasherDefault<LastBytesHasher>>),
+    Hashed(IdMap<Key, Versions>),
 }
 
 impl Rows {
     /// None yet, for a table.
     pub(super) fn of(table: Table) -> Self {
         match table {
-            Table::Objects | Table::LogBytes => Self::Hashed(HashMap::default()),
+            Table::Objects | Table::LogBytes => Self::Hashed(IdMap::default()),
             _ => Self::Ordered(BTreeMap::new()),
         }
     }
