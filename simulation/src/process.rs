@@ -10,6 +10,7 @@ use kedge_protocol::Id;
 use kedge_replay::catch_up::open_store;
 use kedge_running::Running;
 use kedge_storage::{Mode, Store};
+use tokio::time::Instant;
 
 use crate::anchoring::Anchoring;
 use crate::audit;
@@ -221,13 +222,14 @@ impl Run {
     /// Ends in order: everything that was placed is on the disk.
     async fn end(&mut self, engine: &Engine) -> Result<End, Violation> {
         self.machine.disk.set_room(None);
-        let asked_at = self.machine.now();
+        let asked_at = Instant::now();
         if engine.shutdown(ENDS_WITHIN).await {
             return Ok(End::Ended);
         }
         let why = engine.failure().reason().unwrap_or_default();
-        // While the chain contradicts the store, what was placed is given up, and soon.
-        let took = self.machine.now() - asked_at;
+        // While the chain contradicts the store, what was placed is given up, and soon. The rest of a process that has
+        // failed stands still.
+        let took = self.schedule.frozen_at().unwrap_or_else(Instant::now) - asked_at;
         if self.anchoring.is_some() && why.contains(GIVEN_UP) && took < GIVES_UP_WITHIN {
             return Ok(End::Killed);
         }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use kedge_running::{Delay, Schedule};
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use crate::faults::Rates;
 use crate::random::{Random, Trace};
@@ -38,8 +39,8 @@ struct State {
     /// No more panics and delays.
     calm: bool,
     panicked: bool,
-    /// The process has failed: no part takes a step any more.
-    is_frozen: bool,
+    /// When the process failed: since then no part takes a step.
+    frozen_at: Option<Instant>,
 }
 
 /// Chooses delays, and keeps the run's trace.
@@ -54,7 +55,7 @@ impl Seeded {
             steps: 0,
             calm: false,
             panicked: false,
-            is_frozen: false,
+            frozen_at: None,
         }))
     }
 
@@ -85,13 +86,18 @@ impl Seeded {
     /// The process has failed. Those who waited for it are woken in an order that the seed does not choose; nothing that
     /// they do then counts.
     pub(crate) fn freeze(&self) {
-        self.0.lock().is_frozen = true;
+        self.0.lock().frozen_at.get_or_insert_with(Instant::now);
+    }
+
+    /// When the process failed, if it did.
+    pub(crate) fn frozen_at(&self) -> Option<Instant> {
+        self.0.lock().frozen_at
     }
 
     /// A process begins.
     pub(crate) fn begin(&self) {
         let mut state = self.0.lock();
-        (state.is_frozen, state.panicked) = (false, false);
+        (state.frozen_at, state.panicked) = (None, false);
     }
 
     /// Whether a part has panicked since the last call.
@@ -104,7 +110,7 @@ impl Schedule for Seeded {
     fn before(&self, part: &'static str) -> Delay {
         let mut state = self.0.lock();
         let state = &mut *state;
-        if state.is_frozen {
+        if state.frozen_at.is_some() {
             return Delay::Time(FOREVER);
         }
         state.steps += 1;
