@@ -123,11 +123,6 @@ const SYSTEM: &[&str] = &[
 /// Permitted exceptions: the file, what it contains, and why.
 const SYSTEM_ALLOWED: &[(&str, &[&str], &str)] = &[
     (
-        "protocol/src/ids/map.rs",
-        &["RandomState"],
-        "the seed of foldhash's SeedableRandomState is the one that the process was given",
-    ),
-    (
         "storage/src/making.rs",
         &[
             "std::fs",

@@ -5,9 +5,26 @@ use core::hash::BuildHasher;
 use std::sync::OnceLock;
 
 use foldhash::SharedSeed;
-use foldhash::fast::{FoldHasher, SeedableRandomState};
+use foldhash::fast::FoldHasher;
 
-static SEED: OnceLock<SharedSeed> = OnceLock::new();
+static SEED: OnceLock<Seed> = OnceLock::new();
+/// Of a process that was given none.
+static KNOWN: Seed = Seed::of(1);
+
+#[derive(Debug)]
+struct Seed {
+    start: u64,
+    shared: SharedSeed,
+}
+
+impl Seed {
+    const fn of(seed: u64) -> Self {
+        Self {
+            start: seed,
+            shared: SharedSeed::from_u64(seed),
+        }
+    }
+}
 
 /// A table keyed by identifiers, or by other hash bytes.
 pub type IdMap<K, V> = std::collections::HashMap<K, V, IdHashing>;
@@ -15,22 +32,16 @@ pub type IdMap<K, V> = std::collections::HashMap<K, V, IdHashing>;
 /// Chooses the places in each [`IdMap`] that is made from now on. A server calls this with a random number before it
 /// reads or accepts anything; without it, the places are the same in every process. Only the first call counts.
 pub fn seed_maps(seed: u64) {
-    let _ = SEED.set(SharedSeed::from_u64(seed));
+    let _ = SEED.set(Seed::of(seed));
 }
 
 /// How an [`IdMap`] finds a key's place.
 #[derive(Clone, Debug)]
-pub struct IdHashing(SeedableRandomState);
-
-impl IdHashing {
-    fn with(seed: &'static SharedSeed) -> Self {
-        Self(SeedableRandomState::with_seed(0, seed))
-    }
-}
+pub struct IdHashing(&'static Seed);
 
 impl Default for IdHashing {
     fn default() -> Self {
-        Self::with(SEED.get().unwrap_or(SharedSeed::global_fixed()))
+        Self(SEED.get().unwrap_or(&KNOWN))
     }
 }
 
@@ -38,7 +49,7 @@ impl BuildHasher for IdHashing {
     type Hasher = FoldHasher<'static>;
 
     fn build_hasher(&self) -> Self::Hasher {
-        self.0.build_hasher()
+        FoldHasher::with_seed(self.0.start, &self.0.shared)
     }
 }
 
@@ -49,9 +60,9 @@ mod tests {
 
     #[test]
     fn identifiers_that_share_a_place_share_none_under_another_seed() {
-        static SEEDS: [SharedSeed; 2] = [SharedSeed::from_u64(1), SharedSeed::from_u64(2)];
+        static SEEDS: [Seed; 2] = [Seed::of(1), Seed::of(2)];
         const PLACES: u64 = 1_024;
-        let [known, secret] = SEEDS.each_ref().map(IdHashing::with);
+        let [known, secret] = SEEDS.each_ref().map(IdHashing);
         let ids = (0..100_000).map(|index| Id::made_by(Prefix::Object, &Hash::ZERO, index));
         let alike: Vec<Id> = ids.filter(|id| known.hash_one(id) % PLACES == 0).collect();
         assert!(alike.len() > 50, "{}", alike.len());
