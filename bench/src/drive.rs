@@ -191,11 +191,17 @@ pub(crate) async fn fill(server: &Server, plan: &Arc<Plan>, actions: u64) -> Res
 
 fn sign(plan: &Plan, count: usize) -> Result<Vec<Signed>> {
     let share = count.div_ceil(THREADS);
+    let nonces: Vec<u64> = (0..count).map(|number| plan.nonce(number)).collect();
+    let nonces = &nonces;
     let parts: Vec<Result<Vec<Signed>>> = thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS)
             .map(|thread| {
                 let numbers = thread * share..((thread + 1) * share).min(count);
-                scope.spawn(move || numbers.map(|number| plan.sign(number)).collect())
+                scope.spawn(move || {
+                    numbers
+                        .map(|number| plan.sign(number, nonces[number]))
+                        .collect()
+                })
             })
             .collect();
         let joined = threads.into_iter().map(thread::ScopedJoinHandle::join);
@@ -242,7 +248,7 @@ async fn send(shared: Arc<Shared>) -> Result<Tally> {
             signed
         } else {
             tally.signed_on_the_fly += 1;
-            fresh = shared.plan.sign(number)?;
+            fresh = shared.plan.sign(number, shared.plan.nonce(number))?;
             &fresh
         };
         shared.plan.write_head(&mut head, &shared.authority, signed);

@@ -111,13 +111,20 @@ impl Plan {
         }
     }
 
+    /// A nonce for the request with this number. Servers accept nonces in about their order only, so they are drawn in
+    /// the order in which requests are sent.
+    pub(crate) fn nonce(&self, number: usize) -> u64 {
+        let organizations = &self.fleet.organizations;
+        organizations[number % organizations.len()].nonce()
+    }
+
     /// Signs the request with this number. Requests cycle through the organizations, and each cycle uses the next body.
-    pub(crate) fn sign(&self, number: usize) -> Result<Signed> {
+    pub(crate) fn sign(&self, number: usize, nonce: u64) -> Result<Signed> {
         let count = self.fleet.organizations.len();
         let (organization, round) = (number % count, number / count);
         let body = organization * self.bodies_each + round % self.bodies_each;
         let owner = &self.fleet.organizations[organization];
-        let (nonce, seed) = (owner.nonce(), kedge_client::random::seed()?);
+        let seed = kedge_client::random::seed()?;
         let head = RequestHead {
             signer: owner.key.address(),
             nonce,

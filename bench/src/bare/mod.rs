@@ -19,7 +19,7 @@ use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
 use tokio::net::TcpListener;
 
-pub(crate) use self::log::Files;
+use self::log::Files;
 use crate::error::Result;
 
 /// Where the bare pipeline listens, and the domain of the signatures that it checks.

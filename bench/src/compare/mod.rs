@@ -14,7 +14,6 @@ use serde::Serialize;
 
 use self::peers::Peers;
 use self::report::{Figures, Run};
-use crate::bare::Files;
 use crate::drive::measure;
 use crate::error::Result;
 use crate::fleet::{Fleet, Size};
@@ -38,6 +37,10 @@ pub(crate) struct Options {
     turns: Turns,
     #[command(flatten)]
     peers: Peers,
+    /// An earlier build of this program, whose bare pipeline is measured too: a ceiling that does not move.
+    #[arg(long, value_name = "PROGRAM")]
+    #[serde(skip)]
+    earlier_bare: Option<PathBuf>,
     /// Where to write the tables as Markdown.
     #[arg(long)]
     #[serde(skip)]
@@ -51,6 +54,7 @@ pub(crate) enum Subject {
     Kedge,
     Bare,
     BareFrames,
+    BareEarlier,
     PostgresCopy,
     PostgresChain,
     RedisStreams,
@@ -73,6 +77,12 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     server.ready().await?;
 
     let mut subjects = vec![Subject::Kedge, Subject::Bare, Subject::BareFrames];
+    subjects.extend(
+        options
+            .earlier_bare
+            .is_some()
+            .then_some(Subject::BareEarlier),
+    );
     subjects.extend(options.peers.subjects());
     let both = [Shape::Batch, Shape::Single];
     let shapes = if options.shape.is_empty() {
@@ -89,11 +99,8 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
             tokio::time::sleep(SETTLE).await;
             let run = match subject {
                 Subject::Kedge => of_server(&server, &plan, options).await?,
-                Subject::Bare => {
-                    of_bare(scratch.path(), &fleet, &plan, Files::Rows, options).await?
-                }
-                Subject::BareFrames => {
-                    of_bare(scratch.path(), &fleet, &plan, Files::Frames, options).await?
+                Subject::Bare | Subject::BareFrames | Subject::BareEarlier => {
+                    of_bare(scratch.path(), &fleet, &plan, subject, options).await?
                 }
                 peer => options.peers.run(peer, shape, options)?,
             };
@@ -123,24 +130,27 @@ async fn of_bare(
     scratch: &Path,
     fleet: &Fleet,
     plan: &Arc<Plan>,
-    files: Files,
+    subject: Subject,
     options: &Options,
 ) -> Result<Run> {
-    let (subject, named) = match files {
-        Files::Rows => (Subject::Bare, "rows"),
-        Files::Frames => (Subject::BareFrames, "frames"),
+    let program = match (&options.earlier_bare, subject) {
+        (Some(earlier), Subject::BareEarlier) => earlier.clone(),
+        _ => std::env::current_exe()?,
     };
     let data = tempfile::tempdir_in(scratch)?;
-    let mut command = Command::new(std::env::current_exe()?);
+    let mut command = Command::new(program);
     command
         .args(["bare", "--listen", "127.0.0.1:0", "--data"])
         .arg(data.path())
-        .args(["--files", named])
         .args(["--chain-id", &fleet.domain.chain_id.to_string()])
         .args([
             "--verifying-contract",
             &fleet.domain.verifying_contract.to_string(),
         ]);
+    // Rows are what a build without this option has.
+    if subject == Subject::BareFrames {
+        command.args(["--files", "frames"]);
+    }
     let bare = Server::spawn(command, PathBuf::new())?;
     let driven = measure(&bare, plan, options.turns.end()).await?;
     bare.stop()?;

@@ -63,7 +63,7 @@ impl Peers {
             Subject::PostgresChain => ("postgres-chain", &self.postgres),
             Subject::RedisStreams => ("redis-streams", &self.redis),
             Subject::NatsJetstream => ("nats-jetstream", &self.nats),
-            Subject::Kedge | Subject::Bare | Subject::BareFrames => return Err("not a peer".into()),
+            _ => return Err("not a peer".into()),
         };
         let program = self
             .peers

@@ -40,6 +40,7 @@ impl Subject {
             Self::Kedge => "Kedge",
             Self::Bare => "bare pipeline",
             Self::BareFrames => "bare, on the log's files",
+            Self::BareEarlier => "bare, earlier build",
             Self::PostgresCopy => "PostgreSQL COPY",
             Self::PostgresChain => "PostgreSQL, hash-chained",
             Self::RedisStreams => "Redis Streams",
@@ -51,7 +52,7 @@ impl Subject {
     fn lacks(self) -> &'static str {
         match self {
             Self::Kedge => "-",
-            Self::Bare | Self::BareFrames => {
+            Self::Bare | Self::BareFrames | Self::BareEarlier => {
                 "state, rules, nonces, credentials, limits, receipts, proofs"
             }
             Self::PostgresCopy | Self::NatsJetstream => {
