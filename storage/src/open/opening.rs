@@ -284,17 +284,23 @@ impl Opening {
     /// Names the first key in a log that is still empty, or replaces it if nothing was signed yet.
     fn begin_with_key(&mut self, snapshot: Snapshot) -> Result<Snapshot, OpenError> {
         let key = self.options.sequencer;
-        let is_named = snapshot
-            .first_sequencer_key()
-            .is_ok_and(|named| named == key);
-        if is_named || self.options.access != Access::Write {
+        let named = snapshot.first_sequencer_key().ok();
+        // A log of several nodes is begun by the first that leads it.
+        let begun_here = self.options.replicate.is_none();
+        let log = self.log.as_mut().filter(|_| begun_here);
+        let is_settled = match &log {
+            // Rows that a start made while nothing could be appended name a key that no frame names.
+            Some(log) => named == Some(key) && log.position().frame > 0,
+            // What the log names stays: nothing is signed now.
+            None if begun_here => named.is_some(),
+            None => named == Some(key),
+        };
+        if is_settled || self.options.access != Access::Write {
             return Ok(snapshot);
         }
         let mut group = Group::new();
         group.put_first_key(key);
-        // A log of several nodes is begun by the first that leads it.
-        let begun_here = self.options.replicate.is_none();
-        let batch = if let Some(log) = self.log.as_mut().filter(|_| begun_here) {
+        let batch = if let Some(log) = log {
             let failed = |what: String| OpenError::Commit(CommitError::Failed(what));
             let frame = group.frame().map_err(|error| failed(error.to_string()))?;
             let position = log.append(frame).map_err(CommitError::from)?;

@@ -3,10 +3,12 @@
 
 use std::path::Path;
 
-use kedge_storage::{CommitError, HighWater, Mark, MissingMark, Mode, StoreOptions};
+use kedge_storage::{CommitError, HighWater, Mark, MissingMark, Mode, Store, StoreOptions};
 
 use crate::opening::why;
-use crate::support::{Log, contents, copy, log_path, open, open_where, open_with, options};
+use crate::support::{
+    Log, apply_frames, contents, copy, log_path, open, open_where, open_with, options, rows_path,
+};
 
 #[test]
 fn a_store_from_before_the_mark_is_read_only_and_unchanged() {
@@ -71,6 +73,35 @@ fn another_history_than_the_released_one_is_read_only() {
     // An emptied directory ends before the mark too.
     let text = why(&open_with(with_mark("three")).unwrap());
     assert!(text.contains("holds 0 batches"), "{text}");
+}
+
+/// A first start that must not append anything makes rows which no frame stands for.
+#[test]
+fn a_log_that_begins_after_a_start_without_a_mark_names_its_first_key() {
+    let place = tempfile::tempdir().unwrap();
+    let (data, mark) = (place.path().join("data"), place.path().join("mark"));
+    let with_mark = StoreOptions {
+        high_water_path: Some(mark.clone()),
+        ..options(&data)
+    };
+    std::fs::write(&mark, "not a mark").unwrap();
+    let store = open_with(with_mark.clone()).unwrap();
+    let text = why(&store);
+    assert!(text.contains("holds 0 batches"), "{text}");
+    store.close().unwrap();
+    std::fs::remove_file(&mark).unwrap();
+    let store = open_with(with_mark.clone()).unwrap();
+    assert_eq!(store.mode(), Mode::ReadWrite);
+    let key = store.snapshot().first_sequencer_key().unwrap();
+    let mut log = Log::default();
+    log.commit_many(&store, 2);
+    store.release(&log.head).unwrap();
+    store.close().unwrap();
+    // The rows are lost: the log alone says whose it is.
+    std::fs::remove_dir_all(rows_path(&data)).unwrap();
+    let opening = Store::begin(with_mark, MissingMark::ReadOnly).unwrap();
+    apply_frames(&opening).unwrap();
+    assert_eq!(opening.snapshot().first_sequencer_key().unwrap(), key);
 }
 
 /// What may stand in place of a mark, and what is said of it.
