@@ -63,7 +63,7 @@ pub struct App {
     /// Access tokens.
     pub access: AccessTokens,
     /// API keys.
-    pub api_keys: ApiKeys,
+    pub api_keys: Arc<ApiKeys>,
     /// Secrets that answers show once.
     pub shown_once: ShownOnce,
     /// Codes of invitations.
@@ -122,6 +122,7 @@ pub struct App {
     /// Traces requests, if a collector is configured.
     pub tracer: Option<Tracer>,
     large_texts: Arc<Semaphore>,
+    waits: Arc<Turns<Holder>>,
     long_reads: Arc<Turns<Holder>>,
     pages: Arc<Turns<Holder>>,
     request_timeout: Duration,
@@ -172,7 +173,11 @@ impl App {
                 config.access_token_s,
                 config.token_cache_entries,
             )?,
-            api_keys: ApiKeys::new(api_key, config.token_cache_entries, engine.clone()),
+            api_keys: Arc::new(ApiKeys::new(
+                api_key,
+                config.token_cache_entries,
+                engine.clone(),
+            )),
             shown_once: ShownOnce::new(api_key),
             invitations: InvitationCodes::new(MacKey::new(secrets::read_or_make_32(
                 &keys_dir.join("invitation.key"),
@@ -195,6 +200,11 @@ impl App {
             write_timeout: Duration::from_secs(config.write_timeout_s),
             streams: Arc::new(Streams::new(config, engine.clone())),
             requests: turns(config.requests_max, usize::MAX),
+            waits: Turns::new(
+                (config.requests_max / 2).max(1),
+                share(config.requests_max, percent),
+                usize::MAX,
+            ),
             // One core is left to requests with short texts.
             large_texts: Arc::new(Semaphore::new(cores.saturating_sub(1).max(1))),
             long_reads: turns(cores, LONG_READS_LINE),
@@ -335,6 +345,11 @@ impl App {
     /// Admits a request. It counts as in flight until the returned turn is dropped.
     pub fn enter(&self, holder: Holder) -> Result<Turn<Holder>, ApiError> {
         taken(&self.requests, holder, Share::Requests)
+    }
+
+    /// Admits a read that waits until a sequence can be read: as many as half of the requests in flight.
+    pub fn wait(&self, holder: Holder) -> Result<Turn<Holder>, ApiError> {
+        taken(&self.waits, holder, Share::Requests)
     }
 
     /// Begins a download, which lasts until the returned turn is dropped.

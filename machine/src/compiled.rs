@@ -5,12 +5,12 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::OnceLock;
 
-use kedge_protocol::action::Kind;
-use kedge_protocol::resource::Template;
+use kedge_protocol::resource::{ActionRule, Template};
 
 use crate::index::IndexedPaths;
 use crate::refusal::Refusal;
 use crate::schema::{self, Schema};
+use crate::world::Input;
 
 /// A template and its schemas, compiled at first use and kept as long as this is: once per version of the template, not
 /// for each action. One without schemas costs no more than itself.
@@ -87,27 +87,38 @@ impl TemplateRules {
     }
 
     /// Checks the properties that an object of the template would have.
-    pub fn check_properties(&self, properties: &str) -> Result<(), Refusal> {
+    pub fn check_properties(&self, properties: &str, input: &Input<'_>) -> Result<(), Refusal> {
         if self.template.schema.is_none() {
             return Ok(());
         }
         let schema = self.schemas().properties.as_ref();
-        schema
-            .ok_or_else(unreadable)?
-            .validate(properties, "/properties")
+        checked(schema, properties, "/properties", input)
     }
 
     /// Checks the payload of an action of one of the template's own kinds.
-    pub fn check_payload(&self, kind: &Kind, payload: &str) -> Result<(), Refusal> {
+    pub fn check_payload(&self, input: &Input<'_>) -> Result<(), Refusal> {
         let mut rules = self.template.actions.iter();
-        let Some(index) = rules.position(|rule| rule.kind == *kind && rule.schema.is_some()) else {
+        let has_schema = |rule: &ActionRule| rule.kind == *input.kind && rule.schema.is_some();
+        let Some(index) = rules.position(has_schema) else {
             return Ok(());
         };
         let mut payloads = self.schemas().payloads.iter();
         let found = payloads.find(|(of, _)| *of == index);
         let schema = found.and_then(|(_, schema)| schema.as_ref());
-        schema.ok_or_else(unreadable)?.validate(payload, "")
+        checked(schema, input.payload, "", input)
     }
+}
+
+/// Checks a text by a template's schema, as far as the request may still take steps.
+fn checked(
+    schema: Option<&Schema>,
+    text: &str,
+    pointer: &str,
+    input: &Input<'_>,
+) -> Result<(), Refusal> {
+    let schema = schema.ok_or_else(unreadable)?;
+    input.take(schema.work(text))?;
+    schema.validate(text, pointer)
 }
 
 fn unreadable() -> Refusal {

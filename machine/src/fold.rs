@@ -288,6 +288,7 @@ impl<S: Source> State<S> {
                 previous: action.previous_integrity,
                 next: leaf.integrity,
             }),
+            allowance: None,
         };
         let images = if action.kind == Kind::WalletRegister {
             let signer = &record.head.signer;

@@ -26,5 +26,6 @@ pub use compiled::TemplateRules;
 pub use refusal::{FieldError, Refusal};
 pub use resources::{dispute, file, registration, template};
 pub use world::{
-    Caller, Counted, Held, Input, KeyPlace, Link, OPERATOR, Recipient, Unavailable, World,
+    Allowance, Caller, Counted, Held, Input, KeyPlace, Link, OPERATOR, Recipient, Unavailable,
+    World,
 };

@@ -55,7 +55,8 @@ pub fn mint<W: World>(world: &W, caller: &Caller, input: &Input<'_>) -> Result<O
         address: caller.address,
     };
     let object = minted(world, asker, &template, &payload, input)?;
-    template.check_properties(&object.properties)?;
+    input.take(object.properties.len() as u64)?;
+    template.check_properties(&object.properties, input)?;
     Ok(object)
 }
 
@@ -195,12 +196,14 @@ pub fn act_in<W: World>(
     rights::check(input.kind, template, owns, caller)?;
     let change = change(input.kind)?;
     check_status(object.status, change)?;
+    // Whatever it changes, it leaves one more version of the whole object.
+    input.take(object.properties.len() as u64)?;
     let next = after(world, object, change, input, memory)?;
     match change {
         Change::Update | Change::SetAttributes | Change::DeleteAttributes => {
-            template.check_properties(&next.properties)?;
+            template.check_properties(&next.properties, input)?;
         }
-        Change::State => template.check_payload(input.kind, input.payload)?,
+        Change::State => template.check_payload(input)?,
         Change::Transfer | Change::Lock | Change::Unlock | Change::Burn => {}
     }
     Ok(next)

@@ -65,6 +65,7 @@ impl ObjectReplay {
         }
         let input = Input {
             link: None,
+            allowance: None,
             kind: &action.kind,
             target: &action.target,
             payload: &action.payload,

@@ -1,8 +1,10 @@
 //! What a decision may look up, and who asks.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use kedge_protocol::action::Kind;
+use kedge_protocol::limits::REQUEST_STEPS_MAX;
 use kedge_protocol::resource::{Invitation, Organization, Role, Trace, Variation, Wallet};
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
@@ -93,6 +95,38 @@ pub struct Input<'a> {
     pub content: &'a Hash,
     /// The integrity that follows from this content, if it was hashed already.
     pub link: Option<Link>,
+    /// What its request may still take. None in a replay: what is in the log was allowed once.
+    pub allowance: Option<&'a Allowance>,
+}
+
+/// What one request may take, in steps: one for each byte of the objects that it leaves, and those of checks against
+/// schemas. However short a request is, it holds up those of others no longer than that, and takes no more memory.
+#[derive(Debug)]
+pub struct Allowance {
+    left: Cell<u64>,
+}
+
+impl Default for Allowance {
+    fn default() -> Self {
+        Self {
+            left: Cell::new(REQUEST_STEPS_MAX),
+        }
+    }
+}
+
+impl Allowance {
+    /// Takes some steps, or refuses.
+    pub fn take(&self, steps: u64) -> Result<(), Refusal> {
+        let Some(left) = self.left.get().checked_sub(steps) else {
+            return Err(Refusal::State(
+                "the objects that the request leaves are too large together, or take too long to check against their \
+                 templates' schemas; send fewer actions at one time"
+                    .into(),
+            ));
+        };
+        self.left.set(left);
+        Ok(())
+    }
 }
 
 /// A step of a resource's integrity, hashed beforehand.
@@ -105,6 +139,12 @@ pub struct Link {
 }
 
 impl Input<'_> {
+    /// Takes steps of its request's allowance, or refuses.
+    pub(crate) fn take(&self, steps: u64) -> Result<(), Refusal> {
+        self.allowance
+            .map_or(Ok(()), |allowance| allowance.take(steps))
+    }
+
     /// The trace of a resource with this action appended.
     #[must_use]
     pub fn extend(&self, trace: &Trace) -> Trace {

@@ -81,6 +81,11 @@ pub const SCHEMA_WEIGHT_MAX: u64 = 256;
 pub const SCHEMA_PATTERNS_MAX: usize = 64;
 /// Bytes of one regular expression when it is compiled, and of its engine's cache.
 pub const SCHEMA_PATTERN_BYTES_MAX: usize = 256 * 1024;
+/// Steps that one check against a JSON Schema may take: the steps for each byte times the bytes. It takes some
+/// hundredths of a second at most.
+pub const SCHEMA_WORK_MAX: u64 = 16 * 1024 * 1024;
+/// Steps that one request may take: those of checks, and one for each byte of the objects that it leaves.
+pub const REQUEST_STEPS_MAX: u64 = 4 * SCHEMA_WORK_MAX;
 /// Violations of a JSON Schema that one error reports.
 pub const SCHEMA_ERRORS_MAX: usize = 20;
 /// Largest product of a value's bytes and its schema's weight at which violations are located.

@@ -4,6 +4,7 @@ use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue};
 use kedge_actors::events::{self, Span};
 use kedge_api::Code;
+use kedge_http::auth::api_key::ShownKey;
 use kedge_http::clock::now_s;
 use kedge_http::error::ApiError;
 use kedge_http::events::{Subscription, filter};
@@ -102,6 +103,7 @@ pub async fn stream(call: Call) -> Result<Reply, ApiError> {
     let body = call.app.streams.open(Subscription {
         organization: session.organization_id,
         wallet: session.wallet_id,
+        key: ShownKey::of(&call.app.api_keys, &call.headers),
         filter,
         after,
         until_s: session

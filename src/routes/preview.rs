@@ -16,10 +16,11 @@ use kedge_http::auth::rights::{Access, Right};
 use kedge_http::clock::now_s;
 use kedge_http::envelope::Envelope;
 use kedge_http::error::ApiError;
+use kedge_http::limits::Holder;
 use kedge_http::reply::Reply;
 use kedge_http::signing::SignedTexts;
 use kedge_http::signing::bus::{self, PreviewBody};
-use kedge_machine::{Caller, Input};
+use kedge_machine::{Allowance, Caller, Input};
 use kedge_protocol::action::RequestHead;
 use kedge_protocol::resource::{Area, Object, Wallet};
 use kedge_protocol::{Address, Hash};
@@ -28,9 +29,12 @@ use kedge_storage::Snapshot;
 use super::bus::PAYLOAD;
 use crate::app::App;
 use crate::call::Call;
+use crate::listing::PAGE_BYTES_MAX;
 
 /// Seconds until the deadline that a preview proposes: time for a person to read and sign.
 const DEADLINE_AHEAD_S: u64 = 5 * 60;
+/// Bytes of the objects that one preview shows.
+const BYTES_MAX: usize = PAGE_BYTES_MAX;
 
 /// The wallet that would act: the caller's. For an API key alone, the wallet that the signer
 /// belongs to, if it is of the key's organization.
@@ -102,7 +106,7 @@ pub async fn preview(mut call: Call) -> Result<Reply, ApiError> {
         atomic: body.atomic,
     };
     let body = Arc::new(body);
-    let decided = decide(&call.app, &wallet, Arc::clone(&body), many).await?;
+    let decided = decide((&call.app, call.holder), &wallet, Arc::clone(&body), many).await?;
     let done = decided.results.iter().filter(|result| result.is_ok());
     let done = done.count();
     let would_commit = if body.atomic {
@@ -144,7 +148,7 @@ struct Decided {
 
 /// Decides the actions in order, each on the state that the earlier ones would leave.
 async fn decide(
-    app: &App,
+    (app, holder): (&App, Holder),
     wallet: &Wallet,
     body: Arc<SignedTexts>,
     many: bool,
@@ -156,13 +160,14 @@ async fn decide(
         address: wallet.address,
     };
     let mut preview = app.engine.preview();
-    let bytes = body.text.len();
     let decide = move || {
         let mut results = Vec::with_capacity(body.actions.len());
+        let (allowance, mut bytes) = (Allowance::default(), 0);
         for (index, action) in body.actions.iter().enumerate() {
             let payload = &body.text[action.payload.clone()];
             let input = Input {
                 link: None,
+                allowance: Some(&allowance),
                 kind: &action.kind,
                 target: &body.text[action.target.clone()],
                 payload,
@@ -177,14 +182,24 @@ async fn decide(
                     error.under(PAYLOAD)
                 }
             });
+            bytes += decided.as_ref().map_or(0, |object| object.properties.len());
+            if bytes > BYTES_MAX {
+                let message = format!(
+                    "the objects that the first {} actions would leave have more than {BYTES_MAX} bytes; preview \
+                     fewer actions at one time",
+                    index + 1
+                );
+                return Err(ApiError::new(Code::BatchTooLarge, message));
+            }
             results.push(decided);
         }
-        Decided {
+        Ok(Decided {
             results,
             sequence: preview.published().head.sequence,
-        }
+        })
     };
-    app.compute(bytes, decide).await
+    // However short the request is, the objects may be large.
+    app.read_long(holder, decide).await
 }
 
 fn split(results: Vec<Result<Object, ApiError>>) -> (Vec<Option<Object>>, Vec<Option<ApiError>>) {

@@ -66,6 +66,16 @@ pub async fn registered(call: &Call, committed: &Committed) -> Result<Reply, Api
     let wallet: Wallet = call.made(committed)?;
     let phc = call.published().snapshot.password_hash(wallet.id)?;
     let phc = phc.ok_or_else(|| ApiError::internal(&"a registered wallet without a password"))?;
+    if call.earlier.is_some() {
+        // A replay logs in again, and no old password does.
+        let registration: RegisterBody = body::parse(&call.body.text)?;
+        let (passwords, address) = (&call.app.passwords, call.client_address);
+        let verified = passwords.verify(address, registration.password, Some(phc.clone()));
+        if !verified.await? {
+            let message = "the wallet's password was changed since it registered; log in";
+            return Err(ApiError::new(Code::Forbidden, message));
+        }
+    }
     let tokens = begin(call, &wallet, &phc).await?;
     let wallet = wallet.into();
     call.changed(committed, LoggedIn { wallet, tokens })

@@ -9,7 +9,7 @@ use kedge_api::Code;
 use kedge_http::auth::Session;
 use kedge_http::body::Text;
 use kedge_http::error::ApiError;
-use kedge_http::limits::LimitClass;
+use kedge_http::limits::{Holder, LimitClass};
 use kedge_http::query::Query;
 use kedge_http::reply::Reply;
 use kedge_http::signing::SignatureHeaders;
@@ -84,7 +84,8 @@ impl Dispatch {
                 submission.timing = Some(traced.engine("submit", submission.actions.len()));
             }
         }
-        self.wait_for_sequence(&query).await?;
+        self.wait_for_sequence(&query, context.tally.holder())
+            .await?;
         let call = Call {
             table: &TABLE,
             app: Arc::clone(app),
@@ -157,16 +158,20 @@ impl Dispatch {
         self.app.read_page(holder, read).await
     }
 
-    async fn wait_for_sequence(&self, query: &Query) -> Result<(), ApiError> {
+    async fn wait_for_sequence(&self, query: &Query, holder: Holder) -> Result<(), ApiError> {
         let Some(wanted) = query.number(MIN_SEQUENCE.name)? else {
             return Ok(());
         };
         let engine = &self.app.engine;
-        if engine.published().head.sequence >= wanted
-            || engine.wait_for(wanted, MIN_SEQUENCE_TIMEOUT).await
-        {
+        if engine.published().head.sequence >= wanted {
             return Ok(());
         }
+        // Waiting is only part of what places are for: others have theirs however many wait.
+        let wait = self.app.wait(holder)?;
+        if engine.wait_for(wanted, MIN_SEQUENCE_TIMEOUT).await {
+            return Ok(());
+        }
+        drop(wait);
         let reached = engine.published().head.sequence;
         Err(ApiError::new(
             Code::SequenceNotReached,

@@ -53,6 +53,11 @@ impl ObjectActor {
         self.overlay.top().trace.integrity
     }
 
+    /// Bytes of its properties.
+    pub(crate) fn bytes(&self) -> usize {
+        self.overlay.top().properties.len()
+    }
+
     /// Has the processor fetch what a decision reads, and the version whose memory it uses again.
     pub(crate) fn fetch(&self) {
         fetch(self.overlay.top());

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use kedge_env::Env;
 use kedge_machine::world::Unavailable;
-use kedge_machine::{Caller, Input, Link, Refusal, World, object};
+use kedge_machine::{Allowance, Caller, Input, Link, Refusal, World, object};
 use kedge_protocol::action::Kind;
 use kedge_protocol::chain::next_integrities;
 use kedge_protocol::ids::IdMap;
@@ -32,6 +32,9 @@ use crate::overlay::Versioned;
 
 type Live = IdMap<Id, ObjectActor>;
 
+/// Bytes of live objects' properties in one shard: objects may have a million bytes each, so their number says little.
+const LIVE_BYTES_MAX: usize = 128 * 1024 * 1024;
+
 /// What a shard is made of.
 pub(crate) struct ShardOptions {
     pub(crate) env: Arc<dyn Env>,
@@ -47,6 +50,8 @@ pub(crate) struct Shard;
 pub(crate) struct ShardState {
     options: ShardOptions,
     live: Live,
+    /// About how many bytes their properties have; counted exactly at each sweep.
+    live_bytes: usize,
     meters: Meters,
 }
 
@@ -108,6 +113,7 @@ impl Actor for Shard {
             meters: Meters::new(options.index),
             options,
             live: Live::default(),
+            live_bytes: 0,
         })
     }
 
@@ -136,6 +142,7 @@ impl ShardState {
             return part.fail(SubmitError::Unavailable);
         };
         let mut minted = HashMap::new();
+        let allowance = Allowance::default();
         let mut counts = Counts::default();
         let mut decisions: Vec<Decision> = Vec::with_capacity(indices.len());
         let ids = ids(unit, indices);
@@ -147,6 +154,7 @@ impl ShardState {
             let action = &unit.submission.actions[usize::from(index)];
             let input = Input {
                 link: Some(link),
+                allowance: Some(&allowance),
                 ..unit.input(action)
             };
             let decided = if action.kind == Kind::Mint {
@@ -248,17 +256,23 @@ impl ShardState {
     ) -> Result<(Decided, Basis), Refused> {
         let target = input.target;
         let id = id.ok_or_else(|| Refusal::not_found("object", target))?;
-        if !self.live.contains_key(&id) {
+        let is_loaded = !self.live.contains_key(&id);
+        if is_loaded {
             let actor = self
                 .load(id)?
                 .ok_or_else(|| Refusal::not_found("object", target))?;
             self.live.insert(id, actor);
         }
         let actor = self.live.get_mut(&id).ok_or(Refusal::Unavailable)?;
+        let before = if is_loaded { 0 } else { actor.bytes() };
         let committed = self.options.committed_ticket.load(Ordering::Acquire);
         let reader = &self.options.reader;
         let expected = unit.submission.expected.as_deref();
-        let decide = || actor.decide(reader, caller, input, expected, ticket, committed);
+        let decide = || {
+            let decided = actor.decide(reader, caller, input, expected, ticket, committed);
+            self.live_bytes = (self.live_bytes + actor.bytes()).saturating_sub(before);
+            decided
+        };
         catch_unwind(AssertUnwindSafe(decide)).unwrap_or_else(|_| {
             // What the object's actor holds is not to be trusted any more. Made again from the
             // store it may lack decisions in flight; the sequencer then has them decided again.
@@ -291,20 +305,35 @@ impl ShardState {
         }
     }
 
-    /// Lets idle object actors go once there are too many: those not used since the last sweep.
+    /// Lets idle object actors go once there are too many or they are too large: those not used since the last sweep.
     fn sweep(&mut self) {
-        if self.live.len() > self.options.live_max + self.options.live_max / 8 {
+        let live_max = self.options.live_max;
+        if self.live.len() > live_max + live_max / 8
+            || self.live_bytes > LIVE_BYTES_MAX + LIVE_BYTES_MAX / 8
+        {
             let committed = self.options.committed_ticket.load(Ordering::Acquire);
-            let mut surplus = self.live.len() - self.options.live_max;
-            self.live.retain(|_, actor| {
-                let goes = surplus > 0 && !actor.recently_used && actor.is_idle(committed);
-                actor.recently_used = false;
-                surplus -= usize::from(goes);
-                !goes
-            });
+            self.live_bytes = let_go(&mut self.live, live_max, LIVE_BYTES_MAX, committed);
         }
         self.meters.live.set(self.live.len() as f64);
     }
+}
+
+/// Lets idle actors go that were not used since the last time, until there are `live_max` with `bytes_max` bytes. Returns
+/// the bytes of those that stay.
+fn let_go(live: &mut Live, live_max: usize, bytes_max: usize, committed: u64) -> usize {
+    let mut surplus = live.len().saturating_sub(live_max);
+    let mut bytes: usize = live.values().map(ObjectActor::bytes).sum();
+    live.retain(|_, actor| {
+        let is_too_much = surplus > 0 || bytes > bytes_max;
+        let goes = is_too_much && !actor.recently_used && actor.is_idle(committed);
+        actor.recently_used = false;
+        if goes {
+            surplus = surplus.saturating_sub(1);
+            bytes = bytes.saturating_sub(actor.bytes());
+        }
+        !goes
+    });
+    bytes
 }
 
 /// The objects that actions target; `None` where a target is no object's id.
@@ -388,16 +417,65 @@ pub(crate) fn parts<W: World>(
 
 #[cfg(test)]
 mod tests {
+    use kedge_machine::TemplateRules;
+    use kedge_protocol::Address;
+    use kedge_protocol::resource::{Object, ObjectStatus, Template, Trace};
+
     use super::*;
+
+    fn id(prefix: Prefix, byte: u8) -> Id {
+        Id {
+            prefix,
+            bytes: [byte; 16],
+        }
+    }
+
+    /// An actor of an object with a hundred bytes of properties.
+    fn actor(byte: u8) -> ObjectActor {
+        let template = Template {
+            id: id(Prefix::Template, 0),
+            organization_id: id(Prefix::Organization, 0),
+            name: String::new(),
+            description: String::new(),
+            properties: "{}".to_owned(),
+            schema: None,
+            max_supply: None,
+            actions: Vec::new(),
+            public_access: false,
+            variation_count: 0,
+            trace: Trace::NEW,
+        };
+        let object = Object {
+            id: id(Prefix::Object, byte),
+            organization_id: template.organization_id,
+            template_id: template.id,
+            variation_id: None,
+            owner_id: id(Prefix::Wallet, 0),
+            owner_address: Address::ZERO,
+            properties: format!(r#"{{"a":"{}"}}"#, "x".repeat(92)),
+            status: ObjectStatus::Active,
+            trace: Trace::NEW,
+        };
+        ObjectActor::new(object, Arc::new(TemplateRules::from(template)))
+    }
+
+    #[test]
+    fn idle_objects_go_when_they_are_too_many_or_too_large_together() {
+        let mut live = Live::default();
+        live.extend((0..10).map(|byte| (id(Prefix::Object, byte), actor(byte))));
+        let mut left = |live_max, bytes_max| {
+            let bytes = let_go(&mut live, live_max, bytes_max, 0);
+            (live.len(), bytes)
+        };
+        assert_eq!(left(20, 300), (10, 1_000), "all were used a moment ago");
+        assert_eq!(left(20, 1_000), (10, 1_000));
+        assert_eq!(left(20, 300), (3, 300));
+        assert_eq!(left(2, 300), (2, 200));
+    }
 
     #[test]
     fn no_round_has_two_actions_on_one_object() {
-        let id = |byte| {
-            Some(Id {
-                prefix: Prefix::Object,
-                bytes: [byte; 16],
-            })
-        };
+        let id = |byte| Some(id(Prefix::Object, byte));
         let step = |place, before| Step { place, before };
         let ids = [id(1), id(2), None, id(1), None, id(1), id(2)];
         let expected = [

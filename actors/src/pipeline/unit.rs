@@ -173,6 +173,7 @@ impl Unit {
             signed: self.submission.text(&action.payload),
             content: &action.content,
             link: None,
+            allowance: None,
         }
     }
 

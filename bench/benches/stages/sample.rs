@@ -231,6 +231,7 @@ impl Sample {
                     signed: &self.payload,
                     content,
                     link: None,
+                    allowance: None,
                 };
                 (object.id, input)
             })

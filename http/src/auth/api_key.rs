@@ -16,6 +16,7 @@ use kedge_protocol::resource::ApiKey;
 use kedge_protocol::{Hash, Id};
 use kedge_storage::Snapshot;
 
+use crate::clock::now_s;
 use crate::error::ApiError;
 use hyper::HeaderMap;
 use quick_cache::sync::Cache;
@@ -69,6 +70,27 @@ fn unauthenticated(message: &'static str) -> ApiError {
 
 fn unknown() -> ApiError {
     unauthenticated("x-api-key: the key is unknown, was deleted, or was replaced by a new one")
+}
+
+/// A key that a caller has shown, for what lasts longer than a request.
+pub struct ShownKey {
+    keys: Arc<ApiKeys>,
+    text: String,
+}
+
+impl ShownKey {
+    /// The key in these headers, which was checked already.
+    pub fn of(keys: &Arc<ApiKeys>, headers: &HeaderMap) -> Option<Self> {
+        let text = headers.get(API_KEY)?.to_str().ok()?.trim().to_owned();
+        let keys = Arc::clone(keys);
+        Some(Self { keys, text })
+    }
+
+    /// Whether it is still valid.
+    pub fn is_valid(&self, published: &Published) -> bool {
+        let now_ms = now_s().saturating_mul(1_000);
+        self.keys.check(&self.text, published, now_ms).is_ok()
+    }
 }
 
 impl ApiKeys {

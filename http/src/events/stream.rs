@@ -12,6 +12,7 @@ use kedge_protocol::Id;
 use kedge_protocol::event::Position;
 use kedge_storage::ReadError;
 
+use crate::auth::api_key::ShownKey;
 use crate::clock::now_s;
 use crate::error::ApiError;
 use crate::limits::Share;
@@ -60,6 +61,8 @@ pub struct Subscription {
     pub after: Option<Position>,
     /// The wallet that reads, if an access token was shown.
     pub wallet: Option<Id>,
+    /// The API key that was shown, if one was.
+    pub key: Option<ShownKey>,
     /// When the caller's token expires, Unix seconds: the stream ends with it.
     pub until_s: u64,
 }
@@ -102,6 +105,7 @@ impl Streams {
             engine: self.engine.clone(),
             organization: subscription.organization,
             wallet: subscription.wallet,
+            key: subscription.key,
             member_at: 0,
             filter: subscription.filter,
             tail,
@@ -126,6 +130,7 @@ struct Stream {
     engine: Engine,
     organization: Id,
     wallet: Option<Id>,
+    key: Option<ShownKey>,
     /// The sequence at which the wallet was last found to be a member.
     member_at: u64,
     filter: Filter,
@@ -145,6 +150,8 @@ enum End {
     TokenExpired,
     #[error("the wallet was removed from its organization")]
     Removed,
+    #[error("the API key is no longer valid")]
+    KeyEnded,
     #[error("the server is stopping; reconnect")]
     Stopping,
     #[error("the events could not be read; reconnect")]
@@ -219,9 +226,16 @@ impl Stream {
         }
     }
 
-    /// Refuses to send more to a wallet that was removed from its organization.
-    fn check_member(&mut self) -> Result<(), End> {
+    /// Refuses to send more to a wallet that was removed from its organization, or for a key that has ended.
+    fn check_caller(&mut self) -> Result<(), End> {
         let published = self.engine.published();
+        if self
+            .key
+            .as_ref()
+            .is_some_and(|key| !key.is_valid(&published))
+        {
+            return Err(End::KeyEnded);
+        }
         let Some(wallet) = self
             .wallet
             .filter(|_| self.member_at <= published.keys_changed_at)
@@ -269,7 +283,7 @@ impl Stream {
         let mut has_sent = false;
         while self.at < *tail_reached.borrow_and_update() {
             let turn = self.turn().await?;
-            self.check_member()?;
+            self.check_caller()?;
             let (chunk, reached) = match self.tail.take(self.at, CHUNK_BYTES) {
                 Some(taken) => {
                     let wanted = taken.frames.iter().map(Arc::as_ref);

@@ -5,7 +5,8 @@ use std::fmt;
 use kedge_protocol::action::Kind;
 use kedge_protocol::json::Object;
 use kedge_protocol::limits::{
-    OBJECT_PROPERTIES_BYTES_MAX, SCHEMA_BYTES_MAX, TEMPLATE_RULES_MAX, VARIATIONS_MAX,
+    OBJECT_PROPERTIES_BYTES_MAX, SCHEMA_BYTES_MAX, SCHEMA_PATTERNS_MAX, TEMPLATE_RULES_MAX,
+    VARIATIONS_MAX,
 };
 use kedge_protocol::resource::{ActionRule, Template, Trace, Variation, Who};
 use kedge_protocol::{Id, Prefix};
@@ -137,13 +138,19 @@ fn check_name_free<W: World>(world: &W, organization: Id, name: &str) -> Result<
 
 /// A JSON Schema as compact text. It describes the whole: neither the template's own properties nor those of a
 /// variation need to conform to it, but combined with a mint's they must.
-fn schema(pointer: &str, raw: Option<&RawValue>, problems: &mut Problems) -> Option<String> {
+/// It has at most `patterns_left` regular expressions, which are taken away.
+fn schema(
+    pointer: &str,
+    raw: Option<&RawValue>,
+    patterns_left: &mut usize,
+    problems: &mut Problems,
+) -> Option<String> {
     let raw = raw?;
     let text = problems.object(pointer, Some(raw));
     if text.len() > SCHEMA_BYTES_MAX {
         let message = format!("must have at most {SCHEMA_BYTES_MAX} bytes");
         problems.add(pointer, "range", message);
-    } else if let Err(wrong) = crate::schema::check(&text) {
+    } else if let Err(wrong) = crate::schema::check_within(&text, patterns_left) {
         problems.under(pointer, wrong);
     }
     Some(text)
@@ -151,7 +158,8 @@ fn schema(pointer: &str, raw: Option<&RawValue>, problems: &mut Problems) -> Opt
 
 /// The schema of the properties, with the places that it marks as indexed.
 fn properties_schema(raw: Option<&RawValue>, problems: &mut Problems) -> Option<String> {
-    let text = schema("/schema", raw, problems)?;
+    let mut patterns_left = SCHEMA_PATTERNS_MAX;
+    let text = schema("/schema", raw, &mut patterns_left, problems)?;
     if let Err(problem) = IndexedPaths::of_schema(&text) {
         let pointer = format!("/schema{}", problem.pointer);
         problems.add(&pointer, problem.code, problem.message);
@@ -270,6 +278,7 @@ fn rules(payload: &[Object<RulePayload<'_>>], problems: &mut Problems) -> Vec<Ac
         return Vec::new();
     }
     let mut rules: Vec<ActionRule> = Vec::with_capacity(payload.len());
+    let mut patterns_left = SCHEMA_PATTERNS_MAX;
     for (i, Object(rule)) in payload.iter().enumerate() {
         let pointer = format!("/actions/{i}/kind");
         match Kind::of_text(&rule.kind).filter(Kind::is_bus) {
@@ -289,7 +298,7 @@ fn rules(payload: &[Object<RulePayload<'_>>], problems: &mut Problems) -> Vec<Ac
                 rules.push(ActionRule {
                     kind,
                     who: rule.who,
-                    schema: schema(&pointer, rule.schema, problems),
+                    schema: schema(&pointer, rule.schema, &mut patterns_left, problems),
                 });
             }
         }

@@ -15,6 +15,8 @@ use serde_json::{Map, Value};
 use crate::pointer::escape;
 use crate::refusal::FieldError;
 
+use super::pattern::positions;
+
 /// Keywords that hold a schema for the same value.
 const IN_PLACE_ONE: &[&str] = &["not", "if", "then", "else"];
 /// Keywords that hold a list of such schemas.
@@ -44,6 +46,8 @@ const COUNTED: &[&str] = &[
 ];
 /// How many of them take as long as a subschema.
 const COUNTED_PER_STEP: u64 = 16;
+/// How many arrays or objects of an `enum` a byte is compared with in one step.
+const VALUES_PER_STEP: u64 = 4;
 /// Keywords that need references other than by pointer.
 const NOT_TAKEN: &[&str] = &[
     "$dynamicRef",
@@ -57,6 +61,9 @@ struct Node<'a> {
     pointer: String,
     /// What it costs by itself.
     own: u64,
+    /// What its regular expressions and the arrays and objects of its `enum` cost besides, for each byte of what they
+    /// are held against.
+    matching: u64,
     /// Applied to the same value.
     in_place: Vec<usize>,
     /// Applied to nested values that other schemas here may apply to as well.
@@ -78,7 +85,8 @@ enum State {
 /// The structure of a schema.
 pub(super) struct Graph<'a> {
     /// The weight of the whole.
-    pub(super) weight: u64,
+    /// The steps that checking a value can take for each of its bytes: the weight, and the work of matching.
+    pub(super) work: u64,
     /// Its regular expressions, with their places.
     pub(super) patterns: Vec<(String, &'a str)>,
 }
@@ -103,7 +111,7 @@ impl<'a> Graph<'a> {
         }
         if walk.problems.is_empty() {
             Ok(Self {
-                weight,
+                work: walk.weigh_with_matching(),
                 patterns: walk.patterns,
             })
         } else {
@@ -136,7 +144,7 @@ impl<'a> Walk<'a> {
         };
         let place = |keyword: &str| format!("{pointer}/{keyword}");
         self.note_unsupported(pointer, members, index > 0);
-        self.note_patterns(pointer, members);
+        let matching = self.note_patterns(pointer, members);
         let mut in_place = Vec::new();
         let mut inside = Vec::new();
         for keyword in IN_PLACE_ONE {
@@ -174,6 +182,11 @@ impl<'a> Walk<'a> {
             .map(|keyword| size(members, keyword))
             .sum::<u64>()
             / COUNTED_PER_STEP;
+        let values = members.get("enum").and_then(Value::as_array);
+        // The others are looked up.
+        let is_compared = |value: &&Value| value.is_array() || value.is_object();
+        let values = values.map_or(0, |values| values.iter().filter(is_compared).count()) as u64;
+        node.matching = matching.saturating_add(values / VALUES_PER_STEP);
         node.reference = members.get("$ref").and_then(Value::as_str);
         node.asks_again = members.contains_key("unevaluatedItems")
             || members.contains_key("unevaluatedProperties");
@@ -197,7 +210,9 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn note_patterns(&mut self, pointer: &str, members: &'a Map<String, Value>) {
+    /// Notes the regular expressions of a node, and returns how much work they are for each byte.
+    fn note_patterns(&mut self, pointer: &str, members: &'a Map<String, Value>) -> u64 {
+        let before = self.patterns.len();
         if let Some(Value::String(pattern)) = members.get("pattern") {
             self.patterns.push((format!("{pointer}/pattern"), pattern));
         }
@@ -208,6 +223,10 @@ impl<'a> Walk<'a> {
             });
             self.patterns.extend(keys);
         }
+        let noted = self.patterns[before..].iter();
+        noted.fold(0, |sum, (_, pattern)| {
+            sum.saturating_add(positions(pattern))
+        })
     }
 
     fn visit_list(&mut self, pointer: &str, list: Option<&'a Value>) -> Vec<usize> {
@@ -249,6 +268,16 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// The weight of everything, with the work of matching. It bounds the size of values, not the schema: a long
+    /// pattern is fine for short texts.
+    fn weigh_with_matching(&mut self) -> u64 {
+        for node in &mut self.nodes {
+            node.own = node.own.saturating_add(node.matching);
+        }
+        self.states.fill(State::Unknown);
+        self.weigh(0, 0)
+    }
+
     fn weigh(&mut self, index: usize, depth: u64) -> u64 {
         match self.states[index] {
             State::Known(weight) => return weight,
@@ -257,11 +286,11 @@ impl<'a> Walk<'a> {
             State::Unknown if depth > SCHEMA_WEIGHT_MAX => return u64::MAX,
             State::Unknown => self.states[index] = State::Open,
         }
-        let node = &mut self.nodes[index];
+        let node = &self.nodes[index];
         let (in_place, inside, apart) = (
-            std::mem::take(&mut node.in_place),
-            std::mem::take(&mut node.inside),
-            std::mem::take(&mut node.apart),
+            node.in_place.clone(),
+            node.inside.clone(),
+            node.apart.clone(),
         );
         let in_place = self.sum(index, &in_place, depth);
         let inside = self.sum(index, &inside, depth);

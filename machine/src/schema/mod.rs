@@ -1,46 +1,58 @@
 //! JSON Schema (draft 2020-12) of templates: of their objects' properties, and of the payloads of their own kinds. A
-//! schema stands alone: it refers to nothing outside itself, a linear-time engine matches its patterns, and the cost of
-//! checking one value is bounded when the template is made, because the check runs on a shard that others wait for.
+//! schema stands alone: it refers to nothing outside itself, and a linear-time engine matches its patterns. What a check
+//! can take for each byte is known when the template is made, and bounds the size of what is checked, because the check
+//! runs on a shard that others wait for.
 //! `format` is an annotation, the draft's default. An action on a template without a schema skips all of this.
 //!
 //! Validity is part of the rules: a replay must find valid what was valid. So the library's version is pinned to the
 //! digit, and a new version must give the same results for every old log.
 
+mod body;
+mod errors;
 mod graph;
+mod pattern;
 
 use std::fmt;
 
-use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
-use kedge_protocol::limits::{SCHEMA_ERRORS_MAX, SCHEMA_PATTERN_BYTES_MAX, SCHEMA_WORK_TOLD_MAX};
+use kedge_protocol::limits::{
+    SCHEMA_PATTERN_BYTES_MAX, SCHEMA_PATTERNS_MAX, SCHEMA_WORK_MAX, SCHEMA_WORK_TOLD_MAX,
+};
 use serde_json::{Value, json};
 
-use crate::pointer::escape;
 use crate::refusal::{FieldError, Refusal};
+use errors::{bounded, reported, words};
 use graph::Graph;
+
+pub use body::BodySchema;
 
 /// The dialect that a schema may name.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
-/// Characters of a library's message that an error repeats.
-const MESSAGE_CHARS_MAX: usize = 300;
 
 /// A schema ready to check values.
 pub struct Schema {
     validator: Validator,
-    /// The most subschemas that meet on the way to one value.
-    weight: u64,
+    /// The steps that a check can take for each byte of a value.
+    work: u64,
 }
 
 impl fmt::Debug for Schema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Schema")
-            .field("weight", &self.weight)
+            .field("work", &self.work)
             .finish_non_exhaustive()
     }
 }
 
 /// Checks that a text, which must be a JSON object, is a schema. Errors state what is wrong, with pointers into it.
 pub fn check(text: &str) -> Result<(), Vec<FieldError>> {
+    let mut patterns_left = SCHEMA_PATTERNS_MAX;
+    check_within(text, &mut patterns_left)
+}
+
+/// As [`check`], for a schema that may have `patterns_left` regular expressions: those that it has are taken away. They
+/// are what takes time to read and memory to keep, so schemas that are kept together have a bounded number together.
+pub fn check_within(text: &str, patterns_left: &mut usize) -> Result<(), Vec<FieldError>> {
     let value = parse(text)?;
     match value.get("$schema") {
         None => {}
@@ -59,6 +71,13 @@ pub fn check(text: &str) -> Result<(), Vec<FieldError>> {
         return Err(bounded(wrong));
     }
     let graph = Graph::of(&value).map_err(bounded)?;
+    let Some(left) = patterns_left.checked_sub(graph.patterns.len()) else {
+        let message = format!(
+            "has more regular expressions than the {SCHEMA_PATTERNS_MAX} that such schemas of a template may have together"
+        );
+        return Err(vec![FieldError::new("", "range", message)]);
+    };
+    *patterns_left = left;
     let wrong: Vec<FieldError> = graph
         .patterns
         .iter()
@@ -80,9 +99,9 @@ pub fn check(text: &str) -> Result<(), Vec<FieldError>> {
 /// A schema that [`check`] accepted.
 pub fn read(text: &str) -> Option<Schema> {
     let value = parse(text).ok()?;
-    let weight = Graph::of(&value).ok()?.weight;
+    let work = Graph::of(&value).ok()?.work;
     let validator = compile(&alone(value)).ok()?;
-    Some(Schema { validator, weight })
+    Some(Schema { validator, work })
 }
 
 fn parse(text: &str) -> Result<Value, Vec<FieldError>> {
@@ -113,16 +132,27 @@ fn compile(schema: &Value) -> Result<Validator, ValidationError<'static>> {
 }
 
 impl Schema {
+    /// The steps that checking this text can take.
+    pub fn work(&self, text: &str) -> u64 {
+        self.work.saturating_mul(text.len() as u64)
+    }
+
     /// Checks a value; errors point to it from `pointer`.
     pub fn validate(&self, text: &str, pointer: &str) -> Result<(), Refusal> {
+        if self.work(text) > SCHEMA_WORK_MAX {
+            let bytes = SCHEMA_WORK_MAX / self.work.max(1);
+            let message = format!(
+                "is too large to be checked against the template's schema: at most {bytes} bytes are"
+            );
+            return Err(Refusal::field(pointer, "schema", message));
+        }
         let value: Value = serde_json::from_str(text)
             .map_err(|error| Refusal::field(pointer, "syntax", error.to_string()))?;
         if self.validator.is_valid(&value) {
             return Ok(());
         }
         // The library gathers all errors before it returns the first, so for a large value only the fact is reported.
-        let work = self.weight.saturating_mul(text.len() as u64);
-        if work > SCHEMA_WORK_TOLD_MAX {
+        if self.work(text) > SCHEMA_WORK_TOLD_MAX {
             let message =
                 "does not conform to the template's schema, and is too large to report where";
             return Err(Refusal::field(pointer, "schema", message));
@@ -137,87 +167,15 @@ impl Schema {
     }
 }
 
-/// The schema of a request's body, as the API's document has it. It comes with the program, so it may refer in circles;
-/// whoever asks bounds the value.
-pub struct BodySchema(Validator);
-
-impl BodySchema {
-    /// Compiles a schema; `None` if it is none.
-    pub fn new(schema: &Value) -> Option<Self> {
-        compile(schema).ok().map(Self)
-    }
-
-    /// What is wrong with a value and where. An alternative that does not fit names no place, so it is left out.
-    pub fn faults(&self, value: &Value) -> Vec<FieldError> {
-        let errors = self.0.iter_errors(value);
-        let mut fields: Vec<FieldError> = errors.flat_map(|error| reported(&error)).collect();
-        fields.retain(|field| field.code != "schema");
-        bounded(fields)
-    }
-}
-
-/// The first errors, in an order that does not depend on the library's order.
-fn bounded(mut fields: Vec<FieldError>) -> Vec<FieldError> {
-    fields.sort_by(|a, b| (&a.pointer, &a.message).cmp(&(&b.pointer, &b.message)));
-    fields.dedup();
-    fields.truncate(SCHEMA_ERRORS_MAX);
-    fields
-}
-
-/// The library's message, without the value that it is about.
-fn words(error: &ValidationError<'_>) -> String {
-    let text = error.masked().to_string();
-    match text.char_indices().nth(MESSAGE_CHARS_MAX) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
-}
-
-/// An error of the library as errors for the caller, who expects missing and unknown members at their own place.
-fn reported(error: &ValidationError<'_>) -> Vec<FieldError> {
-    use ValidationErrorKind as Kind;
-    let path = error.instance_path().as_str();
-    let member = |name: &str| format!("{path}/{}", escape(name));
-    let code = match error.kind() {
-        Kind::Required {
-            property: Value::String(name),
-        } => return vec![FieldError::new(&member(name), "required", "is required")],
-        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-            let reported =
-                |name: &String| FieldError::new(&member(name), "unknown", FieldError::UNKNOWN);
-            return unexpected
-                .iter()
-                .take(SCHEMA_ERRORS_MAX)
-                .map(reported)
-                .collect();
-        }
-        Kind::Type { .. } => "type",
-        Kind::Pattern { .. } | Kind::PropertyNames { .. } => "format",
-        Kind::Minimum { .. }
-        | Kind::Maximum { .. }
-        | Kind::ExclusiveMinimum { .. }
-        | Kind::ExclusiveMaximum { .. }
-        | Kind::MinLength { .. }
-        | Kind::MaxLength { .. }
-        | Kind::MinItems { .. }
-        | Kind::MaxItems { .. }
-        | Kind::MinProperties { .. }
-        | Kind::MaxProperties { .. }
-        | Kind::MultipleOf { .. }
-        | Kind::Enum { .. }
-        | Kind::Constant { .. } => "range",
-        Kind::UniqueItems => "duplicate",
-        _ => "schema",
-    };
-    vec![FieldError::new(path, code, words(error))]
-}
-
 #[cfg(test)]
 mod tests {
     use std::borrow::Cow;
 
+    use kedge_protocol::limits::SCHEMA_ERRORS_MAX;
+
     use proptest::prelude::*;
 
+    use super::errors::MESSAGE_CHARS_MAX;
     use super::*;
 
     fn refused(schema: &Value) -> Vec<(String, Cow<'static, str>)> {

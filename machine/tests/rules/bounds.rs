@@ -83,6 +83,7 @@ impl Log {
         };
         let input = Input {
             link: None,
+            allowance: None,
             kind: &Kind::KeyCreate,
             target: "",
             payload: KEY,

@@ -27,6 +27,7 @@ fn create(properties: &str) -> Result<Template, Refusal> {
     let payload = format!(r#"{{"name":"large","properties":{properties}}}"#);
     let input = Input {
         link: None,
+        allowance: None,
         kind: &Kind::TemplateCreate,
         target: "",
         payload: &payload,
@@ -44,6 +45,7 @@ fn mint(template: &Template, properties: &str) -> Result<Object, Refusal> {
     let payload = format!(r#"{{"properties":{properties}}}"#);
     let input = Input {
         link: None,
+        allowance: None,
         kind: &Kind::Mint,
         target: &template.id.to_string(),
         payload: &payload,
@@ -62,6 +64,7 @@ fn act(
     let target = object.id.to_string();
     let input = Input {
         link: None,
+        allowance: None,
         kind,
         target: &target,
         payload,
@@ -171,6 +174,7 @@ fn variations_are_1_to_500_and_all_or_none() {
         let payload = format!(r#"{{"variations":[{}]}}"#, variations.join(","));
         let input = Input {
             link: None,
+            allowance: None,
             kind: &Kind::TemplateVariations,
             target: &template.id.to_string(),
             payload: &payload,

@@ -96,6 +96,7 @@ fn attempt(
     };
     let input = Input {
         link: None,
+        allowance: None,
         kind,
         target: &target.to_string(),
         payload: payload(kind),
@@ -176,6 +177,7 @@ fn templates_and_variations_are_for_owners_and_admins_of_the_organization() {
     for role in [Role::Owner, Role::Admin, Role::Member] {
         let create = Input {
             link: None,
+            allowance: None,
             kind: &Kind::TemplateCreate,
             target: "",
             payload: r#"{"name":"new"}"#,
@@ -193,6 +195,7 @@ fn templates_and_variations_are_for_owners_and_admins_of_the_organization() {
             let text = target.id.to_string();
             let add = Input {
                 link: None,
+                allowance: None,
                 kind: &Kind::TemplateVariations,
                 target: &text,
                 payload: r#"{"name":"v"}"#,
@@ -229,6 +232,7 @@ fn locked_objects_are_only_unlocked_and_burned_ones_are_gone() {
             let target = id(Prefix::Object, 1).to_string();
             let input = Input {
                 link: None,
+                allowance: None,
                 kind: &kind,
                 target: &target,
                 payload: payload(&kind),

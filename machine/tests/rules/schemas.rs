@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kedge_machine::fold::{FoldError, State};
 use kedge_machine::world::{Caller, Input};
-use kedge_machine::{Refusal, TemplateRules, object, template};
+use kedge_machine::{Allowance, Refusal, TemplateRules, object, template};
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::{Object, Role, Template, Trace, Variation, Wallet};
 use kedge_protocol::{Address, Hash, Id, Prefix};
@@ -45,6 +45,7 @@ fn wallet_of(caller: Caller) -> Wallet {
 fn input<'a>(kind: &'a Kind, target: &'a str, payload: &'a str) -> Input<'a> {
     Input {
         link: None,
+        allowance: None,
         kind,
         target,
         payload,
@@ -335,4 +336,86 @@ fn a_replay_enforces_schemas() {
         first.objects[&object.id].properties,
         r#"{"hall":"north","seat":4}"#
     );
+}
+
+/// A template of texts that match a pattern, for whose every byte an engine looks at thousands of places.
+fn tedious() -> Template {
+    let schema = r#"{"properties":{"text":{"pattern":"^[01]*1[01]{2000}2$"}}}"#;
+    create(&format!(r#"{{"name":"tedious","schema":{schema}}}"#)).unwrap()
+}
+
+#[test]
+fn what_takes_too_long_to_check_is_refused() {
+    let template = tedious();
+    let text = |bytes: usize| format!(r#"{{"text":"{}"}}"#, "01".repeat(bytes / 2));
+    wrong(
+        mint(&template, None, &text(900_000)),
+        &[("/properties", "schema")],
+    );
+    // A short text is checked: it does not match.
+    wrong(
+        mint(&template, None, &text(4_000)),
+        &[("/properties", "schema")],
+    );
+    mint(&template, None, r#"{"note":"no text"}"#).unwrap();
+    let values: Vec<[usize; 1]> = (0..3_000).map(|value| [value]).collect();
+    let schema = serde_json::json!({ "items": { "enum": values } });
+    let template = create(&format!(
+        r#"{{"name":"values","schema":{{"properties":{{"all":{schema}}}}}}}"#
+    ));
+    let all = |count: usize| format!(r#"{{"all":[{}]}}"#, vec!["[2999]"; count].join(","));
+    let template = template.unwrap();
+    mint(&template, None, &all(2_000)).unwrap();
+    wrong(
+        mint(&template, None, &all(100_000)),
+        &[("/properties", "schema")],
+    );
+}
+
+#[test]
+fn what_one_request_leaves_is_bounded() {
+    let tedious = tedious();
+    let target = tedious.id.to_string();
+    let plain = Template {
+        id: tedious.id,
+        ..create(r#"{"name":"plain"}"#).unwrap()
+    };
+    let done = |template: &Template, bytes: usize, allowance: Option<&Allowance>| {
+        let mut world = State::default();
+        let rules = TemplateRules::from(template.clone());
+        world.templates.insert(template.id, Arc::new(rules));
+        let payload = format!(r#"{{"properties":{{"note":"{}"}}}}"#, "x".repeat(bytes));
+        let input = Input {
+            allowance,
+            ..input(&Kind::Mint, &target, &payload)
+        };
+        let mint = || object::mint(&world, &issuer(), &input);
+        let done = (0..200).take_while(|_| mint().is_ok()).count();
+        assert!(done == 200 || matches!(mint(), Err(Refusal::State(_))));
+        done
+    };
+    let slow = done(&tedious, 7_000, Some(&Allowance::default()));
+    assert!((2..20).contains(&slow), "{slow}");
+    let large = done(&plain, 1_000_000, Some(&Allowance::default()));
+    assert_eq!(large, 67);
+    // A replay has no bound: it would refuse what was accepted.
+    assert_eq!(done(&tedious, 7_000, None), 200);
+}
+
+#[test]
+fn schemas_of_a_templates_own_kinds_have_so_many_patterns_together() {
+    let made = |kinds: usize| {
+        let patterns: Vec<String> = (0..10)
+            .map(|n| format!(r#""p{n}":{{"pattern":"^a{n}$"}}"#))
+            .collect();
+        let schema = format!(r#"{{"properties":{{{}}}}}"#, patterns.join(","));
+        let rule = |kind| format!(r#"{{"kind":"x.k{kind}","who":"owner","schema":{schema}}}"#);
+        let rules: Vec<String> = (0..kinds).map(rule).collect();
+        create(&format!(
+            r#"{{"name":"kinds","schema":{schema},"actions":[{}]}}"#,
+            rules.join(",")
+        ))
+    };
+    made(6).unwrap();
+    wrong(made(7), &[("/actions/6/schema", "range")]);
 }

@@ -8,6 +8,7 @@ use kedge_protocol::resource::Area;
 use kedge_protocol::time::rfc3339;
 use serde_json::{Value, json};
 
+use crate::feeds::event_stream::{Ask, EventStream};
 use crate::harness::{Answer, Caller, PASSWORD, Server, bus_members};
 
 /// The body of a key with all rights except `without`, such as `objects.read`.
@@ -458,4 +459,26 @@ async fn secrets_are_neither_logged_nor_stored() {
             assert!(!holds(bytes, secret), "{name} holds a secret");
         }
     }
+}
+
+#[tokio::test]
+async fn a_stream_ends_with_the_key_that_opened_it() {
+    let server = Server::start().await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let key = Key::new(&server, &ann, &all_but(&[])).await;
+    let ask = Ask {
+        api_key: Some(&key.text),
+        ..Ask::default()
+    };
+    let mut stream = EventStream::begin(&server, &ann.token, ask).await;
+    ann.new_template(&server, "before").await;
+    stream.until("template.created").await;
+    key.delete(&server, &ann).await.expect(200);
+    ann.new_template(&server, "after").await;
+    let mut last_words = String::new();
+    while let Some(block) = stream.block().await {
+        assert_ne!(block.event.as_deref(), Some("template.created"));
+        last_words = block.comment.unwrap_or_default();
+    }
+    assert!(last_words.contains("API key"), "{last_words}");
 }

@@ -10,7 +10,7 @@ use kedge_protocol::payload::digest_text;
 use kedge_protocol::time::parse_rfc3339;
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Caller, PASSWORD, Server};
+use crate::harness::{Answer, Caller, PASSWORD, Server, signature};
 
 const NEW_PASSWORD: &str = "seven slow green turtles";
 
@@ -437,4 +437,28 @@ async fn an_access_token_that_has_ended_is_told_from_one_that_is_none() {
     answer.refused(401, "TOKEN_EXPIRED");
     let made_up = server.get("/wallets/me", Some("made.up.token")).await;
     made_up.refused(401, "UNAUTHENTICATED");
+}
+
+#[tokio::test]
+async fn a_registration_sent_again_is_no_login_with_an_old_password() {
+    let server = Server::start().await;
+    let mut ann = Caller::nobody();
+    let body = ann.registration("ann@example.com").to_string();
+    let payload = digest_text(&sha256(body.as_bytes()));
+    let signed = [("wallet.register", "", payload.as_str())];
+    let mut headers = signature(&ann.key, &ann.terms(&server), &signed);
+    headers.push(("idempotency-key", "register".to_owned()));
+    let register = || server.call("POST", "/wallets/register", &headers, &body);
+    let made = register().await.expect(201).body;
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    ann.token = text(&made["access_token"]);
+    ann.wallet_id = text(&made["wallet"]["id"]);
+    let again = register().await.expect(201);
+    assert_eq!(again.header("idempotent-replayed"), "true");
+    change_password(&server, &ann, &new_password(PASSWORD, NEW_PASSWORD))
+        .await
+        .expect(200);
+    let late = register().await;
+    late.refused(403, "FORBIDDEN");
+    assert!(!late.body.to_string().contains("token\":"), "{}", late.body);
 }

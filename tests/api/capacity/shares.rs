@@ -55,6 +55,23 @@ async fn requests_in_flight_have_a_share_for_each_organization() {
 }
 
 #[tokio::test]
+async fn reads_that_wait_leave_room_for_others_however_many_organizations_wait() {
+    let server = Server::start_with(&["requests_max=8"]).await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let mut held = Vec::new();
+    for number in 0..4 {
+        let other = Caller::register(&server, &format!("other-{number}@example.com")).await;
+        held.push(waiting(&server, &other).await);
+        held.push(waiting(&server, &other).await);
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    server.get("/batches", Some(&ann.token)).await.expect(200);
+    ann.new_template(&server, "ticket").await;
+    let late = server.get("/batches?min_sequence=1000000", Some(&ann.token));
+    late.await.refused(503, "UNAVAILABLE");
+}
+
+#[tokio::test]
 async fn a_body_that_comes_slowly_keeps_nobody_out() {
     let server = Server::start_with(&["requests_max=1"]).await;
     let mut slow = TcpStream::connect(server.address()).await.unwrap();

@@ -64,6 +64,8 @@ pub(crate) struct EventStream {
 pub(crate) struct Ask<'a> {
     pub(crate) query: &'a str,
     pub(crate) last_event_id: Option<&'a str>,
+    /// An API key that is shown too.
+    pub(crate) api_key: Option<&'a str>,
     /// Bytes of the socket's receive buffer.
     pub(crate) receive_buffer: Option<u32>,
 }
@@ -80,9 +82,11 @@ impl EventStream {
             .last_event_id
             .map(|id| format!("Last-Event-ID: {id}\r\n"))
             .unwrap_or_default();
+        let api_key = ask.api_key.map(|key| format!("x-api-key: {key}\r\n"));
+        let api_key = api_key.unwrap_or_default();
         let request = format!(
             "GET /ebus/events/stream{} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
-             Accept: text/event-stream\r\n{resume}\r\n",
+             Accept: text/event-stream\r\n{api_key}{resume}\r\n",
             ask.query
         );
         stream.write_all(request.as_bytes()).await.unwrap();

@@ -177,3 +177,21 @@ async fn what_could_not_be_asked_for_is_not_previewed() {
         .await;
     nobody.refused(401, "UNAUTHENTICATED");
 }
+
+#[tokio::test]
+async fn large_objects_are_previewed_few_at_a_time() {
+    let server = Server::start().await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let template = ann.new_template(&server, "large").await;
+    let body =
+        json!({ "template_id": template, "properties": { "filler": "x".repeat(1_000_000) } });
+    let object = ann.mint(&server, &body).await.expect(201).body["id"].clone();
+    let updates = |count: usize| {
+        let update = json!({ "action_type": "update", "object_id": object, "payload": { "properties": { "n": 1 } } });
+        json!({ "actions": vec![update; count] })
+    };
+    let few = ann.preview(&server, &updates(3)).await.expect(200);
+    assert_eq!(few.body["results"].as_array().unwrap().len(), 3);
+    let many = ann.preview(&server, &updates(100)).await;
+    many.refused(413, "BATCH_TOO_LARGE");
+}

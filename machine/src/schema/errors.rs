@@ -1,0 +1,68 @@
+//! What is wrong with a schema or with a value, in few words and with pointers.
+
+use jsonschema::ValidationError;
+use jsonschema::error::ValidationErrorKind;
+use kedge_protocol::limits::SCHEMA_ERRORS_MAX;
+use serde_json::Value;
+
+use crate::pointer::escape;
+use crate::refusal::FieldError;
+
+/// Characters of a library's message that an error repeats.
+pub(super) const MESSAGE_CHARS_MAX: usize = 300;
+
+/// The first errors, in an order that does not depend on the library's order.
+pub(super) fn bounded(mut fields: Vec<FieldError>) -> Vec<FieldError> {
+    fields.sort_by(|a, b| (&a.pointer, &a.message).cmp(&(&b.pointer, &b.message)));
+    fields.dedup();
+    fields.truncate(SCHEMA_ERRORS_MAX);
+    fields
+}
+
+/// The library's message, without the value that it is about.
+pub(super) fn words(error: &ValidationError<'_>) -> String {
+    let text = error.masked().to_string();
+    match text.char_indices().nth(MESSAGE_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// An error of the library as errors for the caller, who expects missing and unknown members at their own place.
+pub(super) fn reported(error: &ValidationError<'_>) -> Vec<FieldError> {
+    use ValidationErrorKind as Kind;
+    let path = error.instance_path().as_str();
+    let member = |name: &str| format!("{path}/{}", escape(name));
+    let code = match error.kind() {
+        Kind::Required {
+            property: Value::String(name),
+        } => return vec![FieldError::new(&member(name), "required", "is required")],
+        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
+            let reported =
+                |name: &String| FieldError::new(&member(name), "unknown", FieldError::UNKNOWN);
+            return unexpected
+                .iter()
+                .take(SCHEMA_ERRORS_MAX)
+                .map(reported)
+                .collect();
+        }
+        Kind::Type { .. } => "type",
+        Kind::Pattern { .. } | Kind::PropertyNames { .. } => "format",
+        Kind::Minimum { .. }
+        | Kind::Maximum { .. }
+        | Kind::ExclusiveMinimum { .. }
+        | Kind::ExclusiveMaximum { .. }
+        | Kind::MinLength { .. }
+        | Kind::MaxLength { .. }
+        | Kind::MinItems { .. }
+        | Kind::MaxItems { .. }
+        | Kind::MinProperties { .. }
+        | Kind::MaxProperties { .. }
+        | Kind::MultipleOf { .. }
+        | Kind::Enum { .. }
+        | Kind::Constant { .. } => "range",
+        Kind::UniqueItems => "duplicate",
+        _ => "schema",
+    };
+    vec![FieldError::new(path, code, words(error))]
+}

@@ -1,0 +1,112 @@
+//! How much work a regular expression is. An engine that never backtracks may still look, for each byte, at every place
+//! of the pattern where a match could have come to.
+
+/// An upper bound for the places of a pattern, repetitions written out. It is counted from the pattern's text alone, so
+/// that it stays the same with every version of the engine; what it does not understand counts as more, never as less.
+pub(super) fn positions(pattern: &str) -> u64 {
+    // What was counted so far in each open group; of the last one, its last part, to which a repetition applies.
+    let mut outer: Vec<u64> = Vec::new();
+    let (mut sum, mut last) = (0_u64, 0_u64);
+    let mut rest = pattern.chars();
+    while let Some(next) = rest.next() {
+        if next == '{' {
+            let (inside, after) = rest.as_str().split_once('}').unwrap_or((rest.as_str(), ""));
+            if let Some(times) = times(inside) {
+                last = last.saturating_mul(times);
+                rest = after.chars();
+                continue;
+            }
+        }
+        match next {
+            '*' | '+' | '?' => continue,
+            '(' => {
+                outer.push(sum.saturating_add(last));
+                (sum, last) = (0, 0);
+                continue;
+            }
+            ')' => {
+                last = sum.saturating_add(last);
+                sum = outer.pop().unwrap_or(0);
+                continue;
+            }
+            '[' => skip_class(&mut rest),
+            '\\' => skip_escape(&mut rest),
+            _ => {}
+        }
+        sum = sum.saturating_add(last);
+        last = 1;
+    }
+    outer
+        .into_iter()
+        .fold(sum.saturating_add(last), u64::saturating_add)
+}
+
+/// How often `{…}` repeats what is before it, at most; none if it is not a repetition.
+fn times(inside: &str) -> Option<u64> {
+    let is_number = |c: char| c.is_ascii_digit() || c == ',' || c.is_whitespace();
+    if inside.is_empty() || !inside.chars().all(is_number) {
+        return None;
+    }
+    let numbers = inside.split(',').map(str::trim);
+    let most = numbers.map(|number| {
+        number
+            .parse()
+            .unwrap_or(u64::from(!number.is_empty()) * u64::MAX)
+    });
+    let is_open = u64::from(inside.trim_end().ends_with(','));
+    Some(most.max().unwrap_or(0).saturating_add(is_open).max(1))
+}
+
+/// Leaves a class where it can end at the earliest.
+fn skip_class(rest: &mut std::str::Chars<'_>) {
+    while let Some(next) = rest.next() {
+        match next {
+            '\\' => {
+                rest.next();
+            }
+            ']' => return,
+            _ => {}
+        }
+    }
+}
+
+/// Leaves an escape, with the braces of `\p{…}` and its like.
+fn skip_escape(rest: &mut std::str::Chars<'_>) {
+    let is_named = matches!(rest.next(), Some('p' | 'P' | 'x' | 'u' | 'U'));
+    if is_named
+        && let Some((_, after)) = rest
+            .as_str()
+            .strip_prefix('{')
+            .and_then(|inside| inside.split_once('}'))
+    {
+        *rest = after.chars();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repetitions_are_written_out() {
+        for (pattern, count) in [
+            ("", 0),
+            ("abc", 3),
+            ("a{3}", 3),
+            ("a{2,5}b+", 6),
+            ("a{2,}", 3),
+            ("(ab){10}c", 21),
+            ("((ab){10}c){10}", 210),
+            ("[a-z{9}]{4}", 4),
+            (r"[\]a]{4}", 4),
+            ("[]a{4}", 5),
+            (r"\{9}", 3),
+            (r"\p{Lu}{4}\x{41}{2}", 6),
+            ("a{b}", 4),
+            ("(a{4}", 4),
+            ("a{99999999999999999999}", u64::MAX),
+        ] {
+            assert_eq!(positions(pattern), count, "{pattern}");
+        }
+    }
+}
