@@ -221,6 +221,14 @@ pub(crate) mod lookup {
     pub(crate) const DISPUTE_OF_CLAIM: u8 = 14;
 }
 
+/// The first bytes of a key as a number that sorts like the key; for equal numbers the whole keys decide.
+pub(crate) fn first_8(key: &[u8]) -> u64 {
+    let mut first = [0; 8];
+    let count = key.len().min(8);
+    first[..count].copy_from_slice(&key[..count]);
+    u64::from_be_bytes(first)
+}
+
 /// Kind ‖ text.
 pub(crate) fn kind_key(kind: u8, rest: &[u8]) -> Vec<u8> {
     let mut key = Vec::with_capacity(1 + rest.len());
