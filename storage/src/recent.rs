@@ -211,12 +211,8 @@ impl Recent {
     }
 
     fn batch(&self, layer: &Layer) -> (WriteBatch, usize) {
-        let (mut rows, mut bytes) = (0, 0);
-        layer.for_each_last(|_, key, value| {
-            rows += 1;
-            bytes += key.len() + value.map_or(0, <[u8]>::len);
-        });
-        let mut batch = Rows::with_room(&self.database, rows, bytes);
+        let rows = layer.len();
+        let mut batch = Rows::with_room(&self.database, rows, layer.content_bytes());
         layer.for_each_last(|table, key, value| batch.put(table, key, value));
         (batch.batch, rows)
     }

@@ -234,8 +234,22 @@ fn table_options(table: Table, budget: Budget, cache: &Cache, time: &LogTime) ->
         options.set_periodic_compaction_seconds(EXPIRED_LOOK_S);
     }
     options.set_compression_type(compression(shape));
+    if table.grows_with_mints() {
+        options.set_level_zero_file_num_compaction_trigger(GROWING_FLUSHES);
+        let mut levels = [compression(shape); LEVELS];
+        // What was just flushed is soon read and written again.
+        levels[0] = DBCompressionType::None;
+        options.set_compression_per_level(&levels);
+    }
     options
 }
+
+/// RocksDB's own number of levels.
+const LEVELS: usize = 7;
+
+/// So many flushed files of a growing table are merged at once. With each merge the first level's files are written
+/// again, and RocksDB's own four files mean twice as many merges. A read looks into the filter of each.
+const GROWING_FLUSHES: i32 = 8;
 
 /// How old a file of expiring rows may get before it is looked through.
 const EXPIRED_LOOK_S: u64 = 24 * 60 * 60;

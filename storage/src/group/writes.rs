@@ -1,6 +1,10 @@
 //! The writes of a group, as they are gathered and as they go to the store.
 
-use crate::tables::Table;
+use crate::tables::{Table, first_8};
+
+/// Parts of a table: its lists of objects, by kind.
+const LISTS: usize = 4;
+const PARTS: usize = Table::ALL.len() * LISTS;
 
 /// One write: where its key is in the bytes; its value follows the key.
 #[derive(Clone, Copy)]
@@ -10,6 +14,15 @@ struct Operation {
     key_bytes: usize,
     /// `None` deletes.
     value_bytes: Option<usize>,
+}
+
+/// Where a write goes.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    part: usize,
+    /// The first bytes of its key.
+    first: u64,
+    write: &'a Operation,
 }
 
 /// Writes, with their keys and values in sequence.
@@ -70,32 +83,62 @@ impl Writes {
     }
 
     /// Each row's last write, in the order of tables and keys: table, key, and the value, which is `None` if the row is
-    /// deleted. No key is empty, so no two writes begin at one place. In this order a row's place in a table of 100,000
-    /// is found from the previous row's place.
+    /// deleted. In this order a row's place in a table of 100,000 is found from the previous row's place.
     pub(super) fn in_order(&self) -> impl Iterator<Item = (Table, &[u8], Option<&[u8]>)> {
-        let mut order: Vec<(u8, u64, &Operation)> = self
-            .operations
-            .iter()
-            .map(|write| (write.table as u8, first_8(self.key(write)), write))
-            .collect();
-        order.sort_unstable_by(|(table, first, write), (other_table, other_first, other)| {
-            (table, first)
-                .cmp(&(other_table, other_first))
-                .then_with(|| self.key(write).cmp(self.key(other)))
-                .then(write.start.cmp(&other.start))
-        });
-        let mut order = order.into_iter().map(|(_, _, write)| write).peekable();
+        let mut order = self.in_parts();
+        for part in order.chunk_by_mut(|one, other| one.part == other.part) {
+            // Writes to the same row stay in sequence. Most parts of lists are in order already.
+            part.sort_by(|one, other| {
+                let first = one.first.cmp(&other.first);
+                first.then_with(|| self.key(one.write).cmp(self.key(other.write)))
+            });
+        }
+        let mut order = order.into_iter().peekable();
         std::iter::from_fn(move || {
             loop {
-                let write = order.next()?;
+                let Place { part, first, write } = order.next()?;
                 let again = order.peek().is_some_and(|next| {
-                    next.table == write.table && self.key(next) == self.key(write)
+                    (next.part, next.first) == (part, first)
+                        && self.key(next.write) == self.key(write)
                 });
                 if !again {
                     return Some((write.table, self.key(write), self.value(write)));
                 }
             }
         })
+    }
+
+    /// The writes of each part in sequence, parts in the order of tables and keys.
+    fn in_parts(&self) -> Vec<Place<'_>> {
+        let part_of = |write: &Operation| part(write.table, self.key(write));
+        let mut places = [0; PARTS];
+        for write in &self.operations {
+            places[part_of(write)] += 1;
+        }
+        let mut before = 0;
+        for place in &mut places {
+            let count = std::mem::replace(place, before);
+            before += count;
+        }
+        let Some(any) = self.operations.first() else {
+            return Vec::new();
+        };
+        let nothing = Place {
+            part: 0,
+            first: 0,
+            write: any,
+        };
+        let mut order = vec![nothing; self.operations.len()];
+        for write in &self.operations {
+            let part = part_of(write);
+            order[places[part]] = Place {
+                part,
+                first: first_8(self.key(write)),
+                write,
+            };
+            places[part] += 1;
+        }
+        order
     }
 
     fn key(&self, write: &Operation) -> &[u8] {
@@ -109,12 +152,14 @@ impl Writes {
     }
 }
 
-/// The first bytes of a key as a number that sorts like the key; for equal numbers the whole keys decide.
-fn first_8(key: &[u8]) -> u64 {
-    let mut first = [0; 8];
-    let count = key.len().min(8);
-    first[..count].copy_from_slice(&key[..count]);
-    u64::from_be_bytes(first)
+/// The part of a write's table, and of its lists where those of several kinds are written in turn. Parts have the order
+/// of tables and keys.
+fn part(table: Table, key: &[u8]) -> usize {
+    let list = match (table, key.first()) {
+        (Table::ObjectIndex, Some(kind)) => usize::from(*kind).min(LISTS - 1),
+        _ => 0,
+    };
+    table as usize * LISTS + list
 }
 
 #[cfg(test)]
@@ -125,13 +170,13 @@ mod tests {
 
     use super::*;
 
-    const TABLES: [Table; 3] = [Table::Meta, Table::Wallets, Table::Objects];
+    const TABLES: [Table; 3] = [Table::Meta, Table::ObjectIndex, Table::Objects];
 
     proptest! {
         #[test]
         fn the_last_write_of_each_row_in_the_order_of_keys(
             writes in prop::collection::vec(
-                (0..3usize, prop::collection::vec(0..3u8, 1..12), prop::option::of(any::<u8>())),
+                (0..3usize, prop::collection::vec(0..5u8, 1..12), prop::option::of(any::<u8>())),
                 0..200,
             ),
         ) {

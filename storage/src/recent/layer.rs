@@ -1,40 +1,33 @@
 //! A layer of recent rows: what was written between two flushes, in memory, readable as it stood after any group that
 //! still has a reader.
 
+mod bytes;
+mod ordered;
 mod rows;
+#[cfg(test)]
+mod tests;
+mod versions;
 
 use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::RwLock;
-use smallvec::SmallVec;
 
+use self::bytes::Bytes;
 use self::rows::Rows;
+use self::versions::{Version, Writer, seen};
 use crate::tables::Table;
 
 /// A row's key; nearly all of them fit in without an allocation.
-pub(crate) type Key = SmallVec<[u8; 24]>;
+pub(crate) type Key = Bytes<38>;
 /// A row as a reader sees it: `None` where the row was deleted.
 pub(crate) type Row = (Key, Option<Box<[u8]>>);
 
-/// Bytes that a row takes besides its key and its values.
-const ROW_BYTES: usize = 128;
-/// One lock for each first byte of a key: ids spread over all of them, and a walk in the order of keys goes from one to
-/// the next.
+/// Locks of a table, one for each first byte of a key in most of them: ids spread over all, and a walk in the order of
+/// keys goes from one to the next.
 const SHARDS: usize = 256;
 /// Rows of a shard that are written under one lock, at most: as many as the processor can fetch at once.
 const RUN_MAX: usize = 16;
-
-/// What a group wrote to a row.
-struct Version {
-    /// The group's number.
-    group: u64,
-    /// `None` deletes.
-    value: Option<Box<[u8]>>,
-}
-
-/// The versions of a row that somebody may read, oldest first. Most rows have the newest one and the one before.
-type Versions = SmallVec<[Version; 2]>;
 
 type Shard = RwLock<Rows>;
 
@@ -59,48 +52,48 @@ struct Filled([AtomicU64; SHARDS / 64]);
 
 impl Filled {
     /// Called under the shard's lock. A reader of the row sees it, because it learns of the row's group later.
-    fn fill(&self, first: u8) {
-        self.0[usize::from(first) / 64].fetch_or(1 << (first % 64), Ordering::Relaxed);
+    fn fill(&self, number: u8) {
+        self.0[usize::from(number) / 64].fetch_or(1 << (number % 64), Ordering::Relaxed);
     }
 
-    fn holds(&self, first: u8) -> bool {
-        self.0[usize::from(first) / 64].load(Ordering::Relaxed) >> (first % 64) & 1 == 1
+    fn holds(&self, number: u8) -> bool {
+        self.0[usize::from(number) / 64].load(Ordering::Relaxed) >> (number % 64) & 1 == 1
     }
 }
 
-/// Adds a row's newest version, and drops those that nobody reads. Returns how many bytes of values went.
-fn push_version(versions: &mut Versions, value: Option<&[u8]>, group: u64, read: &[u64]) -> usize {
-    let mut freed = 0;
-    let mut kept = 0;
-    let mut spare = None;
-    for index in 0..versions.len() {
-        let next = versions.get(index + 1).map_or(group, |next| next.group);
-        if is_read(read, versions[index].group, next) {
-            versions.swap(kept, index);
-            kept += 1;
-        } else if let Some(value) = versions[index].value.take() {
-            freed += value.len();
-            spare = Some(value);
-        }
+/// What a write to a shard changed.
+#[derive(Default)]
+struct Written {
+    /// How many rows are new.
+    rows: usize,
+    /// Bytes of keys and values.
+    added_bytes: usize,
+    freed_bytes: usize,
+}
+
+impl Written {
+    /// A row that was not there.
+    fn added(&mut self, key: &[u8], value: Option<&[u8]>) {
+        self.rows += 1;
+        self.added_bytes += key.len() + value.map_or(0, <[u8]>::len);
     }
-    // Most rows keep their length: then the memory of the version that goes will do.
-    let value = value.map(|value| match spare {
-        Some(mut spare) if spare.len() == value.len() => {
-            spare.copy_from_slice(value);
-            spare
-        }
-        _ => Box::from(value),
-    });
-    versions.truncate(kept);
-    versions.push(Version { group, value });
-    freed
+
+    /// A row that was, of whose versions this many bytes went.
+    fn replaced(&mut self, value: Option<&[u8]>, freed_bytes: usize) {
+        self.added_bytes += value.map_or(0, <[u8]>::len);
+        self.freed_bytes += freed_bytes;
+    }
 }
 
 /// The rows of all tables that were written since the layer began.
 pub(crate) struct Layer {
     shards: Vec<Shard>,
     filled: Vec<Filled>,
-    bytes: AtomicUsize,
+    rows: AtomicUsize,
+    /// Bytes of keys and values.
+    content_bytes: AtomicUsize,
+    /// What the rows take besides.
+    row_bytes: AtomicUsize,
 }
 
 impl Default for Layer {
@@ -112,19 +105,31 @@ impl Default for Layer {
         Self {
             shards: shards.collect(),
             filled: Table::ALL.iter().map(|_| Filled::default()).collect(),
-            bytes: AtomicUsize::new(0),
+            rows: AtomicUsize::new(0),
+            content_bytes: AtomicUsize::new(0),
+            row_bytes: AtomicUsize::new(0),
         }
     }
 }
 
 impl Layer {
-    fn shard(&self, table: Table, first: u8) -> &Shard {
-        &self.shards[table as usize * SHARDS + usize::from(first)]
+    fn shard(&self, table: Table, number: u8) -> &Shard {
+        &self.shards[table as usize * SHARDS + usize::from(number)]
+    }
+
+    /// How many rows it holds.
+    pub(crate) fn len(&self) -> usize {
+        self.rows.load(Ordering::Relaxed)
+    }
+
+    /// How many bytes all keys and values have.
+    pub(crate) fn content_bytes(&self) -> usize {
+        self.content_bytes.load(Ordering::Relaxed)
     }
 
     /// About how many bytes of memory it takes.
     pub(crate) fn len_bytes(&self) -> usize {
-        self.bytes.load(Ordering::Relaxed)
+        self.content_bytes() + self.row_bytes.load(Ordering::Relaxed)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -142,52 +147,39 @@ impl Layer {
         let mut rows = rows.peekable();
         let mut run = Vec::with_capacity(RUN_MAX);
         while let Some((table, key, value)) = rows.next() {
-            let byte = first(key);
+            let number = shard_of(table, key);
             run.push((key, value));
             while run.len() < RUN_MAX
                 && let Some((_, key, value)) =
-                    rows.next_if(|(next, key, _)| *next == table && first(key) == byte)
+                    rows.next_if(|(next, key, _)| *next == table && shard_of(table, key) == number)
             {
                 run.push((key, value));
             }
-            self.write_run(table, byte, &run, group, read);
+            self.write_run(table, number, &run, Writer { group, read });
             run.clear();
         }
     }
 
-    /// Writes rows of one shard. They lie all over the memory, so the processor is first made to fetch all of them, which
-    /// takes about as long as fetching one.
+    /// Writes rows of one shard.
     fn write_run(
         &self,
         table: Table,
-        byte: u8,
+        number: u8,
         run: &[(&[u8], Option<&[u8]>)],
-        group: u64,
-        read: &[u64],
+        writer: Writer<'_>,
     ) {
-        let mut rows = self.shard(table, byte).write();
-        for (key, _) in run {
-            rows.fetch(key);
-        }
-        let (mut added, mut freed, mut is_new) = (0, 0, false);
-        for (key, value) in run {
-            let bytes = value.map_or(0, <[u8]>::len);
-            if let Some(versions) = rows.get_mut(key) {
-                added += bytes;
-                freed += push_version(versions, *value, group, read);
-            } else {
-                let value = value.map(Box::from);
-                rows.insert(key, SmallVec::from_iter([Version { group, value }]));
-                added += ROW_BYTES + key.len() + bytes;
-                is_new = true;
-            }
-        }
-        if is_new {
-            self.filled[table as usize].fill(byte);
+        let mut rows = self.shard(table, number).write();
+        let written = rows.write(run, writer);
+        if written.rows > 0 {
+            self.filled[table as usize].fill(number);
+            self.rows.fetch_add(written.rows, Ordering::Relaxed);
+            let row_bytes = written.rows * rows.row_bytes();
+            self.row_bytes.fetch_add(row_bytes, Ordering::Relaxed);
         }
         // First what comes, then what goes: the sum never falls below zero.
-        self.bytes.fetch_add(added, Ordering::Relaxed);
-        self.bytes.fetch_sub(freed, Ordering::Relaxed);
+        let content_bytes = &self.content_bytes;
+        content_bytes.fetch_add(written.added_bytes, Ordering::Relaxed);
+        content_bytes.fetch_sub(written.freed_bytes, Ordering::Relaxed);
     }
 
     /// Gives a row, as it stood after a group, to `found`, if it was written since the layer began.
@@ -198,10 +190,10 @@ impl Layer {
         group: u64,
         found: impl FnOnce(Option<&[u8]>) -> T,
     ) -> Option<T> {
-        let shard = self.shard(table, first(key));
+        let shard = self.shard(table, shard_of(table, key));
         let rows = shard.read();
         let version = seen(rows.get(key)?, group)?;
-        Some(found(version.value.as_deref()))
+        Some(found(version.value()))
     }
 
     /// Appends up to `count_max` rows of a range, as they stood after a group, in the order of keys or against it.
@@ -215,11 +207,11 @@ impl Layer {
         rows: &mut impl Extend<Row>,
     ) {
         let low = match range.from {
-            Bound::Included(key) | Bound::Excluded(key) => first(key),
+            Bound::Included(key) | Bound::Excluded(key) => shard_of(table, key),
             Bound::Unbounded => 0,
         };
         let high = match range.to {
-            Bound::Included(key) | Bound::Excluded(key) => first(key),
+            Bound::Included(key) | Bound::Excluded(key) => shard_of(table, key),
             Bound::Unbounded => u8::MAX,
         };
         let mut left = count_max;
@@ -228,15 +220,15 @@ impl Layer {
             if left == 0 || low > high {
                 return;
             }
-            let byte = if descending { high - step } else { low + step };
-            if !filled.holds(byte) {
+            let number = if descending { high - step } else { low + step };
+            if !filled.holds(number) {
                 continue;
             }
-            let shard = self.shard(table, byte).read();
+            let shard = self.shard(table, number).read();
             let mut within = shard.range(range);
-            let mut take = |(key, versions): (&Key, &Versions)| {
+            let mut take = |(key, versions): (&[u8], &[Version])| {
                 if let Some(version) = seen(versions, group) {
-                    rows.extend([(key.clone(), version.value.clone())]);
+                    rows.extend([(Key::from_slice(key), version.value().map(Box::from))]);
                     left -= 1;
                 }
                 left > 0
@@ -255,24 +247,23 @@ impl Layer {
             let rows = shard.read();
             for (key, versions) in rows.range(&Range::ALL) {
                 if let Some(last) = versions.last() {
-                    each(Table::ALL[index / SHARDS], key, last.value.as_deref());
+                    each(Table::ALL[index / SHARDS], key, last.value());
                 }
             }
         }
     }
 }
 
-fn first(key: &[u8]) -> u8 {
-    key.first().copied().unwrap_or(0)
-}
-
-/// Whether somebody reads the rows as they stood after a group from `from` on and before `next`.
-fn is_read(read: &[u64], from: u64, next: u64) -> bool {
-    let at = read.partition_point(|group| *group < from);
-    read.get(at).is_some_and(|group| *group < next)
-}
-
-/// The last version of those up to a group.
-fn seen(versions: &Versions, group: u64) -> Option<&Version> {
-    versions.iter().rev().find(|version| version.group <= group)
+/// The number of a key's shard, which never falls from a key to a later one.
+fn shard_of(table: Table, key: &[u8]) -> u8 {
+    let first = key.first().copied().unwrap_or(0);
+    if table != Table::ObjectIndex {
+        return first;
+    }
+    // A list's kind, of which there are three, and the first bits of its id.
+    let second = key.get(1).copied().unwrap_or(0);
+    match first {
+        0..4 => first << 6 | second >> 2,
+        _ => u8::MAX,
+    }
 }

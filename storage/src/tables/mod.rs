@@ -64,6 +64,8 @@ const LARGE_ROWS: Shape = Shape::new(true, true, 8);
 const ROWS: Shape = Shape::new(true, true, 4);
 const HASHES: Shape = Shape::new(true, false, 4);
 const LISTS: Shape = Shape::new(false, true, 8);
+/// Ids that do not compress, under keys that differ from their neighbours in a few bytes.
+const LISTS_OF_IDS: Shape = Shape::new(false, false, 8);
 const FEW: Shape = Shape::new(false, false, 4);
 
 macro_rules! tables {
@@ -103,9 +105,9 @@ tables! {
     /// Object id → row.
     Objects = "objects", Actions, LARGE_ROWS;
     /// Kind ‖ organization, template or owner ‖ creation sequence → object id.
-    ObjectIndex = "object_index", Actions, LISTS;
+    ObjectIndex = "object_index", Actions, LISTS_OF_IDS;
     /// Template ‖ path ‖ ordered value ‖ creation sequence → object id.
-    PropertyIndex = "property_index", Actions, LISTS;
+    PropertyIndex = "property_index", Actions, LISTS_OF_IDS;
     /// Object id ‖ turn → the object at its last two milestones.
     Milestones = "milestones", Actions, LARGE_ROWS;
     /// Wallet id → row.
@@ -195,6 +197,15 @@ impl Table {
         tables.find(|table| table.side_number() == Some(number))
     }
 
+    /// Tables that get rows all over them with each object that is minted, so that every flushed file overlaps all that is
+    /// there.
+    pub(crate) fn grows_with_mints(self) -> bool {
+        matches!(
+            self,
+            Self::Objects | Self::ObjectIndex | Self::PropertyIndex
+        )
+    }
+
     /// Tables whose rows begin with the time until which they are kept, Unix seconds. Later they are dropped when their
     /// file is compacted, in the background; until then readers skip them. So what they answer does not depend on when that
     /// happens.
@@ -219,6 +230,14 @@ pub(crate) mod lookup {
     pub(crate) const DISPUTES_OF_ORGANIZATION: u8 = 12;
     pub(crate) const DISPUTE_OF_EVIDENCE: u8 = 13;
     pub(crate) const DISPUTE_OF_CLAIM: u8 = 14;
+}
+
+/// The first bytes of a key as a number that sorts like the key; for equal numbers the whole keys decide.
+pub(crate) fn first_8(key: &[u8]) -> u64 {
+    let mut first = [0; 8];
+    let count = key.len().min(8);
+    first[..count].copy_from_slice(&key[..count]);
+    u64::from_be_bytes(first)
 }
 
 /// Kind ‖ text.

@@ -1,23 +1,31 @@
 //! The rows of one shard of a layer, as they are kept: in order where walks are frequent, by hash where nearly every
 //! access is by whole key. A look-up in a tree of a few hundred keys misses the cache at each level.
 
-use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::ops::RangeBounds;
 
 use kedge_protocol::ids::IdMap;
 
-use super::{Key, Range, Versions};
-use crate::tables::Table;
+use super::bytes::Bytes;
+use super::ordered::Ordered;
+use super::versions::{Version, Versions, Writer};
+use super::{Range, Written};
+use crate::tables::{Table, first_8};
 
 /// What a processor fetches at once.
 const CACHE_LINE_BYTES: usize = 64;
 /// Lines of a value that are fetched ahead: the processor sees by itself where a walk through more leads.
 const FETCHED_LINES_MAX: usize = 8;
 
+/// An identifier.
+type ShortKey = Bytes<22>;
+
+/// Most rows that change have the newest version and the one before.
+type Hashed = IdMap<ShortKey, Versions<2>>;
+
 pub(super) enum Rows {
-    Ordered(BTreeMap<Key, Versions>),
-    Hashed(IdMap<Key, Versions>),
+    Ordered(Ordered),
+    Hashed(Hashed),
 }
 
 impl Rows {
@@ -25,57 +33,81 @@ impl Rows {
     pub(super) fn of(table: Table) -> Self {
         match table {
             Table::Objects | Table::LogBytes => Self::Hashed(IdMap::default()),
-            _ => Self::Ordered(BTreeMap::new()),
+            _ => Self::Ordered(Ordered::default()),
         }
     }
 
-    pub(super) fn get(&self, key: &[u8]) -> Option<&Versions> {
+    /// About how many bytes a row takes besides its key and its values.
+    pub(super) fn row_bytes(&self) -> usize {
+        match self {
+            Self::Ordered(_) => 64,
+            Self::Hashed(_) => 128,
+        }
+    }
+
+    pub(super) fn get(&self, key: &[u8]) -> Option<&[Version]> {
         match self {
             Self::Ordered(rows) => rows.get(key),
-            Self::Hashed(rows) => rows.get(key),
+            Self::Hashed(rows) => rows.get(key).map(|versions| &**versions),
         }
     }
 
-    /// Has the processor fetch a row that is about to be written, with its oldest version, whose memory the new one gets.
-    pub(super) fn fetch(&self, key: &[u8]) {
-        let Self::Hashed(rows) = self else { return };
-        let oldest = rows.get(key).and_then(|versions| versions.first());
-        let value = oldest.and_then(|oldest| oldest.value.as_deref());
-        let lines = value.unwrap_or_default().chunks(CACHE_LINE_BYTES);
-        for line in lines.take(FETCHED_LINES_MAX) {
-            black_box(line.first());
-        }
-    }
-
-    pub(super) fn get_mut(&mut self, key: &[u8]) -> Option<&mut Versions> {
+    /// Writes rows that are in the order of keys.
+    pub(super) fn write(&mut self, rows: &[(&[u8], Option<&[u8]>)], writer: Writer<'_>) -> Written {
         match self {
-            Self::Ordered(rows) => rows.get_mut(key),
-            Self::Hashed(rows) => rows.get_mut(key),
+            Self::Ordered(ordered) => ordered.write(rows, writer),
+            Self::Hashed(hashed) => write_hashed(hashed, rows, writer),
         }
-    }
-
-    pub(super) fn insert(&mut self, key: &[u8], versions: Versions) {
-        let key = Key::from_slice(key);
-        match self {
-            Self::Ordered(rows) => rows.insert(key, versions),
-            Self::Hashed(rows) => rows.insert(key, versions),
-        };
     }
 
     /// Those of a range, in the order of keys.
-    pub(super) fn range(
-        &self,
-        range: &Range<'_>,
-    ) -> Box<dyn DoubleEndedIterator<Item = (&Key, &Versions)> + '_> {
+    pub(super) fn range<'a>(
+        &'a self,
+        range: &Range<'a>,
+    ) -> Box<dyn DoubleEndedIterator<Item = (&'a [u8], &'a [Version])> + 'a> {
+        let rows = match self {
+            Self::Ordered(rows) => return Box::new(rows.range(range)),
+            Self::Hashed(rows) => rows,
+        };
         let bounds = (range.from, range.to);
-        match self {
-            Self::Ordered(rows) => Box::new(rows.range::<[u8], _>(bounds)),
-            Self::Hashed(rows) => {
-                let is_within = |key: &Key| RangeBounds::<[u8]>::contains(&bounds, key);
-                let mut within: Vec<_> = rows.iter().filter(|(key, _)| is_within(key)).collect();
-                within.sort_unstable_by_key(|(key, _)| *key);
-                Box::new(within.into_iter())
-            }
+        let rows = rows.iter().map(|(key, versions)| (&**key, &**versions));
+        let within = rows.filter(|(key, _)| RangeBounds::<[u8]>::contains(&bounds, key));
+        let mut within: Vec<_> = within.map(|row| (first_8(row.0), row)).collect();
+        within.sort_unstable_by_key(|(first, (key, _))| (*first, *key));
+        Box::new(within.into_iter().map(|(_, row)| row))
+    }
+}
+
+/// The rows lie all over the memory, so the processor is first made to fetch all of them, which takes about as long as
+/// fetching one.
+fn write_hashed(
+    hashed: &mut Hashed,
+    rows: &[(&[u8], Option<&[u8]>)],
+    writer: Writer<'_>,
+) -> Written {
+    for (key, _) in rows {
+        fetch(hashed, key);
+    }
+    let mut written = Written::default();
+    for (key, value) in rows {
+        if let Some(versions) = hashed.get_mut(*key) {
+            let freed = writer.push(versions, *value);
+            written.replaced(*value, freed);
+        } else {
+            let version = Version::new(writer.group, *value);
+            hashed.insert(ShortKey::from_slice(key), Versions::from_iter([version]));
+            written.added(key, *value);
         }
+    }
+    written
+}
+
+/// Has the processor fetch a row that is about to be written, with its oldest version, whose memory the new one gets.
+fn fetch(rows: &Hashed, key: &[u8]) {
+    let oldest = rows.get(key).and_then(|versions| versions.first());
+    let value = oldest.and_then(Version::value);
+    let lines = value.unwrap_or_default().chunks(CACHE_LINE_BYTES);
+    for line in lines.take(FETCHED_LINES_MAX) {
+        black_box(line.first());
     }
 }
