@@ -45,6 +45,9 @@ pub(crate) struct Rates {
     pub(crate) resend: u64,
     /// A request whose deadline is near.
     pub(crate) near_deadline: u64,
+    /// A process is killed before anybody asks it anything: it has read what the one before it left, and has written
+    /// nothing.
+    pub(crate) early: u64,
 }
 
 impl Rates {
@@ -73,6 +76,7 @@ impl Rates {
             twin: some(1_000),
             resend: some(1_500),
             near_deadline: some(500),
+            early: some(2_000),
         }
     }
 

@@ -86,6 +86,9 @@ impl Run {
         if is_last {
             return self.finish(&engine, &model).await;
         }
+        if self.early.chance(self.rates.early) {
+            return Ok(End::Killed);
+        }
         if let Some(sides) = &mut self.sides {
             sides.begin(&engine);
         }

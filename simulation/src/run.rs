@@ -70,6 +70,8 @@ pub(crate) struct Run {
     pub(crate) plan: Plan,
     pub(crate) rates: Rates,
     pub(crate) random: Random,
+    /// Decides which processes are killed early.
+    pub(crate) early: Random,
     pub(crate) machine: Machine,
     pub(crate) schedule: Arc<Seeded>,
     pub(crate) callers: Arc<Callers>,
@@ -139,6 +141,7 @@ impl Run {
             signers,
             callers_each: 1 + random.below(5),
             random,
+            early: Random::new(plan.seed, 4),
             excused: false,
             processes: 0,
             ends: [0; 4],
