@@ -48,6 +48,8 @@ pub(crate) struct Rates {
     /// A process is killed before anybody asks it anything: it has read what the one before it left, and has written
     /// nothing.
     pub(crate) early: u64,
+    /// What stops the disk's work is not the power: the process is killed within it, and what it wrote stays unsynced.
+    pub(crate) within: u64,
 }
 
 impl Rates {
@@ -77,6 +79,7 @@ impl Rates {
             resend: some(1_500),
             near_deadline: some(500),
             early: some(2_000),
+            within: some(8_000),
         }
     }
 

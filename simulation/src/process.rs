@@ -86,7 +86,7 @@ impl Run {
         if is_last {
             return self.finish(&engine, &model).await;
         }
-        if self.early.chance(self.rates.early) {
+        if self.kills.chance(self.rates.early) {
             return Ok(End::Killed);
         }
         if let Some(sides) = &mut self.sides {
