@@ -87,7 +87,8 @@ impl Run {
             return self.finish(&engine, &model).await;
         }
         if self.kills.chance(self.rates.early) {
-            return Ok(End::Killed);
+            let is_dark = self.kills.chance(5_000);
+            return Ok(if is_dark { End::Power } else { End::Killed });
         }
         if let Some(sides) = &mut self.sides {
             sides.begin(&engine);
