@@ -45,6 +45,11 @@ pub(crate) struct Rates {
     pub(crate) resend: u64,
     /// A request whose deadline is near.
     pub(crate) near_deadline: u64,
+    /// A process is killed, or the power fails, before anybody asks it anything: it has read what the one before it left,
+    /// and has written nothing.
+    pub(crate) early: u64,
+    /// What stops the disk's work is not the power: the process is killed within it, and what it wrote stays unsynced.
+    pub(crate) within: u64,
 }
 
 impl Rates {
@@ -73,6 +78,8 @@ impl Rates {
             twin: some(1_000),
             resend: some(1_500),
             near_deadline: some(500),
+            early: some(5_000),
+            within: some(8_000),
         }
     }
 

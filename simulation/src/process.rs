@@ -86,6 +86,10 @@ impl Run {
         if is_last {
             return self.finish(&engine, &model).await;
         }
+        if self.kills.chance(self.rates.early) {
+            let is_dark = self.kills.chance(5_000);
+            return Ok(if is_dark { End::Power } else { End::Killed });
+        }
         if let Some(sides) = &mut self.sides {
             sides.begin(&engine);
         }

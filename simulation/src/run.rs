@@ -70,6 +70,8 @@ pub(crate) struct Run {
     pub(crate) plan: Plan,
     pub(crate) rates: Rates,
     pub(crate) random: Random,
+    /// Decides which processes are killed before they do anything, and which within the disk's work.
+    pub(crate) kills: Random,
     pub(crate) machine: Machine,
     pub(crate) schedule: Arc<Seeded>,
     pub(crate) callers: Arc<Callers>,
@@ -139,6 +141,7 @@ impl Run {
             signers,
             callers_each: 1 + random.below(5),
             random,
+            kills: Random::new(plan.seed, 4),
             excused: false,
             processes: 0,
             ends: [0; 4],
@@ -192,7 +195,8 @@ impl Run {
     /// What happens to the disk.
     fn between(&mut self, end: &End) -> Result<(), Violation> {
         let random = &mut self.random;
-        let is_dark = *end == End::Power || random.chance(2_000);
+        let lost_power = *end == End::Power && !self.kills.chance(self.rates.within);
+        let is_dark = lost_power || random.chance(2_000);
         self.machine.disk.set_room(None);
         if is_dark {
             let loss = faults::loss(random);
