@@ -157,6 +157,9 @@ impl App {
         let keys_dir = config.keys_dir();
         secrets::make_private_dir(&keys_dir)?;
         let api_key = secrets::read_or_make_32(&keys_dir.join("api-key.key"))?;
+        let api_keys = ApiKeys::new(api_key, config.token_cache_entries, engine.clone());
+        let invitation_key = secrets::read_or_make_32(&keys_dir.join("invitation.key"))?;
+        let per_caller = config.answer_bytes_per_caller;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let percent = config.organization_share_percent;
         let turns = |all, line_max| Turns::new(all, share(all, percent), line_max);
@@ -173,15 +176,9 @@ impl App {
                 config.access_token_s,
                 config.token_cache_entries,
             )?,
-            api_keys: Arc::new(ApiKeys::new(
-                api_key,
-                config.token_cache_entries,
-                engine.clone(),
-            )),
+            api_keys: Arc::new(api_keys),
             shown_once: ShownOnce::new(api_key),
-            invitations: InvitationCodes::new(MacKey::new(secrets::read_or_make_32(
-                &keys_dir.join("invitation.key"),
-            )?)),
+            invitations: InvitationCodes::new(MacKey::new(invitation_key)),
             sessions: Sessions::new(config.refresh_token_s),
             passwords: Passwords::new(config.password_hashes_max)?,
             limits,
@@ -190,21 +187,13 @@ impl App {
             batches: Batches::default(),
             key_proofs: KeptProofs::default(),
             bodies: body::Reader::new(config),
-            answers: Budget::new(
-                ANSWER_BYTES,
-                config.answer_bytes_total_max,
-                config.answer_bytes_per_caller,
-            ),
+            answers: Budget::new(ANSWER_BYTES, config.answer_bytes_total_max, per_caller),
             files: Files::open(config, engine.clone())?,
             downloads: turns(config.downloads_max, usize::MAX),
             write_timeout: Duration::from_secs(config.write_timeout_s),
             streams: Arc::new(Streams::new(config, engine.clone())),
             requests: turns(config.requests_max, usize::MAX),
-            waits: Turns::new(
-                (config.requests_max / 2).max(1),
-                share(config.requests_max, percent),
-                usize::MAX,
-            ),
+            waits: waits(config.requests_max, percent),
             // One core is left to requests with short texts.
             large_texts: Arc::new(Semaphore::new(cores.saturating_sub(1).max(1))),
             long_reads: turns(cores, LONG_READS_LINE),
@@ -361,6 +350,12 @@ impl App {
     pub async fn submit(&self, submission: Arc<Submission>) -> Result<Committed, ApiError> {
         self.submitter.submit(submission).await
     }
+}
+
+/// Turns for reads that wait for a sequence: half of the places of requests, and an organization's share of those.
+fn waits(requests_max: usize, percent: u8) -> Arc<Turns<Holder>> {
+    let half = (requests_max / 2).max(1);
+    Turns::new(half, share(requests_max, percent), usize::MAX)
 }
 
 /// Takes a turn now, or returns why there is none.
