@@ -321,7 +321,16 @@ impl Chain {
             let at_ms = self.next_ms;
             self.next_ms += BLOCK_MS;
             if self.random.chance(self.rates.reorganized) {
-                self.give_up(at_ms, start_s);
+                let open = self.view.head().number - self.view.finalized;
+                let count = open.min(self.depth - 1);
+                if count > 0 {
+                    let count = 1 + self.random.below(count);
+                    self.give_up(count, false, (at_ms, start_s));
+                }
+            } else if let Some(count) = self.anchor_before_answer()
+                && self.random.chance(self.rates.gap)
+            {
+                self.give_up(count, true, (at_ms, start_s));
             }
             let forgotten = self.rates.forgotten;
             let random = &mut self.random;
@@ -359,14 +368,25 @@ impl Chain {
         self.lost.follows(count as u64);
     }
 
-    /// Other blocks take the place of the last ones.
-    fn give_up(&mut self, at_ms: u64, start_s: u64) {
-        let open = self.view.head().number - self.view.finalized;
-        let count = open.min(self.depth - 1);
-        if count == 0 {
-            return;
-        }
-        let count = 1 + self.random.below(count);
+    /// How many blocks back an anchor is that can be given up, and after which an answer waits for the next nonce.
+    fn anchor_before_answer(&self) -> Option<u64> {
+        let head = self.view.head();
+        let is_next = |sent: &&Arc<Sent>| sent.to == BOND && sent.nonce == head.nonce(sent.from);
+        let mut pool = self.pool.iter().filter(|sent| sent.is_the_servers());
+        let answer = pool.find(is_next)?;
+        let is_before = |mined: &Mined| {
+            let Sent { from, nonce, .. } = *mined.sent;
+            mined.sent.to == CONTRACT && from == answer.from && nonce + 1 == answer.nonce
+        };
+        let open = (head.number - self.view.finalized).min(self.depth - 1);
+        let mut last = self.view.blocks.iter().rev().take(open as usize);
+        let back = last.position(|block| block.mined.iter().any(is_before))?;
+        Some(back as u64 + 1)
+    }
+
+    /// Other blocks take the place of the last ones. If that leaves a gap, the server's anchors are forgotten, and somebody
+    /// else sends them: nothing of the server's own needs the nonce before what it sent next.
+    fn give_up(&mut self, count: u64, leaves_a_gap: bool, (at_ms, start_s): (u64, u64)) {
         self.forks += 1;
         self.reorganized_at = self.view.head().number;
         let last = &self.view.blocks[self.view.blocks.len() - count as usize..];
@@ -378,8 +398,13 @@ impl Chain {
                 return;
             };
             for mined in &block.mined {
-                if !self.random.chance(self.rates.dropped) {
-                    self.pool.push(Arc::clone(&mined.sent));
+                let sent = &mined.sent;
+                if leaves_a_gap && sent.to == CONTRACT && sent.is_the_servers() {
+                    let copy = Sent::copied(sent.to, sent.data.clone(), self.strangers);
+                    self.strangers += 1;
+                    self.pool.push(Arc::new(copy));
+                } else if !self.random.chance(self.rates.dropped) {
+                    self.pool.push(Arc::clone(sent));
                 }
             }
         }

@@ -35,7 +35,7 @@ use kedge_env::Env;
 use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash, log_tree};
-use kedge_storage::Mode;
+use kedge_storage::{AnchorStatus, Mode, Page, Snapshot};
 use parking_lot::Mutex;
 
 use self::bond::{BOND, Bond};
@@ -177,6 +177,19 @@ fn bond_of(seed: u64) -> Option<(BondTerms, u64, Challenger)> {
     Some((terms, look_ms, Challenger::new(random)))
 }
 
+/// Whether an anchor is in flight, by what the store has of the last ones.
+fn may_have_anchor(snapshot: &Snapshot) -> Result<bool, Violation> {
+    let last = Page {
+        after: None,
+        descending: true,
+        limit: 4,
+    };
+    let unread = |error| Violation::new("the store cannot be read", error);
+    let rows = snapshot.anchors(last).map_err(unread)?;
+    let mut statuses = rows.iter().map(|row| row.status);
+    Ok(statuses.any(|status| matches!(status, AnchorStatus::Pending | AnchorStatus::Submitted)))
+}
+
 /// The anchoring of a run, over all of its processes.
 pub(crate) struct Anchoring {
     world: Arc<Mutex<World>>,
@@ -202,10 +215,11 @@ impl Anchoring {
         if random.below(2) == 0 {
             return Ok(None);
         }
-        let rates = Rates::of(&mut random);
+        let mut rates = Rates::of(&mut random);
         let payer = client::key(PAYER)?;
         let sequencer = client::key(SEQUENCER)?.address();
         let of_chain = Random::new(seed, 21);
+        rates.gap = Random::new(seed, 2_732).rate(3_000);
         let (bond, challenger) = match bond_of(seed) {
             Some((terms, look_ms, challenger)) => {
                 let bond = Bond::new(BOND, DOMAIN.chain_id, terms);
@@ -336,7 +350,8 @@ impl Anchoring {
         let slow_ms = self.schedule.slow_ms();
         let slower_ms = slow_ms - std::mem::replace(&mut self.slow_ms, slow_ms);
         world.chain.lost.stands_longer(now_ms, slower_ms);
-        world.watch.note_clock(engine.now_ms());
+        let has_anchor = may_have_anchor(&engine.published().snapshot)?;
+        world.watch.note_clock(engine.now_ms(), has_anchor);
         if let Some((_, challenger)) = &mut self.bond {
             let snapshot = &engine.published().snapshot;
             challenger.look(&mut world.chain, snapshot)?;

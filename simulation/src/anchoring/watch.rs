@@ -68,9 +68,9 @@ pub(super) struct Watch {
     /// Cases whose time passed without an answer.
     missed: BTreeSet<Hash>,
     waiting: BTreeMap<Hash, Waiting>,
-    /// The server's time when it was latest, and whether it is earlier now, or stands.
+    /// The server's time when it was latest. If it is earlier now, or stands, an anchor in flight may hang.
     clock_ms: u64,
-    clock_is_late: bool,
+    anchor_may_hang: bool,
 }
 
 fn read_answer(data: &[u8]) -> Option<(Hash, Shows)> {
@@ -268,9 +268,9 @@ impl Watch {
         Ok(())
     }
 
-    /// The server's time is this.
-    pub(super) fn note_clock(&mut self, clock_ms: u64) {
-        self.clock_is_late = clock_ms <= self.clock_ms;
+    /// The server's time is this, and it may have an anchor in flight.
+    pub(super) fn note_clock(&mut self, clock_ms: u64, has_anchor: bool) {
+        self.anchor_may_hang = clock_ms <= self.clock_ms && has_anchor;
         self.clock_ms = self.clock_ms.max(clock_ms);
     }
 
@@ -310,9 +310,9 @@ impl Watch {
                 waits_for_anchor: false,
             };
             // An anchor in flight has its time by the wall clock, and an answer waits for it until half of its own has
-            // passed. So nothing is sure before then while the wall clock is late.
+            // passed. So nothing is sure before then while there is one and the wall clock is late.
             let half_s = bond.terms.response_time_s / 2;
-            let waits = self.clock_is_late && case.deadline_s >= head.timestamp_s + half_s;
+            let waits = self.anchor_may_hang && case.deadline_s >= head.timestamp_s + half_s;
             let mut waiting = before.get(id).copied().filter(|_| !waits).unwrap_or(new);
             waiting.cases = waiting.cases.max(open.len() as u64);
             waiting.waits_for_anchor |= head.contract.latest().0 <= case.subject.number;
