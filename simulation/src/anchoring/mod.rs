@@ -219,7 +219,10 @@ impl Anchoring {
         let payer = client::key(PAYER)?;
         let sequencer = client::key(SEQUENCER)?.address();
         let of_chain = Random::new(seed, 21);
-        rates.gap = Random::new(seed, 2_732).rate(3_000);
+        let mut of_bond = Random::new(seed, 2_732);
+        rates.gap = of_bond.rate(3_000);
+        // Anchors that are rare close no gap.
+        let rarer = if of_bond.below(3) == 0 { 20 } else { 1 };
         let (bond, challenger) = match bond_of(seed) {
             Some((terms, look_ms, challenger)) => {
                 let bond = Bond::new(BOND, DOMAIN.chain_id, terms);
@@ -228,8 +231,9 @@ impl Anchoring {
             None => (None, None),
         };
         let chain = Chain::new(sequencer, bond, START_MS / 1_000, (of_chain, rates));
+        let has_bond = challenger.is_some();
         let settings = Settings {
-            interval_ms: 15 + random.below(150),
+            interval_ms: (15 + random.below(150)) * if has_bond { rarer } else { 1 },
             poll_ms: 4 + random.below(15),
             confirmations: 1 + random.below(3),
             bump_after_ms: 30 + random.below(120),
