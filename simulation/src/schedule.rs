@@ -15,6 +15,9 @@ use crate::random::{Random, Trace};
 /// Longer than any process lives.
 const FOREVER: Duration = Duration::from_hours(1);
 
+/// The parts that everything stored goes through.
+const COMMIT_PATH: [&str; 3] = ["committer", "writer", "releaser"];
+
 /// What a part panics with on purpose.
 struct OnPurpose;
 
@@ -39,6 +42,9 @@ struct State {
     /// No more panics and delays.
     calm: bool,
     panicked: bool,
+    /// How long steps of the commit path have stood, by the seed's choice. What stood at once counts once.
+    slow: Duration,
+    slow_until: Option<Instant>,
     /// When the process failed: since then no part takes a step.
     frozen_at: Option<Instant>,
 }
@@ -55,6 +61,8 @@ impl Seeded {
             steps: 0,
             calm: false,
             panicked: false,
+            slow: Duration::ZERO,
+            slow_until: None,
             frozen_at: None,
         }))
     }
@@ -71,6 +79,11 @@ impl Seeded {
     /// Steps taken so far.
     pub(crate) fn steps(&self) -> u64 {
         self.0.lock().steps
+    }
+
+    /// How long steps of the commit path have stood so far, milliseconds.
+    pub(crate) fn slow_ms(&self) -> u64 {
+        self.0.lock().slow.as_millis() as u64
     }
 
     /// From here on nothing fails and nothing is slow.
@@ -97,7 +110,7 @@ impl Seeded {
     /// A process begins.
     pub(crate) fn begin(&self) {
         let mut state = self.0.lock();
-        (state.frozen_at, state.panicked) = (None, false);
+        (state.frozen_at, state.panicked, state.slow_until) = (None, false, None);
     }
 
     /// Whether a part has panicked since the last call.
@@ -128,6 +141,12 @@ impl Schedule for Seeded {
         } else {
             Delay::None
         };
+        if let (Delay::Time(time), true) = (delay, COMMIT_PATH.contains(&part)) {
+            let now = Instant::now();
+            let from = state.slow_until.map_or(now, |until| until.max(now));
+            state.slow += (now + time).saturating_duration_since(from);
+            state.slow_until = Some(from.max(now + time));
+        }
         let number = match delay {
             Delay::None => 0,
             Delay::Turns(count) => u64::from(count),

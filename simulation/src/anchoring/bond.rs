@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 
 use kedge_chain::contract::bond::BondTerms;
+use kedge_protocol::batch::{BatchHeader, SignedBatch};
 use kedge_protocol::hash::{keccak, keccak_parts};
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::{Address, Hash};
 
+use super::bond_actions::Challenged;
 use super::bond_calls::{Call, Held};
 use super::contract::{Contract, Reverted, address_word, error, selector, word};
 
@@ -17,8 +19,65 @@ pub(super) const BOND: Address = Address([0xb0; 20]);
 /// What it asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
+    Action = 0,
     Inclusion = 1,
     Leaves = 2,
+}
+
+/// What a case is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Subject {
+    pub(super) kind: Kind,
+    /// The batch.
+    pub(super) number: u64,
+    /// Its hash; zero for leaves.
+    pub(super) batch_hash: Hash,
+    /// The action's leaf and sequence; zero for a demand.
+    pub(super) leaf: Hash,
+    pub(super) sequence: u64,
+}
+
+impl Subject {
+    pub(super) fn action(header: &BatchHeader, leaf: Hash, sequence: u64) -> Self {
+        Self {
+            kind: Kind::Action,
+            leaf,
+            sequence,
+            ..Self::inclusion(header)
+        }
+    }
+
+    pub(super) fn inclusion(header: &BatchHeader) -> Self {
+        Self {
+            kind: Kind::Inclusion,
+            batch_hash: header.hash(),
+            ..Self::leaves(header.number)
+        }
+    }
+
+    pub(super) fn leaves(number: u64) -> Self {
+        Self {
+            kind: Kind::Leaves,
+            number,
+            batch_hash: Hash::ZERO,
+            leaf: Hash::ZERO,
+            sequence: 0,
+        }
+    }
+
+    /// The case's id.
+    pub(super) fn id(&self) -> Hash {
+        match self.kind {
+            Kind::Action => action_id(self.batch_hash, self.leaf),
+            Kind::Inclusion => keccak_parts(&[&word(self.kind as u64), &self.batch_hash.0]),
+            Kind::Leaves => keccak_parts(&[&word(self.kind as u64), &word(self.number)]),
+        }
+    }
+}
+
+/// The id of a case about an action.
+pub(super) fn action_id(batch_hash: Hash, leaf: Hash) -> Hash {
+    keccak_parts(&[&word(Kind::Action as u64), &batch_hash.0, &leaf.0])
 }
 
 /// Where a case is.
@@ -32,9 +91,7 @@ pub(super) enum State {
 /// A case.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Case {
-    pub(super) kind: Kind,
-    pub(super) number: u64,
-    batch_hash: Hash,
+    pub(super) subject: Subject,
     opener: Address,
     pub(super) deadline_s: u64,
     pub(super) state: State,
@@ -57,11 +114,6 @@ pub(super) struct Sending {
     pub(super) from: Address,
     pub(super) value_wei: u128,
     pub(super) timestamp_s: u64,
-}
-
-/// The id of a case.
-pub(super) fn case_id(kind: Kind, subject: &[u8; 32]) -> Hash {
-    keccak_parts(&[&word(kind as u64), subject])
 }
 
 /// Its state after a block.
@@ -122,6 +174,10 @@ impl Bond {
             }
             Call::Settle(id) => self.settle(id, sending, anchor),
             _ if anchor.is_frozen => Err(error("AlreadyFrozen()", &[])),
+            Call::ChallengeAction { action, salt } => {
+                let subject = self.challenged(&action, sending, anchor)?;
+                self.open(subject, salt, sending, anchor)
+            }
             Call::DemandLeaves {
                 anchored,
                 number,
@@ -135,60 +191,102 @@ impl Bond {
                 if number >= anchored {
                     return Err(out_of_reach());
                 }
-                let asked = (Kind::Leaves, number, Hash::ZERO);
-                self.open(asked, salt, sending, anchor)
+                self.open(Subject::leaves(number), salt, sending, anchor)
             }
             Call::DemandInclusion {
                 batch,
                 key_index,
                 salt,
             } => {
-                let header = batch.header;
-                let (key, domain) = anchor.trusts();
-                let signer = batch.signature.recover(&header.digest(&domain));
                 if key_index != 0 {
                     return Err(Vec::new());
                 }
-                if signer != Ok(key) {
-                    let words = [
-                        word(header.number),
-                        address_word(signer.unwrap_or_default()),
-                    ];
-                    return Err(error("NotSigned(uint64,address)", &words));
-                }
-                let asked = (Kind::Inclusion, header.number, header.hash());
-                self.open(asked, salt, sending, anchor)
+                let subject = signed(&batch, anchor)?;
+                self.open(subject, salt, sending, anchor)
             }
-            Call::AnswerLeaves { answer, leaves } => {
-                let Held { header, .. } = answer;
-                anchor.verify_batch(answer.anchored, &header, &answer.path)?;
-                let is_whole = !leaves.is_empty()
-                    && leaves.len() == header.count as usize
-                    && BatchTree::new(&leaves).root() == header.root;
-                if !is_whole {
-                    let words = [word(header.number)];
-                    return Err(error("LeavesOfAnotherBatch(uint64)", &words));
-                }
-                self.answer(case_id(Kind::Leaves, &word(header.number)), sending)
-            }
-            Call::AnswerInclusion(answer) => {
-                let hash = anchor.verify_batch(answer.anchored, &answer.header, &answer.path)?;
-                self.answer(case_id(Kind::Inclusion, &hash.0), sending)
+            Call::AnswerAction { .. }
+            | Call::AnswerStale { .. }
+            | Call::AnswerLeaves { .. }
+            | Call::AnswerInclusion(_) => {
+                let id = self.shown(&call, anchor)?;
+                self.answer(id, sending)
             }
         }
     }
 
+    /// The case that an answer is an answer to, if it shows what was asked for.
+    fn shown(&self, call: &Call, anchor: &Contract) -> Result<Hash, Reverted> {
+        let verify = |held: &Held| anchor.verify_batch(held.anchored, &held.header, &held.path);
+        match call {
+            Call::AnswerAction {
+                batch_hash,
+                leaf,
+                opened,
+            } => {
+                opened.authorises(leaf, &anchor.trusts().1)?;
+                Ok(action_id(*batch_hash, leaf.hash()))
+            }
+            Call::AnswerStale { answer, leaf } => {
+                let id = action_id(verify(answer)?, *leaf);
+                let closed_at_s = self.window_end_s(answer.anchored, anchor)?;
+                let opened_at_s = self.cases.get(&id).map_or(0, |case| case.opened_at_s);
+                if opened_at_s <= closed_at_s {
+                    return Err(error("WindowOpen(uint256)", &[word(closed_at_s)]));
+                }
+                Ok(id)
+            }
+            Call::AnswerLeaves { answer, leaves } => {
+                verify(answer)?;
+                let header = &answer.header;
+                let is_whole = !leaves.is_empty()
+                    && leaves.len() == header.count as usize
+                    && BatchTree::new(leaves).root() == header.root;
+                if !is_whole {
+                    let words = [word(header.number)];
+                    return Err(error("LeavesOfAnotherBatch(uint64)", &words));
+                }
+                Ok(Subject::leaves(header.number).id())
+            }
+            Call::AnswerInclusion(answer) => {
+                verify(answer)?;
+                Ok(Subject::inclusion(&answer.header).id())
+            }
+            _ => Err(Vec::new()),
+        }
+    }
+
+    fn challenged(
+        &self,
+        action: &Challenged,
+        sending: Sending,
+        anchor: &Contract,
+    ) -> Result<Subject, Reverted> {
+        let Challenged { header, leaf, .. } = action;
+        if header.number == u64::MAX {
+            return Err(error("BatchOutOfReach(uint64)", &[word(header.number)]));
+        }
+        let batch = (header, &action.batch_path[..]);
+        anchor.verify_action(action.anchored, batch, (leaf, &action.leaf_path))?;
+        let closes_at_s = self.window_end_s(action.anchored, anchor)?;
+        if sending.timestamp_s > closes_at_s {
+            return Err(error("WindowClosed(uint256)", &[word(closes_at_s)]));
+        }
+        Ok(Subject::action(header, leaf.hash(), leaf.sequence))
+    }
+
+    /// Until when the actions that a checkpoint holds can be challenged by it.
+    pub(super) fn window_end_s(&self, anchored: u64, anchor: &Contract) -> Result<u64, Reverted> {
+        Ok(anchor.anchored_at_s(anchored)? + self.terms.challenge_window_s)
+    }
+
     fn open(
         &mut self,
-        (kind, number, batch_hash): (Kind, u64, Hash),
+        subject: Subject,
         salt: Hash,
         sending: Sending,
         anchor: &Contract,
     ) -> Result<Event, Reverted> {
-        let id = match kind {
-            Kind::Leaves => case_id(kind, &word(number)),
-            Kind::Inclusion => case_id(kind, &batch_hash.0),
-        };
+        let id = subject.id();
         if anchor.bond != self.address {
             return Err(error("NotNamed()", &[]));
         }
@@ -205,9 +303,7 @@ impl Bond {
         }
         self.use_commitment(id, salt, sending)?;
         let case = Case {
-            kind,
-            number,
-            batch_hash,
+            subject,
             opener: sending.from,
             deadline_s: sending.timestamp_s + self.terms.response_time_s,
             state: State::Open,
@@ -304,6 +400,19 @@ impl Bond {
     }
 }
 
+/// The case about a header that the sequencer signed.
+fn signed(batch: &SignedBatch, anchor: &Contract) -> Result<Subject, Reverted> {
+    let header = batch.header;
+    let (key, domain) = anchor.trusts();
+    let signer = batch.signature.recover(&header.digest(&domain));
+    if signer != Ok(key) {
+        let signer = address_word(signer.unwrap_or_default());
+        let words = [word(header.number), signer];
+        return Err(error("NotSigned(uint64,address)", &words));
+    }
+    Ok(Subject::inclusion(&header))
+}
+
 /// An amount as a word.
 fn amount(wei: u128) -> [u8; 32] {
     let mut word = [0; 32];
@@ -350,14 +459,14 @@ impl Event {
                 let topics = vec![
                     topic(signature),
                     id,
-                    Hash(word(case.kind as u64)),
+                    Hash(word(case.subject.kind as u64)),
                     Hash(address_word(case.opener)),
                 ];
                 let data = [
-                    word(case.number),
-                    case.batch_hash.0,
-                    word(0),
-                    word(0),
+                    word(case.subject.number),
+                    case.subject.batch_hash.0,
+                    case.subject.leaf.0,
+                    word(case.subject.sequence),
                     word(case.deadline_s),
                 ];
                 (topics, data.concat())

@@ -2,16 +2,23 @@
 
 use ethers_core::abi::{ParamType, Token, decode};
 use ethers_core::types::U256;
-use kedge_protocol::Hash;
+use kedge_protocol::action::{ActionWords, RequestHead};
 use kedge_protocol::batch::{BatchHeader, SignedBatch};
+use kedge_protocol::chain::Leaf;
 use kedge_protocol::signature::Signature;
+use kedge_protocol::{Address, Hash};
 
+use super::bond_actions::{Challenged, Opened};
 use super::contract::selector;
 
 /// A call that changes something.
 #[derive(Clone, Debug)]
 pub(super) enum Call {
     Commit(Hash),
+    ChallengeAction {
+        action: Challenged,
+        salt: Hash,
+    },
     DemandLeaves {
         anchored: u64,
         number: u64,
@@ -21,6 +28,15 @@ pub(super) enum Call {
         batch: SignedBatch,
         key_index: u64,
         salt: Hash,
+    },
+    AnswerAction {
+        batch_hash: Hash,
+        leaf: Leaf,
+        opened: Opened,
+    },
+    AnswerStale {
+        answer: Held,
+        leaf: Hash,
     },
     AnswerLeaves {
         answer: Held,
@@ -39,14 +55,44 @@ pub(super) struct Held {
 }
 
 const BATCH: &str = "(uint64,uint64,uint32,bytes32,bytes32,bytes32,bytes32,bytes32,uint64)";
+const LEAF: &str = "(uint64,uint64,bytes32,bytes32)";
+const OPENING: &str =
+    "(bytes32,bytes32,bytes32,bytes32,address,uint64,uint64,bool,uint32,bytes32[],bytes)";
+
+fn number_type() -> ParamType {
+    ParamType::Uint(64)
+}
+
+fn word_type() -> ParamType {
+    ParamType::FixedBytes(32)
+}
+
+fn words_type() -> ParamType {
+    ParamType::Array(Box::new(word_type()))
+}
 
 fn batch_type() -> ParamType {
-    let number = || ParamType::Uint(64);
-    let word = || ParamType::FixedBytes(32);
-    let words = [word(), word(), word(), word(), word()];
-    let mut members = vec![number(), number(), ParamType::Uint(32)];
-    members.extend(words);
-    members.push(number());
+    let mut members = vec![number_type(), number_type(), ParamType::Uint(32)];
+    members.extend(std::iter::repeat_with(word_type).take(5));
+    members.push(number_type());
+    ParamType::Tuple(members)
+}
+
+fn leaf_type() -> ParamType {
+    ParamType::Tuple(vec![number_type(), number_type(), word_type(), word_type()])
+}
+
+fn opening_type() -> ParamType {
+    let mut members: Vec<_> = std::iter::repeat_with(word_type).take(4).collect();
+    members.extend([
+        ParamType::Address,
+        number_type(),
+        number_type(),
+        ParamType::Bool,
+        ParamType::Uint(32),
+        words_type(),
+        ParamType::Bytes,
+    ]);
     ParamType::Tuple(members)
 }
 
@@ -80,6 +126,50 @@ fn header(token: &Token) -> Option<BatchHeader> {
     })
 }
 
+fn leaf(token: &Token) -> Option<Leaf> {
+    let members = token.clone().into_tuple()?;
+    Some(Leaf {
+        sequence: number(&members[0])?,
+        timestamp_ms: number(&members[1])?,
+        content: word(&members[2])?,
+        integrity: word(&members[3])?,
+    })
+}
+
+fn opened(token: &Token) -> Option<Opened> {
+    let members = token.clone().into_tuple()?;
+    Some(Opened {
+        words: ActionWords {
+            kind: word(&members[0])?,
+            target: word(&members[1])?,
+            payload: word(&members[2])?,
+        },
+        salt: word(&members[3])?,
+        head: RequestHead {
+            signer: Address(members[4].clone().into_address()?.0),
+            nonce: number(&members[5])?,
+            deadline_s: number(&members[6])?,
+            atomic: members[7].clone().into_bool()?,
+        },
+        index: number(&members[8])?,
+        action_hashes: words(&members[9])?,
+        signature: members[10].clone().into_bytes()?,
+    })
+}
+
+fn challenged(token: &Token, salt: &Token) -> Option<Call> {
+    let members = token.clone().into_tuple()?;
+    let action = Challenged {
+        anchored: number(&members[0])?,
+        header: header(&members[1])?,
+        leaf: leaf(&members[2])?,
+        leaf_path: words(&members[3])?,
+        batch_path: words(&members[4])?,
+    };
+    let salt = word(salt)?;
+    Some(Call::ChallengeAction { action, salt })
+}
+
 fn evidence(token: &Token, salt: &Token) -> Option<Call> {
     let members = token.clone().into_tuple()?;
     let signature: [u8; 65] = members[1].clone().into_bytes()?.try_into().ok()?;
@@ -93,21 +183,57 @@ fn evidence(token: &Token, salt: &Token) -> Option<Call> {
     })
 }
 
+/// The data of a call.
+#[derive(Clone, Copy)]
+struct Data<'a> {
+    function: [u8; 4],
+    arguments: &'a [u8],
+}
+
+impl<'a> Data<'a> {
+    fn of(data: &'a [u8]) -> Option<Self> {
+        let (function, arguments) = data.split_first_chunk()?;
+        Some(Self {
+            function: *function,
+            arguments,
+        })
+    }
+
+    /// Whether it calls this function.
+    fn is(&self, signature: &str) -> bool {
+        let signature = signature.replace("Batch", BATCH).replace("Leaf", LEAF);
+        self.function == selector(&signature.replace("Opening", OPENING))
+    }
+
+    fn read(&self, types: &[ParamType]) -> Option<Vec<Token>> {
+        decode(types, self.arguments).ok()
+    }
+}
+
 impl Call {
     /// Reads a call; `None` if it is none that is known here.
     pub(super) fn read(data: &[u8]) -> Option<Self> {
-        let (function, arguments) = data.split_first_chunk::<4>()?;
-        let is = |signature: &str| *function == selector(&signature.replace("Batch", BATCH));
-        let number_type = || ParamType::Uint(64);
-        let word_type = || ParamType::FixedBytes(32);
-        let words_type = || ParamType::Array(Box::new(word_type()));
-        let read = |types: &[ParamType]| decode(types, arguments).ok();
+        let data = Data::of(data)?;
+        let (is, read) = (
+            |of: &str| data.is(of),
+            |types: &[ParamType]| data.read(types),
+        );
         if is("commit(bytes32)") {
             let read = read(&[word_type()])?;
             Some(Self::Commit(word(&read[0])?))
         } else if is("settle(bytes32)") {
             let read = read(&[word_type()])?;
             Some(Self::Settle(word(&read[0])?))
+        } else if is("challengeAction((uint64,Batch,Leaf,bytes32[],bytes32[]),bytes32)") {
+            let members = vec![
+                number_type(),
+                batch_type(),
+                leaf_type(),
+                words_type(),
+                words_type(),
+            ];
+            let read = read(&[ParamType::Tuple(members), word_type()])?;
+            challenged(&read[0], &read[1])
         } else if is("demandLeaves(uint64,uint64,bytes32)") {
             let read = read(&[number_type(), number_type(), word_type()])?;
             Some(Self::DemandLeaves {
@@ -125,6 +251,32 @@ impl Call {
             ];
             let read = read(&[ParamType::Tuple(members), word_type()])?;
             evidence(&read[0], &read[1])
+        } else {
+            Self::read_answer(data)
+        }
+    }
+
+    fn read_answer(data: Data<'_>) -> Option<Self> {
+        let (is, read) = (
+            |of: &str| data.is(of),
+            |types: &[ParamType]| data.read(types),
+        );
+        if is("answerAction(bytes32,Leaf,Opening)") {
+            let read = read(&[word_type(), leaf_type(), opening_type()])?;
+            Some(Self::AnswerAction {
+                batch_hash: word(&read[0])?,
+                leaf: leaf(&read[1])?,
+                opened: opened(&read[2])?,
+            })
+        } else if is("answerStale(Batch,bytes32,uint64,bytes32[])") {
+            let read = read(&[batch_type(), word_type(), number_type(), words_type()])?;
+            let answer = Held {
+                header: header(&read[0])?,
+                anchored: number(&read[2])?,
+                path: words(&read[3])?,
+            };
+            let leaf = word(&read[1])?;
+            Some(Self::AnswerStale { answer, leaf })
         } else if is("answerInclusion(Batch,uint64,bytes32[])") {
             let read = read(&[batch_type(), number_type(), words_type()])?;
             Some(Self::AnswerInclusion(Held {

@@ -10,14 +10,13 @@ use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::hash::{keccak, keccak_parts};
 use kedge_protocol::{Address, Hash};
 
-use super::bond::{BOND, Bond, Case, Event, Sending};
+use super::bond::{BOND, Bond, Case, Event, Sending, State};
 use super::contract::{CONTRACT, Contract, Reverted};
+use super::lost_time::{BLOCK_MS, DEAR_BLOCKS, LostTime};
 use super::rates::Rates;
 use crate::client::DOMAIN;
 use crate::random::Random;
 
-/// How often there is a block, milliseconds: a run takes seconds, and must see many.
-pub(super) const BLOCK_MS: u64 = 15;
 const GWEI: u64 = 1_000_000_000;
 /// How much dearer a dear block is.
 const DEAR: u64 = 8;
@@ -41,6 +40,11 @@ pub(super) struct Sent {
 }
 
 impl Sent {
+    /// Nobody else sends through a node.
+    pub(super) fn is_the_servers(&self) -> bool {
+        ![STRANGER, CHALLENGER].contains(&self.from)
+    }
+
     /// A signed transaction; `None` if it is none, or none to the contracts.
     pub(super) fn of(raw: &[u8]) -> Option<Self> {
         let (typed, _) = TypedTransaction::decode_signed(&Rlp::new(raw)).ok()?;
@@ -204,12 +208,19 @@ pub(super) struct Chain {
     pub(super) rates: Rates,
     /// Every checkpoint that the contract took, in whatever block.
     pub(super) taken: Vec<Checkpoint>,
-    /// The last block at which something went wrong for what the server sends.
-    pub(super) trouble_at: u64,
+    /// What the server lost by what went wrong, here and at its node.
+    pub(super) lost: LostTime,
+    /// What was refused in a block, and why.
+    pub(super) refused: Vec<(Arc<Sent>, Reverted)>,
+    /// The last block that was dear.
+    dear_at: u64,
     /// The last block that took another one's place.
     pub(super) reorganized_at: u64,
     /// Every case that was opened, in whatever block.
     pub(super) opened: Vec<(Hash, Case)>,
+    /// Challenged actions whose batch the server knew to be anchored for good, with the batches of the first checkpoint
+    /// that holds it.
+    pub(super) known: BTreeMap<Hash, u64>,
     random: Random,
     /// How many blocks follow one until it is final.
     pub(super) depth: u64,
@@ -249,9 +260,12 @@ impl Chain {
             pool: Vec::new(),
             rates,
             taken: Vec::new(),
-            trouble_at: 0,
+            lost: LostTime::default(),
+            refused: Vec::new(),
+            dear_at: 0,
             reorganized_at: 0,
             opened: Vec::new(),
+            known: BTreeMap::new(),
             depth: 2 + random.below(6),
             random,
             next_ms: BLOCK_MS,
@@ -307,15 +321,27 @@ impl Chain {
             let at_ms = self.next_ms;
             self.next_ms += BLOCK_MS;
             if self.random.chance(self.rates.reorganized) {
-                self.give_up(at_ms, start_s);
+                let open = self.view.head().number - self.view.finalized;
+                let count = open.min(self.depth - 1);
+                if count > 0 {
+                    let count = 1 + self.random.below(count);
+                    self.give_up(count, false, (at_ms, start_s));
+                }
+            } else if let Some(count) = self.anchor_before_answer()
+                && self.random.chance(self.rates.gap)
+            {
+                self.give_up(count, true, (at_ms, start_s));
             }
             let forgotten = self.rates.forgotten;
             let random = &mut self.random;
-            let waited = self.pool.len();
-            self.pool.retain(|_| !random.chance(forgotten));
-            if self.pool.len() < waited {
-                self.trouble_at = self.view.head().number;
-            }
+            let lost = &mut self.lost;
+            self.pool.retain(|sent| {
+                let is_forgotten = random.chance(forgotten);
+                if is_forgotten && sent.is_the_servers() {
+                    lost.transaction_gone(at_ms);
+                }
+                !is_forgotten
+            });
             self.mine(at_ms, start_s);
             if self.random.chance(self.rates.stalled) {
                 self.stalled_until_ms = at_ms + 30 + self.random.below(400);
@@ -327,24 +353,58 @@ impl Chain {
         }
     }
 
-    /// Other blocks take the place of the last ones.
-    fn give_up(&mut self, at_ms: u64, start_s: u64) {
-        let open = self.view.head().number - self.view.finalized;
-        let count = open.min(self.depth - 1);
-        if count == 0 {
+    /// Counts the cases that the server follows: those that can be answered, and those whose answer may be given up.
+    pub(super) fn count_followed(&mut self) {
+        let (head, last) = (self.view.head(), self.view.block(self.view.finalized));
+        let (Some(now), Some(last)) = (&head.bond, last.and_then(|block| block.bond.as_ref()))
+        else {
             return;
-        }
-        let count = 1 + self.random.below(count);
+        };
+        let is_followed = |(id, case): &(&Hash, &Case)| match case.state {
+            State::Open => case.deadline_s >= head.timestamp_s,
+            state => last.cases.get(id).is_none_or(|case| case.state != state),
+        };
+        let count = now.cases.iter().filter(is_followed).count();
+        self.lost.follows(count as u64);
+    }
+
+    /// How many blocks back an anchor is that can be given up, and after which an answer waits for the next nonce.
+    fn anchor_before_answer(&self) -> Option<u64> {
+        let head = self.view.head();
+        let is_next = |sent: &&Arc<Sent>| sent.to == BOND && sent.nonce == head.nonce(sent.from);
+        let mut pool = self.pool.iter().filter(|sent| sent.is_the_servers());
+        let answer = pool.find(is_next)?;
+        let is_before = |mined: &Mined| {
+            let Sent { from, nonce, .. } = *mined.sent;
+            mined.sent.to == CONTRACT && from == answer.from && nonce + 1 == answer.nonce
+        };
+        let open = (head.number - self.view.finalized).min(self.depth - 1);
+        let mut last = self.view.blocks.iter().rev().take(open as usize);
+        let back = last.position(|block| block.mined.iter().any(is_before))?;
+        Some(back as u64 + 1)
+    }
+
+    /// Other blocks take the place of the last ones. If that leaves a gap, the server's anchors are forgotten, and somebody
+    /// else sends them: nothing of the server's own needs the nonce before what it sent next.
+    fn give_up(&mut self, count: u64, leaves_a_gap: bool, (at_ms, start_s): (u64, u64)) {
         self.forks += 1;
-        self.trouble_at = self.view.head().number;
-        self.reorganized_at = self.trouble_at;
+        self.reorganized_at = self.view.head().number;
+        let last = &self.view.blocks[self.view.blocks.len() - count as usize..];
+        if last.iter().any(|block| !block.mined.is_empty()) {
+            self.lost.undone(at_ms);
+        }
         for _ in 0..count {
             let Some(block) = self.view.blocks.pop() else {
                 return;
             };
             for mined in &block.mined {
-                if !self.random.chance(self.rates.dropped) {
-                    self.pool.push(Arc::clone(&mined.sent));
+                let sent = &mined.sent;
+                if leaves_a_gap && sent.to == CONTRACT && sent.is_the_servers() {
+                    let copy = Sent::copied(sent.to, sent.data.clone(), self.strangers);
+                    self.strangers += 1;
+                    self.pool.push(Arc::new(copy));
+                } else if !self.random.chance(self.rates.dropped) {
+                    self.pool.push(Arc::clone(sent));
                 }
             }
         }
@@ -382,30 +442,39 @@ impl Chain {
             if sent.nonce < block.nonce(sent.from) && !is_in_any_order {
                 continue;
             }
-            let is_strange = sent.from == STRANGER || is_in_any_order;
+            let is_strange = !sent.is_the_servers();
             let can_be = is_strange || sent.nonce == block.nonce(sent.from);
             let pays = sent.fee_wei >= u128::from(block.base_fee_wei);
             if !can_be || !pays || self.random.chance(self.rates.left_out) {
-                self.trouble_at = number;
+                // A nonce after a gap, or an offer that stays too low, is the server's own affair.
+                let is_dear = number <= self.dear_at + DEAR_BLOCKS;
+                if !is_strange && can_be && (pays || is_dear) {
+                    self.lost.stands(at_ms, at_ms + BLOCK_MS);
+                }
                 self.pool.push(sent);
                 continue;
             }
             if !is_strange && self.random.chance(self.rates.overtaken) {
-                self.trouble_at = number;
                 let copy = Sent::copied(sent.to, sent.data.clone(), self.strangers);
                 self.strangers += 1;
-                self.include(&mut block, Arc::new(copy));
+                self.include(&mut block, Arc::new(copy), at_ms);
             }
-            self.include(&mut block, sent);
+            self.include(&mut block, sent, at_ms);
         }
         self.view.blocks.push(Arc::new(block));
     }
 
-    fn include(&mut self, block: &mut Block, sent: Arc<Sent>) {
+    fn include(&mut self, block: &mut Block, sent: Arc<Sent>, at_ms: u64) {
         block.nonces.insert(sent.from, sent.nonce + 1);
         let at = (block.number, block.timestamp_s);
         let contracts = (&mut block.contract, block.bond.as_mut());
-        let did = Block::carry_out(contracts, &sent, at).unwrap_or(Did::Nothing);
+        let did = Block::carry_out(contracts, &sent, at).unwrap_or_else(|why| {
+            self.refused.push((Arc::clone(&sent), why));
+            Did::Nothing
+        });
+        if sent.from == STRANGER && !matches!(did, Did::Nothing) {
+            self.lost.overtaken(at_ms);
+        }
         match &did {
             Did::Anchored(checkpoint) => self.taken.push(*checkpoint),
             Did::Bond(Event::Opened(id, case)) => self.opened.push((*id, *case)),
@@ -416,6 +485,7 @@ impl Chain {
 
     fn base_fee(&mut self, before_wei: u64) -> u64 {
         if self.random.chance(self.rates.dear) {
+            self.dear_at = self.view.head().number + 1;
             return (before_wei * DEAR).min(60 * GWEI);
         }
         (before_wei * 3 / 4).max(GWEI)

@@ -1,20 +1,21 @@
-//! Somebody who demands things of the operator: it commits to a case, waits as long as it must, and opens it. What a
-//! reorganization takes back it opens again, or leaves.
+//! Somebody who demands things of the operator, and challenges actions: it commits to a case, waits as long as it must,
+//! and opens it. What a reorganization takes back it opens again, or leaves.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kedge_chain::contract::bond::{
-    commit_calldata, demand_inclusion_calldata, demand_leaves_calldata,
+    AnchoredAction, challenge_action_calldata, commit_calldata, demand_inclusion_calldata,
+    demand_leaves_calldata,
 };
-use kedge_protocol::Hash;
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::hash::keccak;
-use kedge_storage::Snapshot;
+use kedge_protocol::merkle::BatchTree;
+use kedge_protocol::{Hash, log_tree};
+use kedge_storage::{AnchorStatus, Snapshot};
 
-use super::bond::{Kind, case_id};
-use super::chain::{CHALLENGER, Chain, Sent};
-use super::contract::word;
+use super::bond::{Kind, Subject};
+use super::chain::{Block, CHALLENGER, Chain, Sent};
 use crate::plan::Violation;
 use crate::random::Random;
 
@@ -24,7 +25,7 @@ const TRIES_MAX: u64 = 40;
 /// A case that it opens.
 struct Plan {
     id: Hash,
-    kind: Kind,
+    subject: Subject,
     batch: SignedBatch,
     salt: Hash,
     /// Its transaction that may wait.
@@ -43,6 +44,10 @@ pub(super) struct Challenger {
     plans: Vec<Plan>,
     asked: BTreeSet<Hash>,
     sent: u64,
+}
+
+fn unread(error: impl std::fmt::Display) -> Violation {
+    Violation::new("the store cannot be read", error)
 }
 
 impl Challenger {
@@ -70,21 +75,24 @@ impl Challenger {
                 self.begin(chain, snapshot)?;
             }
         }
-        self.go_on(chain);
-        Ok(())
+        self.go_on(chain, snapshot)
     }
 
-    /// Wants one case more, about any batch.
-    pub(super) fn begin(&mut self, chain: &Chain, snapshot: &Snapshot) -> Result<(), Violation> {
-        let unread = |error| Violation::new("the store cannot be read", error);
-        let kind = match self.random.below(2) {
+    /// Wants one case more, about any batch or action.
+    pub(super) fn begin(
+        &mut self,
+        chain: &mut Chain,
+        snapshot: &Snapshot,
+    ) -> Result<(), Violation> {
+        let kind = match self.random.below(3) {
             0 => Kind::Leaves,
-            _ => Kind::Inclusion,
+            1 => Kind::Inclusion,
+            _ => Kind::Action,
         };
         let anchored = chain.view.head().contract.latest().0;
         let held = snapshot.head().map_err(unread)?.batches;
         let count = match kind {
-            Kind::Leaves => anchored.min(held),
+            Kind::Action | Kind::Leaves => anchored.min(held),
             // The newest ones are not anchored yet.
             Kind::Inclusion => held,
         };
@@ -96,77 +104,151 @@ impl Challenger {
         let Some(batch) = snapshot.batch(count - 1 - below).map_err(unread)? else {
             return Ok(());
         };
-        let id = match kind {
-            Kind::Leaves => case_id(kind, &word(batch.header.number)),
-            Kind::Inclusion => case_id(kind, &batch.header.hash().0),
+        let Some(subject) = self.subject(kind, &batch, snapshot)? else {
+            return Ok(());
         };
+        let id = subject.id();
         let salt = keccak(&self.random.next().to_be_bytes());
         let insists = self.random.below(4) > 0;
-        if self.asked.insert(id) {
-            self.plans.push(Plan {
-                id,
-                kind,
-                batch,
-                salt,
-                sent: None,
-                tries: 0,
-                insists,
-                was_open: false,
-            });
+        if !self.asked.insert(id) {
+            return Ok(());
+        }
+        let covering = snapshot.anchor_covering(subject.number).map_err(unread)?;
+        let covering = covering.filter(|row| row.status == AnchorStatus::Finalized);
+        if let (Kind::Action, Some(row)) = (kind, covering) {
+            chain.known.insert(id, row.checkpoint.checkpoint.batches);
+        }
+        self.plans.push(Plan {
+            id,
+            subject,
+            batch,
+            salt,
+            sent: None,
+            tries: 0,
+            insists,
+            was_open: false,
+        });
+        Ok(())
+    }
+
+    /// What it asks for of a batch; of an action, any of the batch's.
+    fn subject(
+        &mut self,
+        kind: Kind,
+        batch: &SignedBatch,
+        snapshot: &Snapshot,
+    ) -> Result<Option<Subject>, Violation> {
+        let header = &batch.header;
+        Ok(match kind {
+            Kind::Leaves => Some(Subject::leaves(header.number)),
+            Kind::Inclusion => Some(Subject::inclusion(header)),
+            Kind::Action => {
+                let sequence = header.first_sequence + self.random.below(header.count.into());
+                let placed = snapshot.action_at(sequence).map_err(unread)?;
+                placed.map(|placed| Subject::action(header, placed.leaf().hash(), sequence))
+            }
+        })
+    }
+
+    /// Does what its cases need.
+    pub(super) fn go_on(
+        &mut self,
+        chain: &mut Chain,
+        snapshot: &Snapshot,
+    ) -> Result<(), Violation> {
+        for mut plan in std::mem::take(&mut self.plans) {
+            if self.follow(&mut plan, chain, snapshot)? {
+                self.plans.push(plan);
+            }
         }
         Ok(())
     }
 
-    /// Does what its cases need.
-    pub(super) fn go_on(&mut self, chain: &mut Chain) {
-        let mut plans = std::mem::take(&mut self.plans);
-        plans.retain_mut(|plan| self.follow(plan, chain));
-        self.plans = plans;
-    }
-
     /// Sends what a case needs next. Returns whether there may be more to do.
-    fn follow(&mut self, plan: &mut Plan, chain: &mut Chain) -> bool {
+    fn follow(
+        &mut self,
+        plan: &mut Plan,
+        chain: &mut Chain,
+        snapshot: &Snapshot,
+    ) -> Result<bool, Violation> {
         let view = &chain.view;
         let head = view.head();
         let Some(bond) = &head.bond else {
-            return false;
+            return Ok(false);
         };
         if bond.cases.contains_key(&plan.id) {
             plan.was_open = true;
             let last = view.block(view.finalized);
             let last = last.and_then(|block| block.bond.as_ref());
-            return !last.is_some_and(|bond| bond.cases.contains_key(&plan.id));
+            return Ok(!last.is_some_and(|bond| bond.cases.contains_key(&plan.id)));
         }
         if plan.was_open && !plan.insists || plan.tries > TRIES_MAX {
-            return false;
+            return Ok(false);
         }
         if plan.sent.is_some_and(|sent| chain.waits(sent)) {
-            return true;
+            return Ok(true);
         }
         let commitment = bond.commitment(CHALLENGER, plan.id, plan.salt);
         let (data, value_wei) = match bond.committed_at_s(commitment) {
             None => (commit_calldata(commitment), 0),
-            Some(at_s) if head.timestamp_s < at_s + bond.terms.reveal_delay_s => return true,
-            Some(_) => (
-                plan.opening(head.contract.latest().0),
-                2 * bond.deposit_wei(),
-            ),
+            Some(at_s) if head.timestamp_s < at_s + bond.terms.reveal_delay_s => return Ok(true),
+            Some(_) => match plan.opening(head, snapshot)? {
+                Some(data) => (data, 2 * bond.deposit_wei()),
+                // The action can be challenged no more.
+                None => return Ok(false),
+            },
         };
         plan.tries += 1;
         self.sent += 1;
         let sent = Sent::challenge(data, value_wei, self.sent);
         plan.sent = Some(sent.hash);
         chain.pool.push(Arc::new(sent));
-        true
+        Ok(true)
     }
 }
 
 impl Plan {
-    /// The call that opens the case.
-    fn opening(&self, anchored: u64) -> Vec<u8> {
-        match self.kind {
-            Kind::Leaves => demand_leaves_calldata(anchored, self.batch.header.number, self.salt),
-            Kind::Inclusion => demand_inclusion_calldata(&self.batch, 0, self.salt),
+    /// The call that opens the case; `None` if there is none any more.
+    fn opening(&self, head: &Block, snapshot: &Snapshot) -> Result<Option<Vec<u8>>, Violation> {
+        let anchored = head.contract.latest().0;
+        Ok(match self.subject.kind {
+            Kind::Leaves => {
+                let number = self.subject.number;
+                Some(demand_leaves_calldata(anchored, number, self.salt))
+            }
+            Kind::Inclusion => Some(demand_inclusion_calldata(&self.batch, 0, self.salt)),
+            Kind::Action => self.challenge(head, snapshot)?,
+        })
+    }
+
+    /// Challenges the action by the newest checkpoint that the log reaches, if its window is still open.
+    fn challenge(&self, head: &Block, snapshot: &Snapshot) -> Result<Option<Vec<u8>>, Violation> {
+        let (number, header) = (self.subject.number, &self.batch.header);
+        let held = snapshot.head().map_err(unread)?.batches;
+        let taken = head.contract.taken.iter().rev();
+        let mut batches = taken.map(|taken| taken.checkpoint.batches);
+        let Some(anchored) = batches.find(|batches| (number + 1..=held).contains(batches)) else {
+            return Ok(None);
+        };
+        let window = head.bond.as_ref();
+        let window = window.and_then(|bond| bond.window_end_s(anchored, &head.contract).ok());
+        if window.is_none_or(|end_s| end_s <= head.timestamp_s) {
+            return Ok(None);
         }
+        let leaves = snapshot.leaves(number).map_err(unread)?;
+        let placed = snapshot.action_at(self.subject.sequence).map_err(unread)?;
+        let (Some(leaves), Some(placed)) = (leaves, placed) else {
+            return Ok(None);
+        };
+        let index = placed.leaf_index as usize;
+        let batch_path = log_tree::inclusion_path(snapshot, number, anchored).map_err(unread)?;
+        let action = AnchoredAction {
+            anchored_batches: anchored,
+            header,
+            leaf: &placed.leaf(),
+            leaf_path: &BatchTree::new(&leaves).proof(&[index]),
+            batch_path: &batch_path,
+        };
+        Ok(Some(challenge_action_calldata(&action, self.salt)))
     }
 }

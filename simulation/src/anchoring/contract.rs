@@ -4,6 +4,7 @@ use kedge_chain::contract::decode_anchor_call;
 use kedge_protocol::Address;
 use kedge_protocol::Hash;
 use kedge_protocol::batch::BatchHeader;
+use kedge_protocol::chain::Leaf;
 use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::keccak;
@@ -125,6 +126,33 @@ impl Contract {
         is_held
             .then_some(hash)
             .ok_or_else(|| error("BatchNotInHistory(uint64,uint64)", &words))
+    }
+
+    /// The batch's hash, if the checkpoint over `anchored` batches holds it, and the batch the leaf, by these paths.
+    pub(super) fn verify_action(
+        &self,
+        anchored: u64,
+        (header, batch_path): (&BatchHeader, &[Hash]),
+        (leaf, leaf_path): (&Leaf, &[Hash]),
+    ) -> Result<Hash, Reverted> {
+        let hash = self.verify_batch(anchored, header, batch_path)?;
+        let count = u64::from(header.count);
+        let index = leaf.sequence.checked_sub(header.first_sequence);
+        let is_held = index.is_some_and(|index| {
+            verify_proof(&header.root, count, &[index], &[leaf.hash()], leaf_path).is_ok()
+        });
+        let words = [header.number, leaf.sequence].map(word);
+        is_held
+            .then_some(hash)
+            .ok_or_else(|| error("ActionNotInBatch(uint64,uint64)", &words))
+    }
+
+    /// When the checkpoint over `anchored` batches was taken, unix seconds.
+    pub(super) fn anchored_at_s(&self, anchored: u64) -> Result<u64, Reverted> {
+        let mut taken = self.taken.iter();
+        let found = taken.find(|taken| taken.checkpoint.batches == anchored);
+        let unknown = || error("UnknownCheckpoint(uint64)", &[word(anchored)]);
+        found.map(|taken| taken.anchored_at_s).ok_or_else(unknown)
     }
 
     /// Batches, sequence and root of the last checkpoint.

@@ -2,16 +2,19 @@
 //! seeds have it.
 //!
 //! - `chain`: blocks, reorganizations, finality, what waits. `contract`: the anchor contract, a second implementation.
-//! - `bond`: the bond, another one, which half of these seeds have. `bond_calls`: its calls. `challenger`: who opens cases.
+//! - `bond`: the bond, another one, which half of these seeds have. `bond_calls`: its calls. `bond_actions`: what shows that
+//!   an action was asked for. `challenger`: who opens cases.
 //! - `node`: nodes that are away, slow, behind, forgetful or lying. `answers`: what they answer in JSON-RPC.
 //! - `rates`: how often what goes wrong. `oracle`, `watch`: what is checked, by the chain's truth and not by what a node said.
 
 mod answers;
 mod bond;
+mod bond_actions;
 mod bond_calls;
 mod chain;
 mod challenger;
 mod contract;
+mod lost_time;
 mod node;
 mod oracle;
 mod rates;
@@ -32,7 +35,7 @@ use kedge_env::Env;
 use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash, log_tree};
-use kedge_storage::Mode;
+use kedge_storage::{AnchorStatus, Mode, Page, Snapshot};
 use parking_lot::Mutex;
 
 use self::bond::{BOND, Bond};
@@ -41,7 +44,7 @@ use self::challenger::Challenger;
 use self::contract::CONTRACT;
 use self::node::{NodeState, SimulatedNode};
 use self::rates::Rates;
-use self::watch::Watch;
+use self::watch::{KNOWN_WITHIN_BLOCKS, Watch};
 use crate::client::{self, DOMAIN};
 use crate::machine::{Machine, START_MS};
 use crate::plan::Violation;
@@ -53,8 +56,8 @@ use crate::schedule::Seeded;
 const PAYER: u8 = 0xa1;
 /// With less on the disk, the server may not be able to store an answer.
 const ROOM_BYTES: u64 = 40 << 10;
-/// How many blocks the server may take to notice a reorganization.
-const KNOWN_WITHIN_BLOCKS: u64 = 60;
+/// Nobody looks at the chain for so long only while there is no server, milliseconds.
+const AWAY_MS: u64 = 20;
 /// How long the server waits for a node, milliseconds.
 const TIMEOUT_MS: u64 = 40;
 
@@ -70,18 +73,22 @@ struct World {
     /// No node says anything that is not so.
     is_honest: bool,
     violation: Option<Violation>,
+    /// When somebody last looked at it.
+    seen_at_ms: u64,
 }
 
 impl World {
     fn advance(&mut self, now_ms: u64) {
+        // A server that runs asks more often, and is looked at.
+        if now_ms > self.seen_at_ms + AWAY_MS {
+            self.chain.lost.stands(self.seen_at_ms, now_ms);
+        }
+        self.seen_at_ms = now_ms;
         self.chain.advance(now_ms, START_MS / 1_000);
-        let seen = self.watch.advance(&self.chain, self.is_honest, now_ms);
+        let seen = self.watch.advance(&mut self.chain, self.is_honest, now_ms);
+        self.chain.refused.clear();
+        self.chain.count_followed();
         self.violation = self.violation.take().or(seen.err());
-    }
-
-    /// Something is wrong that the server cannot help.
-    fn note_trouble(&mut self) {
-        self.watch.trouble_at = self.chain.view.head().number;
     }
 
     fn note_sent(&mut self, sent: &Sent, now_ms: u64) {
@@ -160,7 +167,7 @@ fn bond_of(seed: u64) -> Option<(BondTerms, u64, Challenger)> {
     }
     let terms = BondTerms {
         withdrawal_delay_s: 100_000,
-        challenge_window_s: 1_000,
+        challenge_window_s: 20 + random.below(100),
         response_time_s: 150 + random.below(500),
         reveal_delay_s: 1 + random.below(5),
         case_deposit_wei: 1_000,
@@ -168,6 +175,19 @@ fn bond_of(seed: u64) -> Option<(BondTerms, u64, Challenger)> {
     };
     let look_ms = 5 + random.below(100);
     Some((terms, look_ms, Challenger::new(random)))
+}
+
+/// Whether an anchor is in flight, by what the store has of the last ones.
+fn may_have_anchor(snapshot: &Snapshot) -> Result<bool, Violation> {
+    let last = Page {
+        after: None,
+        descending: true,
+        limit: 4,
+    };
+    let unread = |error| Violation::new("the store cannot be read", error);
+    let rows = snapshot.anchors(last).map_err(unread)?;
+    let mut statuses = rows.iter().map(|row| row.status);
+    Ok(statuses.any(|status| matches!(status, AnchorStatus::Pending | AnchorStatus::Submitted)))
 }
 
 /// The anchoring of a run, over all of its processes.
@@ -180,6 +200,8 @@ pub(crate) struct Anchoring {
     random: Random,
     machine: Machine,
     schedule: Arc<Seeded>,
+    /// How long steps of the commit path have stood until the last look.
+    slow_ms: u64,
 }
 
 impl Anchoring {
@@ -193,10 +215,14 @@ impl Anchoring {
         if random.below(2) == 0 {
             return Ok(None);
         }
-        let rates = Rates::of(&mut random);
+        let mut rates = Rates::of(&mut random);
         let payer = client::key(PAYER)?;
         let sequencer = client::key(SEQUENCER)?.address();
         let of_chain = Random::new(seed, 21);
+        let mut of_bond = Random::new(seed, 2_732);
+        rates.gap = of_bond.rate(3_000);
+        // Anchors that are rare close no gap.
+        let rarer = if of_bond.below(3) == 0 { 20 } else { 1 };
         let (bond, challenger) = match bond_of(seed) {
             Some((terms, look_ms, challenger)) => {
                 let bond = Bond::new(BOND, DOMAIN.chain_id, terms);
@@ -205,8 +231,9 @@ impl Anchoring {
             None => (None, None),
         };
         let chain = Chain::new(sequencer, bond, START_MS / 1_000, (of_chain, rates));
+        let has_bond = challenger.is_some();
         let settings = Settings {
-            interval_ms: 15 + random.below(150),
+            interval_ms: (15 + random.below(150)) * if has_bond { rarer } else { 1 },
             poll_ms: 4 + random.below(15),
             confirmations: 1 + random.below(3),
             bump_after_ms: 30 + random.below(120),
@@ -221,6 +248,7 @@ impl Anchoring {
             sent: BTreeMap::new(),
             watch: Watch::default(),
             violation: None,
+            seen_at_ms: 0,
         };
         Ok(Some(Self {
             world: Arc::new(Mutex::new(world)),
@@ -230,6 +258,7 @@ impl Anchoring {
             random: Random::new(seed, 24),
             machine: machine.clone(),
             schedule: Arc::clone(schedule),
+            slow_ms: 0,
         }))
     }
 
@@ -300,22 +329,33 @@ impl Anchoring {
 
     /// Starts anchoring in a new process.
     pub(crate) async fn begin(&self, engine: &Engine) -> Result<Result<(), OpenError>, Violation> {
-        self.world.lock().note_trouble();
+        {
+            let mut world = self.world.lock();
+            // It begins with the rows that it finds, which may be none.
+            world.chain.known.clear();
+            world.chain.lost.undone(self.machine.passed_ms());
+        }
         Ok(Box::pin(engine.start_anchoring(self.options()?)).await)
     }
 
     /// What others do at a look: a stranger sends the newest checkpoint, the operator asks for an anchor.
     pub(crate) fn look(&mut self, engine: &Engine) -> Result<(), Violation> {
         let mut world = self.world.lock();
-        world.advance(self.machine.passed_ms());
+        let now_ms = self.machine.passed_ms();
+        world.advance(now_ms);
         if let Some(violation) = world.violation.take() {
             return Err(violation);
         }
         let free_bytes = self.machine.disk.free_bytes(Path::new("/"));
         let is_full = free_bytes.is_ok_and(|bytes| bytes < ROOM_BYTES);
         if is_full || matches!(engine.mode(), Mode::ReadOnly(_)) {
-            world.note_trouble();
+            world.chain.lost.tick_fails(now_ms, now_ms);
         }
+        let slow_ms = self.schedule.slow_ms();
+        let slower_ms = slow_ms - std::mem::replace(&mut self.slow_ms, slow_ms);
+        world.chain.lost.stands_longer(now_ms, slower_ms);
+        let has_anchor = may_have_anchor(&engine.published().snapshot)?;
+        world.watch.note_clock(engine.now_ms(), has_anchor);
         if let Some((_, challenger)) = &mut self.bond {
             let snapshot = &engine.published().snapshot;
             challenger.look(&mut world.chain, snapshot)?;
@@ -362,7 +402,8 @@ impl Anchoring {
     fn patience(&self) -> Duration {
         let blocks = self.world.lock().chain.depth + 8;
         let settings = self.settings;
-        let once_ms = settings.interval_ms + settings.bump_after_ms * 8 + blocks * chain::BLOCK_MS;
+        let once_ms =
+            settings.interval_ms + settings.bump_after_ms * 8 + blocks * lost_time::BLOCK_MS;
         Duration::from_millis(4 * once_ms + 20_000)
     }
 }

@@ -17,6 +17,11 @@ use crate::machine::Machine;
 use crate::random::Random;
 use crate::schedule::Seeded;
 
+/// The node that the server sends to; the other one is only asked what it thinks of this one's word.
+const ANCHORS: usize = 0;
+/// How long a request takes at most where nothing is wrong.
+const USUAL_MS_MAX: u64 = 4;
+
 /// What a node is like now.
 pub(super) struct NodeState {
     random: Random,
@@ -129,12 +134,10 @@ impl World {
             Duration::from_millis(usual + longer)
         };
         let times = [wait(rates.slow), wait(rates.slow)];
-        let is_slow = times.iter().any(|time| time.as_millis() > 3);
         let fate = if now_ms < node.away_until_ms {
             Fate::Away
         } else if random.chance(rates.hangs) {
-            self.note_trouble();
-            return (Fate::Hangs, [Duration::from_millis(10 * TIMEOUT_MS); 2]);
+            Fate::Hangs
         } else if random.chance(rates.error) {
             Fate::Error
         } else if random.chance(rates.garbage) {
@@ -144,10 +147,25 @@ impl World {
         } else {
             Fate::Answered
         };
-        if is_slow || fate != Fate::Answered {
-            self.note_trouble();
+        let times = match fate {
+            Fate::Hangs => [Duration::from_millis(10 * TIMEOUT_MS); 2],
+            _ => times,
+        };
+        if number == ANCHORS {
+            let takes_ms = (times[0] + times[1]).as_millis() as u64;
+            self.note_fate(fate, takes_ms, now_ms);
         }
         (fate, times)
+    }
+
+    /// A request that fails, or takes too long, ends the tick that made it. Another one that is slow costs its time.
+    fn note_fate(&mut self, fate: Fate, takes_ms: u64, now_ms: u64) {
+        let lost = &mut self.chain.lost;
+        if fate != Fate::Answered || takes_ms >= TIMEOUT_MS - 1 {
+            lost.tick_fails(now_ms, now_ms + takes_ms.min(TIMEOUT_MS));
+        } else if takes_ms > USUAL_MS_MAX {
+            lost.stands(now_ms, now_ms + takes_ms);
+        }
     }
 
     fn garbage(&mut self, number: usize) -> Vec<u8> {
@@ -184,7 +202,11 @@ impl World {
         if node.behind.is_none() && node.random.chance(chain.rates.behind) {
             let until_ms = now_ms + 15 + node.random.below(400);
             node.behind = Some((until_ms, chain.view.clone()));
+            if number == ANCHORS {
+                self.chain.lost.tick_fails(now_ms, until_ms);
+            }
         }
+        let (chain, node) = (&self.chain, &mut self.nodes[number]);
         if method == "eth_sendRawTransaction" {
             return self.send(number, &params[0], now_ms);
         }
@@ -194,11 +216,7 @@ impl World {
         } else {
             &chain.pool[..]
         };
-        let is_behind = node.behind.is_some();
         let answer = answers::answer(view, pool, node.has_finalized, (method, params));
-        if is_behind {
-            self.note_trouble();
-        }
         let answer = match answer {
             Ok(answer) => Ok(self.lie(number, now_ms, (method, params), answer)),
             Err(refused) => Err(refused),
@@ -237,7 +255,7 @@ impl World {
         self.note_sent(&sent, now_ms);
         let node = &mut self.nodes[number];
         if node.random.chance(self.chain.rates.ignores) {
-            self.note_trouble();
+            self.chain.lost.transaction_gone(now_ms);
             return Ok(json!(sent.hash));
         }
         let is_behind = node.behind.is_some();

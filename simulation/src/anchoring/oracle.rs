@@ -160,7 +160,7 @@ impl Anchoring {
                 return Ok(());
             };
             for _ in 0..4 {
-                challenger.begin(&world.chain, &engine.published().snapshot)?;
+                challenger.begin(&mut world.chain, &engine.published().snapshot)?;
             }
             Watch::answerable(&world.chain, BLOCKS_NEEDED)
         };
@@ -172,7 +172,7 @@ impl Anchoring {
                 let Some((_, challenger)) = &mut self.bond else {
                     return Ok(());
                 };
-                challenger.go_on(&mut world.chain);
+                challenger.go_on(&mut world.chain, &engine.published().snapshot)?;
                 let open = Watch::answerable(&world.chain, 0);
                 let time_s = world.chain.view.head().timestamp_s;
                 left.retain(|case, deadline_s| open.contains_key(case) || *deadline_s < time_s);

@@ -16,6 +16,8 @@ pub(super) struct Rates {
     pub(super) forgotten: u64,
     /// Somebody sends what waits from an account of its own, and is faster.
     pub(super) overtaken: u64,
+    /// In each block: blocks are given up from the anchor on after which an answer waits, and the anchor is overtaken.
+    pub(super) gap: u64,
     /// Blocks are not final for a while.
     pub(super) stalled: u64,
     /// A block costs many times as much.
@@ -62,6 +64,8 @@ impl Rates {
             lies: some(1_200),
             stranger: some(60),
             asked: some(60),
+            // Drawn for the bond, which has a source of its own.
+            gap: 0,
         }
     }
 }

@@ -3,14 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kedge_chain::responder::StoredAnswer;
+use kedge_protocol::batch::BatchHeader;
+use kedge_protocol::chain::Leaf;
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::{Hash, log_tree};
 use kedge_storage::Snapshot;
 
-use super::bond::{Case, Kind, State, case_id};
+use super::bond::{Case, State, Subject, action_id};
+use super::bond_actions::Opened;
 use super::bond_calls::{Call, Held};
 use super::chain::{Chain, Sent, View};
-use super::contract::word;
+use super::contract::selector;
+use super::lost_time::needed_ms;
+use crate::client::DOMAIN;
 use crate::plan::Violation;
 
 /// How long the server may take to learn that a case is answered for good, milliseconds: a node shows an older chain for
@@ -18,12 +23,37 @@ use crate::plan::Violation;
 const LEARNT_WITHIN_MS: u64 = 2_000;
 /// How many blocks the server needs for an answer if nothing is wrong.
 pub(super) const BLOCKS_NEEDED: u64 = 100;
+/// How many blocks the server may take to notice a reorganization.
+pub(super) const KNOWN_WITHIN_BLOCKS: u64 = 60;
 
 /// A transaction that answers a case.
 struct Answer {
     case: Hash,
-    held: Held,
-    leaves: Option<Vec<Hash>>,
+    shows: Shows,
+    /// The chain's newest block when it was first sent.
+    sent_at: u64,
+}
+
+/// What an answer shows.
+enum Shows {
+    /// Somebody signed this action of a batch with this hash.
+    Action(Hash, Leaf, Opened),
+    /// This action is old: that checkpoint holds its batch.
+    Stale(Held, Hash),
+    Leaves(Held, Vec<Hash>),
+    Inclusion(Held),
+}
+
+/// A case that waits for its answer.
+#[derive(Clone, Copy)]
+struct Waiting {
+    since_ms: u64,
+    /// What was lost by then.
+    lost_ms: u64,
+    /// The most cases that were open since then.
+    cases: u64,
+    /// Whether its batch was not anchored at some time since then.
+    waits_for_anchor: bool,
 }
 
 /// What was seen of answers.
@@ -37,29 +67,41 @@ pub(super) struct Watch {
     answered_since_ms: BTreeMap<Hash, u64>,
     /// Cases whose time passed without an answer.
     missed: BTreeSet<Hash>,
-    /// The last block at which something was wrong that the server could not help.
-    pub(super) trouble_at: u64,
+    waiting: BTreeMap<Hash, Waiting>,
+    /// The server's time when it was latest. If it is earlier now, or stands, an anchor in flight may hang.
+    clock_ms: u64,
+    anchor_may_hang: bool,
 }
 
-fn read_answer(data: &[u8]) -> Option<Answer> {
-    match Call::read(data)? {
-        Call::AnswerLeaves { answer, leaves } => Some(Answer {
-            case: case_id(Kind::Leaves, &word(answer.header.number)),
-            held: answer,
-            leaves: Some(leaves),
-        }),
-        Call::AnswerInclusion(held) => Some(Answer {
-            case: case_id(Kind::Inclusion, &held.header.hash().0),
-            held,
-            leaves: None,
-        }),
-        _ => None,
-    }
+fn read_answer(data: &[u8]) -> Option<(Hash, Shows)> {
+    Some(match Call::read(data)? {
+        Call::AnswerAction {
+            batch_hash,
+            leaf,
+            opened,
+        } => {
+            let case = action_id(batch_hash, leaf.hash());
+            (case, Shows::Action(batch_hash, leaf, opened))
+        }
+        Call::AnswerStale { answer, leaf } => {
+            let case = action_id(answer.header.hash(), leaf);
+            (case, Shows::Stale(answer, leaf))
+        }
+        Call::AnswerLeaves { answer, leaves } => {
+            let case = Subject::leaves(answer.header.number).id();
+            (case, Shows::Leaves(answer, leaves))
+        }
+        Call::AnswerInclusion(held) => {
+            let case = Subject::inclusion(&held.header).id();
+            (case, Shows::Inclusion(held))
+        }
+        _ => return None,
+    })
 }
 
 /// The case that data answers, if it is an answer.
 pub(super) fn answered_case(data: &[u8]) -> Option<Hash> {
-    Some(read_answer(data)?.case)
+    Some(read_answer(data)?.0)
 }
 
 fn cases(view: &View, number: u64) -> impl Iterator<Item = (Hash, Case)> {
@@ -68,31 +110,78 @@ fn cases(view: &View, number: u64) -> impl Iterator<Item = (Hash, Case)> {
     cases.map(|(id, case)| (*id, *case))
 }
 
+fn unread(error: impl std::fmt::Display) -> Violation {
+    Violation::new("the store cannot be read", error)
+}
+
+/// The log's batch has this header and leads to that checkpoint by this path.
+fn check_held(held: &Held, snapshot: &Snapshot) -> Result<(), Violation> {
+    let number = held.header.number;
+    let wrong = |what| Err(Violation::new(what, number));
+    let batch = snapshot.batch(number).map_err(unread)?;
+    if batch.map(|batch| batch.header) != Some(held.header) {
+        return wrong("an answer has another header than the log, batch");
+    }
+    let anchored = held.anchored;
+    if anchored <= number || anchored > snapshot.head().map_err(unread)?.batches {
+        return wrong("an answer names a checkpoint that cannot hold its batch");
+    }
+    let path = log_tree::inclusion_path(snapshot, number, anchored).map_err(unread)?;
+    if path != held.path {
+        return wrong("an answer has another path than the log, batch");
+    }
+    Ok(())
+}
+
+/// The log has this action, and its signer asked for it.
+fn check_action(
+    batch_hash: Hash,
+    leaf: &Leaf,
+    opened: &Opened,
+    snapshot: &Snapshot,
+) -> Result<(), Violation> {
+    let sequence = leaf.sequence;
+    let placed = snapshot.action_at(sequence).map_err(unread)?;
+    let placed = placed.filter(|placed| placed.leaf() == *leaf);
+    let batch = placed.map(|placed| snapshot.batch(placed.batch_number));
+    let batch = batch.transpose().map_err(unread)?.flatten();
+    let hash = batch.map(|batch| BatchHeader::hash(&batch.header));
+    if hash != Some(batch_hash) {
+        let what = "an answer has another action than the log, sequence";
+        return Err(Violation::new(what, sequence));
+    }
+    if opened.authorises(leaf, &DOMAIN.separator()).is_err() {
+        let what = "an answer does not show who asked for its action, sequence";
+        return Err(Violation::new(what, sequence));
+    }
+    Ok(())
+}
+
 impl Answer {
     /// It says of the log what is so.
     fn check(&self, snapshot: &Snapshot) -> Result<(), Violation> {
-        let number = self.held.header.number;
-        let unread = |error| Violation::new("the store cannot be read", error);
-        let wrong = |what| Err(Violation::new(what, number));
-        let batch = snapshot.batch(number).map_err(unread)?;
-        if batch.map(|batch| batch.header) != Some(self.held.header) {
-            return wrong("an answer has another header than the log, batch");
-        }
-        let anchored = self.held.anchored;
-        if anchored <= number || anchored > snapshot.head().map_err(unread)?.batches {
-            return wrong("an answer names a checkpoint that cannot hold its batch");
-        }
-        let path = log_tree::inclusion_path(snapshot, number, anchored).map_err(unread)?;
-        if path != self.held.path {
-            return wrong("an answer has another path than the log, batch");
-        }
-        match &self.leaves {
-            Some(leaves)
-                if leaves.is_empty() || BatchTree::new(leaves).root() != self.held.header.root =>
-            {
-                wrong("an answer has other leaves than the log, batch")
+        match &self.shows {
+            Shows::Action(batch_hash, leaf, opened) => {
+                check_action(*batch_hash, leaf, opened, snapshot)
             }
-            _ => Ok(()),
+            Shows::Inclusion(held) => check_held(held, snapshot),
+            Shows::Stale(held, leaf) => {
+                check_held(held, snapshot)?;
+                let leaves = snapshot.leaves(held.header.number).map_err(unread)?;
+                if leaves.is_some_and(|leaves| leaves.contains(leaf)) {
+                    return Ok(());
+                }
+                let what = "an answer names an action that its batch does not have, batch";
+                Err(Violation::new(what, held.header.number))
+            }
+            Shows::Leaves(held, leaves) => {
+                check_held(held, snapshot)?;
+                if !leaves.is_empty() && BatchTree::new(leaves).root() == held.header.root {
+                    return Ok(());
+                }
+                let what = "an answer has other leaves than the log, batch";
+                Err(Violation::new(what, held.header.number))
+            }
         }
     }
 }
@@ -116,18 +205,27 @@ impl Watch {
         is_honest: bool,
         now_ms: u64,
     ) -> Result<(), Violation> {
-        let Some(answer) = read_answer(&sent.data).filter(|_| sent.value_wei == 0) else {
+        let answer = read_answer(&sent.data).filter(|_| sent.value_wei == 0);
+        let Some((case, shows)) = answer else {
             let what = "the server sent something else to the bond than an answer, nonce";
             return Err(Violation::new(what, sent.nonce));
         };
-        let case = answer.case;
         if !chain.opened.iter().any(|(opened, _)| *opened == case) {
             return Err(Violation::new(
                 "nobody asked for what was answered, case",
                 case,
             ));
         }
-        let is_new = self.answers.insert(sent.hash, answer).is_none();
+        let sent_at = chain.view.head().number;
+        let is_new = !self.answers.contains_key(&sent.hash);
+        if is_new && is_honest {
+            check_is_stale(case, &shows, chain)?;
+        }
+        self.answers.entry(sent.hash).or_insert(Answer {
+            case,
+            shows,
+            sent_at,
+        });
         self.kept.entry(case).or_default().insert(sent.hash);
         let since_ms = self.answered_since_ms.get(&case);
         let is_known = since_ms.is_some_and(|since_ms| since_ms + LEARNT_WITHIN_MS < now_ms);
@@ -146,10 +244,11 @@ impl Watch {
     /// Blocks were made.
     pub(super) fn advance(
         &mut self,
-        chain: &Chain,
+        chain: &mut Chain,
         is_honest: bool,
         now_ms: u64,
     ) -> Result<(), Violation> {
+        let lost_ms = chain.lost.total_ms(now_ms);
         let view = &chain.view;
         for (id, case) in cases(view, view.finalized) {
             if case.state == State::Answered {
@@ -158,23 +257,80 @@ impl Watch {
         }
         let head = view.head();
         for (id, case) in cases(view, head.number) {
-            let is_missed = case.state == State::Open && case.deadline_s < head.timestamp_s;
-            if !is_missed || !self.missed.insert(id) {
-                continue;
+            if case.state == State::Open && case.deadline_s < head.timestamp_s {
+                self.missed.insert(id);
             }
-            let since = self.trouble_at.max(chain.trouble_at).max(
-                // A block takes a second.
-                head.number - (head.timestamp_s - case.opened_at_s),
-            );
-            let about = format!(
-                "{:?} of batch {}, open for {} blocks, {} of them without trouble",
-                case.kind,
-                case.number,
-                head.timestamp_s - case.opened_at_s,
-                head.number.saturating_sub(since)
-            );
-            if is_honest && head.number > since + BLOCKS_NEEDED {
-                return Err(Violation::new("a case was not answered in time", about));
+        }
+        if is_honest {
+            self.check_refused(chain)?;
+            self.check_waiting(chain, lost_ms, now_ms)?;
+        }
+        Ok(())
+    }
+
+    /// The server's time is this, and it may have an anchor in flight.
+    pub(super) fn note_clock(&mut self, clock_ms: u64, has_anchor: bool) {
+        self.anchor_may_hang = clock_ms <= self.clock_ms && has_anchor;
+        self.clock_ms = self.clock_ms.max(clock_ms);
+    }
+
+    /// An answer is refused only if somebody was faster, if it is late, or if a reorganization took what it rests on.
+    fn check_refused(&self, chain: &Chain) -> Result<(), Violation> {
+        for (sent, why) in &chain.refused {
+            let Some(answer) = self.answers.get(&sent.hash) else {
+                continue;
+            };
+            let is_old = chain.reorganized_at + KNOWN_WITHIN_BLOCKS >= answer.sent_at
+                && chain.reorganized_at > 0;
+            let late = ["CaseNotOpen(bytes32)", "AnswerTooLate(uint64)"];
+            if !is_old && !late.iter().any(|late| why.starts_with(&selector(late))) {
+                let what = "the bond refused an answer, case";
+                return Err(Violation::new(what, answer.case));
+            }
+        }
+        Ok(())
+    }
+
+    /// A case waits no longer than the server needs, and than was lost by what went wrong.
+    fn check_waiting(&mut self, chain: &Chain, lost_ms: u64, now_ms: u64) -> Result<(), Violation> {
+        let head = chain.view.head();
+        let Some(bond) = &head.bond else {
+            return Ok(());
+        };
+        let is_open =
+            |case: &Case| case.state == State::Open && case.deadline_s >= head.timestamp_s;
+        let open = bond.cases.iter().filter(|(_, case)| is_open(case));
+        let open: Vec<(Hash, Case)> = open.map(|(id, case)| (*id, *case)).collect();
+        let before = std::mem::take(&mut self.waiting);
+        for (id, case) in &open {
+            let new = Waiting {
+                since_ms: now_ms,
+                lost_ms,
+                cases: 0,
+                waits_for_anchor: false,
+            };
+            // An anchor in flight has its time by the wall clock, and an answer waits for it until half of its own has
+            // passed. So nothing is sure before then while there is one and the wall clock is late.
+            let half_s = bond.terms.response_time_s / 2;
+            let waits = self.anchor_may_hang && case.deadline_s >= head.timestamp_s + half_s;
+            let mut waiting = before.get(id).copied().filter(|_| !waits).unwrap_or(new);
+            waiting.cases = waiting.cases.max(open.len() as u64);
+            waiting.waits_for_anchor |= head.contract.latest().0 <= case.subject.number;
+            self.waiting.insert(*id, waiting);
+            let lost_ms = lost_ms - waiting.lost_ms;
+            let free_ms = (now_ms - waiting.since_ms).saturating_sub(lost_ms);
+            let needed_ms = needed_ms(waiting.cases, !waiting.waits_for_anchor);
+            if free_ms > needed_ms {
+                let about = format!(
+                    "{:?} of batch {}, open for {} blocks, {free_ms} ms of them without trouble",
+                    case.subject.kind,
+                    case.subject.number,
+                    head.timestamp_s - case.opened_at_s,
+                );
+                return Err(Violation::new(
+                    "a case waits although nothing is wrong",
+                    about,
+                ));
             }
         }
         Ok(())
@@ -216,11 +372,31 @@ impl Watch {
     }
 }
 
+/// An action whose batch the server knew to be anchored for good, long before somebody challenged it, is answered by its
+/// age: that reveals nothing of it.
+fn check_is_stale(case: Hash, shows: &Shows, chain: &Chain) -> Result<(), Violation> {
+    let head = chain.view.head();
+    let (Shows::Action(..), Some(batches), Some(bond)) =
+        (shows, chain.known.get(&case), &head.bond)
+    else {
+        return Ok(());
+    };
+    let mut opened = chain.opened.iter().filter(|(id, _)| *id == case);
+    // Opened a second time, after a reorganization, it may be older than it was.
+    let (Some((_, once)), None) = (opened.next(), opened.next()) else {
+        return Ok(());
+    };
+    let end_s = bond.window_end_s(*batches, &head.contract);
+    if end_s.is_ok_and(|end_s| end_s < once.opened_at_s) {
+        let what = "an old action was revealed, sequence";
+        return Err(Violation::new(what, once.subject.sequence));
+    }
+    Ok(())
+}
+
 /// What the store keeps of answers.
 pub(super) fn rows(snapshot: &Snapshot) -> Result<BTreeMap<Hash, StoredAnswer>, Violation> {
-    let rows = snapshot
-        .bond_answers()
-        .map_err(|error| Violation::new("the store cannot be read", error))?;
+    let rows = snapshot.bond_answers().map_err(unread)?;
     let read = rows.iter().map(|row| {
         let read: Result<StoredAnswer, _> = serde_json::from_slice(row);
         let read = read.map_err(|error| Violation::new("an answer's row", error))?;
