@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use kedge_cluster::{Cluster, ClusterOptions, Following, Leading, ReplicatedLog, StreamError};
@@ -144,14 +144,30 @@ impl Node {
     /// Every message of the stream.
     pub(crate) fn stream(&self) -> Vec<Vec<u8>> {
         self.runtime.block_on(async {
-            let tail = self.cluster.tail().await.unwrap();
+            let tail = answered(|| self.cluster.tail()).await.unwrap();
             let mut all = Vec::new();
             for number in 1..=tail.map_or(0, |tail| tail.number) {
-                let frame = self.cluster.frame(number).await.unwrap();
+                let frame = answered(|| self.cluster.frame(number)).await.unwrap();
                 all.push(frame.unwrap().to_vec());
             }
             all
         })
+    }
+}
+
+/// The servers' answer. They refuse to answer while they elect a leader, which may take a few seconds.
+pub(crate) async fn answered<T, F>(mut ask: impl FnMut() -> F) -> Result<T, StreamError>
+where
+    F: Future<Output = Result<T, StreamError>>,
+{
+    let since = Instant::now();
+    loop {
+        match ask().await {
+            Err(StreamError::Unreachable(_)) if since.elapsed() < Duration::from_mins(1) => {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            answer => return answer,
+        }
     }
 }
 
