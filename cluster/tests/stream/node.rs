@@ -17,6 +17,13 @@ use tokio::runtime::Runtime;
 
 use super::nats::Servers;
 
+/// How long a sync may take while the servers elect leaders on a busy machine.
+const SYNC_MAX: Duration = Duration::from_mins(3);
+
+/// How long a follower may find that the stream does not continue its log. Servers that lost the others can seem to lack
+/// what was acknowledged, until they have caught up.
+const JOINS_WITHIN: Duration = Duration::from_mins(1);
+
 pub(crate) const IDENTITY: Hash = Hash([7; 32]);
 
 pub(crate) fn runtime() -> Runtime {
@@ -120,7 +127,13 @@ impl Node {
     /// Appends and syncs.
     pub(crate) fn write(&mut self, number: usize) -> Result<Position, SyncError> {
         self.append(number).unwrap();
-        self.durability.sync()
+        let durability = Arc::clone(&self.durability);
+        let (done, synced) = std::sync::mpsc::channel();
+        std::thread::spawn(move || done.send(durability.sync()));
+        // It would wait for ever if no follower was left.
+        synced
+            .recv_timeout(SYNC_MAX)
+            .expect("a sync while the servers have a quorum ends")
     }
 
     /// Reads the stream until the log ends at a frame.
@@ -171,6 +184,22 @@ where
     }
 }
 
+/// The stream's next frame, looked for again where it did not continue the log at first, as a server does.
+async fn next_at_last(following: &mut Following) -> Bytes {
+    let mut failed = None;
+    loop {
+        match next_of(following).await {
+            Ok(frame) => return frame,
+            Err(error) => {
+                let since = *failed.get_or_insert_with(Instant::now);
+                assert!(since.elapsed() < JOINS_WITHIN, "{error}");
+                eprintln!("the follower looks again: {error}");
+                tokio::time::sleep(Duration::from_millis(500)).await;
+            }
+        }
+    }
+}
+
 /// The stream's next frame, however often the reader has to connect for it.
 pub(crate) async fn next_of(following: &mut Following) -> Result<Bytes, StreamError> {
     loop {
@@ -198,7 +227,7 @@ impl Follower {
                     tokio::select! {
                         biased;
                         _ = &mut stopped => None,
-                        next = next_of(&mut following) => Some(next.unwrap()),
+                        next = next_at_last(&mut following) => Some(next),
                     }
                 });
                 let Some(first) = next else { return node };
