@@ -43,6 +43,7 @@ impl Default for LogOptions {
             cache_bytes: 32 * 1024 * 1024,
             compression: Compression {
                 level: 1,
+                fast_level: -7,
                 block_bytes: 256 * 1024,
             },
         }

@@ -5,12 +5,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use super::sample::{Writer, appended_frames, dir, open, open_at};
+use kedge_protocol::hash::keccak;
+
+use super::sample::{Writer, appended_frames, dir, domain, keys, open, open_at, options};
 use super::watched::{Happened, Watched};
 use crate::env::Env as _;
 use crate::env::simulated::{Fault, Loss, SimulatedEnv};
 use crate::frame::Frame;
-use crate::{Held, Log, LogReader, OpenError, Released, SegmentName};
+use crate::{
+    Compression, FileLog, Held, Log, LogOptions, LogReader, OpenError, Released, SegmentName,
+};
 
 /// A disk with closed segments, all raw; and the released position.
 fn closed(frames: usize) -> (SimulatedEnv, Released) {
@@ -317,4 +321,70 @@ fn where_the_leaves_are_said_to_follow_one_frame_in_sixteen_is_proved() {
     let read = log.reader().frames(1);
     let read: Vec<_> = read.map(|frame| frame.unwrap().leaves().unwrap()).collect();
     assert_eq!(read, expected);
+}
+
+/// The bytes of the sealed segments of a log whose payloads `text` gives.
+fn sealed_bytes(text: &dyn Fn(usize) -> String, compression: Compression) -> u64 {
+    let (env, options) = (SimulatedEnv::new(), options());
+    let options = LogOptions {
+        compression,
+        ..options
+    };
+    let identity = domain().separator();
+    let opened = FileLog::open(
+        Arc::new(env),
+        &dir(),
+        identity,
+        &keys(),
+        Released::default(),
+        options,
+    );
+    let (mut log, mut writer) = (opened.unwrap().0, Writer::new());
+    let mut expected = Vec::new();
+    for number in 0..40 {
+        let mut frame = Frame::new();
+        let request = writer.request(1, &text(number), 0);
+        let (batch, leaves) = writer.batch(std::slice::from_ref(&request));
+        frame.push_request(&request).unwrap();
+        frame.push_batch(&batch, &leaves).unwrap();
+        log.append(&frame).unwrap();
+        expected.push(request);
+    }
+    log.durability().sync().unwrap();
+    let mut bytes = 0;
+    while let Some(sealed) = log.maintenance().seal_next().unwrap() {
+        bytes += sealed.sealed_bytes;
+    }
+    for (frame, expected) in log.reader().frames(1).zip(expected) {
+        let frame = frame.unwrap();
+        let record = frame.requests().unwrap().remove(0).into_record().unwrap();
+        assert_eq!(record, expected);
+    }
+    bytes
+}
+
+#[test]
+fn the_fast_level_is_used_where_it_costs_little_room() {
+    let one = |level| Compression {
+        level,
+        fast_level: level,
+        block_bytes: 4096,
+    };
+    let both = Compression {
+        fast_level: -7,
+        ..one(1)
+    };
+    let repeats = |_| format!(r#"{{"note":"{}"}}"#, "note ".repeat(150));
+    let digits = |number: usize| {
+        let hashes = (0..24).map(|i| keccak(&[number as u8, i]).to_string());
+        format!(r#"{{"note":"{}"}}"#, hashes.collect::<String>())
+    };
+    let [fast, other] = [both, one(1)].map(|levels| sealed_bytes(&repeats, levels));
+    assert!(
+        fast != other && fast * 8 < other * 9,
+        "{fast} and {other} bytes"
+    );
+    // What only a code for each letter makes small is left to the other level.
+    assert_eq!(sealed_bytes(&digits, both), sealed_bytes(&digits, one(1)));
+    assert!(sealed_bytes(&digits, one(-7)) * 8 > sealed_bytes(&digits, one(1)) * 9);
 }
