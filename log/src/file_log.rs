@@ -13,7 +13,7 @@ use crate::open_log::{Appended, Shared, lock};
 use crate::position::Position;
 use crate::reader::LogReader;
 use crate::recovery::{Recovery, Released, find};
-use crate::segment::raw::{FramePlace, RawSegment, Spare};
+use crate::segment::raw::{FramePlace, RawSegment, Spare, WrittenFrame};
 use crate::segment::seal::Compression;
 use crate::segment::{Key, Kind, PAGE_BYTES, Segment, SegmentHeader};
 use crate::{Durability, Log};
@@ -43,6 +43,7 @@ impl Default for LogOptions {
             cache_bytes: 32 * 1024 * 1024,
             compression: Compression {
                 level: 1,
+                fast_level: -7,
                 block_bytes: 256 * 1024,
             },
         }
@@ -286,7 +287,7 @@ impl FileLog {
         Ok(frame)
     }
 
-    /// Writes the frame in the buffer, which has this header, at the log's end.
+    /// Writes the frame in the buffer, which has this header and whose digests hold, at the log's end.
     fn write(
         &mut self,
         header: &FrameHeader,
@@ -305,7 +306,10 @@ impl FileLog {
             .map_err(IoError::at(raw.path()))
             .map_err(|error| self.no_room(error))?;
         let place = FramePlace {
-            leaves_follow,
+            written: Some(WrittenFrame {
+                body_crc: header.body_crc,
+                leaves_follow,
+            }),
             ..FramePlace::of(at, header)
         };
         raw.note(self.frames, place);

@@ -70,9 +70,10 @@ impl Maintenance {
         between: &mut dyn FnMut(usize),
     ) -> Result<Option<Sealed>, MaintenanceError> {
         let segments = self.shared.segments.load();
-        let closed = segments.split_last().map_or(&[][..], |(_, closed)| closed);
-        let mut raw = closed.iter().filter(|segment| segment.raw().is_some());
-        let Some(segment) = raw.next() else {
+        // Each closed segment has one after it.
+        let closed = segments.iter().zip(segments.iter().skip(1));
+        let mut raw = closed.filter(|(segment, _)| segment.raw().is_some());
+        let Some((segment, next)) = raw.next() else {
             return Ok(None);
         };
         let waiting = 1 + raw.count();
@@ -88,7 +89,7 @@ impl Maintenance {
         let sealed = seal(
             env,
             &self.shared.dir,
-            segment,
+            (segment, next.header()),
             self.options.compression,
             &mut || {
                 between(waiting);

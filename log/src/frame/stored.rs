@@ -1,5 +1,7 @@
 //! A frame as read from a segment: checked, and parsed on demand.
 
+use std::borrow::Borrow;
+
 use kedge_protocol::Hash;
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::lanes::sha256_each;
@@ -94,7 +96,8 @@ impl StoredFrame {
     }
 
     /// Like [`Self::check_digests`], for several frames in parallel; returns the result for each.
-    pub(crate) fn check_digests_of(frames: &[Self]) -> Vec<Result<(), FrameError>> {
+    pub(crate) fn check_digests_of<F: Borrow<Self>>(frames: &[F]) -> Vec<Result<(), FrameError>> {
+        let frames: Vec<&Self> = frames.iter().map(Borrow::borrow).collect();
         let mut checked = vec![Ok(()); frames.len()];
         for kind in SectionKind::ALL {
             let present = frames.iter().enumerate();
@@ -133,6 +136,16 @@ impl StoredFrame {
         let Some(section) = self.header.section(SectionKind::Leaves) else {
             return Ok(Vec::new());
         };
+        let leaves = self.computed_leaves()?;
+        if digest_of(&leaves) == section.digest {
+            Ok(leaves)
+        } else {
+            Err(FrameError::Digest(SectionKind::Leaves))
+        }
+    }
+
+    /// The leaves that its requests produce.
+    fn computed_leaves(&self) -> Result<Vec<Hash>, FrameError> {
         // Their number is checked against the header here: the header alone could ask for any amount of memory.
         let requests = self.requests()?;
         let mut leaves = Vec::with_capacity(self.header.actions as usize);
@@ -142,11 +155,7 @@ impl StoredFrame {
                 found.map_err(|(_, error)| FrameError::Section(SectionKind::Requests, error));
             leaves.extend(found?);
         }
-        if digest_of(&leaves) == section.digest {
-            Ok(leaves)
-        } else {
-            Err(FrameError::Digest(SectionKind::Leaves))
-        }
+        Ok(leaves)
     }
 
     /// Whether the chain of frames names these leaves, whether stored or dropped.
@@ -229,8 +238,9 @@ impl StoredFrame {
             .map_or(Ok(Vec::new()), keys_of)
     }
 
-    /// The same frame without the bytes of a section; its hash does not change.
-    pub(crate) fn without(&self, dropped: SectionKind) -> Self {
+    /// The header of the same frame without the bytes of a section, and the sections that are left. Its hash does not
+    /// change.
+    pub(crate) fn without(&self, dropped: SectionKind) -> (FrameHeader, Vec<&[u8]>) {
         let mut header = self.header.clone();
         header.drop_section(dropped);
         let kept = SectionKind::ALL.into_iter().filter(|kind| *kind != dropped);
@@ -238,20 +248,15 @@ impl StoredFrame {
         header.body_crc = parts
             .iter()
             .fold(0, |crc, part| crc32c::crc32c_append(crc, part));
-        let mut bytes = Vec::with_capacity(header.frame_bytes());
-        header.write(&mut bytes);
-        for part in parts {
-            bytes.extend_from_slice(part);
-        }
-        Self { header, bytes }
+        (header, parts)
     }
 
-    /// The same frame without its leaves; `None` if it has none, or, where that is to be `proved`, its requests do not
-    /// produce exactly the same ones.
-    pub(crate) fn without_leaves(&self, proved: bool) -> Option<Self> {
-        self.section(SectionKind::Leaves)?;
-        let without = self.without(SectionKind::Leaves);
-        (!proved || without.leaves().is_ok()).then_some(without)
+    /// Whether it holds its leaves, and its requests produce exactly the same ones.
+    pub(crate) fn leaves_follow(&self) -> bool {
+        self.section(SectionKind::Leaves).is_some_and(|stored| {
+            let computed = self.computed_leaves();
+            computed.is_ok_and(|computed| computed == hashes(stored))
+        })
     }
 }
 

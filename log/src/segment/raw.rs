@@ -21,6 +21,15 @@ pub(crate) struct FramePlace {
     pub(crate) offset: u64,
     pub(crate) first_sequence: u64,
     pub(crate) first_batch: u64,
+    /// `None` if it was found on the disk.
+    pub(crate) written: Option<WrittenFrame>,
+}
+
+/// What this process knows of a frame that it wrote itself, after it computed or checked its digests in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct WrittenFrame {
+    /// CRC32C of its body.
+    pub(crate) body_crc: u32,
     /// Whether its leaves were computed from its requests in this process.
     pub(crate) leaves_follow: bool,
 }
@@ -31,7 +40,7 @@ impl FramePlace {
             offset,
             first_sequence: header.first_sequence,
             first_batch: header.first_batch,
-            leaves_follow: false,
+            written: None,
         }
     }
 }
@@ -121,11 +130,10 @@ impl RawSegment {
         self.places.get(index)?.get()
     }
 
-    /// Whether a frame's leaves were computed from its requests in this process.
-    pub(crate) fn leaves_follow(&self, number: u64) -> bool {
-        let index = number.checked_sub(self.header.first_frame);
-        let place = index.and_then(|index| self.place(index as usize));
-        place.is_some_and(|place| place.leaves_follow)
+    /// What this process knows of a frame, if it wrote it.
+    pub(crate) fn written(&self, number: u64) -> Option<WrittenFrame> {
+        let index = number.checked_sub(self.header.first_frame)?;
+        self.place(index as usize)?.written
     }
 
     /// Where the last frame at or before the key begins.

@@ -1,9 +1,13 @@
 //! Seals a closed segment: writes it compressed under another name, reads that back, renames it and only then removes
 //! the raw one. A crash at any step leaves one good copy.
 //!
-//! The digests of each frame are checked when it is read from the raw segment. Each block is decompressed again before it
-//! is written, and must be what was compressed. So for the file it is enough that it holds the same bytes as were written
-//! to it: a fifth of those of the frames, by one digest.
+//! Frames that are read from the raw segment must continue each other from the hash that the segment's header names to the
+//! one that the next segment's names, so every header holds what was appended. A frame that this process wrote itself must
+//! have the checksum that its body had in memory, where its digests were computed; of these, one in 16 has its digests
+//! checked as well. A frame that was found on the disk always has.
+//!
+//! Each block is decompressed again before it is written, and must be what was compressed. So for the file it is enough
+//! that it holds the same bytes as were written to it: a fifth of those of the frames, by one digest a block.
 //!
 //! The leaves are dropped where the requests give exactly the same ones: they are 32 bytes an action and do not
 //! compress. That is computed, but for most of the frames that this process made itself: it computed their leaves when it
@@ -12,27 +16,41 @@
 use std::io;
 use std::path::Path;
 
-use aws_lc_rs::digest::{Context, SHA256};
+use kedge_protocol::Hash;
+use kedge_protocol::lanes::sha256_each;
 
 use super::blocks::LastBlocks;
+use super::raw::WrittenFrame;
 use super::sealed::{BlockEntry, Footer, NO_FRAME, SealedSegment};
-use super::{HEADER_BYTES, Kind, Segment, SegmentHeader, UNFINISHED_ENDING, path_of};
+use super::{
+    HEADER_BYTES, Key, Kind, PAGE_BYTES, Segment, SegmentHeader, UNFINISHED_ENDING, path_of,
+};
 use crate::env::{Env, File, Mode, write_all};
 use crate::error::{IoError, MaintenanceError, ReadError};
-use crate::frame::{SectionKind, StoredFrame};
+use crate::frame::{FrameHeader, SectionKind, StoredFrame};
 
-/// Of the frames whose leaves this process computed from their requests, one in so many is proved to be so. To prove it of
-/// each took a third of the time of sealing, and the log's readers compute them in any case.
+/// Of the frames that this process wrote itself, one in so many has its digests checked and its leaves computed again. To
+/// compute the leaves of each took a third of the time of sealing, and the digests a quarter of what was left;
+/// verification does both in any case.
 const PROVED_EVERY: u64 = 16;
 
-/// Frames whose digests are computed side by side: two take the time of one.
-const CHECKED_TOGETHER: usize = 2;
+/// Digests that are computed side by side: two take the time of one.
+const HASHED_TOGETHER: usize = 2;
+
+/// Of the blocks, one in so many is compressed with both levels, which decides for those after it.
+const COMPARED_EVERY: usize = 16;
+
+/// How much larger the fast level's block may be for it to be used: one part in so many of the other level's.
+const LARGER_BY: usize = 8;
 
 /// How segments are compressed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Compression {
     /// zstd's level.
     pub level: i32,
+    /// The level for blocks that it makes at most an eighth larger, in a third of the time: those of texts that repeat each
+    /// other. The negative levels look for repetitions alone, and leave the rest as it is.
+    pub fast_level: i32,
     /// Bytes of frames in a block before it is compressed.
     pub block_bytes: u32,
 }
@@ -54,13 +72,13 @@ pub struct Sealed {
     pub leaves_kept: u64,
 }
 
-/// Writes a segment as a sealed one and removes the raw one; returns what was sealed. `swap` is called between
-/// the two steps, once the sealed one is durable. `is_ending` is asked after each frame that is written and each block that is
-/// read back; once it is true, sealing ends.
+/// Writes a segment as a sealed one and removes the raw one; returns what was sealed. `next` is the header of the segment
+/// after it. `swap` is called between the two steps, once the sealed one is durable. `is_ending` is asked after each frame
+/// that is written and each block that is read back; once it is true, sealing ends.
 pub(crate) fn seal(
     env: &dyn Env,
     dir: &Path,
-    segment: &Segment,
+    (segment, next): (&Segment, &SegmentHeader),
     compression: Compression,
     is_ending: &mut dyn FnMut() -> bool,
     swap: impl FnOnce(SealedSegment),
@@ -68,7 +86,7 @@ pub(crate) fn seal(
     let name = segment.header().name();
     let path = path_of(dir, name, Kind::Sealed);
     let unfinished = path.with_extension(UNFINISHED_ENDING);
-    let written = write(env, &unfinished, segment, compression, is_ending);
+    let written = write(env, &unfinished, (segment, next), compression, is_ending);
     let sealed = match written {
         Ok(sealed) => sealed,
         Err(error) => {
@@ -89,7 +107,7 @@ pub(crate) fn seal(
 fn write(
     env: &dyn Env,
     path: &Path,
-    segment: &Segment,
+    (segment, next): (&Segment, &SegmentHeader),
     compression: Compression,
     is_ending: &mut dyn FnMut() -> bool,
 ) -> Result<Sealed, MaintenanceError> {
@@ -101,21 +119,22 @@ fn write(
     write_all(&*file, &header.to_bytes(), 0).map_err(IoError::at(path))?;
     let mut writer = Writer::new(&*file, path, &header, compression)?;
     let (mut frames, mut leaves_kept) = (0, 0);
-    each_frame(segment, |_, frame| {
+    let hash = each_frame(segment, |frame| {
         if is_ending() {
             return Err(MaintenanceError::Ended);
         }
         frames += 1;
-        let number = frame.header().number;
-        let follow = segment.raw().is_some_and(|raw| raw.leaves_follow(number));
-        let proved = !follow || number.is_multiple_of(PROVED_EVERY);
-        if let Some(without) = frame.without_leaves(proved) {
-            return writer.push(&without);
+        if is_without_leaves(segment, frame) {
+            return writer.push_without(frame, SectionKind::Leaves);
         }
         leaves_kept += u64::from(frame.section(SectionKind::Leaves).is_some());
         writer.push(frame)
     })?;
-    let written = writer.finish()?;
+    if hash != next.previous {
+        let what = "its last frame is not the one that the next segment continues";
+        return Err(segment.damaged(0, None, what).into());
+    }
+    let written = writer.finish(hash)?;
     file.sync().map_err(IoError::at(path))?;
     check(env, path, &header, &written, is_ending)?;
     Ok(Sealed {
@@ -128,57 +147,87 @@ fn write(
     })
 }
 
-/// Calls `each` with every frame of a segment, in order.
+/// What this process knows of a frame that it wrote to the segment itself.
+fn written_of(segment: &Segment, header: &FrameHeader) -> Option<WrittenFrame> {
+    segment.raw().and_then(|raw| raw.written(header.number))
+}
+
+/// Whether a frame is sealed without its leaves, because its requests give exactly the same ones.
+fn is_without_leaves(segment: &Segment, frame: &StoredFrame) -> bool {
+    let header = frame.header();
+    let follow = written_of(segment, header).is_some_and(|written| written.leaves_follow);
+    let proved = !follow || header.number.is_multiple_of(PROVED_EVERY);
+    frame.section(SectionKind::Leaves).is_some() && (!proved || frame.leaves_follow())
+}
+
+/// Whether a frame's digests have to be computed again; an error if it is not the one that was written.
+fn is_hashed(segment: &Segment, at: u64, header: &FrameHeader) -> Result<bool, ReadError> {
+    let Some(written) = written_of(segment, header) else {
+        return Ok(true);
+    };
+    if written.body_crc != header.body_crc {
+        let what = "the frame's body is not the one that was written";
+        return Err(segment.damaged(at, Some(header), what));
+    }
+    Ok(header.number.is_multiple_of(PROVED_EVERY))
+}
+
+/// Calls `each` with every frame of a segment, in order, after checking that they continue each other; returns the hash
+/// of the last one.
 fn each_frame<E: From<ReadError>>(
     segment: &Segment,
-    mut each: impl FnMut(u64, &StoredFrame) -> Result<(), E>,
-) -> Result<(), E> {
+    mut each: impl FnMut(&StoredFrame) -> Result<(), E>,
+) -> Result<Hash, E> {
+    let (mut next, mut hash) = (segment.header().first_frame, segment.header().previous);
     let (mut at, end) = match segment {
         Segment::Sealed(sealed) => (0, sealed.raw_bytes()),
         Segment::Raw(raw) => {
             let Some(last) = raw.published().checked_sub(1) else {
-                return Ok(());
+                return Ok(hash);
             };
-            let last = segment.header().first_frame + last as u64;
-            let last = raw.place_from(super::Key::Frame(last)).unwrap_or(0);
-            (super::PAGE_BYTES, last + 1)
+            let last = raw.place_from(Key::Frame(next + last as u64));
+            (PAGE_BYTES, last.unwrap_or(0) + 1)
         }
     };
     let mut blocks = LastBlocks::default();
     // One memory for all of them: the kernel would clear fresh pages for each.
     let mut memory = Vec::new();
-    let (mut frames, mut places) = (Vec::new(), Vec::new());
+    let mut frames = Vec::new();
     while at < end {
-        while at < end && frames.len() < CHECKED_TOGETHER {
+        while at < end && frames.len() < HASHED_TOGETHER {
             let header = segment.frame_header(&mut blocks, at)?;
+            if (header.number, header.previous) != (next, hash) {
+                let what = "the frame does not continue the previous one";
+                return Err(segment.damaged(at, Some(&header), what).into());
+            }
+            (next, hash) = (next + 1, header.hash());
+            let is_hashed = is_hashed(segment, at, &header)?;
             let bytes = memory.pop().unwrap_or_default();
-            frames.push(segment.frame(&mut blocks, at, &header, bytes)?);
-            places.push(at);
+            let frame = segment.frame(&mut blocks, at, &header, bytes)?;
+            frames.push((at, is_hashed, frame));
             at = segment.after(at, &header);
         }
-        let checked = StoredFrame::check_digests_of(&frames);
-        for ((frame, at), checked) in frames.iter().zip(places.drain(..)).zip(checked) {
-            checked.map_err(|error| segment.damaged(at, Some(frame.header()), error))?;
-            each(at, frame)?;
+        let hashed: Vec<_> = frames.iter().filter(|(_, hashed, _)| *hashed).collect();
+        let checked: Vec<_> = hashed.iter().map(|(.., frame)| frame).collect();
+        let checked = StoredFrame::check_digests_of(&checked);
+        for ((at, _, frame), checked) in hashed.into_iter().zip(checked) {
+            checked.map_err(|error| segment.damaged(*at, Some(frame.header()), error))?;
         }
-        memory.extend(frames.drain(..).map(StoredFrame::into_bytes));
+        for (.., frame) in &frames {
+            each(frame)?;
+        }
+        memory.extend(frames.drain(..).map(|(.., frame)| frame.into_bytes()));
     }
-    Ok(())
+    Ok(hash)
 }
 
 /// What was written to a sealed segment's file.
 struct Written {
     footer: Footer,
-    /// Of all blocks as they are in the file.
-    digest: [u8; 32],
+    /// SHA-256 of each block as it is in the file.
+    digests: Vec<Hash>,
     /// The file's length.
     bytes: u64,
-}
-
-fn digest_of(context: Context) -> [u8; 32] {
-    let mut digest = [0; 32];
-    digest.copy_from_slice(context.finish().as_ref());
-    digest
 }
 
 /// Reads a sealed segment back: header, footer and blocks must be those that were written.
@@ -190,19 +239,22 @@ fn check(
     is_ending: &mut dyn FnMut() -> bool,
 ) -> Result<(), MaintenanceError> {
     let segment = SealedSegment::open(env, path)?;
-    let mut digest = Context::new(&SHA256);
-    let mut compressed = Vec::new();
-    for block in 0..segment.footer().blocks.len() {
-        if is_ending() {
-            return Err(MaintenanceError::Ended);
+    let mut digests = Vec::with_capacity(written.digests.len());
+    let mut compressed: [Vec<u8>; HASHED_TOGETHER] = Default::default();
+    let blocks: Vec<u32> = (0..segment.footer().blocks.len() as u32).collect();
+    for blocks in blocks.chunks(HASHED_TOGETHER) {
+        for (block, compressed) in blocks.iter().zip(&mut compressed) {
+            if is_ending() {
+                return Err(MaintenanceError::Ended);
+            }
+            segment.compressed(*block, compressed)?;
         }
-        segment.compressed(block as u32, &mut compressed)?;
-        digest.update(&compressed);
+        digests.extend(sha256_each(&compressed[..blocks.len()]));
     }
     let is_same = segment.header() == header
         && *segment.footer() == written.footer
         && segment.bytes() == written.bytes
-        && digest_of(digest) == written.digest;
+        && digests == written.digests;
     if is_same {
         return Ok(());
     }
@@ -212,17 +264,7 @@ fn check(
 
 /// Checks a whole sealed segment on its own: every block, every checksum, every digest, its chain.
 pub(crate) fn check_whole(segment: &Segment) -> Result<(), ReadError> {
-    let mut previous = segment.header().previous;
-    let mut next = segment.header().first_frame;
-    each_frame(segment, |at, frame| {
-        let header = frame.header();
-        if header.previous != previous || header.number != next {
-            let what = "the frame does not continue the previous one";
-            return Err(segment.damaged(at, Some(header), what));
-        }
-        (previous, next) = (header.hash(), header.number + 1);
-        Ok(())
-    })
+    each_frame(segment, |_| Ok(())).map(|_| ())
 }
 
 /// Splits frames into blocks and writes them compressed.
@@ -230,12 +272,19 @@ struct Writer<'a> {
     file: &'a dyn File,
     path: &'a Path,
     compressor: zstd::bulk::Compressor<'static>,
+    fast: zstd::bulk::Compressor<'static>,
+    /// Whether the fast level is used until the next comparison.
+    is_fast: bool,
     decompressor: zstd::bulk::Decompressor<'static>,
     block: Vec<u8>,
-    compressed: Vec<u8>,
     decompressed: Vec<u8>,
-    /// Over all compressed blocks.
-    digest: Context,
+    /// Compressed blocks that are hashed and written together; the first `waiting` of them are in use.
+    compressed: [Vec<u8>; HASHED_TOGETHER],
+    waiting: usize,
+    /// Of each block that was written.
+    digests: Vec<Hash>,
+    /// The header of a frame that loses a section.
+    head: Vec<u8>,
     /// The footer's entry for the current block.
     entry: Option<BlockEntry>,
     at: u64,
@@ -250,17 +299,24 @@ impl<'a> Writer<'a> {
         compression: Compression,
     ) -> Result<Self, IoError> {
         let compressor = zstd::bulk::Compressor::new(compression.level);
+        let fast = zstd::bulk::Compressor::new(compression.fast_level);
         let decompressor = zstd::bulk::Decompressor::new();
         let block_bytes = compression.block_bytes as usize;
         Ok(Self {
             file,
             path,
             compressor: compressor.map_err(IoError::at(path))?,
+            fast: fast.map_err(IoError::at(path))?,
+            is_fast: false,
             decompressor: decompressor.map_err(IoError::at(path))?,
             block: Vec::with_capacity(block_bytes),
-            compressed: Vec::with_capacity(zstd::zstd_safe::compress_bound(block_bytes)),
             decompressed: Vec::with_capacity(block_bytes),
-            digest: Context::new(&SHA256),
+            compressed: std::array::from_fn(|_| {
+                Vec::with_capacity(zstd::zstd_safe::compress_bound(block_bytes))
+            }),
+            waiting: 0,
+            digests: Vec::new(),
+            head: Vec::new(),
             entry: None,
             at: HEADER_BYTES as u64,
             footer: Footer {
@@ -276,7 +332,30 @@ impl<'a> Writer<'a> {
     }
 
     fn push(&mut self, frame: &StoredFrame) -> Result<(), MaintenanceError> {
-        let header = frame.header();
+        self.push_parts(frame.header(), &[frame.bytes()])
+    }
+
+    /// Adds a frame without the bytes of a section.
+    fn push_without(
+        &mut self,
+        frame: &StoredFrame,
+        dropped: SectionKind,
+    ) -> Result<(), MaintenanceError> {
+        let (header, sections) = frame.without(dropped);
+        let mut head = std::mem::take(&mut self.head);
+        head.clear();
+        header.write(&mut head);
+        let parts: Vec<&[u8]> = std::iter::once(&head[..]).chain(sections).collect();
+        let pushed = self.push_parts(&header, &parts);
+        self.head = head;
+        pushed
+    }
+
+    fn push_parts(
+        &mut self,
+        header: &FrameHeader,
+        parts: &[&[u8]],
+    ) -> Result<(), MaintenanceError> {
         self.entry.get_or_insert(BlockEntry {
             compressed: 0,
             crc: 0,
@@ -285,30 +364,30 @@ impl<'a> Writer<'a> {
             sequence: header.first_sequence,
             batch: header.first_batch,
         });
-        let mut bytes = frame.bytes();
-        self.footer.raw_bytes += bytes.len() as u64;
         self.footer.next_frame = header.number + 1;
         self.footer.next_sequence = header.next_sequence();
         self.footer.next_batch = header.next_batch();
-        self.footer.hash = header.hash();
-        while !bytes.is_empty() {
-            let room = self.footer.block_bytes as usize - self.block.len();
-            let (fits, rest) = bytes.split_at(room.min(bytes.len()));
-            self.block.extend_from_slice(fits);
-            bytes = rest;
-            if self.block.len() == self.footer.block_bytes as usize {
-                self.write_block()?;
+        for part in parts {
+            let mut bytes = *part;
+            self.footer.raw_bytes += bytes.len() as u64;
+            while !bytes.is_empty() {
+                let room = self.footer.block_bytes as usize - self.block.len();
+                let (fits, rest) = bytes.split_at(room.min(bytes.len()));
+                self.block.extend_from_slice(fits);
+                bytes = rest;
+                if self.block.len() == self.footer.block_bytes as usize {
+                    self.end_block()?;
+                }
             }
         }
         Ok(())
     }
 
-    fn write_block(&mut self) -> Result<(), IoError> {
+    /// Compresses the block and begins the next one; once enough of them wait, they are written.
+    fn end_block(&mut self) -> Result<(), IoError> {
         self.compress().map_err(IoError::at(self.path))?;
-        let compressed = &self.compressed;
-        write_all(self.file, compressed, self.at).map_err(IoError::at(self.path))?;
-        self.digest.update(compressed);
-        self.at += compressed.len() as u64;
+        let compressed = &self.compressed[self.waiting];
+        self.waiting += 1;
         self.block.clear();
         let entry = self.entry.take().unwrap_or(BlockEntry {
             compressed: 0,
@@ -323,17 +402,42 @@ impl<'a> Writer<'a> {
             crc: crc32c::crc32c(compressed),
             ..entry
         });
+        if self.waiting == HASHED_TOGETHER {
+            self.write_blocks()?;
+        }
+        Ok(())
+    }
+
+    fn write_blocks(&mut self) -> Result<(), IoError> {
+        let waiting = &self.compressed[..std::mem::take(&mut self.waiting)];
+        self.digests.extend(sha256_each(waiting));
+        for compressed in waiting {
+            write_all(self.file, compressed, self.at).map_err(IoError::at(self.path))?;
+            self.at += compressed.len() as u64;
+        }
         Ok(())
     }
 
     /// Compresses the block, and ensures that decompressing gives it back.
     fn compress(&mut self) -> io::Result<()> {
-        self.compressed.clear();
+        let (block, waiting) = (&self.block, self.waiting);
+        let compressed = &mut self.compressed[waiting];
+        let mut compress = |with: &mut zstd::bulk::Compressor<'_>| {
+            compressed.clear();
+            with.compress_to_buffer(block, compressed)
+        };
+        if self.footer.blocks.len().is_multiple_of(COMPARED_EVERY) {
+            let fast_bytes = compress(&mut self.fast)?;
+            let bytes = compress(&mut self.compressor)?;
+            self.is_fast = fast_bytes <= bytes + bytes / LARGER_BY;
+        } else if self.is_fast {
+            compress(&mut self.fast)?;
+        } else {
+            compress(&mut self.compressor)?;
+        }
         self.decompressed.clear();
-        self.compressor
-            .compress_to_buffer(&self.block, &mut self.compressed)?;
         self.decompressor
-            .decompress_to_buffer(&self.compressed, &mut self.decompressed)?;
+            .decompress_to_buffer(&self.compressed[waiting], &mut self.decompressed)?;
         if self.decompressed == self.block {
             return Ok(());
         }
@@ -342,16 +446,18 @@ impl<'a> Writer<'a> {
         ))
     }
 
-    /// Writes the rest and the footer.
-    fn finish(mut self) -> Result<Written, IoError> {
+    /// Writes the rest and the footer, which names the hash of the last frame.
+    fn finish(mut self, hash: Hash) -> Result<Written, IoError> {
         if !self.block.is_empty() {
-            self.write_block()?;
+            self.end_block()?;
         }
+        self.write_blocks()?;
+        self.footer.hash = hash;
         let footer = self.footer.to_bytes();
         write_all(self.file, &footer, self.at).map_err(IoError::at(self.path))?;
         Ok(Written {
             bytes: self.at + footer.len() as u64,
-            digest: digest_of(self.digest),
+            digests: self.digests,
             footer: self.footer,
         })
     }

@@ -10,5 +10,7 @@ mod growing;
 mod reading;
 pub(crate) mod sample;
 mod sealing;
+mod sealing_damage;
 mod terms;
 mod verify;
+mod watched;

@@ -49,6 +49,7 @@ pub(crate) fn options() -> LogOptions {
         cache_bytes: 64 * 1024,
         compression: Compression {
             level: 1,
+            fast_level: -7,
             block_bytes: 1024,
         },
     }

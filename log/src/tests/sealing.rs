@@ -2,16 +2,19 @@
 //! sealed segments only what it needs to find its way, not their content.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
-use super::sample::{Writer, appended_frames, dir, open, open_at};
+use kedge_protocol::hash::keccak;
+
+use super::sample::{Writer, appended_frames, dir, domain, keys, open, open_at, options};
+use super::watched::{Happened, Watched};
+use crate::env::Env as _;
 use crate::env::simulated::{Fault, Loss, SimulatedEnv};
-use crate::env::{Env, File, Mode};
 use crate::frame::Frame;
-use crate::{Held, Log, LogReader, OpenError, Released, SegmentName};
+use crate::{
+    Compression, FileLog, Held, Log, LogOptions, LogReader, OpenError, Released, SegmentName,
+};
 
 /// A disk with closed segments, all raw; and the released position.
 fn closed(frames: usize) -> (SimulatedEnv, Released) {
@@ -220,101 +223,15 @@ fn a_stop_at_every_operation_of_a_sealing_leaves_one_good_copy() {
     );
 }
 
-/// Passes calls on to a disk and counts the bytes that are read of each file.
-#[derive(Debug)]
-struct Counted {
-    env: SimulatedEnv,
-    read: Arc<Mutex<BTreeMap<PathBuf, u64>>>,
-}
-
-struct CountedFile {
-    file: Arc<dyn File>,
-    path: PathBuf,
-    read: Arc<Mutex<BTreeMap<PathBuf, u64>>>,
-}
-
-impl Env for Counted {
-    fn create_dir(&self, dir: &Path) -> io::Result<()> {
-        self.env.create_dir(dir)
-    }
-
-    fn open(&self, path: &Path, mode: Mode) -> io::Result<Arc<dyn File>> {
-        Ok(Arc::new(CountedFile {
-            file: self.env.open(path, mode)?,
-            path: path.to_owned(),
-            read: Arc::clone(&self.read),
-        }))
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.env.rename(from, to)
-    }
-
-    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.env.link(from, to)
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.env.remove(path)
-    }
-
-    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
-        self.env.list(dir)
-    }
-
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        self.env.sync_dir(dir)
-    }
-
-    fn now(&self) -> Instant {
-        self.env.now()
-    }
-
-    fn unix_ms(&self) -> u64 {
-        self.env.unix_ms()
-    }
-
-    fn passed_ms(&self) -> u64 {
-        self.env.passed_ms()
-    }
-
-    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
-        self.env.free_bytes(dir)
-    }
-
-    fn random(&self, out: &mut [u8]) -> io::Result<()> {
-        self.env.random(out)
-    }
-}
-
-impl File for CountedFile {
-    fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize> {
-        let read = self.file.read_at(out, offset)?;
-        let mut counts = self.read.lock().unwrap();
-        *counts.entry(self.path.clone()).or_default() += read as u64;
-        Ok(read)
-    }
-
-    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
-        self.file.write_at(bytes, offset)
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        self.file.sync()
-    }
-
-    fn len(&self) -> io::Result<u64> {
-        self.file.len()
-    }
-}
-
 /// The bytes that a start reads: of each sealed segment, and of all other files together.
 fn read_by_a_start(env: &SimulatedEnv, released: Released) -> (BTreeMap<PathBuf, u64>, u64) {
-    let read = Arc::default();
-    let counted = Counted {
-        env: env.clone(),
-        read: Arc::clone(&read),
-    };
+    let read: Arc<Mutex<BTreeMap<PathBuf, u64>>> = Arc::default();
+    let counts = Arc::clone(&read);
+    let counted = Watched::new(env, move |path, happened| {
+        if let Happened::Read(bytes) = happened {
+            *counts.lock().unwrap().entry(path.to_owned()).or_default() += bytes;
+        }
+    });
     let (log, _) = open_at(Arc::new(counted), &dir(), released).unwrap();
     assert!(log.position().frame >= released.frame);
     let (sealed, raw): (BTreeMap<_, _>, BTreeMap<_, _>) = read
@@ -404,4 +321,70 @@ fn where_the_leaves_are_said_to_follow_one_frame_in_sixteen_is_proved() {
     let read = log.reader().frames(1);
     let read: Vec<_> = read.map(|frame| frame.unwrap().leaves().unwrap()).collect();
     assert_eq!(read, expected);
+}
+
+/// The bytes of the sealed segments of a log whose payloads `text` gives.
+fn sealed_bytes(text: &dyn Fn(usize) -> String, compression: Compression) -> u64 {
+    let (env, options) = (SimulatedEnv::new(), options());
+    let options = LogOptions {
+        compression,
+        ..options
+    };
+    let identity = domain().separator();
+    let opened = FileLog::open(
+        Arc::new(env),
+        &dir(),
+        identity,
+        &keys(),
+        Released::default(),
+        options,
+    );
+    let (mut log, mut writer) = (opened.unwrap().0, Writer::new());
+    let mut expected = Vec::new();
+    for number in 0..40 {
+        let mut frame = Frame::new();
+        let request = writer.request(1, &text(number), 0);
+        let (batch, leaves) = writer.batch(std::slice::from_ref(&request));
+        frame.push_request(&request).unwrap();
+        frame.push_batch(&batch, &leaves).unwrap();
+        log.append(&frame).unwrap();
+        expected.push(request);
+    }
+    log.durability().sync().unwrap();
+    let mut bytes = 0;
+    while let Some(sealed) = log.maintenance().seal_next().unwrap() {
+        bytes += sealed.sealed_bytes;
+    }
+    for (frame, expected) in log.reader().frames(1).zip(expected) {
+        let frame = frame.unwrap();
+        let record = frame.requests().unwrap().remove(0).into_record().unwrap();
+        assert_eq!(record, expected);
+    }
+    bytes
+}
+
+#[test]
+fn the_fast_level_is_used_where_it_costs_little_room() {
+    let one = |level| Compression {
+        level,
+        fast_level: level,
+        block_bytes: 4096,
+    };
+    let both = Compression {
+        fast_level: -7,
+        ..one(1)
+    };
+    let repeats = |_| format!(r#"{{"note":"{}"}}"#, "note ".repeat(150));
+    let digits = |number: usize| {
+        let hashes = (0..24).map(|i| keccak(&[number as u8, i]).to_string());
+        format!(r#"{{"note":"{}"}}"#, hashes.collect::<String>())
+    };
+    let [fast, other] = [both, one(1)].map(|levels| sealed_bytes(&repeats, levels));
+    assert!(
+        fast != other && fast * 8 < other * 9,
+        "{fast} and {other} bytes"
+    );
+    // What only a code for each letter makes small is left to the other level.
+    assert_eq!(sealed_bytes(&digits, both), sealed_bytes(&digits, one(1)));
+    assert!(sealed_bytes(&digits, one(-7)) * 8 > sealed_bytes(&digits, one(1)) * 9);
 }
