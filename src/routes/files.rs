@@ -1,6 +1,6 @@
 //! Files: descriptions, and contents that are streamed from disk.
 
-use std::io::{self, SeekFrom};
+use std::io::{self, Read as _, SeekFrom};
 use std::sync::Arc;
 
 use bytes::BytesMut;
@@ -30,6 +30,8 @@ use crate::listing::list_own;
 
 /// Bytes of a content that are read at once.
 const PIECE_BYTES: usize = 64 * 1024;
+/// Bytes that are hashed in one turn of the long reads: some milliseconds.
+const TURN_BYTES: u64 = 4 * 1024 * 1024;
 /// A content must never run as a program: not even in a browser that displays it against all
 /// advice.
 const POLICY: &str = "default-src 'none'; frame-ancestors 'none'; sandbox";
@@ -133,9 +135,9 @@ async fn send(
             let length = last - first + 1;
             let start = SeekFrom::Start(first);
             content.seek(start).await.map_err(failed)?;
-            let digest = digest_of(&mut content, length).await.map_err(failed)?;
+            let digest = digest_of(call, &mut content, length).await?;
             content.seek(start).await.map_err(failed)?;
-            (length, digest)
+            (length, digest.map_err(failed)?)
         }
     };
     let (writer, body) = Body::written(call.app.write_timeout);
@@ -172,15 +174,53 @@ async fn piece(content: &mut tokio::fs::File, left: u64) -> io::Result<BytesMut>
     Ok(bytes)
 }
 
-async fn digest_of(content: &mut tokio::fs::File, length: u64) -> io::Result<Hash> {
+/// The digest of the next bytes. Those of a large part take as long as a search, so they have their turns among the long
+/// reads, and each turn is short.
+async fn digest_of(
+    call: &Call,
+    content: &mut tokio::fs::File,
+    length: u64,
+) -> Result<io::Result<Hash>, ApiError> {
     let mut hasher = Sha256::new();
+    if length <= PIECE_BYTES as u64 {
+        let hashed = piece(content, length).await.map(|bytes| {
+            hasher.update(&bytes);
+            Hash(hasher.finalize().into())
+        });
+        return Ok(hashed);
+    }
+    let content = match content.try_clone().await {
+        Ok(content) => Arc::new(content.into_std().await),
+        Err(error) => return Ok(Err(error)),
+    };
     let mut left = length;
     while left > 0 {
-        let bytes = piece(content, left).await?;
-        left -= bytes.len() as u64;
-        hasher.update(&bytes);
+        let count = left.min(TURN_BYTES);
+        let content = Arc::clone(&content);
+        let hash = move || Ok(hash(&content, count, hasher));
+        let hashed = call.app.read_long(call.holder, hash).await?;
+        hasher = match hashed {
+            Ok(hasher) => hasher,
+            Err(error) => return Ok(Err(error)),
+        };
+        left -= count;
     }
-    Ok(Hash(hasher.finalize().into()))
+    Ok(Ok(Hash(hasher.finalize().into())))
+}
+
+/// Hashes the next `count` bytes.
+fn hash(mut content: &std::fs::File, count: u64, mut hasher: Sha256) -> io::Result<Sha256> {
+    let mut bytes = vec![0; PIECE_BYTES];
+    let mut left = count;
+    while left > 0 {
+        let most = usize::try_from(left)
+            .unwrap_or(PIECE_BYTES)
+            .min(PIECE_BYTES);
+        content.read_exact(&mut bytes[..most])?;
+        hasher.update(&bytes[..most]);
+        left -= most as u64;
+    }
+    Ok(hasher)
 }
 
 async fn copy(mut content: tokio::fs::File, length: u64, writer: Writer) -> io::Result<()> {

@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 
 use crate::feeds::event_stream::{Ask, EventStream};
 use crate::harness::{Answer, Caller, Server, Signed};
+use crate::resources::files::{id, upload};
 
 /// A request that the server does not answer yet, because it waits for a sequence that is never reached.
 async fn waiting(server: &Server, caller: &Caller) -> TcpStream {
@@ -273,6 +274,47 @@ async fn others_have_their_turns(path: &str, others_path: &str, name: &str, line
         others_took < all_took,
         "five of another one took {others_took:?}, those before it {all_took:?}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn digests_of_parts_have_a_share_for_each_organization() {
+    let options = [
+        "requests_max=65536",
+        "downloads_max=65536",
+        "request_timeout_s=300",
+    ];
+    let server = Server::start_with(&options).await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let made = upload(&server, &ann, "large", &vec![7; 20 << 20]).await;
+    let path = format!("/files/{}/content", id(&made.expect(201)));
+    let (name, value) = ann.bearer();
+    let request =
+        format!("GET {path} HTTP/1.1\r\nHost: a\r\nRange: bytes=1-\r\n{name}: {value}\r\n\r\n");
+    let mut streams = Vec::new();
+    for _ in 0..80 {
+        streams.push(TcpStream::connect(server.address()).await.unwrap());
+    }
+    for stream in &mut streams {
+        stream.write_all(request.as_bytes()).await.unwrap();
+    }
+    let mut answers = JoinSet::new();
+    for mut stream in streams {
+        answers.spawn(async move {
+            let mut begin = [0; 12];
+            stream.read_exact(&mut begin).await.unwrap();
+            String::from_utf8(begin.to_vec()).unwrap()
+        });
+    }
+    let answers = answers.join_all().await;
+    let count = |status: &str| {
+        answers
+            .iter()
+            .filter(|begin| begin.ends_with(status))
+            .count()
+    };
+    assert!(count("206") >= 64, "{answers:?}");
+    assert!(count("429") > 0, "{answers:?}");
+    assert_eq!(count("206") + count("429"), 80, "{answers:?}");
 }
 
 /// An object that takes a while to rebuild.
