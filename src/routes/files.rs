@@ -14,6 +14,7 @@ use kedge_api::Code;
 use kedge_api::resources::FileView;
 use kedge_http::error::ApiError;
 use kedge_http::files::{Fate, Upload};
+use kedge_http::limits::Place;
 use kedge_http::range::{self, Part};
 use kedge_http::reply::Reply;
 use kedge_http::stream::{Body, Writer};
@@ -23,7 +24,7 @@ use kedge_protocol::resource::File;
 use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 
-use super::PRIVATE;
+use super::{PLACE_LOST, PRIVATE};
 use crate::app::App;
 use crate::call::Call;
 use crate::listing::list_own;
@@ -121,7 +122,7 @@ async fn send(
     reply: Reply,
     part: Option<(u64, u64)>,
 ) -> Result<Reply, ApiError> {
-    let permit = call.app.download(call.holder)?;
+    let place = call.app.download(call.holder, call.client_address)?;
     let failed = |error: io::Error| {
         ApiError::internal(&format!(
             "the content of {} cannot be read: {error}",
@@ -143,9 +144,13 @@ async fn send(
     let (writer, body) = Body::written(call.app.write_timeout);
     let id = file.id;
     tokio::spawn(async move {
-        let _permit = permit;
-        if let Err(error) = copy(content, length, writer).await {
+        let copied = tokio::select! {
+            copied = copy(content, length, (&writer, &place)) => copied,
+            () = place.lost() => Err(io::Error::other(PLACE_LOST)),
+        };
+        if let Err(error) = copied {
             tracing::debug!(%id, %error, "a download ended early");
+            writer.abort("the content was not sent to its end");
         }
     });
     let mut reply = Reply { body, ..reply }
@@ -223,21 +228,19 @@ fn hash(mut content: &std::fs::File, count: u64, mut hasher: Sha256) -> io::Resu
     Ok(hasher)
 }
 
-async fn copy(mut content: tokio::fs::File, length: u64, writer: Writer) -> io::Result<()> {
+async fn copy(
+    mut content: tokio::fs::File,
+    length: u64,
+    (writer, place): (&Writer, &Place),
+) -> io::Result<()> {
     let mut left = length;
     while left > 0 {
-        match piece(&mut content, left).await {
-            Ok(bytes) => {
-                left -= bytes.len() as u64;
-                let written = writer.write(bytes.freeze()).await;
-                written.map_err(io::Error::other)?;
-            }
-            Err(error) => {
-                let aborted = writer.abort("the content cannot be read").await;
-                aborted.map_err(io::Error::other)?;
-                return Err(error);
-            }
-        }
+        let bytes = piece(&mut content, left).await?;
+        let count = bytes.len();
+        let written = writer.write(bytes.freeze()).await;
+        written.map_err(io::Error::other)?;
+        place.moved(count);
+        left -= count as u64;
     }
     Ok(())
 }
