@@ -76,6 +76,8 @@ pub struct Options {
     pub wait_target: Duration,
     /// Actions that may be in flight.
     pub actions_max: usize,
+    /// Bytes of the objects that decisions in flight leave, of all organizations together; more are refused.
+    pub decided_bytes_max: usize,
     /// One of this many commit groups is compared with what its records make; 0 compares none.
     pub compare_groups_every: u64,
     /// How large a part of the requests in flight may belong to one organization, percent.

@@ -43,6 +43,7 @@ pub(crate) fn options(
         requests_min: 256,
         wait_target: Duration::from_secs(1),
         actions_max: 2_000,
+        decided_bytes_max: 512 << 20,
         compare_groups_every: random.below(4),
         organization_share_percent: 100,
         recent_keys_max: 1 << random.below(12),

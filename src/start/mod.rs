@@ -54,6 +54,8 @@ pub use store::LostKey;
 const ORGANIZATIONS_LIVE_MAX: usize = 10_000;
 /// Keys whose versions the sequencer caches.
 const RECENT_KEYS_MAX: usize = 1 << 20;
+/// Bytes of the objects that decisions in flight leave.
+const DECIDED_BYTES_MAX: usize = 512 * 1024 * 1024;
 /// Templates and variations that are cached.
 const CATALOG_ENTRIES_MAX: usize = 100_000;
 /// Bytes of texts of one commit group.
@@ -390,6 +392,7 @@ fn engine_options(
         compare_groups_every: config.compare_groups_every,
         organization_share_percent: config.organization_share_percent,
         recent_keys_max: RECENT_KEYS_MAX,
+        decided_bytes_max: DECIDED_BYTES_MAX,
         catalog_entries_max: CATALOG_ENTRIES_MAX,
         data_path: config.data_dir.clone(),
         disk_reserve_bytes: DISK_RESERVE_BYTES,

@@ -62,7 +62,8 @@ impl Engine {
             wait_target: options.wait_target,
         };
         let share_percent = options.organization_share_percent;
-        let room = Room::new(bounds, share_percent, actions_max, Arc::clone(&env));
+        let maxima = (actions_max, options.decided_bytes_max);
+        let room = Room::new(bounds, share_percent, maxima, Arc::clone(&env));
         let room = Arc::new(room);
         let reserve_bytes = options.disk_reserve_bytes;
         let disk = Disk::new(Arc::clone(&env), &options.data_path, reserve_bytes);

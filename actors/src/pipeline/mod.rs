@@ -6,7 +6,7 @@
 //!   other `messages`.
 //! - Deciding: `object` and `resources`. `decided`, `refused` and `decision` are the result. `rights` and `supply` keep
 //!   concurrent requests from disturbing each other.
-//! - Bounds: `room` and `admission`.
+//! - Bounds: `room`, `admission` and `in_flight`.
 //! - `threads`: what the actors run on.
 
 pub(crate) mod admission;
@@ -15,6 +15,7 @@ pub(crate) mod decision;
 mod directory;
 mod ending;
 mod fate;
+mod in_flight;
 pub(crate) mod messages;
 mod object;
 mod organization;

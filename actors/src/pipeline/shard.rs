@@ -24,6 +24,7 @@ use super::decision::Decision;
 use super::messages::ShardMessage;
 use super::object::{Basis, ObjectActor};
 use super::refused::Refused;
+use super::room::overloaded;
 use super::unit::{Part, Unit};
 use super::world::{Reader, unavailable};
 use crate::api::{Submission, SubmitError};
@@ -34,6 +35,9 @@ type Live = IdMap<Id, ObjectActor>;
 
 /// Bytes of live objects' properties in one shard: objects may have a million bytes each, so their number says little.
 const LIVE_BYTES_MAX: usize = 128 * 1024 * 1024;
+
+/// Bytes of decisions that are counted at once.
+const COUNTED_BYTES: usize = 64 * 1024;
 
 /// What a shard is made of.
 pub(crate) struct ShardOptions {
@@ -146,6 +150,8 @@ impl ShardState {
         let mut counts = Counts::default();
         let mut decisions: Vec<Decision> = Vec::with_capacity(indices.len());
         let ids = ids(unit, indices);
+        // Bytes that are not counted yet: counting each decision would take a lock for each.
+        let mut bytes = 0;
         for ((&index, id), link) in indices
             .iter()
             .zip(&ids)
@@ -167,9 +173,16 @@ impl ShardState {
                     decided
                 })
             };
+            bytes += decided.as_ref().map_or(0, Decided::bytes);
             decisions.push((index, decided));
+            if bytes >= COUNTED_BYTES && !unit.decided.grow(std::mem::take(&mut bytes)) {
+                return self.refuse(part);
+            }
         }
         self.meters.add(&counts);
+        if !unit.decided.grow(bytes) {
+            return self.refuse(part);
+        }
         if unit.submission.head.atomic && decisions.iter().any(|(_, decided)| decided.is_err()) {
             // It will not be: others need not rest on what was decided here.
             self.drop_unit(part.ticket(), unit);
@@ -177,6 +190,13 @@ impl ShardState {
         self.sweep();
         // Nothing here rests on the absence of something.
         part.report(decisions, u64::MAX);
+    }
+
+    /// Refuses a part whose decisions would take more memory than there is for its organization.
+    fn refuse(&mut self, part: Part) {
+        self.drop_unit(part.ticket(), part.unit());
+        self.sweep();
+        part.fail(overloaded());
     }
 
     /// The next integrity of each action's object, hashed side by side, in rounds: first that of each object's first

@@ -71,6 +71,7 @@ pub(crate) async fn start_by(clock: Clock, path: &Path, store: Arc<Store>) -> En
         requests_min: 1_000,
         wait_target: Duration::from_secs(1),
         actions_max: 100_000,
+        decided_bytes_max: 16 << 20,
         compare_groups_every: 16,
         organization_share_percent: 100,
         recent_keys_max: 10_000,

@@ -95,7 +95,7 @@ fn room(env: &Arc<dyn Env>) -> Arc<Room> {
         requests_max: 1_000,
         wait_target: Duration::from_secs(1),
     };
-    Arc::new(Room::new(bounds, 100, 1_000, Arc::clone(env)))
+    Arc::new(Room::new(bounds, 100, (1_000, 1 << 30), Arc::clone(env)))
 }
 
 impl Bench {
