@@ -84,8 +84,10 @@ pub struct Options {
     pub organization_share_percent: u8,
     /// Keys whose versions the sequencer remembers.
     pub recent_keys_max: usize,
-    /// Templates and variations that are cached.
-    pub catalog_entries_max: usize,
+    /// Bytes of templates, with their schemas compiled, and of variations that are cached.
+    pub catalog_bytes_max: usize,
+    /// Wallets whose addresses are cached.
+    pub recipients_max: usize,
     /// The folder whose disk is watched.
     pub data_path: PathBuf,
     /// With fewer free bytes, no write is begun.

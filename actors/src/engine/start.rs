@@ -26,10 +26,11 @@ use crate::commit::{keeper, store_health};
 use crate::events::SideEvents;
 use crate::failure::{self, Failure, FailureSink};
 use crate::pipeline::admission::Bounds;
+use crate::pipeline::catalog::Catalog;
 use crate::pipeline::placed::CommitterMessage;
 use crate::pipeline::room::Room;
 use crate::pipeline::supervisor::SupervisorOptions;
-use crate::pipeline::world::{Catalog, Progress, Published, Reader};
+use crate::pipeline::world::{Progress, Published, Reader};
 use crate::pipeline::{Pipeline, Sizes};
 
 /// Placed units that may wait for the committer.
@@ -72,7 +73,10 @@ impl Engine {
             keys_changed_at: head.sequence,
             snapshot,
         }));
-        let catalog = Arc::new(Catalog::new(options.catalog_entries_max));
+        let catalog = Arc::new(Catalog::new(
+            options.catalog_bytes_max,
+            options.recipients_max,
+        ));
         let disk_full = Arc::default();
         let ending = Arc::default();
         disk::watch(disk.clone(), &disk_full);

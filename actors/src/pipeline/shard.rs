@@ -19,6 +19,7 @@ use kedge_running::Turns;
 use metrics::{Counter, Gauge};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
+use super::catalog::Recent;
 use super::decided::Decided;
 use super::decision::Decision;
 use super::messages::ShardMessage;
@@ -56,6 +57,8 @@ pub(crate) struct ShardState {
     live: Live,
     /// About how many bytes their properties have; counted exactly at each sweep.
     live_bytes: usize,
+    /// The template of the last action.
+    recent: Recent,
     meters: Meters,
 }
 
@@ -118,6 +121,7 @@ impl Actor for Shard {
             options,
             live: Live::default(),
             live_bytes: 0,
+            recent: None,
         })
     }
 
@@ -287,9 +291,12 @@ impl ShardState {
         let before = if is_loaded { 0 } else { actor.bytes() };
         let committed = self.options.committed_ticket.load(Ordering::Acquire);
         let reader = &self.options.reader;
+        let template = reader.template_again(actor.template(), &mut self.recent)?;
+        let template = template.ok_or(Refusal::Unavailable)?;
+        let world = (reader, &*template);
         let expected = unit.submission.expected.as_deref();
         let decide = || {
-            let decided = actor.decide(reader, caller, input, expected, ticket, committed);
+            let decided = actor.decide(world, caller, input, expected, ticket, committed);
             self.live_bytes = (self.live_bytes + actor.bytes()).saturating_sub(before);
             decided
         };
@@ -308,11 +315,7 @@ impl ShardState {
             .snapshot
             .object(id)
             .map_err(|error| unavailable(&error))?;
-        let Some(object) = object else {
-            return Ok(None);
-        };
-        let template = self.options.reader.template(object.template_id)?;
-        Ok(template.map(|template| ObjectActor::new(object, template)))
+        Ok(object.map(ObjectActor::new))
     }
 
     fn drop_unit(&mut self, ticket: u64, unit: &Unit) {
@@ -437,9 +440,8 @@ pub(crate) fn parts<W: World>(
 
 #[cfg(test)]
 mod tests {
-    use kedge_machine::TemplateRules;
     use kedge_protocol::Address;
-    use kedge_protocol::resource::{Object, ObjectStatus, Template, Trace};
+    use kedge_protocol::resource::{Object, ObjectStatus, Trace};
 
     use super::*;
 
@@ -452,23 +454,10 @@ mod tests {
 
     /// An actor of an object with a hundred bytes of properties.
     fn actor(byte: u8) -> ObjectActor {
-        let template = Template {
-            id: id(Prefix::Template, 0),
-            organization_id: id(Prefix::Organization, 0),
-            name: String::new(),
-            description: String::new(),
-            properties: "{}".to_owned(),
-            schema: None,
-            max_supply: None,
-            actions: Vec::new(),
-            public_access: false,
-            variation_count: 0,
-            trace: Trace::NEW,
-        };
         let object = Object {
             id: id(Prefix::Object, byte),
-            organization_id: template.organization_id,
-            template_id: template.id,
+            organization_id: id(Prefix::Organization, 0),
+            template_id: id(Prefix::Template, 0),
             variation_id: None,
             owner_id: id(Prefix::Wallet, 0),
             owner_address: Address::ZERO,
@@ -476,7 +465,7 @@ mod tests {
             status: ObjectStatus::Active,
             trace: Trace::NEW,
         };
-        ObjectActor::new(object, Arc::new(TemplateRules::from(template)))
+        ObjectActor::new(object)
     }
 
     #[test]
