@@ -25,7 +25,7 @@ use kedge_http::error::ApiError;
 use kedge_http::events::Streams;
 use kedge_http::files::Files;
 use kedge_http::limits::budget::ANSWER_BYTES;
-use kedge_http::limits::{Budget, Holder, RateLimits, Share};
+use kedge_http::limits::{Budget, ClientAddress, Holder, Place, Places, RateLimits, Share};
 use kedge_http::signing::{SignatureHeaders, SignedTexts, Verifier, Voucher};
 use kedge_http::v2;
 use kedge_protocol::signature::SigningKey;
@@ -53,6 +53,9 @@ const LONG_READS_LINE: usize = 64;
 const PAGES_PER_CORE: usize = 4;
 /// Pages that one organization may have running or waiting.
 const PAGES_LINE: usize = 256;
+
+/// How long a download keeps its place at least while its caller holds no more than others.
+const DOWNLOAD_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The server's parts.
 pub struct App {
@@ -88,7 +91,7 @@ pub struct App {
     /// Contents of files.
     pub files: Files,
     /// File contents and exports that are being sent.
-    downloads: Arc<Turns<Holder>>,
+    downloads: Arc<Places>,
     /// How long a caller may leave a piece of an answer unread.
     pub write_timeout: Duration,
     /// Streams of events.
@@ -189,7 +192,7 @@ impl App {
             bodies: body::Reader::new(config),
             answers: Budget::new(ANSWER_BYTES, config.answer_bytes_total_max, per_caller),
             files: Files::open(config, engine.clone())?,
-            downloads: turns(config.downloads_max, usize::MAX),
+            downloads: downloads(config.downloads_max, percent),
             write_timeout: Duration::from_secs(config.write_timeout_s),
             streams: Arc::new(Streams::new(config, engine.clone())),
             requests: turns(config.requests_max, usize::MAX),
@@ -341,15 +344,21 @@ impl App {
         taken(&self.waits, holder, Share::Requests)
     }
 
-    /// Begins a download, which lasts until the returned turn is dropped.
-    pub fn download(&self, holder: Holder) -> Result<Turn<Holder>, ApiError> {
-        taken(&self.downloads, holder, Share::Downloads)
+    /// Begins a download, which lasts until the returned place is dropped, or lost to another caller.
+    pub fn download(&self, holder: Holder, address: ClientAddress) -> Result<Place, ApiError> {
+        self.downloads.take(holder, address)
     }
 
     /// Submits a checked request, like [`Submitter::submit`].
     pub async fn submit(&self, submission: Arc<Submission>) -> Result<Committed, ApiError> {
         self.submitter.submit(submission).await
     }
+}
+
+/// Places for file contents and exports that are being sent.
+fn downloads(all: usize, percent: u8) -> Arc<Places> {
+    let share = share(all, percent);
+    Places::new(Share::Downloads, all, share, DOWNLOAD_PATIENCE)
 }
 
 /// Turns for reads that wait for a sequence: half of the places of requests, and an organization's share of those.

@@ -76,14 +76,18 @@ pub struct Options {
     pub wait_target: Duration,
     /// Actions that may be in flight.
     pub actions_max: usize,
+    /// Bytes of the objects that decisions in flight leave, of all organizations together; more are refused.
+    pub decided_bytes_max: usize,
     /// One of this many commit groups is compared with what its records make; 0 compares none.
     pub compare_groups_every: u64,
     /// How large a part of the requests in flight may belong to one organization, percent.
     pub organization_share_percent: u8,
     /// Keys whose versions the sequencer remembers.
     pub recent_keys_max: usize,
-    /// Templates and variations that are cached.
-    pub catalog_entries_max: usize,
+    /// Bytes of templates, with their schemas compiled, and of variations that are cached.
+    pub catalog_bytes_max: usize,
+    /// Wallets whose addresses are cached.
+    pub recipients_max: usize,
     /// The folder whose disk is watched.
     pub data_path: PathBuf,
     /// With fewer free bytes, no write is begun.

@@ -1,15 +1,18 @@
 //! Turns at something scarce, with a share for each holder. A holder that has its share waits only for its own turns to
-//! end or is refused, so however many one wants, the others' next turn is as near as before.
+//! end or is refused. Of those that wait, whoever has the fewest turns is next, and of equals whoever has waited longest.
+//! So however many one holder wants, or a few together, everybody else's next turn is as near as before.
 //!
-//! Requests at the edge, event streams, downloads, long reads, pages of lists, claims, attempts at webhooks and
-//! look-ups of names take their turns here. Signed requests in flight have the same in `pipeline/room.rs`.
+//! Requests at the edge, event streams that send, long reads, pages of lists, claims, attempts at webhooks and look-ups
+//! of names take their turns here: they end by themselves, after a known time. Downloads and event streams do not, so
+//! their places are given out by another rule (`http/src/limits/places.rs`). Signed requests in flight have the same as
+//! here in `pipeline/room.rs`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
 
 /// `percent` of `all`, at least one.
 pub fn share(all: usize, percent: u8) -> usize {
@@ -26,47 +29,64 @@ pub enum Full {
 }
 
 /// Turns, a limited number at a time.
-pub struct Turns<K: Eq + Hash> {
-    all: Arc<Semaphore>,
+pub struct Turns<K: Eq + Hash + Clone> {
+    all: usize,
     share: usize,
     line_max: usize,
-    lines: Mutex<HashMap<K, Line>>,
+    lines: Mutex<Lines<K>>,
+}
+
+/// Who has turns, and who waits for them.
+struct Lines<K: Eq + Hash + Clone> {
+    of: HashMap<K, Line<K>>,
+    in_use: usize,
+    waiting: usize,
+    /// The number of the next one that waits.
+    next: u64,
 }
 
 /// The turns of one key.
-struct Line {
-    turns: Arc<Semaphore>,
-    /// Turns in use and waited for.
-    length: usize,
+struct Line<K: Eq + Hash + Clone> {
+    in_use: usize,
+    /// By number, which rises with time.
+    waiting: BTreeMap<u64, oneshot::Sender<Turn<K>>>,
 }
 
-/// A place in the queue for a turn, kept while the turn lasts.
-struct Place<K: Eq + Hash> {
+/// A turn: it ends when this is dropped.
+pub struct Turn<K: Eq + Hash + Clone> {
     turns: Arc<Turns<K>>,
     key: K,
 }
 
-/// A turn: it ends when this is dropped.
-pub struct Turn<K: Eq + Hash> {
-    _place: Place<K>,
-    _permits: [OwnedSemaphorePermit; 2],
+/// Whoever waits for a turn, until it has one or goes away.
+struct Waiting<'a, K: Eq + Hash + Clone> {
+    turns: &'a Turns<K>,
+    key: K,
+    number: u64,
 }
 
-impl<K: Eq + Hash> std::fmt::Debug for Turn<K> {
+impl<K: Eq + Hash + Clone> std::fmt::Debug for Turn<K> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Turn")
     }
 }
 
-impl<K: Eq + Hash> Drop for Place<K> {
+impl<K: Eq + Hash + Clone> Drop for Turn<K> {
     fn drop(&mut self) {
-        let mut lines = self.turns.lines();
-        if let Some(line) = lines.get_mut(&self.key) {
-            line.length -= 1;
-            if line.length == 0 {
-                lines.remove(&self.key);
-            }
-        }
+        let mut lines = self.turns.lines.lock();
+        lines.in_use -= 1;
+        lines.change(&self.key, |line| line.in_use -= 1);
+        drop(lines);
+        self.turns.pass_on();
+    }
+}
+
+impl<K: Eq + Hash + Clone> Drop for Waiting<'_, K> {
+    fn drop(&mut self) {
+        let mut lines = self.turns.lines.lock();
+        let number = self.number;
+        let was_waiting = lines.change(&self.key, |line| line.waiting.remove(&number).is_some());
+        lines.waiting -= usize::from(was_waiting.unwrap_or_default());
     }
 }
 
@@ -74,10 +94,15 @@ impl<K: Eq + Hash + Clone> Turns<K> {
     /// `all` at one time, at most `share` of them for each key; each may have `line_max` in use and waited for.
     pub fn new(all: usize, share: usize, line_max: usize) -> Arc<Self> {
         Arc::new(Self {
-            all: Arc::new(Semaphore::new(all)),
+            all,
             share,
             line_max,
-            lines: Mutex::default(),
+            lines: Mutex::new(Lines {
+                of: HashMap::new(),
+                in_use: 0,
+                waiting: 0,
+                next: 0,
+            }),
         })
     }
 
@@ -93,57 +118,116 @@ impl<K: Eq + Hash + Clone> Turns<K> {
 
     /// True if all turns are in use.
     pub fn is_full(&self) -> bool {
-        self.all.available_permits() == 0
+        self.lines.lock().in_use >= self.all
     }
 
     /// Takes a turn if one is free now.
     pub fn try_take(self: &Arc<Self>, key: K) -> Result<Turn<K>, Full> {
-        let (place, own) = self.line_up(key).ok_or(Full::Share)?;
-        let own = own.try_acquire_owned().map_err(|_| {
-            // A key that may have all turns, and has them, leaves none for others.
-            if self.is_full() {
-                Full::All
-            } else {
-                Full::Share
-            }
-        })?;
-        let any = Arc::clone(&self.all).try_acquire_owned();
-        Ok(Turn {
-            _place: place,
-            _permits: [own, any.map_err(|_| Full::All)?],
-        })
+        self.try_take_in(&mut self.lines.lock(), key)
+    }
+
+    /// Whoever waits could not use a turn that is free: they have their shares.
+    fn try_take_in(self: &Arc<Self>, lines: &mut Lines<K>, key: K) -> Result<Turn<K>, Full> {
+        let line = lines.of.get(&key);
+        if line.map_or(0, Line::length) >= self.line_max {
+            return Err(Full::Share);
+        }
+        // Before the share: a key that may have all turns, and has them, leaves none for others.
+        if lines.in_use >= self.all {
+            return Err(Full::All);
+        }
+        if line.map_or(0, |line| line.in_use) >= self.share {
+            return Err(Full::Share);
+        }
+        lines.in_use += 1;
+        lines.line(&key).in_use += 1;
+        let turns = Arc::clone(self);
+        Ok(Turn { turns, key })
     }
 
     /// Waits for a turn; fails at once if too many of the same key are waiting already.
     pub async fn take(self: &Arc<Self>, key: K) -> Result<Turn<K>, Full> {
-        let (place, own) = self.line_up(key).ok_or(Full::Share)?;
-        // Neither semaphore is ever closed.
-        let own = own.acquire_owned().await.map_err(|_| Full::Share)?;
-        let any = Arc::clone(&self.all).acquire_owned().await;
-        Ok(Turn {
-            _place: place,
-            _permits: [own, any.map_err(|_| Full::All)?],
-        })
+        let (sender, turn) = oneshot::channel();
+        let waiting = {
+            let mut lines = self.lines.lock();
+            let length = lines.of.get(&key).map_or(0, Line::length);
+            if length >= self.line_max {
+                return Err(Full::Share);
+            }
+            if let Ok(turn) = self.try_take_in(&mut lines, key.clone()) {
+                return Ok(turn);
+            }
+            let number = lines.next;
+            lines.next += 1;
+            lines.waiting += 1;
+            lines.line(&key).waiting.insert(number, sender);
+            Waiting {
+                turns: self,
+                key,
+                number,
+            }
+        };
+        let turn = turn.await;
+        drop(waiting);
+        // The sender is dropped only with whoever waits.
+        turn.map_err(|_| Full::All)
     }
 
-    fn line_up(self: &Arc<Self>, key: K) -> Option<(Place<K>, Arc<Semaphore>)> {
-        let mut lines = self.lines();
-        let line = lines.entry(key.clone()).or_insert_with(|| Line {
-            turns: Arc::new(Semaphore::new(self.share)),
-            length: 0,
-        });
-        if line.length >= self.line_max {
-            return None;
+    /// Gives a turn that is free to whoever is next.
+    fn pass_on(self: &Arc<Self>) {
+        let mut lines = self.lines.lock();
+        if lines.waiting == 0 || lines.in_use >= self.all {
+            return;
         }
-        line.length += 1;
+        let next = lines
+            .of
+            .iter()
+            .filter(|(_, line)| line.in_use < self.share)
+            .filter_map(|(key, line)| {
+                let (first, _) = line.waiting.first_key_value()?;
+                Some(((line.in_use, *first), key))
+            })
+            .min_by_key(|(order, _)| *order);
+        let Some(key) = next.map(|(_, key)| key.clone()) else {
+            return;
+        };
+        let first = lines.change(&key, |line| {
+            line.in_use += 1;
+            line.waiting.pop_first()
+        });
+        lines.in_use += 1;
+        lines.waiting -= 1;
+        drop(lines);
         let turns = Arc::clone(self);
-        Some((Place { turns, key }, Arc::clone(&line.turns)))
+        if let Some((_, sender)) = first.flatten() {
+            // If nobody waits for it any more, the turn is dropped here, and so passed on.
+            let _ = sender.send(Turn { turns, key });
+        }
     }
 }
 
-impl<K: Eq + Hash> Turns<K> {
-    fn lines(&self) -> MutexGuard<'_, HashMap<K, Line>> {
-        self.lines.lock()
+impl<K: Eq + Hash + Clone> Line<K> {
+    fn length(&self) -> usize {
+        self.in_use + self.waiting.len()
+    }
+}
+
+impl<K: Eq + Hash + Clone> Lines<K> {
+    fn line(&mut self, key: &K) -> &mut Line<K> {
+        self.of.entry(key.clone()).or_insert_with(|| Line {
+            in_use: 0,
+            waiting: BTreeMap::new(),
+        })
+    }
+
+    /// Changes a key's line, and forgets it if nothing is left of it.
+    fn change<T>(&mut self, key: &K, change: impl FnOnce(&mut Line<K>) -> T) -> Option<T> {
+        let line = self.of.get_mut(key)?;
+        let changed = change(line);
+        if line.length() == 0 {
+            self.of.remove(key);
+        }
+        Some(changed)
     }
 }
 
@@ -184,6 +268,54 @@ mod tests {
         assert_eq!(turns.take("ann").await.err(), Some(Full::Share));
         drop(held);
         assert!(waiting.await.unwrap());
-        assert!(turns.lines().is_empty());
+        assert!(turns.lines.lock().of.is_empty());
+    }
+
+    #[tokio::test]
+    async fn of_those_that_wait_whoever_has_the_fewest_turns_is_next() {
+        let turns = Turns::new(4, 3, 100);
+        let mut held = Vec::new();
+        for key in ["ann", "bob", "ann", "bob"] {
+            held.push(turns.try_take(key).unwrap());
+        }
+        let (order, mut next) = tokio::sync::mpsc::unbounded_channel();
+        for key in ["ann", "bob", "ann", "bob", "eve", "gus"] {
+            let (turns, order) = (Arc::clone(&turns), order.clone());
+            tokio::spawn(async move { order.send((key, turns.take(key).await.unwrap())) });
+            tokio::task::yield_now().await;
+        }
+        let mut given = Vec::new();
+        for _ in 0..4 {
+            drop(held.remove(0));
+            let (key, turn) = next.recv().await.unwrap();
+            given.push(key);
+            // Kept, so that each is counted.
+            held.push(turn);
+        }
+        assert_eq!(given, ["eve", "gus", "ann", "bob"]);
+    }
+
+    #[tokio::test]
+    async fn who_no_longer_waits_holds_nobody_up() {
+        let turns = Turns::new(1, 1, 10);
+        let held = turns.take("ann").await.unwrap();
+        let mut gone = Box::pin(turns.take("bob"));
+        let soon = tokio::time::timeout(Duration::from_millis(20), &mut gone);
+        assert!(soon.await.is_err());
+        let line = Arc::clone(&turns);
+        let waiting = tokio::spawn(async move { line.take("eve").await.is_ok() });
+        tokio::task::yield_now().await;
+        drop(gone);
+        drop(held);
+        assert!(waiting.await.unwrap());
+        // Also one that was given its turn and went away before it saw it.
+        let held = turns.take("ann").await.unwrap();
+        let mut gone = Box::pin(turns.take("bob"));
+        let soon = tokio::time::timeout(Duration::from_millis(20), &mut gone);
+        assert!(soon.await.is_err());
+        drop(held);
+        drop(gone);
+        turns.try_take("eve").unwrap();
+        assert!(turns.lines.lock().of.is_empty());
     }
 }

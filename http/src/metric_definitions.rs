@@ -20,6 +20,10 @@ pub const USAGE_ROWS_WRITTEN: &str = "kedge_usage_rows_written_total";
 pub const STREAMS: &str = "kedge_event_streams";
 /// Event streams that were ended because their client did not read.
 pub const STREAMS_CUT_OFF: &str = "kedge_event_streams_cut_off_total";
+/// Places of downloads and event streams that went to a caller who held fewer, by what they are places for.
+pub const PLACES_REASSIGNED: &str = "kedge_places_reassigned_total";
+/// What they are places for, by the names of shares.
+const PLACES: [&str; 2] = ["downloads", "event-streams"];
 /// Requests to v2 paths that have a successor, by area.
 pub const V2_REQUESTS: &str = "kedge_v2_requests_total";
 
@@ -53,6 +57,11 @@ pub fn describe() {
         "Event streams closed because the reader did not read"
     );
     describe_counter!(
+        PLACES_REASSIGNED,
+        Unit::Count,
+        "Places of downloads and event streams that went to a caller who held fewer"
+    );
+    describe_counter!(
         V2_REQUESTS,
         Unit::Count,
         "Requests to v2 paths that have a successor, by area"
@@ -75,6 +84,9 @@ pub fn start_at_zero(limits: impl Iterator<Item = &'static str>, areas: &[&'stat
     }
     for reason in ENDS {
         counter!(CONNECTIONS_ENDED, "reason" => reason).increment(0);
+    }
+    for share in PLACES {
+        counter!(PLACES_REASSIGNED, "share" => share).increment(0);
     }
     for area in areas {
         counter!(V2_REQUESTS, "area" => *area).increment(0);

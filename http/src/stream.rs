@@ -2,7 +2,8 @@
 //! latter at most one piece waits: the writer waits until it is read, and gives up on a caller that reads nothing.
 
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -78,20 +79,25 @@ impl Body {
 
     /// A body that a separate task writes; a piece that is not read within `write_timeout` ends it.
     pub fn written(write_timeout: Duration) -> (Writer, Self) {
-        let (sender, receiver) = mpsc::channel(1);
+        let (sender, pieces) = mpsc::channel(1);
+        let broken_off = Arc::<Mutex<Option<BrokenOff>>>::default();
         let writer = Writer {
             sender,
+            broken_off: Arc::clone(&broken_off),
             write_timeout,
             pace: Mutex::default(),
         };
-        (writer, Self::Stream(Written(receiver).boxed_unsync()))
+        let written = Written { pieces, broken_off };
+        (writer, Self::Stream(written.boxed_unsync()))
     }
 }
 
-type Piece = Result<Bytes, BrokenOff>;
-
 /// The reading end of a [`Writer`].
-struct Written(mpsc::Receiver<Piece>);
+struct Written {
+    pieces: mpsc::Receiver<Bytes>,
+    /// Why the writer cut the body off, until that is read.
+    broken_off: Arc<Mutex<Option<BrokenOff>>>,
+}
 
 impl HttpBody for Written {
     type Data = Bytes;
@@ -101,8 +107,11 @@ impl HttpBody for Written {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
-        let piece = self.0.poll_recv(context);
-        piece.map(|piece| piece.map(|piece| piece.map(Frame::data)))
+        let piece = ready!(self.pieces.poll_recv(context));
+        Poll::Ready(match piece {
+            Some(bytes) => Some(Ok(Frame::data(bytes))),
+            None => self.broken_off.lock().take().map(Err),
+        })
     }
 }
 
@@ -112,7 +121,8 @@ const BYTES_PER_S_MIN: u64 = 4 * 1024;
 
 /// Writes a body; dropping it ends the body.
 pub struct Writer {
-    sender: mpsc::Sender<Piece>,
+    sender: mpsc::Sender<Bytes>,
+    broken_off: Arc<Mutex<Option<BrokenOff>>>,
     write_timeout: Duration,
     pace: Mutex<Pace>,
 }
@@ -139,7 +149,10 @@ pub enum WriteError {
 impl Writer {
     /// Writes a piece; returns when only the caller is still to read it.
     pub async fn write(&self, bytes: Bytes) -> Result<(), WriteError> {
-        self.send(Ok(bytes)).await
+        let count = bytes.len() as u64;
+        self.reserve().await?.send(bytes);
+        self.pace(|pace| pace.bytes += count);
+        Ok(())
     }
 
     /// Waits until a piece can be written at once, as long as for writing it.
@@ -153,14 +166,7 @@ impl Writer {
         let _ = self.sender.reserve().await;
     }
 
-    async fn send(&self, piece: Piece) -> Result<(), WriteError> {
-        let bytes = piece.as_ref().map_or(0, Bytes::len) as u64;
-        self.reserve().await?.send(piece);
-        self.pace(|pace| pace.bytes += bytes);
-        Ok(())
-    }
-
-    async fn reserve(&self) -> Result<mpsc::Permit<'_, Piece>, WriteError> {
+    async fn reserve(&self) -> Result<mpsc::Permit<'_, Bytes>, WriteError> {
         let begun = Instant::now();
         let patience = self.pace(|pace| {
             let allowed = self.write_timeout + Duration::from_secs(pace.bytes / BYTES_PER_S_MIN);
@@ -186,12 +192,12 @@ impl Writer {
     /// Writes a last piece if there is room for it, and ends the body.
     pub fn finish(self, bytes: Bytes) {
         // If there is no room, the body ends without it.
-        let _ = self.sender.try_send(Ok(bytes));
+        let _ = self.sender.try_send(bytes);
     }
 
-    /// Cuts the body off, so that the caller sees that it is incomplete.
-    pub async fn abort(self, why: impl Into<String>) -> Result<(), WriteError> {
-        self.send(Err(BrokenOff(why.into()))).await
+    /// Cuts the body off, so that the caller sees that it is incomplete. Waits for nobody.
+    pub fn abort(self, why: impl Into<String>) {
+        *self.broken_off.lock() = Some(BrokenOff(why.into()));
     }
 }
 
@@ -250,7 +256,10 @@ mod tests {
         writer.gone().await;
         assert_eq!(writer.write("a".into()).await, Err(WriteError::Gone));
         let (writer, mut body) = Body::written(Duration::from_mins(1));
-        writer.abort("the disk is gone").await.unwrap();
+        writer.write("a".into()).await.unwrap();
+        writer.abort("the disk is gone");
+        assert_eq!(next(&mut body).await, Some(Ok("a".into())));
         assert_eq!(next(&mut body).await, Some(Err("the disk is gone".into())));
+        assert_eq!(next(&mut body).await, None);
     }
 }

@@ -1,9 +1,10 @@
 //! A template with its schemas ready for use. They are compiled at their first use and kept as long as the template's
-//! rules are: in the engine's catalog, in a replay's state.
+//! rules are: in the engine's catalog, in a replay's state. A later version of a template with the same schemas shares
+//! them, because compiling takes far longer than using them.
 
 use std::fmt;
 use std::ops::Deref;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use kedge_protocol::resource::{ActionRule, Template};
 
@@ -16,8 +17,15 @@ use crate::world::Input;
 /// for each action. One without schemas costs no more than itself.
 pub struct TemplateRules {
     template: Template,
+    compiled: Arc<Compiled>,
+}
+
+/// What follows from the texts of a template's schemas alone.
+#[derive(Default)]
+struct Compiled {
     schemas: OnceLock<Schemas>,
     indexed: OnceLock<IndexedPaths>,
+    bytes: OnceLock<usize>,
 }
 
 /// `None` for a schema that cannot be read; no template made here has one.
@@ -31,8 +39,7 @@ impl From<Template> for TemplateRules {
     fn from(template: Template) -> Self {
         Self {
             template,
-            schemas: OnceLock::new(),
-            indexed: OnceLock::new(),
+            compiled: Arc::default(),
         }
     }
 }
@@ -63,8 +70,37 @@ impl TemplateRules {
         &self.template
     }
 
+    /// The rules of a template, which share what is compiled with those of another version if the schemas are the same.
+    #[must_use]
+    pub fn sharing(template: Template, other: &Self) -> Self {
+        if template.schema == other.template.schema && template.actions == other.template.actions {
+            let compiled = Arc::clone(&other.compiled);
+            return Self { template, compiled };
+        }
+        Self::from(template)
+    }
+
+    /// Whether another one shares what is compiled with this one.
+    pub fn shares_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.compiled, &other.compiled)
+    }
+
+    /// About how many bytes it takes with its schemas compiled, whether they are by now or not. Reads the schemas.
+    pub fn bytes_compiled(&self) -> usize {
+        let template = &self.template;
+        let texts = [&template.name, &template.description, &template.properties];
+        let texts = texts.into_iter().map(String::len).sum::<usize>();
+        let schemas = self.compiled.bytes.get_or_init(|| {
+            let rules = template.actions.iter();
+            let schemas = rules.filter_map(|rule| rule.schema.as_deref());
+            let schemas = schemas.chain(template.schema.as_deref());
+            schemas.map(schema::bytes_compiled).sum()
+        });
+        texts + schemas
+    }
+
     fn schemas(&self) -> &Schemas {
-        self.schemas.get_or_init(|| {
+        self.compiled.schemas.get_or_init(|| {
             let rules = self.template.actions.iter().enumerate();
             let payloads = rules.filter_map(|(index, rule)| {
                 let text = rule.schema.as_deref()?;
@@ -81,6 +117,7 @@ impl TemplateRules {
     pub fn indexed(&self) -> Option<&IndexedPaths> {
         let schema = self.template.schema.as_deref()?;
         let indexed = self
+            .compiled
             .indexed
             .get_or_init(|| IndexedPaths::of_schema(schema).unwrap_or_default());
         (!indexed.is_empty()).then_some(indexed)

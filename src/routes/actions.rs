@@ -1,5 +1,7 @@
 //! Reading actions, and their proofs.
 
+use std::sync::Arc;
+
 use kedge_actors::Published;
 use kedge_api::Code;
 use kedge_api::action::ActionView;
@@ -163,10 +165,14 @@ pub async fn proof(call: Call) -> Result<Reply, ApiError> {
         return Err(ApiError::new(Code::Forbidden, message));
     }
     let anchor = anchor_proof(snapshot, placed.batch_number)?;
-    let authorship = if with_authorship {
-        Some(authorship(snapshot, &placed)?)
+    let (placed, authorship) = if with_authorship {
+        // All of the request is read and hashed for it, which may have 16 MiB.
+        let state = Arc::clone(&published);
+        let read = move || Ok((authorship(&state.snapshot, &placed)?, placed));
+        let (authorship, placed) = call.app.read_long(call.holder, read).await?;
+        (placed, Some(authorship))
     } else {
-        None
+        (placed, None)
     };
     let file = ProofFile {
         anchor,

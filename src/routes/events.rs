@@ -106,6 +106,7 @@ pub async fn stream(call: Call) -> Result<Reply, ApiError> {
         key: ShownKey::of(&call.app.api_keys, &call.headers),
         filter,
         after,
+        address: call.client_address,
         until_s: session
             .expires_at_s
             .unwrap_or_else(|| now_s() + KEY_STREAM_S),

@@ -10,16 +10,16 @@ use hyper::header::{AUTHORIZATION, HeaderValue};
 use kedge_http::auth::api_key::API_KEY;
 use kedge_http::clock::now_s;
 use kedge_http::error::ApiError;
-use kedge_http::limits::Holder;
+use kedge_http::limits::{Holder, Place};
 use kedge_http::reply::Reply;
-use kedge_http::stream::{Body, WriteError, Writer};
+use kedge_http::stream::{Body, Writer};
 use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::export::{BatchLine, EXPORT_VERSION, Line, LogLine, RequestLine};
 use kedge_protocol::log_tree::Frontier;
 use kedge_protocol::{Id, KeyOfBatch};
 use kedge_storage::Snapshot;
 
-use super::READS_ACTIONS;
+use super::{PLACE_LOST, READS_ACTIONS};
 use crate::app::App;
 use crate::call::Call;
 use crate::endpoint::Parameter;
@@ -69,13 +69,17 @@ pub async fn export(call: Call) -> Result<Reply, ApiError> {
         let message = format!("may be at most {batches}, the number of batches");
         return Err(ApiError::parameter("from", message));
     }
-    let permit = app.download(call.holder)?;
+    let place = app.download(call.holder, call.client_address)?;
     let first = export.first_line(from)?;
     let (writer, body) = Body::written(app.write_timeout);
     tokio::spawn(async move {
-        let _permit = permit;
-        if let Err(error) = write(export, from, first, writer).await {
-            tracing::debug!(%error, "an export ended early");
+        let written = tokio::select! {
+            written = write(export, from, first, (&writer, &place)) => written,
+            () = place.lost() => Err(PLACE_LOST.to_owned()),
+        };
+        if let Err(why) = written {
+            tracing::debug!(why, "an export ended early");
+            writer.abort(why);
         }
     });
     let sequence = checkpoint.checkpoint.sequence;
@@ -87,23 +91,23 @@ async fn write(
     export: Arc<Export>,
     from: u64,
     first: Vec<u8>,
-    writer: Writer,
-) -> Result<(), WriteError> {
+    (writer, place): (&Writer, &Place),
+) -> Result<(), String> {
     let (mut next, mut gathered) = (from, first);
     loop {
         let (app, holder) = (Arc::clone(&export.app), export.holder);
         let export = Arc::clone(&export);
         let piece = move || export.piece(next, gathered);
-        match app.read_page(holder, piece).await {
-            Ok((number, bytes, is_last)) => {
-                writer.write(Bytes::from(bytes)).await?;
-                if is_last {
-                    return Ok(());
-                }
-                (next, gathered) = (number, Vec::new());
-            }
-            Err(error) => return writer.abort(error.message.into_owned()).await,
+        let piece = app.read_page(holder, piece).await;
+        let (number, bytes, is_last) = piece.map_err(|error| error.message.into_owned())?;
+        let count = bytes.len();
+        let written = writer.write(Bytes::from(bytes)).await;
+        written.map_err(|error| error.to_string())?;
+        place.moved(count);
+        if is_last {
+            return Ok(());
         }
+        (next, gathered) = (number, Vec::new());
     }
 }
 

@@ -1,6 +1,6 @@
 //! Files: descriptions, and contents that are streamed from disk.
 
-use std::io::{self, SeekFrom};
+use std::io::{self, Read as _, SeekFrom};
 use std::sync::Arc;
 
 use bytes::BytesMut;
@@ -14,6 +14,7 @@ use kedge_api::Code;
 use kedge_api::resources::FileView;
 use kedge_http::error::ApiError;
 use kedge_http::files::{Fate, Upload};
+use kedge_http::limits::Place;
 use kedge_http::range::{self, Part};
 use kedge_http::reply::Reply;
 use kedge_http::stream::{Body, Writer};
@@ -23,13 +24,15 @@ use kedge_protocol::resource::File;
 use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 
-use super::PRIVATE;
+use super::{PLACE_LOST, PRIVATE};
 use crate::app::App;
 use crate::call::Call;
 use crate::listing::list_own;
 
 /// Bytes of a content that are read at once.
 const PIECE_BYTES: usize = 64 * 1024;
+/// Bytes that are hashed in one turn of the long reads: some milliseconds.
+const TURN_BYTES: u64 = 4 * 1024 * 1024;
 /// A content must never run as a program: not even in a browser that displays it against all
 /// advice.
 const POLICY: &str = "default-src 'none'; frame-ancestors 'none'; sandbox";
@@ -119,7 +122,7 @@ async fn send(
     reply: Reply,
     part: Option<(u64, u64)>,
 ) -> Result<Reply, ApiError> {
-    let permit = call.app.download(call.holder)?;
+    let place = call.app.download(call.holder, call.client_address)?;
     let failed = |error: io::Error| {
         ApiError::internal(&format!(
             "the content of {} cannot be read: {error}",
@@ -133,17 +136,21 @@ async fn send(
             let length = last - first + 1;
             let start = SeekFrom::Start(first);
             content.seek(start).await.map_err(failed)?;
-            let digest = digest_of(&mut content, length).await.map_err(failed)?;
+            let digest = digest_of(call, &mut content, length).await?;
             content.seek(start).await.map_err(failed)?;
-            (length, digest)
+            (length, digest.map_err(failed)?)
         }
     };
     let (writer, body) = Body::written(call.app.write_timeout);
     let id = file.id;
     tokio::spawn(async move {
-        let _permit = permit;
-        if let Err(error) = copy(content, length, writer).await {
+        let copied = tokio::select! {
+            copied = copy(content, length, (&writer, &place)) => copied,
+            () = place.lost() => Err(io::Error::other(PLACE_LOST)),
+        };
+        if let Err(error) = copied {
             tracing::debug!(%id, %error, "a download ended early");
+            writer.abort("the content was not sent to its end");
         }
     });
     let mut reply = Reply { body, ..reply }
@@ -172,32 +179,68 @@ async fn piece(content: &mut tokio::fs::File, left: u64) -> io::Result<BytesMut>
     Ok(bytes)
 }
 
-async fn digest_of(content: &mut tokio::fs::File, length: u64) -> io::Result<Hash> {
+/// The digest of the next bytes. Those of a large part take as long as a search, so they have their turns among the long
+/// reads, and each turn is short.
+async fn digest_of(
+    call: &Call,
+    content: &mut tokio::fs::File,
+    length: u64,
+) -> Result<io::Result<Hash>, ApiError> {
     let mut hasher = Sha256::new();
+    if length <= PIECE_BYTES as u64 {
+        let hashed = piece(content, length).await.map(|bytes| {
+            hasher.update(&bytes);
+            Hash(hasher.finalize().into())
+        });
+        return Ok(hashed);
+    }
+    let content = match content.try_clone().await {
+        Ok(content) => Arc::new(content.into_std().await),
+        Err(error) => return Ok(Err(error)),
+    };
     let mut left = length;
     while left > 0 {
-        let bytes = piece(content, left).await?;
-        left -= bytes.len() as u64;
-        hasher.update(&bytes);
+        let count = left.min(TURN_BYTES);
+        let content = Arc::clone(&content);
+        let hash = move || Ok(hash(&content, count, hasher));
+        let hashed = call.app.read_long(call.holder, hash).await?;
+        hasher = match hashed {
+            Ok(hasher) => hasher,
+            Err(error) => return Ok(Err(error)),
+        };
+        left -= count;
     }
-    Ok(Hash(hasher.finalize().into()))
+    Ok(Ok(Hash(hasher.finalize().into())))
 }
 
-async fn copy(mut content: tokio::fs::File, length: u64, writer: Writer) -> io::Result<()> {
+/// Hashes the next `count` bytes.
+fn hash(mut content: &std::fs::File, count: u64, mut hasher: Sha256) -> io::Result<Sha256> {
+    let mut bytes = vec![0; PIECE_BYTES];
+    let mut left = count;
+    while left > 0 {
+        let most = usize::try_from(left)
+            .unwrap_or(PIECE_BYTES)
+            .min(PIECE_BYTES);
+        content.read_exact(&mut bytes[..most])?;
+        hasher.update(&bytes[..most]);
+        left -= most as u64;
+    }
+    Ok(hasher)
+}
+
+async fn copy(
+    mut content: tokio::fs::File,
+    length: u64,
+    (writer, place): (&Writer, &Place),
+) -> io::Result<()> {
     let mut left = length;
     while left > 0 {
-        match piece(&mut content, left).await {
-            Ok(bytes) => {
-                left -= bytes.len() as u64;
-                let written = writer.write(bytes.freeze()).await;
-                written.map_err(io::Error::other)?;
-            }
-            Err(error) => {
-                let aborted = writer.abort("the content cannot be read").await;
-                aborted.map_err(io::Error::other)?;
-                return Err(error);
-            }
-        }
+        let bytes = piece(&mut content, left).await?;
+        let count = bytes.len();
+        let written = writer.write(bytes.freeze()).await;
+        written.map_err(io::Error::other)?;
+        place.moved(count);
+        left -= count as u64;
     }
     Ok(())
 }

@@ -36,6 +36,9 @@ const PUBLIC: &str = "public, no-cache";
 /// Caching of public answers that never change.
 const IMMUTABLE: &str = "public, max-age=31536000, immutable";
 
+/// Why a download breaks off whose place went to another caller.
+const PLACE_LOST: &str = "all downloads are in use, and a caller with fewer got this one's place";
+
 /// The right that an API key needs to read the content of actions, in whichever answer.
 const READS_ACTIONS: Right = Right {
     area: Area::Actions,

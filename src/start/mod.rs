@@ -54,8 +54,12 @@ pub use store::LostKey;
 const ORGANIZATIONS_LIVE_MAX: usize = 10_000;
 /// Keys whose versions the sequencer caches.
 const RECENT_KEYS_MAX: usize = 1 << 20;
-/// Templates and variations that are cached.
-const CATALOG_ENTRIES_MAX: usize = 100_000;
+/// Bytes of templates, with their schemas compiled, and of variations that are cached.
+const CATALOG_BYTES_MAX: usize = 512 * 1024 * 1024;
+/// Bytes of the objects that decisions in flight leave.
+const DECIDED_BYTES_MAX: usize = 512 * 1024 * 1024;
+/// Wallets whose addresses are cached.
+const RECIPIENTS_MAX: usize = 100_000;
 /// Bytes of texts of one commit group.
 const GROUP_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Free bytes of disk below which no write begins.
@@ -390,7 +394,9 @@ fn engine_options(
         compare_groups_every: config.compare_groups_every,
         organization_share_percent: config.organization_share_percent,
         recent_keys_max: RECENT_KEYS_MAX,
-        catalog_entries_max: CATALOG_ENTRIES_MAX,
+        decided_bytes_max: DECIDED_BYTES_MAX,
+        catalog_bytes_max: CATALOG_BYTES_MAX,
+        recipients_max: RECIPIENTS_MAX,
         data_path: config.data_dir.clone(),
         disk_reserve_bytes: DISK_RESERVE_BYTES,
         replicated,

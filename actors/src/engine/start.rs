@@ -26,10 +26,11 @@ use crate::commit::{keeper, store_health};
 use crate::events::SideEvents;
 use crate::failure::{self, Failure, FailureSink};
 use crate::pipeline::admission::Bounds;
+use crate::pipeline::catalog::Catalog;
 use crate::pipeline::placed::CommitterMessage;
 use crate::pipeline::room::Room;
 use crate::pipeline::supervisor::SupervisorOptions;
-use crate::pipeline::world::{Catalog, Progress, Published, Reader};
+use crate::pipeline::world::{Progress, Published, Reader};
 use crate::pipeline::{Pipeline, Sizes};
 
 /// Placed units that may wait for the committer.
@@ -62,7 +63,8 @@ impl Engine {
             wait_target: options.wait_target,
         };
         let share_percent = options.organization_share_percent;
-        let room = Room::new(bounds, share_percent, actions_max, Arc::clone(&env));
+        let maxima = (actions_max, options.decided_bytes_max);
+        let room = Room::new(bounds, share_percent, maxima, Arc::clone(&env));
         let room = Arc::new(room);
         let reserve_bytes = options.disk_reserve_bytes;
         let disk = Disk::new(Arc::clone(&env), &options.data_path, reserve_bytes);
@@ -71,7 +73,10 @@ impl Engine {
             keys_changed_at: head.sequence,
             snapshot,
         }));
-        let catalog = Arc::new(Catalog::new(options.catalog_entries_max));
+        let catalog = Arc::new(Catalog::new(
+            options.catalog_bytes_max,
+            options.recipients_max,
+        ));
         let disk_full = Arc::default();
         let ending = Arc::default();
         disk::watch(disk.clone(), &disk_full);

@@ -60,6 +60,14 @@ pub(crate) struct Base {
 }
 
 impl Decided {
+    /// About how many bytes an object takes that it leaves. Other resources are no larger than their requests.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Object { next, .. } => next.properties.len() + size_of::<Object>(),
+            Self::Resources { .. } => 0,
+        }
+    }
+
     /// Has the processor fetch what it would leave, and the state before.
     pub(crate) fn fetch(&self) {
         self.fetch_traces();

@@ -14,10 +14,10 @@ use kedge_protocol::Id;
 use kedge_running::Turns;
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 
+use super::catalog::Catalog;
 use super::messages::{DirectoryMessage, OrganizationMessage, SequencerMessage, ShardMessage};
 use super::organization::{Organization, OrganizationOptions};
 use super::unit::{Part, Unit};
-use super::world::Catalog;
 use crate::api::{Asker, SubmitError};
 use crate::metric_definitions as metric;
 

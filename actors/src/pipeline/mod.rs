@@ -1,20 +1,22 @@
 //! From a request to its place in the log: the actors that decide and place requests, wired together.
 //!
 //! - A request: `unit`, with its `ending` and its `fate`; `placed` is what the committer gets of it. `world` is what
-//!   decisions look up.
+//!   decisions look up, with a `catalog` in front of it.
 //! - The actors: `directory`, `organization`, `shard` and `sequencer`, under their `supervisor`. They send each
 //!   other `messages`.
 //! - Deciding: `object` and `resources`. `decided`, `refused` and `decision` are the result. `rights` and `supply` keep
 //!   concurrent requests from disturbing each other.
-//! - Bounds: `room` and `admission`.
+//! - Bounds: `room`, `admission` and `in_flight`.
 //! - `threads`: what the actors run on.
 
 pub(crate) mod admission;
+pub(crate) mod catalog;
 pub(crate) mod decided;
 pub(crate) mod decision;
 mod directory;
 mod ending;
 mod fate;
+mod in_flight;
 pub(crate) mod messages;
 mod object;
 mod organization;

@@ -6,8 +6,8 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use kedge_machine::{Caller, Input, Refusal, TemplateRules, World, object};
-use kedge_protocol::Hash;
 use kedge_protocol::resource::Object;
+use kedge_protocol::{Hash, Id};
 
 use super::decided::Decided;
 use super::refused::Refused;
@@ -32,18 +32,16 @@ pub(crate) enum Basis {
 
 pub(crate) struct ObjectActor {
     overlay: Overlay<Object>,
-    template: Arc<TemplateRules>,
     /// Set by use, cleared by the host's sweep.
     pub(crate) recently_used: bool,
 }
 
 impl ObjectActor {
     /// From the committed state.
-    pub(crate) fn new(object: Object, template: Arc<TemplateRules>) -> Self {
+    pub(crate) fn new(object: Object) -> Self {
         let sequence = object.trace.sequence;
         Self {
             overlay: Overlay::new(Arc::new(Versioned::placed(object, sequence))),
-            template,
             recently_used: true,
         }
     }
@@ -51,6 +49,11 @@ impl ObjectActor {
     /// The object's integrity with the decisions in flight.
     pub(crate) fn integrity(&self) -> Hash {
         self.overlay.top().trace.integrity
+    }
+
+    /// Its template, whose rules it has. The actor does not keep them (`catalog.rs`).
+    pub(crate) fn template(&self) -> Id {
+        self.overlay.top().template_id
     }
 
     /// Bytes of its properties.
@@ -66,10 +69,10 @@ impl ObjectActor {
         }
     }
 
-    /// Decides one action on what the earlier decisions left.
+    /// Decides one action on what the earlier decisions left, by the rules of its template.
     pub(crate) fn decide<W: World>(
         &mut self,
-        world: &W,
+        (world, template): (&W, &TemplateRules),
         caller: &Caller,
         input: &Input<'_>,
         expected: Option<&[Expected]>,
@@ -84,13 +87,13 @@ impl ObjectActor {
         let on_overlay = !self.overlay.is_settled();
         let base = Arc::clone(self.overlay.top());
         let act = |memory| {
-            let next = object::act_in(world, caller, &base, &self.template, input, memory)?;
+            let next = object::act_in(world, caller, &base, template, input, memory)?;
             Expected::check(expected, "object", &base.trace)?;
             Ok(Versioned::decided(next))
         };
         let next = in_memory_of(dropped, act);
         let next = next.map_err(|refusal| Refused::on_object(refusal, &base))?;
-        let index = self.template.indexed().map_or(Vec::new(), |indexed| {
+        let index = template.indexed().map_or(Vec::new(), |indexed| {
             indexed.changes(Some(&base.properties), &next.properties)
         });
         self.overlay.push(ticket, Arc::clone(&next));

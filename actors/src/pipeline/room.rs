@@ -15,6 +15,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::admission::{Admission, Bounds};
+use super::in_flight::{Held, InFlight};
 use crate::api::{Asker, Submission, SubmitError};
 use crate::fair::share;
 use crate::metric_definitions as metric;
@@ -31,6 +32,7 @@ pub(crate) struct Room {
     /// How large a part of the requests in flight may belong to one organization, percent.
     share_percent: u8,
     actions: Arc<Semaphore>,
+    decided: Arc<InFlight<Holder>>,
     taken: Mutex<Taken>,
 }
 
@@ -45,7 +47,7 @@ struct Taken {
 
 /// A holder of a share: an organization, or all registrations together.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Holder {
+pub(crate) enum Holder {
     Organization(Id),
     Registrations,
 }
@@ -57,6 +59,7 @@ pub(crate) struct Place {
     begun: Instant,
     holder: Option<Holder>,
     permits: Option<[OwnedSemaphorePermit; 2]>,
+    decided: Arc<Held<Holder>>,
 }
 
 /// Whose share a request counts towards; the operator's own count towards none.
@@ -71,7 +74,7 @@ fn holder_of(asker: &Asker) -> Option<Holder> {
     }
 }
 
-fn overloaded() -> SubmitError {
+pub(crate) fn overloaded() -> SubmitError {
     metrics::counter!(metric::OVERLOADED).increment(1);
     SubmitError::Overloaded
 }
@@ -80,7 +83,7 @@ impl Room {
     pub(crate) fn new(
         bounds: Bounds,
         share_percent: u8,
-        actions_max: usize,
+        (actions_max, decided_bytes_max): (usize, usize),
         env: Arc<dyn Env>,
     ) -> Self {
         Self {
@@ -90,6 +93,7 @@ impl Room {
             requests_max: bounds.requests_max,
             share_percent,
             actions: Arc::new(Semaphore::new(actions_max)),
+            decided: InFlight::new(decided_bytes_max),
             taken: Mutex::default(),
         }
     }
@@ -153,6 +157,7 @@ impl Room {
             begun,
             holder,
             permits: None,
+            decided: Arc::new(self.decided.hold(holder)),
         };
         let request = Arc::clone(&self.requests).try_acquire_owned();
         let actions = Arc::clone(&self.actions).try_acquire_many_owned(count);
@@ -192,8 +197,16 @@ impl Room {
     }
 }
 
+impl Place {
+    /// What its decisions hold.
+    pub(crate) fn decided(&self) -> Arc<Held<Holder>> {
+        Arc::clone(&self.decided)
+    }
+}
+
 impl Drop for Place {
     fn drop(&mut self) {
+        self.decided.clear();
         let mut taken = self.room.taken();
         taken.begun.remove(&self.number);
         if let Some(holder) = self.holder

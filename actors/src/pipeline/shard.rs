@@ -19,11 +19,13 @@ use kedge_running::Turns;
 use metrics::{Counter, Gauge};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
+use super::catalog::Recent;
 use super::decided::Decided;
 use super::decision::Decision;
 use super::messages::ShardMessage;
 use super::object::{Basis, ObjectActor};
 use super::refused::Refused;
+use super::room::overloaded;
 use super::unit::{Part, Unit};
 use super::world::{Reader, unavailable};
 use crate::api::{Submission, SubmitError};
@@ -34,6 +36,9 @@ type Live = IdMap<Id, ObjectActor>;
 
 /// Bytes of live objects' properties in one shard: objects may have a million bytes each, so their number says little.
 const LIVE_BYTES_MAX: usize = 128 * 1024 * 1024;
+
+/// Bytes of decisions that are counted at once.
+const COUNTED_BYTES: usize = 64 * 1024;
 
 /// What a shard is made of.
 pub(crate) struct ShardOptions {
@@ -52,6 +57,8 @@ pub(crate) struct ShardState {
     live: Live,
     /// About how many bytes their properties have; counted exactly at each sweep.
     live_bytes: usize,
+    /// The template of the last action.
+    recent: Recent,
     meters: Meters,
 }
 
@@ -114,6 +121,7 @@ impl Actor for Shard {
             options,
             live: Live::default(),
             live_bytes: 0,
+            recent: None,
         })
     }
 
@@ -146,6 +154,8 @@ impl ShardState {
         let mut counts = Counts::default();
         let mut decisions: Vec<Decision> = Vec::with_capacity(indices.len());
         let ids = ids(unit, indices);
+        // Bytes that are not counted yet: counting each decision would take a lock for each.
+        let mut bytes = 0;
         for ((&index, id), link) in indices
             .iter()
             .zip(&ids)
@@ -167,9 +177,16 @@ impl ShardState {
                     decided
                 })
             };
+            bytes += decided.as_ref().map_or(0, Decided::bytes);
             decisions.push((index, decided));
+            if bytes >= COUNTED_BYTES && !unit.decided.grow(std::mem::take(&mut bytes)) {
+                return self.refuse(part);
+            }
         }
         self.meters.add(&counts);
+        if !unit.decided.grow(bytes) {
+            return self.refuse(part);
+        }
         if unit.submission.head.atomic && decisions.iter().any(|(_, decided)| decided.is_err()) {
             // It will not be: others need not rest on what was decided here.
             self.drop_unit(part.ticket(), unit);
@@ -177,6 +194,13 @@ impl ShardState {
         self.sweep();
         // Nothing here rests on the absence of something.
         part.report(decisions, u64::MAX);
+    }
+
+    /// Refuses a part whose decisions would take more memory than there is for its organization.
+    fn refuse(&mut self, part: Part) {
+        self.drop_unit(part.ticket(), part.unit());
+        self.sweep();
+        part.fail(overloaded());
     }
 
     /// The next integrity of each action's object, hashed side by side, in rounds: first that of each object's first
@@ -267,9 +291,12 @@ impl ShardState {
         let before = if is_loaded { 0 } else { actor.bytes() };
         let committed = self.options.committed_ticket.load(Ordering::Acquire);
         let reader = &self.options.reader;
+        let template = reader.template_again(actor.template(), &mut self.recent)?;
+        let template = template.ok_or(Refusal::Unavailable)?;
+        let world = (reader, &*template);
         let expected = unit.submission.expected.as_deref();
         let decide = || {
-            let decided = actor.decide(reader, caller, input, expected, ticket, committed);
+            let decided = actor.decide(world, caller, input, expected, ticket, committed);
             self.live_bytes = (self.live_bytes + actor.bytes()).saturating_sub(before);
             decided
         };
@@ -288,11 +315,7 @@ impl ShardState {
             .snapshot
             .object(id)
             .map_err(|error| unavailable(&error))?;
-        let Some(object) = object else {
-            return Ok(None);
-        };
-        let template = self.options.reader.template(object.template_id)?;
-        Ok(template.map(|template| ObjectActor::new(object, template)))
+        Ok(object.map(ObjectActor::new))
     }
 
     fn drop_unit(&mut self, ticket: u64, unit: &Unit) {
@@ -417,9 +440,8 @@ pub(crate) fn parts<W: World>(
 
 #[cfg(test)]
 mod tests {
-    use kedge_machine::TemplateRules;
     use kedge_protocol::Address;
-    use kedge_protocol::resource::{Object, ObjectStatus, Template, Trace};
+    use kedge_protocol::resource::{Object, ObjectStatus, Trace};
 
     use super::*;
 
@@ -432,23 +454,10 @@ mod tests {
 
     /// An actor of an object with a hundred bytes of properties.
     fn actor(byte: u8) -> ObjectActor {
-        let template = Template {
-            id: id(Prefix::Template, 0),
-            organization_id: id(Prefix::Organization, 0),
-            name: String::new(),
-            description: String::new(),
-            properties: "{}".to_owned(),
-            schema: None,
-            max_supply: None,
-            actions: Vec::new(),
-            public_access: false,
-            variation_count: 0,
-            trace: Trace::NEW,
-        };
         let object = Object {
             id: id(Prefix::Object, byte),
-            organization_id: template.organization_id,
-            template_id: template.id,
+            organization_id: id(Prefix::Organization, 0),
+            template_id: id(Prefix::Template, 0),
             variation_id: None,
             owner_id: id(Prefix::Wallet, 0),
             owner_address: Address::ZERO,
@@ -456,7 +465,7 @@ mod tests {
             status: ObjectStatus::Active,
             trace: Trace::NEW,
         };
-        ObjectActor::new(object, Arc::new(TemplateRules::from(template)))
+        ObjectActor::new(object)
     }
 
     #[test]

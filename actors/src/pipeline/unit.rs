@@ -18,8 +18,9 @@ use tokio::sync::oneshot;
 use super::decision::Decision;
 use super::ending::{Ending, Waiter};
 use super::fate::Fate;
+use super::in_flight::Held;
 use super::messages::{OrganizationMessage, SequencerMessage};
-use super::room::Place;
+use super::room::{Holder, Place};
 use crate::api::{ActionOutcome, Committed, Done, Made, Submission, SubmitError, SubmittedAction};
 
 /// How many mints of a bounded template a unit may make.
@@ -66,6 +67,8 @@ pub(crate) struct Unit {
     pub(crate) needs: VecDeque<Need>,
     /// Whether it is placed, or never will be.
     pub(crate) fate: Arc<Fate>,
+    /// The memory of its decisions.
+    pub(crate) decided: Arc<Held<Holder>>,
     rounds: AtomicU32,
     gathered: Mutex<Gathered>,
     open_parts: AtomicUsize,
@@ -80,6 +83,7 @@ impl Unit {
         reply: oneshot::Sender<Result<Committed, SubmitError>>,
     ) -> Self {
         Self {
+            decided: place.decided(),
             ending: Arc::new(Ending::new(&submission, place, reply)),
             submission,
             parts,
@@ -190,6 +194,7 @@ impl Unit {
     /// Starts a round of deciding. No part of an earlier round is open.
     pub(crate) fn open(&self) {
         self.rounds.fetch_add(1, Ordering::Relaxed);
+        self.decided.clear();
         *self.gathered.lock() = Gathered::default();
         self.open_parts
             .store(self.parts.len().max(1), Ordering::Release);

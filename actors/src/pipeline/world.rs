@@ -3,7 +3,6 @@
 //! after the new ones. The callers' patience is bounded instead.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -12,9 +11,9 @@ use kedge_protocol::resource::{Invitation, Organization, Variation, Wallet};
 use kedge_protocol::{Address, Hash, Id};
 use kedge_running::Turns;
 use kedge_storage::{LogHead, ReadError, Snapshot};
-use quick_cache::sync::Cache;
 use tokio::sync::watch;
 
+use super::catalog::{Catalog, Recent};
 use crate::api::SubmitError;
 
 /// The newest committed state: what every read outside the actors sees.
@@ -55,37 +54,6 @@ impl Progress {
         let mut visible = self.visible.clone();
         let reached = visible.wait_for(|seen| *seen >= sequence);
         matches!(tokio::time::timeout(timeout, reached).await, Ok(Ok(_)))
-    }
-}
-
-/// Templates and variations, whose rules rarely change once they exist; bounded.
-pub(crate) struct Catalog {
-    /// By their reader's generation: a reader that continues while rules change keeps the old rules to itself.
-    templates: Cache<(u64, Id), Arc<TemplateRules>>,
-    /// How often rules have changed.
-    generation: AtomicU64,
-    variations: Cache<Id, Arc<Variation>>,
-    recipients: Cache<Id, Recipient>,
-}
-
-impl Catalog {
-    pub(crate) fn new(entries_max: usize) -> Self {
-        Self {
-            templates: Cache::new(entries_max),
-            generation: AtomicU64::new(0),
-            variations: Cache::new(entries_max),
-            recipients: Cache::new(entries_max),
-        }
-    }
-
-    /// Drops all templates: the rules of one have changed.
-    pub(crate) fn forget_templates(&self) {
-        self.generation.fetch_add(1, Ordering::AcqRel);
-        self.templates.clear();
-    }
-
-    fn generation(&self) -> u64 {
-        self.generation.load(Ordering::Acquire)
     }
 }
 
@@ -140,11 +108,35 @@ impl Reader {
     pub(crate) fn published(&self) -> Arc<Published> {
         self.published.load_full()
     }
+
+    fn generation(&self) -> u64 {
+        let fixed = self.generation;
+        fixed.unwrap_or_else(|| self.catalog.generation())
+    }
+
+    /// A template, which is `recent` from then on: asked for again, it is not looked up.
+    pub(crate) fn template_again(
+        &self,
+        id: Id,
+        recent: &mut Recent,
+    ) -> Result<Option<Arc<TemplateRules>>, Unavailable> {
+        let generation = self.generation();
+        if let Some((of, known, template)) = recent
+            && (*of, *known) == (generation, id)
+        {
+            return Ok(Some(Arc::clone(template)));
+        }
+        let template = self.template(id)?;
+        *recent = template
+            .as_ref()
+            .map(|template| (generation, id, Arc::clone(template)));
+        Ok(template)
+    }
 }
 
 impl World for Reader {
     fn wallet(&self, id: Id) -> Result<Option<Recipient>, Unavailable> {
-        if let Some(recipient) = self.catalog.recipients.get(&id) {
+        if let Some(recipient) = self.catalog.recipient(id) {
             return Ok(Some(recipient));
         }
         let wallet = self.published.load().snapshot.wallet(id);
@@ -154,7 +146,7 @@ impl World for Reader {
                 wallet_id: wallet.id,
                 address: wallet.address,
             };
-            self.catalog.recipients.insert(id, recipient);
+            self.catalog.keep_recipient(recipient);
             recipient
         }))
     }
@@ -194,23 +186,17 @@ impl World for Reader {
     }
 
     fn template(&self, id: Id) -> Result<Option<Arc<TemplateRules>>, Unavailable> {
-        let generation = self.generation;
-        let generation = generation.unwrap_or_else(|| self.catalog.generation());
-        if let Some(template) = self.catalog.templates.get(&(generation, id)) {
+        let generation = self.generation();
+        if let Some(template) = self.catalog.template(generation, id) {
             return Ok(Some(template));
         }
         let template = self.published.load().snapshot.template(id);
         let template = template.map_err(|error| unavailable(&error))?;
-        let template = template.map(|template| Arc::new(TemplateRules::from(template)));
-        if let Some(template) = &template {
-            let key = (generation, id);
-            self.catalog.templates.insert(key, Arc::clone(template));
-        }
-        Ok(template)
+        Ok(template.map(|template| self.catalog.keep_template(generation, template)))
     }
 
     fn variation(&self, id: Id) -> Result<Option<Arc<Variation>>, Unavailable> {
-        if let Some(variation) = self.catalog.variations.get(&id) {
+        if let Some(variation) = self.catalog.variation(id) {
             return Ok(Some(variation));
         }
         let variation = self.published.load().snapshot.variation(id);
@@ -218,7 +204,7 @@ impl World for Reader {
             .map_err(|error| unavailable(&error))?
             .map(Arc::new);
         if let Some(variation) = &variation {
-            self.catalog.variations.insert(id, Arc::clone(variation));
+            self.catalog.keep_variation(variation);
         }
         Ok(variation)
     }
@@ -334,7 +320,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = store(directory.path());
         let published = Arc::new(ArcSwap::from_pointee(commit(&store, 1)));
-        let reader = Reader::new(Arc::clone(&published), Arc::new(Catalog::new(10)));
+        let reader = Reader::new(Arc::clone(&published), Arc::new(Catalog::new(1 << 20, 10)));
         let supply = |reader: &Reader| reader.template(ID).unwrap().unwrap().max_supply;
         // A reader keeps the present state for longer than the rules hold.
         let (slow, _) = reader.fixed();
@@ -343,5 +329,24 @@ mod tests {
         assert_eq!(supply(&slow), Some(1));
         assert_eq!(supply(&reader), Some(2));
         assert_eq!(supply(&slow), Some(1));
+    }
+
+    #[test]
+    fn a_recent_template_is_forgotten_with_the_others() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = store(directory.path());
+        let published = Arc::new(ArcSwap::from_pointee(commit(&store, 1)));
+        let catalog = Arc::new(Catalog::new(1 << 20, 10));
+        let reader = Reader::new(Arc::clone(&published), catalog);
+        let mut recent = None;
+        let mut supply = || {
+            let template = reader.template_again(ID, &mut recent).unwrap();
+            template.unwrap().max_supply
+        };
+        assert_eq!(supply(), Some(1));
+        published.store(Arc::new(commit(&store, 2)));
+        assert_eq!(supply(), Some(1), "its rules have not changed yet");
+        reader.catalog().forget_templates();
+        assert_eq!(supply(), Some(2));
     }
 }

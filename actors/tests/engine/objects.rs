@@ -15,6 +15,27 @@ use kedge_protocol::nonce::NonceError;
 use crate::support::*;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_decisions_leave_in_memory_is_bounded_and_who_is_refused_has_done_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = start(folder.path()).await;
+    let alice = register(&engine, 1).await;
+    let filler = "x".repeat(1_000_000);
+    let payload = format!(r#"{{"name":"large","properties":{{"filler":"{filler}"}}}}"#);
+    let large = template(&engine, &alice, &payload).await;
+    let mints = vec![("mint", large.as_str(), "{}"); 12];
+    let before = engine.published().head.sequence;
+    let refused = alice.send(&engine, &mints).await;
+    assert!(matches!(refused, Err(SubmitError::Overloaded)));
+    assert_eq!(engine.published().head.sequence, before);
+    // What was held is free again, after a refusal and after an answer.
+    for _ in 0..3 {
+        let outcome = alice.send(&engine, &mints[..7]).await.unwrap();
+        assert_eq!(minted(&outcome).len(), 7);
+    }
+    check_fold(&engine);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn the_main_job() {
     let folder = tempfile::tempdir().unwrap();
     let engine = start(folder.path()).await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kedge_actors::Engine;
 use kedge_actors::events::{self, Filter, Span};
-use kedge_actors::fair::{Full, Turn, Turns, share};
+use kedge_actors::fair::{Turn, Turns, share};
 use kedge_config::Config;
 use kedge_protocol::Id;
 use kedge_protocol::event::Position;
@@ -15,7 +15,7 @@ use kedge_storage::ReadError;
 use crate::auth::api_key::ShownKey;
 use crate::clock::now_s;
 use crate::error::ApiError;
-use crate::limits::Share;
+use crate::limits::{ClientAddress, Holder, Place, Places, Share};
 use crate::stream::{Body, WriteError, Writer};
 use bytes::{Bytes, BytesMut};
 use metrics::{counter, gauge};
@@ -37,14 +37,15 @@ const SENDING_MAX: usize = 8;
 /// How long a stream keeps its turn until its connection picks up what it sends. It takes longer only if the caller does
 /// not read.
 const PICK_UP: Duration = Duration::from_millis(20);
-/// Seconds until a retry makes sense when there are too many streams.
-const RETRY_AFTER_S: u64 = 30;
+/// How long a stream keeps its place at least while its organization and its address hold no more than others. Streams
+/// end with their tokens anyway, and resume without a gap.
+const PLACE_PATIENCE: Duration = Duration::from_mins(1);
 
 /// All streams.
 pub struct Streams {
     engine: Engine,
     tails: Tails,
-    turns: Arc<Turns<Id>>,
+    places: Arc<Places>,
     sending: Arc<Turns<Id>>,
     heartbeat: Duration,
     write_timeout: Duration,
@@ -63,6 +64,8 @@ pub struct Subscription {
     pub wallet: Option<Id>,
     /// The API key that was shown, if one was.
     pub key: Option<ShownKey>,
+    /// The caller's address.
+    pub address: ClientAddress,
     /// When the caller's token expires, Unix seconds: the stream ends with it.
     pub until_s: u64,
 }
@@ -70,15 +73,13 @@ pub struct Subscription {
 impl Streams {
     /// No streams yet.
     pub fn new(config: &Config, engine: Engine) -> Self {
-        let turns = |all| {
-            let share = share(all, config.organization_share_percent);
-            Turns::new(all, share, usize::MAX)
-        };
+        let share = |all| share(all, config.organization_share_percent);
+        let all = config.streams_max;
         Self {
             tails: Tails::new(engine.clone()),
             engine,
-            turns: turns(config.streams_max),
-            sending: turns(SENDING_MAX),
+            places: Places::new(Share::Streams, all, share(all), PLACE_PATIENCE),
+            sending: Turns::new(SENDING_MAX, share(SENDING_MAX), usize::MAX),
             heartbeat: Duration::from_secs(config.stream_heartbeat_s),
             write_timeout: Duration::from_secs(config.write_timeout_s),
             stopping: watch::Sender::new(false),
@@ -87,14 +88,8 @@ impl Streams {
 
     /// Begins a stream, which continues by itself.
     pub fn open(&self, subscription: Subscription) -> Result<Body, ApiError> {
-        let turn = self.turns.try_take(subscription.organization);
-        let turn = turn.map_err(|full| match full {
-            Full::Share => Share::Streams.refused(self.turns.share()),
-            Full::All => ApiError::unavailable(
-                "the server is at its limit of event streams; try again, or use the list",
-                RETRY_AFTER_S,
-            ),
-        })?;
+        let holder = Holder::Organization(subscription.organization);
+        let place = self.places.take(holder, subscription.address)?;
         let tail = self.tails.join(subscription.organization)?;
         let at = match subscription.after {
             Some(after) => after,
@@ -113,10 +108,9 @@ impl Streams {
             heartbeat: self.heartbeat,
             writer,
             at,
-            _turn: turn,
         };
         let lifetime = Duration::from_secs(subscription.until_s.saturating_sub(now_s()));
-        tokio::spawn(stream.run(lifetime, self.stopping.subscribe()));
+        tokio::spawn(stream.run(place, lifetime, self.stopping.subscribe()));
         Ok(body)
     }
 
@@ -140,7 +134,6 @@ struct Stream {
     writer: Writer,
     /// Everything up to here has been sent, or is filtered out.
     at: Position,
-    _turn: Turn<Id>,
 }
 
 /// Why a stream ends.
@@ -152,6 +145,8 @@ enum End {
     Removed,
     #[error("the API key is no longer valid")]
     KeyEnded,
+    #[error("all streams are in use, and a caller with fewer got this one's place; reconnect")]
+    PlaceLost,
     #[error("the server is stopping; reconnect")]
     Stopping,
     #[error("the events could not be read; reconnect")]
@@ -167,11 +162,12 @@ enum End {
 }
 
 impl Stream {
-    async fn run(mut self, lifetime: Duration, mut stopping: watch::Receiver<bool>) {
+    async fn run(mut self, place: Place, lifetime: Duration, mut stopping: watch::Receiver<bool>) {
         gauge!(STREAMS).increment(1);
         let end = tokio::select! {
             end = self.follow() => end,
             () = tokio::time::sleep(lifetime) => End::TokenExpired,
+            () = place.lost() => End::PlaceLost,
             // If there is no sender any more, the server has stopped too.
             _ = stopping.wait_for(|stopping| *stopping) => End::Stopping,
         };

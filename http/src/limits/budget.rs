@@ -1,5 +1,7 @@
 //! What is scarce at one moment, such as memory for bodies that arrive and answers that leave: how much of it there is,
 //! and how much one caller may hold. An organization is one caller, and so is an address without a known organization.
+//! Organizations are free, so a few callers with whole shares could hold everything for as long as they like. Therefore
+//! nobody holds more than is still free, which leaves something for callers who hold nothing.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -114,8 +116,8 @@ impl Budget {
         }
     }
 
-    /// Takes more, or nothing if there is no room. A caller that holds nothing gets one amount of
-    /// any size, because it could otherwise never get it.
+    /// Takes more, or nothing if there is no room, or less than the caller would hold then. A caller that holds nothing
+    /// gets one amount of any size, because it could otherwise never get it.
     fn take(&self, holder: &Holder, amount: usize) -> Result<(), ApiError> {
         let all = self.all.fetch_add(amount, Ordering::Relaxed);
         if all > 0 && all.saturating_add(amount) > self.all_max {
@@ -128,6 +130,11 @@ impl Budget {
             drop(shard);
             self.all.fetch_sub(amount, Ordering::Relaxed);
             return Err(self.no_room());
+        }
+        if held > 0 && held.saturating_add(amount) > self.all_max.saturating_sub(all) {
+            drop(shard);
+            self.all.fetch_sub(amount, Ordering::Relaxed);
+            return Err(ApiError::overloaded());
         }
         shard.insert(*holder, held + amount);
         Ok(())
@@ -208,6 +215,23 @@ mod tests {
         assert!(budget.check(&address(1)).is_ok());
         let _third = budget.hold(address(3), 30).unwrap();
         assert_eq!(held(&budget), (70, 2));
+    }
+
+    #[test]
+    fn callers_with_whole_shares_leave_something_for_one_that_holds_nothing() {
+        let budget = Budget::new(ANSWER_BYTES, 1_000, 250);
+        let mut held: Vec<Held> = (0..20).map(|n| budget.nothing(address(n))).collect();
+        // Each takes as much as it can get, in small steps, in turns.
+        loop {
+            let grew = held.iter_mut().map(|held| held.grow_to(held.amount + 1));
+            if !grew.fold(false, |any, grew| any | grew.is_ok()) {
+                break;
+            }
+        }
+        let _newcomer = budget.hold(address(100), 1_000 / 25).unwrap();
+        drop(held);
+        let mut alone = budget.hold(address(1), 250).unwrap();
+        assert_eq!(alone.grow_to(251).unwrap_err().code, Code::RateLimited);
     }
 
     #[test]

@@ -79,6 +79,13 @@ impl Share {
         fields::write_share(&mut headers, name, limit as u64, wait_s, now_s());
         limited(name, message, wait_s, &headers)
     }
+
+    /// 503: others have everything.
+    pub fn all_taken(self) -> ApiError {
+        let (what, wait_s) = (self.what(), self.retry_after_s());
+        let message = format!("the server is at its limit of {what}; try again in {wait_s} s");
+        ApiError::unavailable(message, wait_s)
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,10 @@
 //! leaves instead has the form and the headers of every other.
 
 use bytes::Bytes;
-use hyper::header::{CONNECTION, CONTENT_LENGTH, DATE, HOST, HeaderValue};
+use hyper::header::{
+    AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, DATE, HOST, HeaderName, HeaderValue,
+    IF_RANGE, ORIGIN,
+};
 use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
 use hyper::{HeaderMap, StatusCode, Version};
@@ -10,6 +13,18 @@ use kedge_api::Code;
 
 use super::HEADERS_MAX;
 use crate::error::ApiError;
+
+/// Header fields that hold one value and decide what is answered or to whom. Of two, a proxy may believe one and this
+/// server the other. The fields of signatures and of idempotency keys are checked where they are read.
+const SINGULAR: [HeaderName; 7] = [
+    AUTHORIZATION,
+    CONTENT_LENGTH,
+    CONTENT_TYPE,
+    HOST,
+    IF_RANGE,
+    ORIGIN,
+    HeaderName::from_static("last-event-id"),
+];
 
 /// What RFC 9113, 6.5.2 adds for each field to its name and value.
 const FIELD_BYTES: usize = 32;
@@ -48,17 +63,29 @@ fn is_host(value: &HeaderValue) -> bool {
     bytes.is_empty() || !bytes.contains(&b'@') && Authority::try_from(bytes).is_ok()
 }
 
-/// What is wrong with a request that hyper accepted: its host is missing or malformed, or, over HTTP/2, its headers are
-/// too large, for which hyper's own bound gives no answer.
+/// What is wrong with a request that hyper accepted: its host is missing, malformed or ambiguous, a header field occurs
+/// twice that must not, or, over HTTP/2, its headers are too large, for which hyper's own bound gives no answer.
 pub fn fault(parts: &Parts, header_bytes_max: usize) -> Option<ApiError> {
-    if parts.version == Version::HTTP_2 {
-        let fields = parts.headers.iter();
-        let bytes = fields.map(|(name, value)| name.as_str().len() + value.len() + FIELD_BYTES);
-        let path = parts.uri.path_and_query();
-        let path = path.map_or(0, |path| path.as_str().len());
-        let is_over = path + bytes.sum::<usize>() > header_bytes_max;
-        return (is_over || parts.headers.len() > HEADERS_MAX).then(|| too_large(header_bytes_max));
-    }
+    let host_fault = if parts.version == Version::HTTP_2 {
+        if is_too_large(parts, header_bytes_max) {
+            return Some(too_large(header_bytes_max));
+        }
+        fault_of_authority(parts)
+    } else {
+        fault_of_host(parts)
+    };
+    host_fault.or_else(|| fault_of_fields(&parts.headers))
+}
+
+fn is_too_large(parts: &Parts, header_bytes_max: usize) -> bool {
+    let fields = parts.headers.iter();
+    let bytes = fields.map(|(name, value)| name.as_str().len() + value.len() + FIELD_BYTES);
+    let path = parts.uri.path_and_query();
+    let path = path.map_or(0, |path| path.as_str().len());
+    path + bytes.sum::<usize>() > header_bytes_max || parts.headers.len() > HEADERS_MAX
+}
+
+fn fault_of_host(parts: &Parts) -> Option<ApiError> {
     let mut hosts = parts.headers.get_all(HOST).iter();
     let (first, second) = (hosts.next(), hosts.next());
     let is_missing = first.is_none() && parts.version == Version::HTTP_11;
@@ -68,6 +95,45 @@ pub fn fault(parts: &Parts, header_bytes_max: usize) -> Option<ApiError> {
             "a request has exactly one Host header, with a host and perhaps a port (RFC 9112, 3.2)";
         ApiError::new(Code::ValidationError, message)
     })
+}
+
+/// HTTP/2 names the host in `:authority`. A `Host` field is not needed next to it, and must not name another one.
+fn fault_of_authority(parts: &Parts) -> Option<ApiError> {
+    let authority = parts.uri.authority()?;
+    if authority.as_str().contains('@') {
+        let message = ":authority holds a host and perhaps a port, but no user (RFC 9113, 8.3.1)";
+        return Some(ApiError::new(Code::ValidationError, message));
+    }
+    let default_port = parts.uri.scheme().and_then(|scheme| match scheme.as_str() {
+        "http" => Some(80),
+        "https" => Some(443),
+        _ => None,
+    });
+    let port = |of: &Authority| of.port_u16().or(default_port);
+    let is_other = |host: &HeaderValue| match Authority::try_from(host.as_bytes()) {
+        Ok(host) => {
+            !host.host().eq_ignore_ascii_case(authority.host())
+                || port(&host) != port(authority)
+                || host.as_str().contains('@')
+        }
+        Err(_) => true,
+    };
+    let mut hosts = parts.headers.get_all(HOST).iter();
+    hosts.any(is_other).then(|| {
+        let message =
+            "the Host header names another host than :authority; send one of them (RFC 9113, 8.3.1)";
+        ApiError::new(Code::ValidationError, message)
+    })
+}
+
+fn fault_of_fields(headers: &HeaderMap) -> Option<ApiError> {
+    if headers.len() == headers.keys_len() {
+        return None;
+    }
+    let is_repeated = |name: &HeaderName| headers.get_all(name).iter().nth(1).is_some();
+    let repeated = SINGULAR.into_iter().find(is_repeated)?;
+    let message = format!("{repeated} occurs more than once in the headers; send it once");
+    Some(ApiError::new(Code::ValidationError, message))
 }
 
 /// An answer as bytes; the connection closes after it.

@@ -1,6 +1,13 @@
 //! How much work a regular expression is. An engine that never backtracks may still look, for each byte, at every place
 //! of the pattern where a match could have come to.
 
+use kedge_protocol::limits::SCHEMA_PATTERN_BYTES_MAX;
+
+/// Bytes of one place of a pattern, compiled.
+const POSITION_BYTES: u64 = 2 * 1024;
+/// The same where a place may be any of thousands of characters.
+const POSITION_BYTES_WIDE: u64 = 16 * 1024;
+
 /// An upper bound for the places of a pattern, repetitions written out. It is counted from the pattern's text alone, so
 /// that it stays the same with every version of the engine; what it does not understand counts as more, never as less.
 pub(super) fn positions(pattern: &str) -> u64 {
@@ -39,6 +46,21 @@ pub(super) fn positions(pattern: &str) -> u64 {
     outer
         .into_iter()
         .fold(sum.saturating_add(last), u64::saturating_add)
+}
+
+/// About how many bytes a pattern takes, compiled, with what the engine keeps between matches. Each has a bound.
+pub(super) fn bytes(pattern: &str) -> usize {
+    // A class of Unicode's characters is an automaton over their bytes. `\w`, `\d` and their like are of ASCII.
+    let is_wide = pattern.contains("\\p") || pattern.contains("\\P");
+    let position = if is_wide {
+        POSITION_BYTES_WIDE
+    } else {
+        POSITION_BYTES
+    };
+    let program = positions(pattern).saturating_mul(position);
+    let program = usize::try_from(program).unwrap_or(usize::MAX);
+    // Once for the program, and once for the cache.
+    2 * program.min(SCHEMA_PATTERN_BYTES_MAX)
 }
 
 /// How often `{…}` repeats what is before it, at most; none if it is not a repetition.
@@ -86,6 +108,17 @@ fn skip_escape(rest: &mut std::str::Chars<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pattern_takes_memory_for_its_places_up_to_its_bound() {
+        assert_eq!(bytes(r"^\w{10}$"), 2 * 12 * 2 * 1024);
+        assert_eq!(bytes(r"\p{Lu}"), 2 * 16 * 1024);
+        assert_eq!(bytes(r"\p{Lu}{1000}"), 2 * SCHEMA_PATTERN_BYTES_MAX);
+        assert_eq!(
+            bytes("a{99999999999999999999}"),
+            2 * SCHEMA_PATTERN_BYTES_MAX
+        );
+    }
 
     #[test]
     fn repetitions_are_written_out() {

@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 
 use crate::feeds::event_stream::{Ask, EventStream};
 use crate::harness::{Answer, Caller, Server, Signed};
+use crate::resources::files::{id, upload};
 
 /// A request that the server does not answer yet, because it waits for a sequence that is never reached.
 async fn waiting(server: &Server, caller: &Caller) -> TcpStream {
@@ -100,6 +101,86 @@ async fn event_streams_have_a_share_for_each_organization() {
         assert_eq!(open(&bob).await.status, 200);
     }
     bob.new_template(&server, "ticket").await;
+}
+
+#[tokio::test]
+async fn organizations_that_hold_all_event_streams_make_room_for_another_one() {
+    let server = Server::start_with(&["streams_max=8"]).await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let mut held = Vec::new();
+    for number in 0..4 {
+        let other = Caller::register(&server, &format!("other-{number}@example.com")).await;
+        for _ in 0..2 {
+            held.push(EventStream::open(&server, &other.token, Ask::default()).await);
+        }
+    }
+    let mut of_ann = EventStream::open(&server, &ann.token, Ask::default()).await;
+    assert_eq!(of_ann.status, 200);
+    ann.new_template(&server, "ticket").await;
+    of_ann.until("template.created").await;
+    let mut last_words = String::new();
+    while let Some(block) = held[0].block().await {
+        last_words = block.comment.unwrap_or_default();
+    }
+    assert!(last_words.contains("place"), "{last_words}");
+}
+
+/// Sends a request from 127.0.0.`host`, and returns the connection with the beginning of its answer.
+async fn asked_from(server: &Server, host: u8, path: &str, caller: &Caller) -> (TcpStream, String) {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(([127, 0, 0, host], 0).into()).unwrap();
+    let address = server.address().parse().unwrap();
+    let mut stream = socket.connect(address).await.unwrap();
+    let (name, value) = caller.bearer();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\n{name}: {value}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut begin = [0; 12];
+    stream.read_exact(&mut begin).await.unwrap();
+    (stream, String::from_utf8(begin.to_vec()).unwrap())
+}
+
+#[tokio::test]
+async fn however_many_organizations_an_address_has_another_address_gets_a_stream() {
+    let server = Server::start_with(&["streams_max=2"]).await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let mut held = Vec::new();
+    for number in 0..2 {
+        let other = Caller::register(&server, &format!("other-{number}@example.com")).await;
+        held.push(EventStream::open(&server, &other.token, Ask::default()).await);
+        assert_eq!(held[number].status, 200);
+    }
+    let path = "/ebus/events/stream";
+    let (_here, refused) = asked_from(&server, 1, path, &ann).await;
+    assert_eq!(refused, "HTTP/1.1 503", "nobody at this address holds more");
+    let (_there, begin) = asked_from(&server, 2, path, &ann).await;
+    assert_eq!(begin, "HTTP/1.1 200");
+}
+
+#[tokio::test]
+async fn a_download_whose_place_another_address_gets_breaks_off_visibly() {
+    let server = Server::start_with(&["downloads_max=2"]).await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let mut held = Vec::new();
+    for number in 0..2 {
+        let other = Caller::register(&server, &format!("other-{number}@example.com")).await;
+        large_log(&server, &other).await;
+        held.push(unread_export(&server, &other).await);
+    }
+    let (_there, begin) = asked_from(&server, 2, "/export", &ann).await;
+    assert_eq!(begin, "HTTP/1.1 200");
+    let mut ends = Vec::new();
+    for mut stream in held {
+        let mut bytes = Vec::new();
+        let reading = stream.read_to_end(&mut bytes);
+        // A whole answer leaves the connection open.
+        let is_open = tokio::time::timeout(Duration::from_secs(5), reading)
+            .await
+            .is_err();
+        ends.push((is_open, bytes.ends_with(b"0\r\n\r\n")));
+    }
+    // The slower one broke off; the other one came to its end.
+    ends.sort_unstable();
+    assert_eq!(ends, [(false, false), (true, true)]);
 }
 
 /// Begins an export with a small window and reads none of it.
@@ -273,6 +354,67 @@ async fn others_have_their_turns(path: &str, others_path: &str, name: &str, line
         others_took < all_took,
         "five of another one took {others_took:?}, those before it {all_took:?}"
     );
+}
+
+/// Sends the same request over 80 connections at once. Checks that those that wait are served, and the others refused.
+async fn at_most_64_wait(server: &Server, caller: &Caller, path: &str, more: &str) {
+    let (name, value) = caller.bearer();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\n{more}{name}: {value}\r\n\r\n");
+    let mut streams = Vec::new();
+    for _ in 0..80 {
+        streams.push(TcpStream::connect(server.address()).await.unwrap());
+    }
+    for stream in &mut streams {
+        stream.write_all(request.as_bytes()).await.unwrap();
+    }
+    let mut answers = JoinSet::new();
+    for mut stream in streams {
+        answers.spawn(async move {
+            let mut begin = [0; 10];
+            stream.read_exact(&mut begin).await.unwrap();
+            String::from_utf8(begin.to_vec()).unwrap()
+        });
+    }
+    let answers = answers.join_all().await;
+    let count = |of: &str| answers.iter().filter(|begin| begin.ends_with(of)).count();
+    let (served, refused) = (count(" 2"), count(" 4"));
+    assert!(
+        served >= 64 && refused > 0 && served + refused == 80,
+        "{answers:?}"
+    );
+}
+
+/// Options with which nothing else is refused, and every waiting request is served in the end.
+const PATIENT: [&str; 3] = [
+    "requests_max=65536",
+    "downloads_max=65536",
+    "request_timeout_s=300",
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn digests_of_parts_have_a_share_for_each_organization() {
+    let server = Server::start_with(&PATIENT).await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let made = upload(&server, &ann, "large", &vec![7; 20 << 20]).await;
+    let path = format!("/files/{}/content", id(&made.expect(201)));
+    at_most_64_wait(&server, &ann, &path, "Range: bytes=1-\r\n").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn proofs_of_authorship_have_a_share_for_each_organization() {
+    let server = Server::start_with(&PATIENT).await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let template = ann.new_template(&server, "ticket").await;
+    let object = ann.new_object(&server, &template).await;
+    // One request of 14 MB.
+    let payload = json!({ "properties": { "filler": "x".repeat(28_000) } }).to_string();
+    let update: Signed<'_> = ("update", &object, &payload);
+    ann.bus(&server, &vec![update; 499], false)
+        .await
+        .expect(200);
+    let sequence = server.sequence().await;
+    let path = format!("/ebus/actions/{sequence}/proof?form=authorship");
+    at_most_64_wait(&server, &ann, &path, "").await;
 }
 
 /// An object that takes a while to rebuild.

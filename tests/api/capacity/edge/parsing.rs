@@ -4,7 +4,7 @@ use http_body_util::Full;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{ask, connect_from, connect_http2, http2_request, read_answer};
-use crate::harness::Server;
+use crate::harness::{Caller, Server};
 
 #[tokio::test]
 async fn what_cannot_be_parsed_is_refused_like_everything_else() {
@@ -55,6 +55,72 @@ async fn what_cannot_be_parsed_is_refused_like_everything_else() {
     )
     .await;
     assert_eq!(old.status(), 200);
+}
+
+#[tokio::test]
+async fn a_field_that_decides_who_asks_or_for_what_occurs_once() {
+    let server = Server::start().await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let bob = Caller::register(&server, "bob@example.com").await;
+    let (name, of_ann) = ann.bearer();
+    let (_, of_bob) = bob.bearer();
+    let twice = [
+        ("authorization", of_ann.as_str(), of_bob.as_str()),
+        ("content-type", "application/json", "text/plain"),
+        ("origin", "https://a.example", "https://b.example"),
+        ("if-range", "\"a\"", "\"b\""),
+        ("last-event-id", "1.0", "2.0"),
+    ];
+    let (mut http2, _ended) = connect_http2(&server, 1 << 20).await;
+    for (field, one, other) in twice {
+        let request = format!(
+            "GET /wallets/me HTTP/1.1\r\nHost: a\r\n{name}: {of_ann}\r\n{field}: {one}\r\n{field}: {other}\r\n\r\n"
+        );
+        let answer = ask(&mut connect_from(&server, 1).await, &request).await;
+        answer.refused(400, "VALIDATION_ERROR");
+        let message = answer.body.to_string();
+        assert!(message.contains(field), "{message}");
+        let request = http2_request(&server, "GET", "/wallets/me", "")
+            .header(field, one)
+            .header(field, other);
+        let response = http2.send_request(request.body(Full::default()).unwrap());
+        assert_eq!(response.await.unwrap().status(), 400, "{field}");
+    }
+    // Fields that are lists may occur as often as they like.
+    let request = format!(
+        "GET /wallets/me HTTP/1.1\r\nHost: a\r\n{name}: {of_ann}\r\nAccept: text/html\r\nAccept: application/json\r\n\r\n"
+    );
+    let answer = ask(&mut connect_from(&server, 1).await, &request).await;
+    assert_eq!(answer.status(), 200);
+}
+
+#[tokio::test]
+async fn over_http2_a_host_names_the_same_as_the_authority() {
+    let server = Server::start().await;
+    let (mut sender, _ended) = connect_http2(&server, 1 << 20).await;
+    let authority = server.address();
+    let port = authority.rsplit_once(':').unwrap().1;
+    let cases = [
+        (Some(authority.to_owned()), 200),
+        (None, 200),
+        (Some("other.example".to_owned()), 400),
+        (Some(format!("127.0.0.1:1{port}")), 400),
+        (Some("127.0.0.1".to_owned()), 400),
+        (Some(format!("user@{authority}")), 400),
+        (Some("not a host/".to_owned()), 400),
+    ];
+    for (host, status) in cases {
+        let mut request = http2_request(&server, "GET", "/healthz", "");
+        if let Some(host) = &host {
+            request = request.header("host", host);
+        }
+        let response = sender.send_request(request.body(Full::default()).unwrap());
+        assert_eq!(response.await.unwrap().status(), status, "{host:?}");
+    }
+    let uri = format!("http://user@{authority}/healthz");
+    let request = hyper::Request::get(uri).body(Full::default()).unwrap();
+    let response = sender.send_request(request).await.unwrap();
+    assert_eq!(response.status(), 400);
 }
 
 #[tokio::test]

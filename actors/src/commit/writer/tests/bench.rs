@@ -33,11 +33,12 @@ use crate::commit::signing::{HeldKeys, Signing};
 use crate::events::{Listeners, SideEvents};
 use crate::failure;
 use crate::pipeline::admission::Bounds;
+use crate::pipeline::catalog::Catalog;
 use crate::pipeline::placed::{CommitterMessage, PlacedUnit};
 use crate::pipeline::resources::Resources;
 use crate::pipeline::room::Room;
 use crate::pipeline::unit::Unit;
-use crate::pipeline::world::{Catalog, Published, Reader};
+use crate::pipeline::world::{Published, Reader};
 use crate::timekeeper::{Timekeeper, wall_clock};
 use kedge_replay::catch_up::open_store;
 
@@ -95,7 +96,7 @@ fn room(env: &Arc<dyn Env>) -> Arc<Room> {
         requests_max: 1_000,
         wait_target: Duration::from_secs(1),
     };
-    Arc::new(Room::new(bounds, 100, 1_000, Arc::clone(env)))
+    Arc::new(Room::new(bounds, 100, (1_000, 1 << 30), Arc::clone(env)))
 }
 
 impl Bench {
@@ -154,7 +155,7 @@ impl Bench {
         Self {
             env: env.clone(),
             store,
-            reader: Reader::new(Arc::clone(&published), Arc::new(Catalog::new(10))),
+            reader: Reader::new(Arc::clone(&published), Arc::new(Catalog::new(1 << 20, 10))),
             published,
             disk_full,
             ending,

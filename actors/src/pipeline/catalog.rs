@@ -1,0 +1,273 @@
+//! Templates and variations, whose rules rarely change once they exist, and the addresses of wallets: what decisions look
+//! up most, kept in memory. The bounds are of bytes, because a template takes from a few hundred bytes to tens of
+//! megabytes: its regular expressions are compiled.
+//!
+//! Nothing else keeps a template for longer than a decision. Objects that are alive do not: a few that each keep one
+//! compiled schema would take more memory than all of the catalog.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use kedge_machine::{Recipient, TemplateRules};
+use kedge_protocol::Id;
+use kedge_protocol::resource::{Template, Variation};
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
+
+/// Parts of a cache that have a lock and a bound each. There are few, so that a part has room for the largest template.
+const PARTS: usize = 8;
+/// Bytes of a template or variation of usual size.
+const USUAL_BYTES: usize = 16 * 1024;
+/// Bytes that an entry takes in addition to its texts.
+const ENTRY_BYTES: usize = 512;
+/// What share of the bytes is for variations.
+const VARIATIONS_PART: usize = 4;
+
+/// Templates, variations and recipients; bounded.
+pub(crate) struct Catalog {
+    /// Each is good for readers of its generation.
+    templates: Cache<Id, Kept, ByBytes>,
+    /// How often rules have changed.
+    generation: AtomicU64,
+    variations: Cache<Id, KeptVariation, ByBytes>,
+    recipients: Cache<Id, Recipient>,
+    templates_max: usize,
+    variations_max: usize,
+}
+
+/// A template as it was in one generation.
+#[derive(Clone)]
+struct Kept {
+    generation: u64,
+    template: Arc<TemplateRules>,
+    bytes: u64,
+}
+
+/// A variation. It never changes.
+#[derive(Clone)]
+struct KeptVariation {
+    variation: Arc<Variation>,
+    bytes: u64,
+}
+
+#[derive(Clone)]
+struct ByBytes;
+
+impl Weighter<Id, Kept> for ByBytes {
+    fn weight(&self, _: &Id, kept: &Kept) -> u64 {
+        kept.bytes
+    }
+}
+
+impl Weighter<Id, KeptVariation> for ByBytes {
+    fn weight(&self, _: &Id, kept: &KeptVariation) -> u64 {
+        kept.bytes
+    }
+}
+
+/// A template that was used a moment ago, for whoever needs the same one again and again.
+pub(crate) type Recent = Option<(u64, Id, Arc<TemplateRules>)>;
+
+fn cache<T: Clone>(bytes_max: usize) -> Cache<Id, T, ByBytes>
+where
+    ByBytes: Weighter<Id, T>,
+{
+    let mut options = OptionsBuilder::new();
+    let options = options
+        .shards(PARTS)
+        .estimated_items_capacity(bytes_max / USUAL_BYTES)
+        .weight_capacity(bytes_max as u64)
+        .build();
+    Cache::with_options(
+        options.expect("every option is given"),
+        ByBytes,
+        DefaultHashBuilder::default(),
+        DefaultLifecycle::default(),
+    )
+}
+
+/// What a value of so many bytes weighs in a cache of `bytes_max`. One that is too large for its part counts as all of
+/// the part, because it would otherwise be read and compiled for each decision.
+fn weight(bytes: usize, bytes_max: usize) -> u64 {
+    (bytes + ENTRY_BYTES).min(bytes_max / PARTS) as u64
+}
+
+impl Catalog {
+    /// Keeps templates and variations of about `bytes_max` bytes together, and so many recipients.
+    pub(crate) fn new(bytes_max: usize, recipients_max: usize) -> Self {
+        let variations_max = bytes_max / VARIATIONS_PART;
+        let templates_max = bytes_max - variations_max;
+        Self {
+            templates: cache(templates_max),
+            generation: AtomicU64::new(0),
+            variations: cache(variations_max),
+            recipients: Cache::new(recipients_max),
+            templates_max,
+            variations_max,
+        }
+    }
+
+    /// No template that is kept is good for later readers: the rules of one have changed. Those of the others are read
+    /// again, but not compiled again.
+    pub(crate) fn forget_templates(&self) {
+        self.generation.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// How often rules have changed.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// A template as readers of a generation may use it.
+    pub(crate) fn template(&self, generation: u64, id: Id) -> Option<Arc<TemplateRules>> {
+        let kept = self.templates.get(&id);
+        let kept = kept.filter(|kept| kept.generation == generation);
+        kept.map(|kept| kept.template)
+    }
+
+    /// The rules of a template as a reader of a generation has read it; kept, unless newer ones are: a reader that
+    /// continues while rules change keeps the old rules to itself.
+    pub(crate) fn keep_template(&self, generation: u64, template: Template) -> Arc<TemplateRules> {
+        let id = template.id;
+        let known = self.templates.peek(&id);
+        let template = Arc::new(match &known {
+            Some(known) => TemplateRules::sharing(template, &known.template),
+            None => TemplateRules::from(template),
+        });
+        if known.is_none_or(|known| known.generation <= generation) {
+            let kept = Kept {
+                generation,
+                template: Arc::clone(&template),
+                bytes: weight(template.bytes_compiled(), self.templates_max),
+            };
+            self.templates.insert(id, kept);
+        }
+        template
+    }
+
+    pub(crate) fn variation(&self, id: Id) -> Option<Arc<Variation>> {
+        self.variations.get(&id).map(|kept| kept.variation)
+    }
+
+    pub(crate) fn keep_variation(&self, variation: &Arc<Variation>) {
+        let bytes = variation.name.len() + variation.properties.len();
+        let kept = KeptVariation {
+            variation: Arc::clone(variation),
+            bytes: weight(bytes, self.variations_max),
+        };
+        self.variations.insert(variation.id, kept);
+    }
+
+    pub(crate) fn recipient(&self, id: Id) -> Option<Recipient> {
+        self.recipients.get(&id)
+    }
+
+    pub(crate) fn keep_recipient(&self, recipient: Recipient) {
+        self.recipients.insert(recipient.wallet_id, recipient);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kedge_protocol::Prefix;
+    use kedge_protocol::resource::Trace;
+
+    use super::*;
+
+    const BYTES_MAX: usize = 64 << 20;
+
+    fn id(prefix: Prefix, number: u8) -> Id {
+        Id {
+            prefix,
+            bytes: [number; 16],
+        }
+    }
+
+    fn template(number: u8, schema: Option<String>) -> Template {
+        Template {
+            id: id(Prefix::Template, number),
+            organization_id: id(Prefix::Organization, 1),
+            name: String::new(),
+            description: String::new(),
+            properties: "{}".to_owned(),
+            schema,
+            max_supply: None,
+            actions: Vec::new(),
+            public_access: false,
+            variation_count: 0,
+            trace: Trace::NEW,
+        }
+    }
+
+    /// A schema with as many patterns as are allowed, each of a few bytes that take much memory.
+    fn heavy(number: u8) -> String {
+        let patterns =
+            (0..64).map(|pattern| format!(r#"{{"pattern":"\\p{{Lu}}{{9}}{number}-{pattern}"}}"#));
+        let patterns: Vec<String> = patterns.collect();
+        format!(r#"{{"anyOf":[{}]}}"#, patterns.join(","))
+    }
+
+    #[test]
+    fn templates_have_a_bound_of_bytes_and_the_compiled_schemas_count() {
+        let catalog = Catalog::new(BYTES_MAX, 10);
+        for number in 0..=255 {
+            catalog.keep_template(0, template(number, Some(heavy(number))));
+        }
+        let weight = catalog.templates.weight();
+        assert!(weight <= (BYTES_MAX - BYTES_MAX / VARIATIONS_PART) as u64);
+        assert!(catalog.templates.len() <= PARTS, "each fills a part");
+        let catalog = Catalog::new(BYTES_MAX, 10);
+        for number in 0..=255 {
+            catalog.keep_template(0, template(number, None));
+        }
+        assert_eq!(catalog.templates.len(), 256);
+    }
+
+    #[test]
+    fn a_template_that_is_too_large_is_kept_all_the_same() {
+        let catalog = Catalog::new(BYTES_MAX, 10);
+        let large = catalog.keep_template(0, template(7, Some(heavy(7))));
+        assert!(large.bytes_compiled() > BYTES_MAX / PARTS);
+        assert!(catalog.template(0, large.id).is_some());
+    }
+
+    #[test]
+    fn whose_schemas_have_not_changed_is_read_again_and_not_compiled_again() {
+        let catalog = Catalog::new(BYTES_MAX, 10);
+        let first = catalog.keep_template(0, template(7, Some(heavy(7))));
+        catalog.forget_templates();
+        assert_eq!(catalog.generation(), 1);
+        assert!(catalog.template(1, first.id).is_none());
+        let mut changed = template(7, Some(heavy(7)));
+        changed.description = "new".to_owned();
+        let second = catalog.keep_template(1, changed);
+        assert!(second.shares_with(&first));
+        // A reader of the old rules neither gets the new ones nor leaves its own behind.
+        assert!(catalog.template(0, first.id).is_none());
+        let old = catalog.keep_template(0, template(7, Some(heavy(7))));
+        assert_eq!(old.description, "");
+        assert_eq!(catalog.template(1, first.id).unwrap().description, "new");
+        let third = catalog.keep_template(2, template(7, Some(heavy(8))));
+        assert!(!third.shares_with(&first));
+    }
+
+    #[test]
+    fn variations_have_a_bound_of_bytes() {
+        let catalog = Catalog::new(BYTES_MAX, 10);
+        for number in 0..=255 {
+            catalog.keep_variation(&Arc::new(Variation {
+                id: id(Prefix::Variation, number),
+                template_id: id(Prefix::Template, 1),
+                organization_id: id(Prefix::Organization, 1),
+                name: String::new(),
+                properties: "x".repeat(1 << 20),
+                index: 0,
+                created_sequence: 1,
+                created_at_ms: 1,
+            }));
+        }
+        let weight = catalog.variations.weight();
+        assert!(weight <= (BYTES_MAX / VARIATIONS_PART) as u64);
+        assert!(weight > 0);
+    }
+}
