@@ -192,7 +192,7 @@ impl Run {
             if self.machine.disk.stopped() {
                 return Ok(End::Power);
             }
-            if self.schedule.steps() >= self.plan.steps {
+            if self.is_over() {
                 return Ok(End::Killed);
             }
             let now = self.machine.now();
