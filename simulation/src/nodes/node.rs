@@ -303,6 +303,11 @@ impl Node {
             *stage.lock() = Stage::Ended(has_ended);
         });
     }
+    /// Whether the process stands still.
+    pub(super) fn stands(&self, now_ms: u64) -> bool {
+        now_ms < self.stands_until_ms
+    }
+
 
     /// Asks it to hand over.
     pub(super) fn hand_over(&self) {
