@@ -49,6 +49,7 @@ impl Run {
     pub(crate) async fn process(&mut self, is_last: bool) -> Result<End, Violation> {
         self.excused = false;
         self.schedule.begin();
+        self.callers.close(false);
         if !is_last && self.random.chance(self.rates.recovery) {
             self.excused = true;
             let at = 1 + self.random.below(24);
@@ -191,7 +192,7 @@ impl Run {
             if self.machine.disk.stopped() {
                 return Ok(End::Power);
             }
-            if self.schedule.steps() >= self.plan.steps {
+            if self.is_over() {
                 return Ok(End::Killed);
             }
             let now = self.machine.now();
@@ -226,6 +227,7 @@ impl Run {
     /// Ends in order: everything that was placed is on the disk.
     async fn end(&mut self, engine: &Engine) -> Result<End, Violation> {
         self.machine.disk.set_room(None);
+        self.callers.close(true);
         let asked_at = Instant::now();
         if engine.shutdown(ENDS_WITHIN).await {
             return Ok(End::Ended);

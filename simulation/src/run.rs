@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use kedge_env::Env;
 use kedge_replay::catch_up::open_store;
 use kedge_storage::Mode;
 use tokio::runtime::{Builder, Runtime};
@@ -19,6 +20,10 @@ use crate::schedule::{self, Seeded};
 use crate::sides::Sides;
 use crate::webhooks::Webhooks;
 use crate::workload::Callers;
+
+/// When faults stop at the latest, milliseconds: a process that accepts nothing, because it does not believe its clock, takes
+/// hardly any steps.
+const LONGEST_MS: u64 = 300_000;
 
 /// What a run that found nothing did.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -96,7 +101,7 @@ pub fn run(plan: &Plan) -> Result<Report, Violation> {
     schedule::silence();
     let mut run = Run::new(*plan)?;
     loop {
-        let is_last = run.schedule.steps() >= plan.steps;
+        let is_last = run.is_over();
         let end = run.one(is_last)?;
         run.tell(&format!("it ends: {end:?}"));
         if is_last {
@@ -148,6 +153,11 @@ impl Run {
         })
     }
 
+    /// Whether faults stop.
+    pub(crate) fn is_over(&self) -> bool {
+        self.schedule.steps() >= self.plan.steps || self.machine.passed_ms() >= LONGEST_MS
+    }
+
     pub(crate) fn tell(&self, what: &str) {
         if self.plan.tell {
             eprintln!(
@@ -176,8 +186,7 @@ impl Run {
         let end = runtime()?.block_on(async {
             machine.begin();
             let end = self.process(is_last).await;
-            self.schedule
-                .note("ended", &[kedge_env::Env::passed_ms(&machine)]);
+            self.schedule.note("ended", &[machine.passed_ms()]);
             machine.end();
             end
         })?;

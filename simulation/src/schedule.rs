@@ -91,11 +91,6 @@ impl Seeded {
         self.0.lock().calm = true;
     }
 
-    /// Whether steps may take time.
-    pub(crate) fn is_slow(&self) -> bool {
-        self.0.lock().rates.slow > 0
-    }
-
     /// The process has failed. Those who waited for it are woken in an order that the seed does not choose; nothing that
     /// they do then counts.
     pub(crate) fn freeze(&self) {

@@ -2,6 +2,7 @@
 //! together; they go away, send requests twice and again, and sign two requests with one nonce.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kedge_actors::{Asker, Committed, Engine, Expected, SubmitError};
@@ -45,6 +46,8 @@ pub(crate) struct Callers {
     schedule: Arc<Seeded>,
     rates: Rates,
     violation: Mutex<Option<Violation>>,
+    /// The process is asked to end.
+    closed: AtomicBool,
 }
 
 impl Callers {
@@ -62,7 +65,17 @@ impl Callers {
             schedule,
             rates,
             violation: Mutex::new(None),
+            closed: AtomicBool::new(false),
         })
+    }
+
+    /// A process begins, or is asked to end: then not every request is carried out.
+    pub(crate) fn close(&self, is_closed: bool) {
+        self.closed.store(is_closed, Ordering::Relaxed);
+    }
+
+    fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
     }
 
     /// What a caller found wrong.
@@ -146,6 +159,12 @@ impl Callers {
         }
         let (what, sequence) = outcome(&result);
         self.schedule.note(&what, &[signed.head().nonce, sequence]);
+        if matches!(result, Err(SubmitError::Overloaded)) && !self.is_closed() {
+            // So few are in flight at one time that there is room for all of them, and what they decide is decided again
+            // only until nothing else is in flight.
+            let what = "a request has no room or no decision although few are in flight, nonce";
+            return Err(Violation::new(what, signed.head().nonce));
+        }
         if let Ok(committed) = &result {
             is_published(engine, committed)?;
             self.known.lock().learn(committed, asker);

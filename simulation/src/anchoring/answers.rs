@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::bond::BOND;
 use super::chain::{Block, Did, Mined, Sent, View};
-use super::contract::{CONTRACT, word};
+use super::contract::{CONTRACT, Contract, word};
 use crate::client::DOMAIN;
 
 /// An error of JSON-RPC: code, message, data.
@@ -225,7 +225,8 @@ fn call(view: &View, call: &Value, block: Option<&Block>) -> Result<Value, Refus
             .map_err(Refused::reverted);
     }
     let sent = Sent::call(address("from").unwrap_or_default(), to, data);
-    let (mut contract, mut bond) = (block.contract.clone(), block.bond.clone());
+    let mut contract = Contract::clone(&block.contract);
+    let mut bond = block.bond.as_deref().cloned();
     let at = (block.number + 1, view.head().timestamp_s);
     let done = Block::carry_out((&mut contract, bond.as_mut()), &sent, at);
     done.map(|_| json!("0x")).map_err(Refused::reverted)

@@ -137,8 +137,9 @@ pub(super) struct Block {
     pub(super) timestamp_s: u64,
     pub(super) base_fee_wei: u64,
     pub(super) mined: Vec<Mined>,
-    pub(super) contract: Contract,
-    pub(super) bond: Option<Bond>,
+    /// The contracts are those of the block before, unless something was sent to them.
+    pub(super) contract: Arc<Contract>,
+    pub(super) bond: Option<Arc<Bond>>,
     nonces: BTreeMap<Address, u64>,
 }
 
@@ -248,8 +249,8 @@ impl Chain {
             timestamp_s: start_s,
             base_fee_wei: GWEI,
             mined: Vec::new(),
-            contract,
-            bond,
+            contract: Arc::new(contract),
+            bond: bond.map(Arc::new),
             nonces: BTreeMap::new(),
         };
         Self {
@@ -433,7 +434,7 @@ impl Chain {
             timestamp_s,
             base_fee_wei: self.base_fee(parent.base_fee_wei),
             mined: Vec::new(),
-            contract: parent.contract.clone(),
+            contract: Arc::clone(&parent.contract),
             bond: parent.bond.clone(),
             nonces: parent.nonces.clone(),
         };
@@ -467,7 +468,8 @@ impl Chain {
     fn include(&mut self, block: &mut Block, sent: Arc<Sent>, at_ms: u64) {
         block.nonces.insert(sent.from, sent.nonce + 1);
         let at = (block.number, block.timestamp_s);
-        let contracts = (&mut block.contract, block.bond.as_mut());
+        let bond = block.bond.as_mut().filter(|_| sent.to == BOND);
+        let contracts = (Arc::make_mut(&mut block.contract), bond.map(Arc::make_mut));
         let did = Block::carry_out(contracts, &sent, at).unwrap_or_else(|why| {
             self.refused.push((Arc::clone(&sent), why));
             Did::Nothing

@@ -61,6 +61,11 @@ impl Challenger {
         }
     }
 
+    /// It begins less often.
+    pub(super) fn begin_rarely(&mut self) {
+        self.rate = self.rate.div_ceil(8);
+    }
+
     /// Whether it has opened what it wanted, in blocks that stay, or has given it up.
     pub(super) fn is_idle(&self) -> bool {
         self.plans.is_empty()

@@ -58,6 +58,8 @@ const PAYER: u8 = 0xa1;
 const ROOM_BYTES: u64 = 40 << 10;
 /// Nobody looks at the chain for so long only while there is no server, milliseconds.
 const AWAY_MS: u64 = 20;
+/// How often a gap is left where anchors are rare, of ten thousand blocks, at least.
+const GAP_WHERE_RARE: u64 = 1_500;
 /// How long the server waits for a node, milliseconds.
 const TIMEOUT_MS: u64 = 40;
 
@@ -221,10 +223,14 @@ impl Anchoring {
         let of_chain = Random::new(seed, 21);
         let mut of_bond = Random::new(seed, 2_732);
         rates.gap = of_bond.rate(3_000);
-        // Anchors that are rare close no gap.
-        let rarer = if of_bond.below(3) == 0 { 20 } else { 1 };
+        let is_rare = of_bond.below(3) == 0;
         let (bond, challenger) = match bond_of(seed) {
-            Some((terms, look_ms, challenger)) => {
+            Some((terms, look_ms, mut challenger)) => {
+                if is_rare {
+                    // Anchors that are rare close no gap, and an anchor is made sooner if it is asked for or demanded.
+                    (rates.gap, rates.asked) = (rates.gap.max(GAP_WHERE_RARE), 0);
+                    challenger.begin_rarely();
+                }
                 let bond = Bond::new(BOND, DOMAIN.chain_id, terms);
                 (Some(bond), Some((look_ms, challenger)))
             }
@@ -233,7 +239,7 @@ impl Anchoring {
         let chain = Chain::new(sequencer, bond, START_MS / 1_000, (of_chain, rates));
         let has_bond = challenger.is_some();
         let settings = Settings {
-            interval_ms: (15 + random.below(150)) * if has_bond { rarer } else { 1 },
+            interval_ms: (15 + random.below(150)) * if has_bond && is_rare { 20 } else { 1 },
             poll_ms: 4 + random.below(15),
             confirmations: 1 + random.below(3),
             bump_after_ms: 30 + random.below(120),

@@ -7,7 +7,7 @@
 //!
 //! - `servers`: the stream and the bucket, and what is on its way. `link`: the same, as one node reaches it.
 //! - `node`: a machine, and its process. `process`: how that begins, and what is checked of it.
-//! - `callers`: who asks. `rates`: what goes wrong. `run`: all of it.
+//! - `callers`: who asks. `rates`: what goes wrong. `watch`: what is checked between nodes. `run`: all of it.
 
 mod callers;
 mod link;
@@ -16,5 +16,6 @@ mod process;
 mod rates;
 mod run;
 mod servers;
+mod watch;
 
 pub use run::{NodesReport, run_nodes};

@@ -1,6 +1,7 @@
 //! One node: a machine with a clock and a disk of its own, and the process on it. A process is a runtime of its own, so it
 //! can be killed at any moment, and can stand still while the others continue.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +27,10 @@ use crate::schedule::Seeded;
 const ENDS_WITHIN: Duration = Duration::from_mins(1);
 /// What a process has to stop deciding and writing, with some room: `WRITING_MIN` of the engine.
 const STOPS_WITHIN_MS: u64 = 6_000;
+/// For how much of that its steps must have stood to be the reason why it did not stop.
+const SLOW_MS_MIN: u64 = 3_000;
+/// How often is noted for how long they have stood.
+const SLOW_NOTED_MS: u64 = 100;
 /// Callers of each node.
 const CALLERS: u64 = 4;
 
@@ -50,6 +55,36 @@ struct Life {
     has_callers: bool,
     /// Until when it last stood still, by the clock of the run.
     stood_until_ms: u64,
+    slow: SlowSteps,
+}
+
+/// For how long the steps of the commit path have stood, as noted lately: when, and the sum by then.
+#[derive(Default)]
+struct SlowSteps(VecDeque<(u64, u64)>);
+
+impl SlowSteps {
+    fn note(&mut self, now_ms: u64, slow_ms: u64) {
+        if self
+            .0
+            .back()
+            .is_none_or(|(at_ms, _)| at_ms + SLOW_NOTED_MS <= now_ms)
+        {
+            self.0.push_back((now_ms, slow_ms));
+        }
+        while self
+            .0
+            .front()
+            .is_some_and(|(at_ms, _)| at_ms + STOPS_WITHIN_MS < now_ms)
+        {
+            self.0.pop_front();
+        }
+    }
+
+    /// How much it was in the time in which the process has to stop.
+    fn of_late(&self) -> u64 {
+        let first = self.0.front().map_or(0, |(_, slow_ms)| *slow_ms);
+        self.0.back().map_or(0, |(_, slow_ms)| slow_ms - first)
+    }
 }
 
 /// A node.
@@ -168,6 +203,7 @@ impl Node {
             excused: false,
             has_callers: false,
             stood_until_ms: 0,
+            slow: SlowSteps::default(),
         });
         Ok(())
     }
@@ -177,6 +213,7 @@ impl Node {
         let Some(life) = &mut self.life else {
             return Ok(());
         };
+        life.slow.note(now_ms, self.schedule.slow_ms());
         let stage = Arc::clone(&life.stage);
         let why = match &*stage.lock() {
             Stage::Begins => None,
@@ -214,12 +251,12 @@ impl Node {
             return Ok(());
         }
         let why = why.unwrap_or_default();
-        // Where steps are slow, or the process stood still meanwhile, it may not stop to write in time: it ends, and begins
-        // again as a follower.
+        // Where its steps stood for most of the time, or all of it did meanwhile, it may not stop to write in time: it ends,
+        // and begins again as a follower.
         let stood_until_ms = life.stood_until_ms;
         let has_stood = stood_until_ms > 0 && now_ms < stood_until_ms + STOPS_WITHIN_MS;
         let is_slow = why.starts_with("the threads that write did not end")
-            && (has_stood || self.schedule.is_slow());
+            && (has_stood || life.slow.of_late() >= SLOW_MS_MIN);
         let has_panicked = self.schedule.take_panicked();
         let is_excused = is_dark || why.is_empty() || life.excused || is_slow || has_panicked;
         if !is_excused {
@@ -264,6 +301,11 @@ impl Node {
         if self.life.is_some() {
             self.stands_until_ms = until_ms;
         }
+    }
+
+    /// Whether the process stands still.
+    pub(super) fn stands(&self, now_ms: u64) -> bool {
+        now_ms < self.stands_until_ms
     }
 
     /// One of the next operations of the disk fails.

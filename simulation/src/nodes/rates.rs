@@ -24,6 +24,8 @@ pub(super) struct Rates {
     pub(super) consumer_ends: u64,
     /// The bucket accepts a value at a revision that has just been replaced, as NATS up to 2.9.20 does.
     pub(super) replaced: u64,
+    /// A server that has not got the newest values yet answers what the bucket holds.
+    pub(super) lags: u64,
     /// At each look of the one who makes trouble: a node is split from the servers.
     pub(super) split: u64,
     /// The servers that a node reaches were cut off from the others: they show what was, and store nothing.
@@ -48,9 +50,11 @@ impl Rates {
         let mut random = Random::new(seed, 12);
         let way_ms_bound = if random.below(3) == 0 { 40 } else { 6 };
         let way_ms_max = 1 + random.below(way_ms_bound);
+        let lags = Random::new(seed, 15).rate(3_000);
         let mut some = |max| random.rate(max);
         Self {
             way_ms_max,
+            lags,
             lost: some(200),
             answer_lost: some(300),
             late: some(150),

@@ -12,6 +12,7 @@ use super::node::{End, Node};
 use super::process::Setting;
 use super::rates::{Rates, Trouble, trouble};
 use super::servers::Servers;
+use super::watch::Watch;
 use crate::client;
 use crate::faults;
 use crate::plan::{Plan, Violation};
@@ -85,6 +86,7 @@ struct Nodes {
     servers: Arc<Mutex<Servers>>,
     callers: Arc<Callers>,
     nodes: Vec<Node>,
+    watch: Watch,
     now_ms: u64,
     troubles: u64,
 }
@@ -146,6 +148,7 @@ impl Nodes {
             random,
             servers,
             callers,
+            watch: Watch::default(),
             now_ms: 0,
             troubles: 0,
         })
@@ -168,6 +171,9 @@ impl Nodes {
         for node in &mut self.nodes {
             node.run_to(self.now_ms)?;
         }
+        let servers = self.servers.lock();
+        self.watch.look(&self.nodes, &servers, self.now_ms)?;
+        drop(servers);
         self.callers.violation().map_or(Ok(()), Err)
     }
 

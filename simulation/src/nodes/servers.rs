@@ -1,24 +1,25 @@
 //! The servers that carry the log, simulated: one stream and one bucket with a truth, and messages on their way to it and
 //! back. They lose, repeat and delay what is on its way, and show a node what was instead of what is. What they promise
-//! they keep: a message gets a place only if it expected that very place, and what is acknowledged stays.
+//! they keep: a message gets a place only if it expected that very place, and what is acknowledged stays. `bucket` has the
+//! values.
+
+mod bucket;
 
 use std::collections::BTreeMap;
 use std::mem::take;
 
 use bytes::Bytes;
-use kedge_cluster::{Arrived, Ends, Entry, Heard, Stored};
+use kedge_cluster::{Arrived, Ends, Heard, Stored};
 use kedge_log::FrameHeader;
 use kedge_protocol::Hash;
 use tokio::sync::{mpsc, oneshot};
 
+use self::bucket::Written;
 use super::rates::Rates;
-use crate::machine::START_MS;
 use crate::random::{Random, Trace};
 
 /// A consumer whose servers are out of reach for so long fails.
 const HEARTBEATS_MS: u64 = 1_000;
-/// Takings of one value that are so close may both succeed, where a fault says so.
-const AT_ONCE_MS: u64 = 30;
 
 /// Something that happens later.
 type Event = Box<dyn FnOnce(&mut Servers) + Send>;
@@ -36,13 +37,6 @@ pub(super) enum Kind {
     WriteBucket,
     /// To send a message that nobody keeps.
     Say,
-}
-
-/// A value of the bucket.
-struct Written {
-    key: String,
-    value: Bytes,
-    at_ms: u64,
 }
 
 /// What is between a node and the servers.
@@ -83,6 +77,8 @@ pub(super) struct End {
 pub(super) struct Servers {
     pub(super) now_ms: u64,
     random: Random,
+    /// Decides which server answers what the bucket holds.
+    lagging: Random,
     rates: Rates,
     trace: Trace,
     stream: Vec<Stored>,
@@ -104,6 +100,7 @@ impl Servers {
         Self {
             now_ms: 0,
             random: Random::new(seed, 11),
+            lagging: Random::new(seed, 16),
             rates,
             trace: Trace::default(),
             stream: Vec::new(),
@@ -333,56 +330,6 @@ impl Servers {
         let index = place.checked_sub(1)? as usize;
         let seen = &self.stream[..self.seen(node).0];
         seen.get(index).cloned()
-    }
-
-    fn entry_of(written: &Written, index: usize) -> Entry {
-        let created = std::time::Duration::from_millis(START_MS + written.at_ms);
-        Entry {
-            value: Some(written.value.clone()),
-            revision: index as u64 + 1,
-            created: std::time::SystemTime::UNIX_EPOCH + created,
-        }
-    }
-
-    pub(super) fn entry(&self, node: usize, key: &str) -> Option<Entry> {
-        let seen = &self.bucket[..self.seen(node).1];
-        let index = seen.iter().rposition(|written| written.key == key)?;
-        Some(Self::entry_of(&seen[index], index))
-    }
-
-    pub(super) fn entries(&self, node: usize, prefix: &str) -> Vec<Entry> {
-        let seen = &self.bucket[..self.seen(node).1];
-        let mut newest = BTreeMap::new();
-        for (index, written) in seen.iter().enumerate() {
-            if written.key.starts_with(prefix) {
-                newest.insert(&written.key, index);
-            }
-        }
-        let newest = newest.into_values();
-        newest
-            .map(|index| Self::entry_of(&seen[index], index))
-            .collect()
-    }
-
-    pub(super) fn put(&mut self, key: String, value: Bytes) -> u64 {
-        let at_ms = self.now_ms;
-        self.bucket.push(Written { key, value, at_ms });
-        self.bucket.len() as u64
-    }
-
-    pub(super) fn update(&mut self, key: &str, value: Bytes, revision: u64) -> Option<u64> {
-        let last = self.bucket.iter().rposition(|written| written.key == key);
-        let is_at = last.map_or(0, |index| index as u64 + 1) == revision;
-        let just_now = last.is_some_and(|index| {
-            self.bucket[index].at_ms + AT_ONCE_MS > self.now_ms
-                && self.bucket[..index]
-                    .iter()
-                    .rposition(|written| written.key == key)
-                    .map_or(0, |before| before as u64 + 1)
-                    == revision
-        });
-        let both = just_now && self.random.chance(self.rates.replaced);
-        (is_at || both).then(|| self.put(key.to_owned(), value))
     }
 
     /// A consumer from a place on.

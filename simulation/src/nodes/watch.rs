@@ -1,0 +1,118 @@
+//! What is checked between nodes: that one node leads a term, and that the others learn what a follower holds.
+
+use std::collections::BTreeMap;
+
+use kedge_cluster::Lead;
+use kedge_replica::Role;
+
+use super::node::Node;
+use super::process::Running;
+use super::servers::Servers;
+use crate::plan::Violation;
+
+/// How soon a node hears what another one holds, if nothing is in the way, milliseconds. It is repeated four times a second,
+/// and each message may get lost.
+const HEARD_WITHIN_MS: u64 = 3_000;
+
+/// A frame that a follower holds, and another node has not heard of.
+#[derive(Clone, Copy)]
+struct Unheard {
+    frame: u64,
+    since_ms: u64,
+}
+
+/// What was seen of all nodes.
+#[derive(Default)]
+pub(super) struct Watch {
+    /// The node and its process that led each term.
+    leaders: BTreeMap<u64, (usize, u64)>,
+    /// By who does not know it, and whose it is.
+    unheard: BTreeMap<(usize, usize), Unheard>,
+}
+
+impl Watch {
+    /// Looks at all nodes, after a turn.
+    pub(super) fn look(
+        &mut self,
+        nodes: &[Node],
+        servers: &Servers,
+        now_ms: u64,
+    ) -> Result<(), Violation> {
+        let running: Vec<Option<Running>> = nodes.iter().map(Node::running).collect();
+        for (node, running) in nodes.iter().zip(&running) {
+            if let Some(running) = running {
+                self.leads(node, running)?;
+            }
+        }
+        let can_talk = |node: &Node| servers.reaches(node.number) && !node.stands(now_ms);
+        for (hearer, heard_by) in nodes.iter().zip(&running) {
+            for (holder, held_by) in nodes.iter().zip(&running) {
+                let pair = (hearer.number, holder.number);
+                let unheard = match (heard_by, held_by) {
+                    (Some(knows), Some(holds))
+                        if pair.0 != pair.1 && can_talk(hearer) && can_talk(holder) =>
+                    {
+                        unheard(knows, holder.number, holds)
+                    }
+                    _ => None,
+                };
+                self.note(pair, unheard, now_ms)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A term is led by one node, whatever others hold or publish.
+    fn leads(&mut self, node: &Node, running: &Running) -> Result<(), Violation> {
+        let Lead::Leading { term } = *running.leading.watch().borrow() else {
+            return Ok(());
+        };
+        let this = (node.number, node.lives);
+        let first = *self.leaders.entry(term).or_insert(this);
+        if first != this {
+            return Err(Violation::new("two nodes lead one term", term));
+        }
+        Ok(())
+    }
+
+    /// A node has not heard of what another one holds, from `heard` on up to `held`.
+    fn note(
+        &mut self,
+        pair: (usize, usize),
+        unheard: Option<(u64, u64)>,
+        now_ms: u64,
+    ) -> Result<(), Violation> {
+        let Some((heard, held)) = unheard else {
+            self.unheard.remove(&pair);
+            return Ok(());
+        };
+        let new = Unheard {
+            frame: held,
+            since_ms: now_ms,
+        };
+        let waits = self.unheard.entry(pair).or_insert(new);
+        if heard >= waits.frame {
+            *waits = new;
+        }
+        if now_ms > waits.since_ms + HEARD_WITHIN_MS {
+            let what = format!(
+                "node {} does not learn that node {} holds a frame",
+                pair.0, pair.1
+            );
+            return Err(Violation::new(&what, waits.frame));
+        }
+        Ok(())
+    }
+}
+
+/// What a node last heard of a follower, and what that holds, if it is more.
+fn unheard(knows: &Running, holder: usize, holds: &Running) -> Option<(u64, u64)> {
+    if holds.replica.standing().role != Role::Follower {
+        return None;
+    }
+    let held = holds.store.log_position()?.frame;
+    let synced = knows.replica.cluster().synced();
+    let heard = synced.borrow().get(&format!("node-{holder}")).copied();
+    let heard = heard.unwrap_or(0);
+    (heard < held).then_some((heard, held))
+}
