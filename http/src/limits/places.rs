@@ -121,10 +121,12 @@ impl Places {
         now: Instant,
     ) -> Result<Place, Full> {
         let mut taken = self.taken.lock();
+        let is_full = taken.occupants.len() >= self.all;
         if taken.of_holder(&holder) >= self.share {
-            return Err(Full::Share);
+            // A holder that may have all places, and has them, leaves none for others.
+            return Err(if is_full { Full::All } else { Full::Share });
         }
-        if taken.occupants.len() >= self.all {
+        if is_full {
             let loser = taken.loser((holder, address), now, self.patience);
             let loser = loser.and_then(|number| taken.remove(number));
             loser.ok_or(Full::All)?.lost.notify_one();
