@@ -91,7 +91,7 @@ pub struct App {
     /// Contents of files.
     pub files: Files,
     /// File contents and exports that are being sent.
-    downloads: Arc<Places>,
+    downloads: Places,
     /// How long a caller may leave a piece of an answer unread.
     pub write_timeout: Duration,
     /// Streams of events.
@@ -356,7 +356,7 @@ impl App {
 }
 
 /// Places for file contents and exports that are being sent.
-fn downloads(all: usize, percent: u8) -> Arc<Places> {
+fn downloads(all: usize, percent: u8) -> Places {
     let share = share(all, percent);
     Places::new(Share::Downloads, all, share, DOWNLOAD_PATIENCE)
 }

@@ -4,7 +4,7 @@
 //!
 //! Requests at the edge, event streams that send, long reads, pages of lists, claims, attempts at webhooks and look-ups
 //! of names take their turns here: they end by themselves, after a known time. Downloads and event streams do not, so
-//! their places are given out by another rule (`http/src/limits/places.rs`). Signed requests in flight have the same as
+//! their places are given out by another rule (`places.rs`). Signed requests in flight have the same as
 //! here in `pipeline/room.rs`.
 
 use std::collections::{BTreeMap, HashMap};

@@ -5,7 +5,7 @@
 //! Each folder uses only those above it:
 //!
 //! - The ground floor, in this folder: `api` (what goes in and comes out), `overlay` (decisions in flight),
-//!   `messages` (to the actors that are started on the engine), `fair`, `failure`,
+//!   `messages` (to the actors that are started on the engine), `fair`, `places`, `failure`,
 //!   `metric_definitions`.
 //! - `events`: reading them, waiting for them, and those outside the log.
 //! - `pipeline`: from a request to its place in the log.
@@ -24,6 +24,7 @@ mod messages;
 pub mod metric_definitions;
 pub mod overlay;
 mod pipeline;
+pub mod places;
 pub mod webhooks;
 
 pub use anchor::{AnchorOptions, CheckpointError, contradiction};

@@ -86,10 +86,10 @@ where
     )
 }
 
-/// What a value of so many bytes weighs in a cache of `bytes_max`. One that is too large for its part counts as all of
-/// the part, because it would otherwise be read and compiled for each decision.
+/// What a value of so many bytes weighs in a cache of `bytes_max`. One that is too large for its part counts as the most
+/// that a part keeps, nine tenths of it, because it would otherwise be read and compiled for each decision.
 fn weight(bytes: usize, bytes_max: usize) -> u64 {
-    (bytes + ENTRY_BYTES).min(bytes_max / PARTS) as u64
+    (bytes + ENTRY_BYTES).min(bytes_max / PARTS * 9 / 10) as u64
 }
 
 impl Catalog {

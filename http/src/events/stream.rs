@@ -45,7 +45,7 @@ const PLACE_PATIENCE: Duration = Duration::from_mins(1);
 pub struct Streams {
     engine: Engine,
     tails: Tails,
-    places: Arc<Places>,
+    places: Places,
     sending: Arc<Turns<Id>>,
     heartbeat: Duration,
     write_timeout: Duration,
