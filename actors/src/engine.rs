@@ -38,9 +38,9 @@ use crate::events::{Listener, Listeners};
 use crate::failure::{Failure, FailureSink};
 use crate::messages::NodeHealth;
 use crate::pipeline::messages::DirectoryMessage;
+use crate::pipeline::parts::Parts;
 use crate::pipeline::placed::CommitterMessage;
 use crate::pipeline::room::Room;
-use crate::pipeline::shard::parts;
 use crate::pipeline::unit::Unit;
 use crate::pipeline::world::{Progress, Published, Reader};
 use crate::timekeeper::Timekeeper;
@@ -163,7 +163,7 @@ impl Engine {
         if let Some(timing) = &submission.timing {
             timing.note(Passed::Sent, inner.options.env.now());
         }
-        let parts = parts(&submission, leading.shards, &inner.reader);
+        let parts = Parts::of(&submission, leading.shards, &inner.reader);
         let (reply, mut answer) = oneshot::channel();
         let unit = Box::new(Unit::new(submission, parts, place, reply));
         let fate = Arc::clone(&unit.fate);

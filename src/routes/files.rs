@@ -123,12 +123,7 @@ async fn send(
     part: Option<(u64, u64)>,
 ) -> Result<Reply, ApiError> {
     let place = call.app.download(call.holder, call.client_address)?;
-    let failed = |error: io::Error| {
-        ApiError::internal(&format!(
-            "the content of {} cannot be read: {error}",
-            file.id
-        ))
-    };
+    let failed = |error| unreadable(file, &error);
     let mut content = call.app.files.content(&file.sha256).await.map_err(failed)?;
     let (length, digest) = match part {
         None => (file.size_bytes, file.sha256),
@@ -136,9 +131,9 @@ async fn send(
             let length = last - first + 1;
             let start = SeekFrom::Start(first);
             content.seek(start).await.map_err(failed)?;
-            let digest = digest_of(call, &mut content, length).await?;
+            let digest = digest_of(call, file, &mut content, length).await?;
             content.seek(start).await.map_err(failed)?;
-            (length, digest.map_err(failed)?)
+            (length, digest)
         }
     };
     let (writer, body) = Body::written(call.app.write_timeout);
@@ -164,6 +159,13 @@ async fn send(
     Ok(reply)
 }
 
+fn unreadable(file: &File, error: &io::Error) -> ApiError {
+    ApiError::internal(&format!(
+        "the content of {} cannot be read: {error}",
+        file.id
+    ))
+}
+
 /// Reads the next piece of at most `left` bytes.
 async fn piece(content: &mut tokio::fs::File, left: u64) -> io::Result<BytesMut> {
     let most = usize::try_from(left)
@@ -183,34 +185,31 @@ async fn piece(content: &mut tokio::fs::File, left: u64) -> io::Result<BytesMut>
 /// reads, and each turn is short.
 async fn digest_of(
     call: &Call,
+    file: &File,
     content: &mut tokio::fs::File,
     length: u64,
-) -> Result<io::Result<Hash>, ApiError> {
+) -> Result<Hash, ApiError> {
+    let failed = |error| unreadable(file, &error);
     let mut hasher = Sha256::new();
     if length <= PIECE_BYTES as u64 {
-        let hashed = piece(content, length).await.map(|bytes| {
-            hasher.update(&bytes);
-            Hash(hasher.finalize().into())
-        });
-        return Ok(hashed);
+        hasher.update(piece(content, length).await.map_err(failed)?);
+        return Ok(Hash(hasher.finalize().into()));
     }
-    let content = match content.try_clone().await {
-        Ok(content) => Arc::new(content.into_std().await),
-        Err(error) => return Ok(Err(error)),
-    };
+    let content = content.try_clone().await.map_err(failed)?;
+    let content = Arc::new(content.into_std().await);
     let mut left = length;
     while left > 0 {
         let count = left.min(TURN_BYTES);
         let content = Arc::clone(&content);
         let hash = move || Ok(hash(&content, count, hasher));
-        let hashed = call.app.read_long(call.holder, hash).await?;
-        hasher = match hashed {
-            Ok(hasher) => hasher,
-            Err(error) => return Ok(Err(error)),
-        };
+        hasher = call
+            .app
+            .read_long(call.holder, hash)
+            .await?
+            .map_err(failed)?;
         left -= count;
     }
-    Ok(Ok(Hash(hasher.finalize().into())))
+    Ok(Hash(hasher.finalize().into()))
 }
 
 /// Hashes the next `count` bytes.

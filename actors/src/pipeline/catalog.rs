@@ -26,52 +26,45 @@ const VARIATIONS_PART: usize = 4;
 /// Templates, variations and recipients; bounded.
 pub(crate) struct Catalog {
     /// Each is good for readers of its generation.
-    templates: Cache<Id, Kept, ByBytes>,
+    templates: Bounded<Rules>,
     /// How often rules have changed.
     generation: AtomicU64,
-    variations: Cache<Id, KeptVariation, ByBytes>,
+    /// Variations never change.
+    variations: Bounded<Arc<Variation>>,
     recipients: Cache<Id, Recipient>,
     templates_max: usize,
     variations_max: usize,
 }
 
-/// A template as it was in one generation.
+/// What is kept, and what it counts.
 #[derive(Clone)]
-struct Kept {
-    generation: u64,
-    template: Arc<TemplateRules>,
+struct Kept<T> {
+    value: T,
     bytes: u64,
 }
 
-/// A variation. It never changes.
+/// A template as it was in one generation.
 #[derive(Clone)]
-struct KeptVariation {
-    variation: Arc<Variation>,
-    bytes: u64,
+struct Rules {
+    generation: u64,
+    template: Arc<TemplateRules>,
 }
 
 #[derive(Clone)]
 struct ByBytes;
 
-impl Weighter<Id, Kept> for ByBytes {
-    fn weight(&self, _: &Id, kept: &Kept) -> u64 {
+impl<T> Weighter<Id, Kept<T>> for ByBytes {
+    fn weight(&self, _: &Id, kept: &Kept<T>) -> u64 {
         kept.bytes
     }
 }
 
-impl Weighter<Id, KeptVariation> for ByBytes {
-    fn weight(&self, _: &Id, kept: &KeptVariation) -> u64 {
-        kept.bytes
-    }
-}
+type Bounded<T> = Cache<Id, Kept<T>, ByBytes>;
 
 /// A template that was used a moment ago, for whoever needs the same one again and again.
 pub(crate) type Recent = Option<(u64, Id, Arc<TemplateRules>)>;
 
-fn cache<T: Clone>(bytes_max: usize) -> Cache<Id, T, ByBytes>
-where
-    ByBytes: Weighter<Id, T>,
-{
+fn cache<T: Clone>(bytes_max: usize) -> Bounded<T> {
     let mut options = OptionsBuilder::new();
     let options = options
         .shards(PARTS)
@@ -120,24 +113,26 @@ impl Catalog {
 
     /// A template as readers of a generation may use it.
     pub(crate) fn template(&self, generation: u64, id: Id) -> Option<Arc<TemplateRules>> {
-        let kept = self.templates.get(&id);
-        let kept = kept.filter(|kept| kept.generation == generation);
-        kept.map(|kept| kept.template)
+        let kept = self.templates.get(&id)?.value;
+        (kept.generation == generation).then_some(kept.template)
     }
 
     /// The rules of a template as a reader of a generation has read it; kept, unless newer ones are: a reader that
     /// continues while rules change keeps the old rules to itself.
     pub(crate) fn keep_template(&self, generation: u64, template: Template) -> Arc<TemplateRules> {
         let id = template.id;
-        let known = self.templates.peek(&id);
+        let known = self.templates.peek(&id).map(|kept| kept.value);
         let template = Arc::new(match &known {
             Some(known) => TemplateRules::sharing(template, &known.template),
             None => TemplateRules::from(template),
         });
         if known.is_none_or(|known| known.generation <= generation) {
-            let kept = Kept {
+            let value = Rules {
                 generation,
                 template: Arc::clone(&template),
+            };
+            let kept = Kept {
+                value,
                 bytes: weight(template.bytes_compiled(), self.templates_max),
             };
             self.templates.insert(id, kept);
@@ -146,13 +141,13 @@ impl Catalog {
     }
 
     pub(crate) fn variation(&self, id: Id) -> Option<Arc<Variation>> {
-        self.variations.get(&id).map(|kept| kept.variation)
+        self.variations.get(&id).map(|kept| kept.value)
     }
 
     pub(crate) fn keep_variation(&self, variation: &Arc<Variation>) {
         let bytes = variation.name.len() + variation.properties.len();
-        let kept = KeptVariation {
-            variation: Arc::clone(variation),
+        let kept = Kept {
+            value: Arc::clone(variation),
             bytes: weight(bytes, self.variations_max),
         };
         self.variations.insert(variation.id, kept);

@@ -297,7 +297,7 @@ impl DirectoryState {
             Part::new(ticket, Arc::clone(unit), sequencer)
         };
         if unit.is_on_objects() {
-            for (shard, indices) in &unit.parts {
+            for (shard, indices) in &unit.parts.of_shards {
                 let part = part(&unit);
                 let indices = indices.clone();
                 let message = ShardMessage::Decide { part, indices };

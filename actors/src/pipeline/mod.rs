@@ -4,7 +4,7 @@
 //!   decisions look up, with a `catalog` in front of it.
 //! - The actors: `directory`, `organization`, `shard` and `sequencer`, under their `supervisor`. They send each
 //!   other `messages`.
-//! - Deciding: `object` and `resources`. `decided`, `refused` and `decision` are the result. `rights` and `supply` keep
+//! - Deciding: `parts` divides a request among the shards; `rounds`, `object` and `resources`. `decided`, `refused` and `decision` are the result. `rights` and `supply` keep
 //!   concurrent requests from disturbing each other.
 //! - Bounds: `room`, `admission` and `in_flight`.
 //! - `threads`: what the actors run on.
@@ -20,11 +20,13 @@ mod in_flight;
 pub(crate) mod messages;
 mod object;
 mod organization;
+pub(crate) mod parts;
 pub(crate) mod placed;
 mod refused;
 pub(crate) mod resources;
 mod rights;
 pub(crate) mod room;
+mod rounds;
 mod sequencer;
 pub(crate) mod shard;
 pub(crate) mod supervisor;

@@ -253,7 +253,7 @@ impl SequencerState {
 
     /// Tells every actor that decided something of the unit to drop it.
     fn drop_decisions(&self, ticket: u64, unit: &Arc<Unit>) {
-        for (shard, _) in &unit.parts {
+        for (shard, _) in &unit.parts.of_shards {
             let unit = Arc::clone(unit);
             let message = ShardMessage::Drop { ticket, unit };
             let _ = self.shards[*shard].send_message(message);

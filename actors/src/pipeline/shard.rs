@@ -4,6 +4,7 @@
 //! in this shard at once, before others rest on them.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +15,7 @@ use kedge_machine::{Allowance, Caller, Input, Link, Refusal, World, object};
 use kedge_protocol::action::Kind;
 use kedge_protocol::chain::next_integrities;
 use kedge_protocol::ids::IdMap;
-use kedge_protocol::{Hash, Id, Prefix};
+use kedge_protocol::{Hash, Id};
 use kedge_running::Turns;
 use metrics::{Counter, Gauge};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
@@ -26,9 +27,10 @@ use super::messages::ShardMessage;
 use super::object::{Basis, ObjectActor};
 use super::refused::Refused;
 use super::room::overloaded;
+use super::rounds::rounds;
 use super::unit::{Part, Unit};
 use super::world::{Reader, unavailable};
-use crate::api::{Submission, SubmitError};
+use crate::api::SubmitError;
 use crate::metric_definitions as metric;
 use crate::overlay::Versioned;
 
@@ -153,7 +155,10 @@ impl ShardState {
         let allowance = Allowance::default();
         let mut counts = Counts::default();
         let mut decisions: Vec<Decision> = Vec::with_capacity(indices.len());
-        let ids = ids(unit, indices);
+        let ids: Vec<Option<Id>> = indices
+            .iter()
+            .map(|index| unit.parts.object(*index))
+            .collect();
         // Bytes that are not counted yet: counting each decision would take a lock for each.
         let mut bytes = 0;
         for ((&index, id), link) in indices
@@ -226,13 +231,13 @@ impl ShardState {
         for round in rounds(ids) {
             for step in &round {
                 if let Some(before) = step.before {
-                    links[step.place].previous = links[before].next;
+                    links[usize::from(step.place)].previous = links[usize::from(before)].next;
                 }
             }
-            let steps = round.iter().map(|step| step.place);
+            let steps = round.iter().map(|step| usize::from(step.place));
             let hashed = steps.map(|place| (&links[place].previous, contents[place]));
             for (step, next) in round.iter().zip(next_integrities(hashed)) {
-                links[step.place].next = next;
+                links[usize::from(step.place)].next = next;
             }
         }
         links
@@ -280,15 +285,18 @@ impl ShardState {
     ) -> Result<(Decided, Basis), Refused> {
         let target = input.target;
         let id = id.ok_or_else(|| Refusal::not_found("object", target))?;
-        let is_loaded = !self.live.contains_key(&id);
-        if is_loaded {
-            let actor = self
-                .load(id)?
-                .ok_or_else(|| Refusal::not_found("object", target))?;
-            self.live.insert(id, actor);
-        }
-        let actor = self.live.get_mut(&id).ok_or(Refusal::Unavailable)?;
-        let before = if is_loaded { 0 } else { actor.bytes() };
+        let (actor, before) = match self.live.entry(id) {
+            Entry::Occupied(live) => {
+                let actor = live.into_mut();
+                let before = actor.bytes();
+                (actor, before)
+            }
+            Entry::Vacant(place) => {
+                let loaded = load(&self.options.reader, id)?;
+                let actor = loaded.ok_or_else(|| Refusal::not_found("object", target))?;
+                (place.insert(actor), 0)
+            }
+        };
         let committed = self.options.committed_ticket.load(Ordering::Acquire);
         let reader = &self.options.reader;
         let template = reader.template_again(actor.template(), &mut self.recent)?;
@@ -309,20 +317,9 @@ impl ShardState {
         })
     }
 
-    fn load(&self, id: Id) -> Result<Option<ObjectActor>, Unavailable> {
-        let published = self.options.reader.published();
-        let object = published
-            .snapshot
-            .object(id)
-            .map_err(|error| unavailable(&error))?;
-        Ok(object.map(ObjectActor::new))
-    }
-
     fn drop_unit(&mut self, ticket: u64, unit: &Unit) {
-        for action in &unit.submission.actions {
-            let target = unit.submission.text(&action.target);
-            let id = Id::parse_as(Prefix::Object, target).ok();
-            if let Some(actor) = id.and_then(|id| self.live.get_mut(&id)) {
+        for id in unit.parts.objects() {
+            if let Some(actor) = self.live.get_mut(&id) {
                 actor.drop_unit(ticket);
             }
         }
@@ -339,6 +336,16 @@ impl ShardState {
         }
         self.meters.live.set(self.live.len() as f64);
     }
+}
+
+/// An object's actor, from the store.
+fn load(reader: &Reader, id: Id) -> Result<Option<ObjectActor>, Unavailable> {
+    let published = reader.published();
+    let object = published
+        .snapshot
+        .object(id)
+        .map_err(|error| unavailable(&error))?;
+    Ok(object.map(ObjectActor::new))
 }
 
 /// Lets idle actors go that were not used since the last time, until there are `live_max` with `bytes_max` bytes. Returns
@@ -359,89 +366,10 @@ fn let_go(live: &mut Live, live_max: usize, bytes_max: usize, committed: u64) ->
     bytes
 }
 
-/// The objects that actions target; `None` where a target is no object's id.
-fn ids(unit: &Unit, indices: &[u16]) -> Vec<Option<Id>> {
-    let target = |&index: &u16| &unit.submission.actions[usize::from(index)].target;
-    let id = |target| Id::parse_as(Prefix::Object, unit.submission.text(target)).ok();
-    indices.iter().map(target).map(id).collect()
-}
-
-/// An action of a round.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Step {
-    /// Which of the actions it is.
-    place: usize,
-    /// The one before it on the same object.
-    before: Option<usize>,
-}
-
-/// Actions on these objects in rounds, so that none is in a round with another one on the same object.
-fn rounds(ids: &[Option<Id>]) -> Vec<Vec<Step>> {
-    let mut rounds: Vec<Vec<Step>> = vec![Vec::with_capacity(ids.len())];
-    // Each object's last action so far, and its round.
-    let mut last: IdMap<Id, (usize, usize)> = IdMap::default();
-    last.reserve(ids.len());
-    for (place, id) in ids.iter().enumerate() {
-        let before = id.and_then(|id| last.get(&id).copied());
-        let round = before.map_or(0, |(_, round)| round + 1);
-        if rounds.len() == round {
-            rounds.push(Vec::new());
-        }
-        rounds[round].push(Step {
-            place,
-            before: before.map(|(place, _)| place),
-        });
-        if let Some(id) = id {
-            last.insert(*id, (place, round));
-        }
-    }
-    rounds
-}
-
-/// The shard that an object falls to.
-pub(crate) fn shard_of(id: &Id, shards: usize) -> usize {
-    let mut first = [0; 8];
-    first.copy_from_slice(&id.bytes[8..]);
-    (u64::from_le_bytes(first) % shards as u64) as usize
-}
-
-/// True for a template with a bounded supply; what cannot be read is refused when it is decided.
-fn is_bounded<W: World>(world: &W, template: Id) -> bool {
-    matches!(world.template(template), Ok(Some(template)) if template.max_supply.is_some())
-}
-
-/// The actions of each shard. Mints of one bounded template go to one shard, in request order, so
-/// that the supply is used up from the front; what concerns no object is an organization's to
-/// decide.
-pub(crate) fn parts<W: World>(
-    submission: &Submission,
-    shards: usize,
-    world: &W,
-) -> Vec<(usize, Vec<u16>)> {
-    let mut parts: Vec<Vec<u16>> = vec![Vec::new(); shards];
-    for (index, action) in submission.actions.iter().enumerate() {
-        if !action.kind.is_bus() {
-            return Vec::new();
-        }
-        let target = submission.text(&action.target);
-        // What has no valid target is refused by whichever shard gets it.
-        let shard = match action.kind {
-            Kind::Mint => match Id::parse_as(Prefix::Template, target) {
-                Ok(id) if is_bounded(world, id) => shard_of(&id, shards),
-                _ => index % shards,
-            },
-            _ => Id::parse_as(Prefix::Object, target).map_or(0, |id| shard_of(&id, shards)),
-        };
-        parts[shard].push(index as u16);
-    }
-    let parts = parts.into_iter().enumerate();
-    parts.filter(|(_, indices)| !indices.is_empty()).collect()
-}
-
 #[cfg(test)]
 mod tests {
-    use kedge_protocol::Address;
     use kedge_protocol::resource::{Object, ObjectStatus, Trace};
+    use kedge_protocol::{Address, Prefix};
 
     use super::*;
 
@@ -480,18 +408,5 @@ mod tests {
         assert_eq!(left(20, 1_000), (10, 1_000));
         assert_eq!(left(20, 300), (3, 300));
         assert_eq!(left(2, 300), (2, 200));
-    }
-
-    #[test]
-    fn no_round_has_two_actions_on_one_object() {
-        let id = |byte| Some(id(Prefix::Object, byte));
-        let step = |place, before| Step { place, before };
-        let ids = [id(1), id(2), None, id(1), None, id(1), id(2)];
-        let expected = [
-            vec![step(0, None), step(1, None), step(2, None), step(4, None)],
-            vec![step(3, Some(0)), step(6, Some(1))],
-            vec![step(5, Some(3))],
-        ];
-        assert_eq!(rounds(&ids), expected);
     }
 }

@@ -20,6 +20,7 @@ use super::ending::{Ending, Waiter};
 use super::fate::Fate;
 use super::in_flight::Held;
 use super::messages::{OrganizationMessage, SequencerMessage};
+use super::parts::Parts;
 use super::room::{Holder, Place};
 use crate::api::{ActionOutcome, Committed, Done, Made, Submission, SubmitError, SubmittedAction};
 
@@ -57,8 +58,8 @@ struct Gathered {
 pub(crate) struct Unit {
     /// What was asked.
     pub(crate) submission: Arc<Submission>,
-    /// The actions of each shard: index in the list of shards, then indices in the request.
-    pub(crate) parts: Vec<(usize, Vec<u16>)>,
+    /// Which shards decide it.
+    pub(crate) parts: Parts,
     /// Who sends it, once admitted.
     pub(crate) caller: Option<Caller>,
     /// Mints granted by templates with a bounded supply.
@@ -78,7 +79,7 @@ pub(crate) struct Unit {
 impl Unit {
     pub(crate) fn new(
         submission: Arc<Submission>,
-        parts: Vec<(usize, Vec<u16>)>,
+        parts: Parts,
         place: Place,
         reply: oneshot::Sender<Result<Committed, SubmitError>>,
     ) -> Self {
@@ -183,7 +184,7 @@ impl Unit {
 
     /// True when the unit is for the shards; otherwise an organization's actor decides it.
     pub(crate) fn is_on_objects(&self) -> bool {
-        !self.parts.is_empty()
+        !self.parts.of_shards.is_empty()
     }
 
     /// How often it has been given out to be decided.
@@ -197,7 +198,7 @@ impl Unit {
         self.decided.clear();
         *self.gathered.lock() = Gathered::default();
         self.open_parts
-            .store(self.parts.len().max(1), Ordering::Release);
+            .store(self.parts.of_shards.len().max(1), Ordering::Release);
     }
 
     /// Called after all parts: the decisions in request order and the sequence of the oldest snapshot that was read, or

@@ -34,6 +34,7 @@ use crate::events::{Listeners, SideEvents};
 use crate::failure;
 use crate::pipeline::admission::Bounds;
 use crate::pipeline::catalog::Catalog;
+use crate::pipeline::parts::Parts;
 use crate::pipeline::placed::{CommitterMessage, PlacedUnit};
 use crate::pipeline::resources::Resources;
 use crate::pipeline::room::Room;
@@ -174,7 +175,12 @@ impl Bench {
         let submission = Arc::new(registration(number, &self.env));
         let place = self.room.enter(&submission).unwrap();
         let (reply, answer) = oneshot::channel();
-        let unit = Arc::new(Unit::new(Arc::clone(&submission), Vec::new(), place, reply));
+        let unit = Arc::new(Unit::new(
+            Arc::clone(&submission),
+            Parts::default(),
+            place,
+            reply,
+        ));
         self.tickets += 1;
         let decided = Resources::default().decide(&unit, self.tickets, 0, &self.reader);
         let decided = decided.map_err(|refused| refused.refusal).unwrap();
