@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use kedge_cluster::ClusterOptions;
 use kedge_log::{Log as _, SyncError};
 
-use super::nats::{Servers, wait_for};
+use super::nats::{Servers, Settings, wait_for};
 use super::node::{Follower, Node, frames_of, options, runtime};
 
 /// How often a server is killed while a leader writes.
@@ -218,4 +218,32 @@ fn a_follower_reads_on_when_its_server_is_gone() {
     }
     let follower = follower.stop();
     assert!(frames_of(&follower.reader) == frames_of(&leader.reader));
+}
+
+#[test]
+fn a_frame_is_published_again_while_nobody_answers_what_became_of_it() {
+    let lines = "authorization { users: [ { user: node, password: secret, \
+                 permissions: { publish: { deny: \"$JS.API.STREAM.MSG.GET.>\" } } } ] }\nno_auth_user: node";
+    let mut servers = Servers::start_with_lines(1, Settings::default(), lines);
+    let runtime = Arc::new(runtime());
+    let mut leader = Node::open(
+        &runtime,
+        ClusterOptions {
+            replicas_synced: 0,
+            ..options(&servers, "one")
+        },
+    );
+    leader.lead(1);
+    leader.write(1).unwrap();
+    servers.server(0).pause();
+    leader.append(2).unwrap();
+    let durability = Arc::clone(&leader.durability);
+    let (done, synced) = std::sync::mpsc::channel();
+    std::thread::spawn(move || done.send(durability.sync().map(|position| position.frame).ok()));
+    // It is on its way, and lost with the server.
+    std::thread::sleep(Duration::from_millis(300));
+    servers.server(0).kill();
+    servers.server(0).start();
+    let synced = synced.recv_timeout(Duration::from_mins(1));
+    assert_eq!(synced, Ok(Some(3)));
 }
