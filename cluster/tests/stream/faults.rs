@@ -247,3 +247,22 @@ fn a_frame_is_published_again_while_nobody_answers_what_became_of_it() {
     let synced = synced.recv_timeout(Duration::from_mins(1));
     assert_eq!(synced, Ok(Some(3)));
 }
+
+#[test]
+fn a_server_without_the_others_does_not_state_where_the_stream_ends() {
+    let mut servers = Servers::start(3);
+    let runtime = Arc::new(runtime());
+    let mut leader = node_at(&runtime, &servers, "one", 0);
+    let follower = Follower::start(node_at(&runtime, &servers, "two", 0));
+    leader.lead(1);
+    leader.write(1).unwrap();
+    drop(follower.stop());
+    servers.server(1).kill();
+    servers.server(2).kill();
+    // It answers once it has noticed.
+    wait_for("the stream is known to have no leader", || {
+        let tail = runtime.block_on(leader.cluster.tail());
+        let error = tail.err().map(|error| error.to_string());
+        error.is_some_and(|error| error.contains("the stream has no leader"))
+    });
+}
