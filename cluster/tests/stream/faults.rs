@@ -196,8 +196,8 @@ fn a_frame_is_durable_once_another_node_has_synced_it() {
     assert_eq!(waiting.join().unwrap().unwrap().frame, 2);
 }
 
-/// Each time with new servers: one that stood still counts only once it has caught up, and before NATS 2.9.15 the others may
-/// elect nobody until then.
+/// Each time with new servers: if one stands still just after another one ran again, servers of NATS 2.9 may elect nobody, or
+/// one that lacks a frame.
 #[test]
 fn a_follower_reads_on_when_its_server_is_gone() {
     for index in [1, 2, 0] {
