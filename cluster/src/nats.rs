@@ -141,7 +141,12 @@ impl Servers for Nats {
     fn ends(&self) -> Answer<'_, Ends> {
         Box::pin(async {
             let info = self.stream.get_info().await;
-            let state = info.map_err(|error| unreachable(&error))?.state;
+            let info = info.map_err(|error| unreachable(&error))?;
+            // Without a leader any server that has a copy answers, and its copy may end early.
+            if info.cluster.is_some_and(|cluster| cluster.leader.is_none()) {
+                return Err(unreachable(&"the stream has no leader"));
+            }
+            let state = info.state;
             Ok(Ends {
                 first: state.first_sequence,
                 last: state.last_sequence,

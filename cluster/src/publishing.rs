@@ -1,7 +1,9 @@
 //! Publishing a frame at its place, and finding out what became of it.
 //!
 //! Only one message can ever get a place, so publishing the same bytes with the same expectation again is safe. After an
-//! error or a time-out the stream itself is asked what is at the place.
+//! error or a time-out the stream itself is asked what is at the place. Servers may take messages and answer no question:
+//! JetStream as a whole has another leader than the stream, and servers that lack it refuse all questions. So a frame is
+//! also published again while nobody answers.
 //!
 //! **A frame is published only once the one before it is acknowledged.** The servers compare places, not contents: were two
 //! frames in flight, and another leader's frame got the place of the first, the second would be accepted after it.
@@ -13,9 +15,10 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use kedge_log::FrameHeader;
 use kedge_protocol::Hash;
+use tokio::time::{Instant, MissedTickBehavior, interval, interval_at};
 
 use crate::connection::Cluster;
-use crate::error::{Broken, StreamError};
+use crate::error::Broken;
 use crate::servers::{Acknowledgement, Outbound, Stored};
 use crate::stream::Short;
 
@@ -54,6 +57,25 @@ pub(crate) enum Settled {
     Lost(Broken),
 }
 
+/// Whether a frame was acknowledged at its place.
+fn is_acknowledged(place: u64, answer: Result<u64, String>) -> bool {
+    match answer {
+        Ok(acknowledged) if acknowledged == place => return true,
+        Ok(found) => tracing::error!(place, found, "a frame got another place"),
+        Err(error) => tracing::debug!(place, %error, "a frame was not acknowledged"),
+    }
+    false
+}
+
+/// What is known of a frame's place.
+enum Found {
+    /// The frame was acknowledged.
+    Acknowledged,
+    Message(Stored),
+    /// Nothing is there.
+    Nothing,
+}
+
 impl Cluster {
     /// Publishes a frame without waiting for the acknowledgement. `None` if it could not be sent in time.
     pub(crate) async fn send(&self, frame: &Outgoing) -> Option<Acknowledgement> {
@@ -68,7 +90,8 @@ impl Cluster {
     }
 
     /// Publishes a frame, unless it was sent, and waits until it is known what became of it; publishes it again where it is
-    /// nowhere. All frames before it must be acknowledged. Ends only with an answer: put a limit around it.
+    /// nowhere, and while nobody answers. All frames before it must be acknowledged. Ends only with an answer: put a limit
+    /// around it.
     pub(crate) async fn settle(
         &self,
         frame: &Outgoing,
@@ -82,24 +105,19 @@ impl Cluster {
             if tries == 0 && sent.is_none() {
                 sent = self.send(frame).await;
             }
-            if let Some(acknowledgement) = sent.take() {
-                match acknowledgement.await {
-                    Ok(acknowledged) if acknowledged == place => return Settled::Acknowledged,
-                    Ok(found) => {
-                        tracing::error!(place, found, "a frame got another place");
-                    }
-                    Err(error) => {
-                        tracing::debug!(place, %error, "a frame was not acknowledged");
-                    }
-                }
+            if let Some(acknowledgement) = sent.take()
+                && is_acknowledged(place, acknowledgement.await)
+            {
+                return Settled::Acknowledged;
             }
-            match self.stored_soon(place).await {
-                Ok(Some(found)) => match FrameHeader::read(&found.payload) {
+            match self.found(frame).await {
+                Found::Acknowledged => return Settled::Acknowledged,
+                Found::Message(found) => match FrameHeader::read(&found.payload) {
                     Ok(header) if frame.is(&found, &header) => return Settled::Acknowledged,
                     Ok(header) => return Settled::Other(header.number),
                     Err(_) => return Settled::Other(0),
                 },
-                Ok(None) => {
+                Found::Nothing => {
                     if tries > 0
                         && let Some(broken) = self.lost_at(place, &frame.bytes, &mut short).await
                     {
@@ -107,7 +125,6 @@ impl Cluster {
                     }
                     sent = self.send(frame).await;
                 }
-                Err(error) => tracing::debug!(place, %error, "a frame's place cannot be read"),
             }
             tries += 1;
             if sent.is_none() || tries > 1 {
@@ -117,19 +134,32 @@ impl Cluster {
         }
     }
 
-    /// The message at a place, by the first answer to any of several questions. An error once all of them have failed.
-    async fn stored_soon(&self, place: u64) -> Result<Option<Stored>, StreamError> {
+    /// What is at a frame's place, by the first answer to any of several questions. Publishes the frame again while nobody
+    /// answers, and ends with its acknowledgement too.
+    async fn found(&self, frame: &Outgoing) -> Found {
+        let place = frame.place;
         let mut asked = FuturesUnordered::new();
-        let mut again = tokio::time::interval(ASKED_EVERY);
+        let mut acknowledged = FuturesUnordered::new();
+        let mut ask = interval(ASKED_EVERY);
+        let publish_every = self.0.options.publish_timeout.max(ASKED_EVERY);
+        let mut publish = interval_at(Instant::now() + publish_every, publish_every);
+        publish.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 biased;
-                Some(answer) = asked.next() => match answer {
-                    Err(error) if asked.is_empty() => return Err(error),
-                    Err(_) => {}
-                    Ok(found) => return Ok(found),
+                Some(answer) = acknowledged.next() => if is_acknowledged(place, answer) {
+                    return Found::Acknowledged;
                 },
-                _ = again.tick() => asked.push(self.stored(place)),
+                Some(answer) = asked.next() => match answer {
+                    Ok(Some(message)) => return Found::Message(message),
+                    Ok(None) => return Found::Nothing,
+                    Err(error) => tracing::debug!(place, %error, "a frame's place cannot be read"),
+                },
+                _ = ask.tick() => asked.push(self.stored(place)),
+                // Without a connection the client would keep it, and send it as often as it was given.
+                _ = publish.tick() => if self.0.servers.is_connected() {
+                    acknowledged.extend(self.send(frame).await);
+                },
             }
         }
     }

@@ -83,7 +83,7 @@ pub struct Heard {
 
 /// The servers that carry a log, as one node reaches them.
 pub trait Servers: Send + Sync + 'static {
-    /// Where the stream begins and ends, as its leader states it.
+    /// Where the stream begins and ends, as its leader states it; an error while it has none.
     fn ends(&self) -> Answer<'_, Ends>;
 
     /// The message at a place, as the stream's leader has it; `None` if there is none.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use kedge_cluster::ClusterOptions;
 use kedge_log::{Log as _, SyncError};
 
-use super::nats::{Servers, wait_for};
+use super::nats::{Servers, Settings, wait_for};
 use super::node::{Follower, Node, frames_of, options, runtime};
 
 /// How often a server is killed while a leader writes.
@@ -196,26 +196,67 @@ fn a_frame_is_durable_once_another_node_has_synced_it() {
     assert_eq!(waiting.join().unwrap().unwrap().frame, 2);
 }
 
+/// Each time with new servers: if one stands still just after another one ran again, servers of NATS 2.9 may elect nobody, or
+/// one that lacks a frame.
 #[test]
 fn a_follower_reads_on_when_its_server_is_gone() {
+    for index in [1, 2, 0] {
+        let mut servers = Servers::start(3);
+        let runtime = Arc::new(runtime());
+        let mut leader = node_at(&runtime, &servers, "one", 0);
+        let follower = Follower::start(node_at(&runtime, &servers, "two", 1));
+        leader.lead(1);
+        leader.write(1).unwrap();
+        servers.server(index).pause();
+        leader.write(2).unwrap();
+        let follower = follower.stop();
+        assert!(frames_of(&follower.reader) == frames_of(&leader.reader));
+    }
+}
+
+#[test]
+fn a_frame_is_published_again_while_nobody_answers_what_became_of_it() {
+    let lines = "authorization { users: [ { user: node, password: secret, \
+                 permissions: { publish: { deny: \"$JS.API.STREAM.MSG.GET.>\" } } } ] }\nno_auth_user: node";
+    let mut servers = Servers::start_with_lines(1, Settings::default(), lines);
+    let runtime = Arc::new(runtime());
+    let mut leader = Node::open(
+        &runtime,
+        ClusterOptions {
+            replicas_synced: 0,
+            ..options(&servers, "one")
+        },
+    );
+    leader.lead(1);
+    leader.write(1).unwrap();
+    servers.server(0).pause();
+    leader.append(2).unwrap();
+    let durability = Arc::clone(&leader.durability);
+    let (done, synced) = std::sync::mpsc::channel();
+    std::thread::spawn(move || done.send(durability.sync().map(|position| position.frame).ok()));
+    // It is on its way, and lost with the server.
+    std::thread::sleep(Duration::from_millis(300));
+    servers.server(0).kill();
+    servers.server(0).start();
+    let synced = synced.recv_timeout(Duration::from_mins(1));
+    assert_eq!(synced, Ok(Some(3)));
+}
+
+#[test]
+fn a_server_without_the_others_does_not_state_where_the_stream_ends() {
     let mut servers = Servers::start(3);
     let runtime = Arc::new(runtime());
     let mut leader = node_at(&runtime, &servers, "one", 0);
-    let follower = Follower::start(node_at(&runtime, &servers, "two", 1));
+    let follower = Follower::start(node_at(&runtime, &servers, "two", 0));
     leader.lead(1);
     leader.write(1).unwrap();
-    for index in [1, 2, 0] {
-        servers.server(index).pause();
-        let began = Instant::now();
-        leader.write(2).unwrap();
-        assert!(
-            began.elapsed() < Duration::from_secs(30),
-            "{:?}",
-            began.elapsed()
-        );
-        servers.server(index).resume();
-        servers.wait_until_ready();
-    }
-    let follower = follower.stop();
-    assert!(frames_of(&follower.reader) == frames_of(&leader.reader));
+    drop(follower.stop());
+    servers.server(1).kill();
+    servers.server(2).kill();
+    // It answers once it has noticed.
+    wait_for("the stream is known to have no leader", || {
+        let tail = runtime.block_on(leader.cluster.tail());
+        let error = tail.err().map(|error| error.to_string());
+        error.is_some_and(|error| error.contains("the stream has no leader"))
+    });
 }

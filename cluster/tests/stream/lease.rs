@@ -180,7 +180,12 @@ fn a_lease_is_handed_over_to_a_successor() {
             began.elapsed()
         );
         assert_eq!(Some(found), released);
-        let third = seen[2].borrow_and_update().clone().unwrap();
+        let third = seen[2]
+            .wait_for(|seen| seen.as_ref().is_some_and(|seen| seen.revision == found))
+            .await
+            .unwrap()
+            .clone()
+            .unwrap();
         assert!(!third.may_be_taken_by("three", lease));
         assert!(
             leases[1]
