@@ -6,7 +6,7 @@
 #
 # The parts, with what decides how long they take:
 #   seeds      new seeds of the simulator: SIM_MINUTES (60)
-#   calls      every call to the disk that can fail: CALLS_AT_ONCE (2) at one time
+#   calls      every call to the disk that can fail: CALLS_AT_ONCE (8) at one time
 #   fuzz       changed inputs: FUZZ_MINUTES (10) for each target; what they find grows in data/fuzz
 #   kills      KILLS (1000) times kill -9 of a server under load
 #   splits     every split of the network of nodes and NATS servers

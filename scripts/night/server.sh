@@ -15,7 +15,7 @@ calls() {
   mkdir -p "${lines%/*}"
   touch "$lines"
   sed -i '/^FAILED/d' "$lines"
-  KEDGE_CALLS_REPORT="$lines" KEDGE_CALLS_AT_ONCE="${CALLS_AT_ONCE:-2}" cargo test --workspace --release --locked \
+  KEDGE_CALLS_REPORT="$lines" KEDGE_CALLS_AT_ONCE="${CALLS_AT_ONCE:-8}" cargo test --workspace --release --locked \
     --test calls -- --ignored --exact every_call_that_fails >"${lines%.txt}.log" 2>&1 || failed=1
   awk '{ sub(/:.*/, ""); count[$1 " " $2 " " $4]++ } END { for (kind in count) printf "%6d %s\n", count[kind], kind }' "$lines" | sort -k2 | notes
   { grep '^FAILED' "$lines" || true; } | notes
