@@ -63,6 +63,8 @@ async fn answers_that_nobody_takes_have_a_bound_and_an_end() {
 #[tokio::test]
 async fn a_connection_that_asks_nothing_is_closed() {
     let server = Server::start_with(&["idle_timeout_s=2"]).await;
+    // Before its client's connections have been idle for as long, or it could use one that is just being closed.
+    let ann = Caller::register(&server, "ann@example.com").await;
     let (mut sender, mut ended) = connect_http2(&server, 1 << 20).await;
     let request = http2_request(&server, "GET", "/version", "");
     let response = sender.send_request(request.body(Full::default()).unwrap());
@@ -70,7 +72,6 @@ async fn a_connection_that_asks_nothing_is_closed() {
     let end = tokio::time::timeout(Duration::from_secs(10), &mut ended).await;
     end.expect("an idle connection ends").unwrap();
     // A connection with a request stays, however long that takes.
-    let ann = Caller::register(&server, "ann@example.com").await;
     let (mut sender, mut ended) = connect_http2(&server, 1 << 20).await;
     let request = http2_request(&server, "GET", "/ebus/events/stream", &ann.token);
     let stream = sender.send_request(request.body(Full::default()).unwrap());
