@@ -4,8 +4,9 @@
 //!   decisions look up, with a `catalog` in front of it.
 //! - The actors: `directory`, `organization`, `shard` and `sequencer`, under their `supervisor`. They send each
 //!   other `messages`.
-//! - Deciding: `parts` divides a request among the shards; `rounds`, `object` and `resources`. `decided`, `refused` and `decision` are the result. `rights` and `supply` keep
-//!   concurrent requests from disturbing each other.
+//! - Deciding: `parts` divides a request among the shards, and a shard orders its part in `rounds`. `object` and
+//!   `resources` decide; `decided`, `refused` and `decision` are the result. `rights` and `supply` keep concurrent requests
+//!   from disturbing each other.
 //! - Bounds: `room`, `admission` and `in_flight`.
 //! - `threads`: what the actors run on.
 

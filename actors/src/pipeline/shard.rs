@@ -231,13 +231,13 @@ impl ShardState {
         for round in rounds(ids) {
             for step in &round {
                 if let Some(before) = step.before {
-                    links[usize::from(step.place)].previous = links[usize::from(before)].next;
+                    links[step.place].previous = links[before].next;
                 }
             }
-            let steps = round.iter().map(|step| usize::from(step.place));
+            let steps = round.iter().map(|step| step.place);
             let hashed = steps.map(|place| (&links[place].previous, contents[place]));
             for (step, next) in round.iter().zip(next_integrities(hashed)) {
-                links[usize::from(step.place)].next = next;
+                links[step.place].next = next;
             }
         }
         links

@@ -189,12 +189,11 @@ impl Gathered<'_> {
         Ok(())
     }
 
-    /// Makes room for the bytes that have arrived, and for three times as many again, unless less was announced. The
-    /// room counts, because that is what takes memory. Never waits: bodies waiting for each other's memory would wait
-    /// for ever.
+    /// Makes room for the bytes that have arrived, and for as many again. The room counts, because that is what takes
+    /// memory. Never waits: bodies waiting for each other's memory would wait for ever.
     fn make_room(&mut self, bytes: usize) -> Result<(), ApiError> {
         let end = self.announced.unwrap_or(self.most);
-        let room = (4 * self.bytes.capacity()).max(ROOM_BYTES_MIN);
+        let room = (2 * self.bytes.capacity()).max(ROOM_BYTES_MIN);
         let room = room.min(end).max(bytes);
         if room > SMALL_BYTES {
             match &mut self.memory {
