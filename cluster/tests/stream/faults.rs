@@ -25,6 +25,16 @@ fn node_at(
     Node::open(runtime, options)
 }
 
+/// A leader at the first server, a follower at another one, and two frames: that of the term, and one more.
+fn leader_and_follower(servers: &Servers, follows_at: usize) -> (Node, Follower) {
+    let runtime = Arc::new(runtime());
+    let mut leader = node_at(&runtime, servers, "one", 0);
+    let follower = Follower::start(node_at(&runtime, servers, "two", follows_at));
+    leader.lead(1);
+    leader.write(1).unwrap();
+    (leader, follower)
+}
+
 #[test]
 fn killed_servers_lose_and_double_nothing() {
     let mut servers = Servers::start(3);
@@ -109,11 +119,7 @@ fn questions_that_servers_drop_while_they_elect_a_leader_hold_no_frame_up() {
 #[test]
 fn without_a_quorum_a_sync_waits_until_one_is_back() {
     let mut servers = Servers::start(3);
-    let runtime = Arc::new(runtime());
-    let mut leader = node_at(&runtime, &servers, "one", 0);
-    let follower = Follower::start(node_at(&runtime, &servers, "two", 0));
-    leader.lead(1);
-    leader.write(1).unwrap();
+    let (mut leader, follower) = leader_and_follower(&servers, 0);
     servers.server(1).pause();
     servers.server(2).pause();
     let before = Instant::now();
@@ -202,11 +208,7 @@ fn a_frame_is_durable_once_another_node_has_synced_it() {
 fn a_follower_reads_on_when_its_server_is_gone() {
     for index in [1, 2, 0] {
         let mut servers = Servers::start(3);
-        let runtime = Arc::new(runtime());
-        let mut leader = node_at(&runtime, &servers, "one", 0);
-        let follower = Follower::start(node_at(&runtime, &servers, "two", 1));
-        leader.lead(1);
-        leader.write(1).unwrap();
+        let (mut leader, follower) = leader_and_follower(&servers, 1);
         servers.server(index).pause();
         leader.write(2).unwrap();
         let follower = follower.stop();
@@ -245,17 +247,13 @@ fn a_frame_is_published_again_while_nobody_answers_what_became_of_it() {
 #[test]
 fn a_server_without_the_others_does_not_state_where_the_stream_ends() {
     let mut servers = Servers::start(3);
-    let runtime = Arc::new(runtime());
-    let mut leader = node_at(&runtime, &servers, "one", 0);
-    let follower = Follower::start(node_at(&runtime, &servers, "two", 0));
-    leader.lead(1);
-    leader.write(1).unwrap();
+    let (leader, follower) = leader_and_follower(&servers, 0);
     drop(follower.stop());
     servers.server(1).kill();
     servers.server(2).kill();
     // It answers once it has noticed.
     wait_for("the stream is known to have no leader", || {
-        let tail = runtime.block_on(leader.cluster.tail());
+        let tail = leader.runtime.block_on(leader.cluster.tail());
         let error = tail.err().map(|error| error.to_string());
         error.is_some_and(|error| error.contains("the stream has no leader"))
     });
