@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use kedge_machine::image::Image;
 use kedge_machine::resources::{self, Decision};
-use kedge_machine::{Refusal, registration};
+use kedge_machine::{Allowance, Input, Refusal, registration};
 use kedge_protocol::Id;
 use kedge_protocol::action::Kind;
 use kedge_replay::images::read_image;
@@ -42,7 +42,11 @@ impl Resources {
             .actions
             .first()
             .ok_or(Refusal::Unavailable)?;
-        let input = unit.input(action);
+        let allowance = Allowance::default();
+        let input = Input {
+            allowance: Some(&allowance),
+            ..unit.input(action)
+        };
         if action.kind == Kind::WalletRegister {
             let signer = &unit.submission.head.signer;
             return Ok(decided(None, registration::register(reader, signer, &input)?).0);

@@ -5,8 +5,7 @@ use std::fmt;
 use kedge_protocol::action::Kind;
 use kedge_protocol::json::Object;
 use kedge_protocol::limits::{
-    OBJECT_PROPERTIES_BYTES_MAX, SCHEMA_BYTES_MAX, SCHEMA_PATTERNS_MAX, TEMPLATE_RULES_MAX,
-    VARIATIONS_MAX,
+    OBJECT_PROPERTIES_BYTES_MAX, SCHEMA_BYTES_MAX, TEMPLATE_RULES_MAX, VARIATIONS_MAX,
 };
 use kedge_protocol::resource::{ActionRule, Template, Trace, Variation, Who};
 use kedge_protocol::{Id, Prefix};
@@ -18,6 +17,7 @@ use crate::index::IndexedPaths;
 use crate::json::Members;
 use crate::refusal::Refusal;
 use crate::rights;
+use crate::schema::Room;
 use crate::text::{self, Problems};
 use crate::world::{Caller, Input, World};
 
@@ -101,7 +101,7 @@ pub fn create<W: World>(
             bytes: properties.len(),
         });
     }
-    let schema = properties_schema(payload.schema, &mut problems);
+    let schema = properties_schema(payload.schema, input, &mut problems);
     if payload.max_supply == Some(0) {
         problems.add(
             "/max_supply",
@@ -109,7 +109,7 @@ pub fn create<W: World>(
             "must be at least 1, or absent for no bound",
         );
     }
-    let actions = rules(&payload.actions, &mut problems);
+    let actions = rules(&payload.actions, input, &mut problems);
     problems.finish()?;
     check_name_free(world, caller.organization_id, &payload.name)?;
     Ok(Template {
@@ -138,11 +138,11 @@ fn check_name_free<W: World>(world: &W, organization: Id, name: &str) -> Result<
 
 /// A JSON Schema as compact text. It describes the whole: neither the template's own properties nor those of a
 /// variation need to conform to it, but combined with a mint's they must.
-/// It has at most `patterns_left` regular expressions, which are taken away.
+/// What its regular expressions need is taken from `room`.
 fn schema(
     pointer: &str,
     raw: Option<&RawValue>,
-    patterns_left: &mut usize,
+    room: &mut Room,
     problems: &mut Problems,
 ) -> Option<String> {
     let raw = raw?;
@@ -150,16 +150,27 @@ fn schema(
     if text.len() > SCHEMA_BYTES_MAX {
         let message = format!("must have at most {SCHEMA_BYTES_MAX} bytes");
         problems.add(pointer, "range", message);
-    } else if let Err(wrong) = crate::schema::check_within(&text, patterns_left) {
+    } else if let Err(wrong) = crate::schema::check_within(&text, room) {
         problems.under(pointer, wrong);
     }
     Some(text)
 }
 
+/// What the schemas of a template may have. What is in the log was short enough once.
+fn room(input: &Input<'_>) -> Room {
+    match input.allowance {
+        Some(_) => Room::of_a_request(),
+        None => Room::of_the_log(),
+    }
+}
+
 /// The schema of the properties, with the places that it marks as indexed.
-fn properties_schema(raw: Option<&RawValue>, problems: &mut Problems) -> Option<String> {
-    let mut patterns_left = SCHEMA_PATTERNS_MAX;
-    let text = schema("/schema", raw, &mut patterns_left, problems)?;
+fn properties_schema(
+    raw: Option<&RawValue>,
+    input: &Input<'_>,
+    problems: &mut Problems,
+) -> Option<String> {
+    let text = schema("/schema", raw, &mut room(input), problems)?;
     if let Err(problem) = IndexedPaths::of_schema(&text) {
         let pointer = format!("/schema{}", problem.pointer);
         problems.add(&pointer, problem.code, problem.message);
@@ -238,10 +249,10 @@ pub fn update<W: World>(
         next.properties = problems.object("/properties", payload.properties);
     }
     if payload.schema.is_some() {
-        next.schema = properties_schema(payload.schema, &mut problems);
+        next.schema = properties_schema(payload.schema, input, &mut problems);
     }
     if let Some(actions) = payload.actions {
-        next.actions = rules(&actions, &mut problems);
+        next.actions = rules(&actions, input, &mut problems);
     }
     next.public_access = payload.public_access.unwrap_or(next.public_access);
     problems.finish()?;
@@ -268,7 +279,11 @@ pub fn update<W: World>(
     Ok(next)
 }
 
-fn rules(payload: &[Object<RulePayload<'_>>], problems: &mut Problems) -> Vec<ActionRule> {
+fn rules(
+    payload: &[Object<RulePayload<'_>>],
+    input: &Input<'_>,
+    problems: &mut Problems,
+) -> Vec<ActionRule> {
     if payload.len() > TEMPLATE_RULES_MAX {
         problems.add(
             "/actions",
@@ -278,7 +293,7 @@ fn rules(payload: &[Object<RulePayload<'_>>], problems: &mut Problems) -> Vec<Ac
         return Vec::new();
     }
     let mut rules: Vec<ActionRule> = Vec::with_capacity(payload.len());
-    let mut patterns_left = SCHEMA_PATTERNS_MAX;
+    let mut room = room(input);
     for (i, Object(rule)) in payload.iter().enumerate() {
         let pointer = format!("/actions/{i}/kind");
         match Kind::of_text(&rule.kind).filter(Kind::is_bus) {
@@ -298,7 +313,7 @@ fn rules(payload: &[Object<RulePayload<'_>>], problems: &mut Problems) -> Vec<Ac
                 rules.push(ActionRule {
                     kind,
                     who: rule.who,
-                    schema: schema(&pointer, rule.schema, &mut patterns_left, problems),
+                    schema: schema(&pointer, rule.schema, &mut room, problems),
                 });
             }
         }

@@ -16,7 +16,8 @@ use std::fmt;
 
 use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use kedge_protocol::limits::{
-    SCHEMA_PATTERN_BYTES_MAX, SCHEMA_PATTERNS_MAX, SCHEMA_WORK_MAX, SCHEMA_WORK_TOLD_MAX,
+    SCHEMA_EFFORT_MAX, SCHEMA_PATTERN_BYTES_MAX, SCHEMA_PATTERNS_MAX, SCHEMA_WORK_MAX,
+    SCHEMA_WORK_TOLD_MAX,
 };
 use serde_json::{Value, json};
 
@@ -48,15 +49,60 @@ impl fmt::Debug for Schema {
     }
 }
 
-/// Checks that a text, which must be a JSON object, is a schema. Errors state what is wrong, with pointers into it.
-pub fn check(text: &str) -> Result<(), Vec<FieldError>> {
-    let mut patterns_left = SCHEMA_PATTERNS_MAX;
-    check_within(text, &mut patterns_left)
+/// What schemas that are kept together may have together. Regular expressions are what takes time to compile, which
+/// others wait for, and memory to keep.
+#[derive(Debug)]
+pub struct Room {
+    patterns: usize,
+    /// `None` where nobody waits.
+    effort: Option<u64>,
 }
 
-/// As [`check`], for a schema that may have `patterns_left` regular expressions: those that it has are taken away. They
-/// are what takes time to read and memory to keep, so schemas that are kept together have a bounded number together.
-pub fn check_within(text: &str, patterns_left: &mut usize) -> Result<(), Vec<FieldError>> {
+impl Room {
+    /// For schemas of a log: the rules alone bound them.
+    pub fn of_the_log() -> Self {
+        Self {
+            patterns: SCHEMA_PATTERNS_MAX,
+            effort: None,
+        }
+    }
+
+    /// For schemas of a request that others wait for.
+    pub fn of_a_request() -> Self {
+        Self {
+            effort: Some(SCHEMA_EFFORT_MAX),
+            ..Self::of_the_log()
+        }
+    }
+
+    /// Takes what these regular expressions need, or says what there is too much of.
+    fn take(&mut self, patterns: &[(String, &str)]) -> Result<(), String> {
+        let Some(left) = self.patterns.checked_sub(patterns.len()) else {
+            return Err(format!(
+                "has more regular expressions than the {SCHEMA_PATTERNS_MAX} that such schemas of a template may have together"
+            ));
+        };
+        self.patterns = left;
+        if let Some(effort) = &mut self.effort {
+            let needed = patterns.iter().map(|(_, pattern)| pattern::effort(pattern));
+            let needed = needed.fold(0, u64::saturating_add);
+            *effort = effort.checked_sub(needed).ok_or_else(|| {
+                "has regular expressions that take too long to compile: use fewer repetitions such as {1,100}, above all of \
+                 classes such as \\p{L}"
+                    .to_owned()
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Checks that a text, which must be a JSON object, is a schema. Errors state what is wrong, with pointers into it.
+pub fn check(text: &str) -> Result<(), Vec<FieldError>> {
+    check_within(text, &mut Room::of_the_log())
+}
+
+/// As [`check`], for a schema that may need what is in `room`, which is taken away.
+pub fn check_within(text: &str, room: &mut Room) -> Result<(), Vec<FieldError>> {
     let value = parse(text)?;
     match value.get("$schema") {
         None => {}
@@ -75,13 +121,8 @@ pub fn check_within(text: &str, patterns_left: &mut usize) -> Result<(), Vec<Fie
         return Err(bounded(wrong));
     }
     let graph = Graph::of(&value).map_err(bounded)?;
-    let Some(left) = patterns_left.checked_sub(graph.patterns.len()) else {
-        let message = format!(
-            "has more regular expressions than the {SCHEMA_PATTERNS_MAX} that such schemas of a template may have together"
-        );
-        return Err(vec![FieldError::new("", "range", message)]);
-    };
-    *patterns_left = left;
+    room.take(&graph.patterns)
+        .map_err(|message| vec![FieldError::new("", "range", message)])?;
     let wrong: Vec<FieldError> = graph
         .patterns
         .iter()

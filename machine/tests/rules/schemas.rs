@@ -419,3 +419,39 @@ fn schemas_of_a_templates_own_kinds_have_so_many_patterns_together() {
     made(6).unwrap();
     wrong(made(7), &[("/actions/6/schema", "range")]);
 }
+
+/// Compiling holds up others on the actor's thread, for whom a template update waits too. What is in a log was compiled once
+/// already, and must stay valid.
+#[test]
+fn a_request_compiles_so_much_of_patterns_and_a_log_has_no_such_bound() {
+    let create = |pattern: &str, times: usize, allowance: Option<&Allowance>| {
+        let one = |n| format!(r#""p{n}":{{"pattern":"{pattern}"}}"#);
+        let patterns: Vec<String> = (0..times).map(one).collect();
+        let schema = format!(r#"{{"properties":{{{}}}}}"#, patterns.join(","));
+        let payload = format!(
+            r#"{{"name":"heavy","schema":{schema},"actions":[{{"kind":"x.k","who":"owner","schema":{schema}}}]}}"#
+        );
+        let input = Input {
+            allowance,
+            ..input(&Kind::TemplateCreate, "", &payload)
+        };
+        template::create(&State::default(), &issuer(), &input)
+    };
+    let allowance = Allowance::default();
+    for (pattern, accepted, refused) in [
+        ("[a-z]{1,1024}", 64, None),
+        ("[a-z]{1,2048}", 32, Some(33)),
+        (".{1,128}", 51, Some(52)),
+        (r"\\p{Lu}{8}", 8, Some(9)),
+        ("a{99999999999999999999}", 0, Some(1)),
+    ] {
+        create(pattern, accepted, Some(&allowance)).unwrap();
+        let Some(refused) = refused else { continue };
+        let both = [("/schema", "range"), ("/actions/0/schema", "range")];
+        wrong(create(pattern, refused, Some(&allowance)), &both);
+        // This one is too large by the rules.
+        if pattern.len() < 20 {
+            create(pattern, refused, None).unwrap();
+        }
+    }
+}
