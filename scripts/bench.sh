@@ -32,16 +32,17 @@ table() {
   cargo bench --package kedge-bench --bench "$1" --locked | tee "$file"
 }
 
-# with_server <subcommand> <option for the file>
+# with_server <subcommand> <option for the file> [its other options…]
 with_server() {
-  local to=()
+  local name="$1" to=()
   [[ -z "$output" ]] || to=("$2" "$output/$1.json")
-  "$bench" "$1" --server "$server" "${to[@]}" "${more[@]}"
+  shift 2
+  "$bench" "$name" --server "$server" "$@" "${to[@]}" "${more[@]}"
 }
 
 [[ -z "$output" ]] || mkdir -p "$output"
 step "Tools" install_build_tools
-[[ " $* " != *" cluster "* ]] || install_packages nats-server
+[[ " $* " != *" cluster "* ]] || step "NATS" install_nats
 step "Programs" build
 (($#)) || set -- stages bare
 for part in "$@"; do
@@ -52,7 +53,7 @@ for part in "$@"; do
     growth) step "A large store and a small one, compared" with_server growth --json ;;
     restart) step "Restarts of a large store" with_server restart --json ;;
     disk) step "Bytes on the disk" with_server disk --json ;;
-    cluster) step "Three nodes and one, compared" with_server cluster --json ;;
+    cluster) step "Three nodes and one, compared" with_server cluster --json --nats "$KEDGE_NATS" ;;
     tracing) step "Tracing off, of a hundredth and of everything, compared" with_server tracing --json ;;
     searches) step "Searches among a million objects" with_server search --output ;;
     *) die "$part is not a part of the benchmarks" "name one of: stages claims bare growth restart disk cluster tracing searches" ;;

@@ -9,7 +9,6 @@ source scripts/shell.sh
 source scripts/tools.sh
 
 data="$root/data/cluster"
-nats="$(command -v "${KEDGE_NATS:-nats-server}" || true)"
 kedge() { "$target_dir/release/kedge" "$@"; }
 ports=(8081 8082 8083)
 chain_listen="${CLUSTER_CHAIN_LISTEN:-127.0.0.1:8555}"
@@ -17,15 +16,9 @@ chain_listen="${CLUSTER_CHAIN_LISTEN:-127.0.0.1:8555}"
 nats_urls() { printf '"nats://127.0.0.1:%s",' 14222 14223 14224 | sed 's/,$//'; }
 monitors() { printf '"http://127.0.0.1:%s",' 18222 18223 18224 | sed 's/,$//'; }
 
-# Servers from 2.10 on can sync each message before they acknowledge it.
-can_sync() {
-  printf 'jetstream { store_dir: "/tmp", sync_interval: always }\n' >"$data/probe.conf"
-  "$nats" -t -c "$data/probe.conf" >/dev/null 2>&1
-}
-
 start_nats() {
   local index sync=""
-  if can_sync; then sync=", sync_interval: always"; fi
+  if nats_can_sync; then sync=", sync_interval: always"; fi
   for index in 0 1 2; do
     cat >"$data/nats$index.conf" <<CONF
 server_name: nats$index
@@ -35,7 +28,7 @@ max_payload: 67108864
 jetstream { store_dir: "$data/nats$index"$sync }
 cluster { name: kedge, listen: 127.0.0.1:$((16222 + index)), routes: ["nats://127.0.0.1:16222", "nats://127.0.0.1:16223", "nats://127.0.0.1:16224"] }
 CONF
-    "$nats" -c "$data/nats$index.conf" >"$data/nats$index.log" 2>&1 &
+    "$KEDGE_NATS" -c "$data/nats$index.conf" >"$data/nats$index.log" 2>&1 &
   done
   wait_for "JetStream" curl --silent --fail --output /dev/null http://127.0.0.1:18222/healthz
 }
@@ -115,11 +108,16 @@ trusted_proxies = ["127.0.0.0/8"]
 node = "$name"
 servers = [$(nats_urls)]
 monitors = [$(monitors)]
-unsynced_allowed = $(can_sync && echo false || echo true)
+unsynced_allowed = $(nats_can_sync && echo false || echo true)
 TOML
   : >"$place.log"
   keep_node "$name" "$place" "$@" &
   wait_for "$name" grep -q '^listening on' "$place.log"
+}
+
+nats_and_curl() {
+  install_nats
+  install_packages curl
 }
 
 role_of() { curl --silent "http://127.0.0.1:$1/readyz" | grep -o '"role":"[a-z]*"' | cut -d'"' -f4; }
@@ -154,9 +152,8 @@ if [[ "${1:-}" == kill ]]; then
   exit
 fi
 step "Tools" install_build_tools
-step "NATS" install_packages nats-server curl
+step "NATS" nats_and_curl
 step "Build" build_programs kedge
-nats="$(command -v "${KEDGE_NATS:-nats-server}")"
 printf '\n==> 4. Start\n'
 mkdir -p -m 700 "$data"
 trap 'trap - EXIT; kill $(jobs -p) 2>/dev/null; wait' EXIT INT TERM

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Holds Kedge against PostgreSQL, Redis Streams and NATS JetStream: the same records, each answered when it is on the
-# disk, in turns on this machine. The others come from Debian and run as instances of this script's own, on free ports,
+# disk, in turns on this machine. The others come from Debian and PyPI and run as instances of this script's own, on free ports,
 # with their data next to Kedge's in a temporary folder (TMPDIR; on a real disk, with 40 GB to spare); all of it is gone
 # at the end. Arguments go to `kedge-bench compare`. SERVER_PROGRAM, BENCH_PROGRAM and PEERS_PROGRAM name programs that are
 # built already; RESULTS where the tables go, without the ending.
@@ -9,7 +9,6 @@ cd "$(dirname "$0")/.."
 source scripts/shell.sh
 source scripts/tools.sh
 
-nats_version=v2.15.2
 work=""
 pids=()
 results="${RESULTS:-$root/bench/results/$(date -u +%F)-side-by-side}"
@@ -43,25 +42,8 @@ wait_for() {
 }
 
 install_peers() {
-  install_packages python3 postgresql redis-server nats-server
-  if ! supports_sync "$(command -v nats-server)"; then
-    newer_nats
-  fi
-}
-
-# Debian 12's NATS syncs every two minutes and cannot be set to sync before it answers.
-supports_sync() {
-  printf 'jetstream { store_dir: "/nonexistent", sync_interval: always }\n' >"$work/probe.conf"
-  "$1" -t -c "$work/probe.conf" >/dev/null 2>&1
-}
-
-newer_nats() {
-  nats="$cache_dir/nats-$nats_version/nats-server"
-  if [[ ! -x "$nats" ]] && have go; then
-    say "    Debian's NATS cannot sync before it answers: building $nats_version, once"
-    GOBIN="$(dirname "$nats")" go install "github.com/nats-io/nats-server/v2@$nats_version" >"$work/go.log" 2>&1 || true
-  fi
-  [[ -x "$nats" ]] || nats=""
+  install_packages python3 postgresql redis-server
+  install_nats
 }
 
 build() {
@@ -115,15 +97,15 @@ start_redis() {
 
 start_nats() {
   nats_port="$(free_port)"
-  local program="${nats:-$(command -v nats-server)}" sync="sync_interval: always"
-  nats_said="$("$program" --version), synced before each answer"
-  if ! supports_sync "$program"; then
+  local sync="sync_interval: always"
+  nats_said="$("$KEDGE_NATS" --version), synced before each answer"
+  if ! nats_can_sync; then
     sync=""
-    nats_said="$("$program" --version): NOT durable, it syncs only every two minutes"
+    nats_said="$("$KEDGE_NATS" --version): NOT durable, it syncs only every two minutes"
   fi
   printf 'listen: "127.0.0.1:%s"\nmax_payload: 1MB\njetstream { store_dir: "%s", max_file_store: 64GB, %s }\n' \
     "$nats_port" "$work/nats" "$sync" >"$work/nats.conf"
-  "$program" -c "$work/nats.conf" >"$work/nats.log" 2>&1 &
+  "$KEDGE_NATS" -c "$work/nats.conf" >"$work/nats.log" 2>&1 &
   pids+=($!)
   wait_for nats grep -q "Server is ready" "$work/nats.log"
 }
@@ -150,7 +132,7 @@ by one before 2.12). They receive plain records over their own protocols, withou
 
 work="$(mktemp -d)"
 chmod 755 "$work"
-nats="" server="" bench="" peers=""
+server="" bench="" peers=""
 step "Tools" install_build_tools
 step "PostgreSQL, Redis, NATS" install_peers
 step "Programs" build

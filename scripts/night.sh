@@ -108,7 +108,7 @@ if [[ -z "${CLUSTER_TESTS:-}" ]]; then
   step "Tools" install_build_tools
 fi
 case "${1:-all}" in
-  splits | elections | damages | failovers) step "NATS" install_packages nats-server curl ;;
+  splits | elections | damages | failovers) step "NATS" install_nats ;;
 esac
 if [[ "${1:-all}" == all ]]; then
   all_parts

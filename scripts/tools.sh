@@ -2,6 +2,7 @@
 # shellcheck shell=bash
 
 source "$root/scripts/rocksdb.sh"
+source "$root/scripts/nats/nats.sh"
 
 node_version_min=20
 
@@ -73,7 +74,7 @@ check_rust() {
 
 # What building and running needs. gcc is for linking where no other package brought a cc.
 build_packages=(clang libclang-dev cmake pkg-config gcc)
-test_packages=(python3 python3-venv curl nats-server)
+test_packages=(python3 python3-venv curl)
 
 install_build_tools() {
   install_packages "${build_packages[@]}"
@@ -125,6 +126,7 @@ install_test_tools() {
   check_components
   check_node
   install_packages "${test_packages[@]}"
+  install_nats
 }
 
 # install_node_packages <folder…>: exactly what each lock file says, unless it is there already.

@@ -62,6 +62,13 @@ impl Cluster {
         let client = dial(&options, health).await?;
         monitors::check(&options).await?;
         let server = client.server_info();
+        // Only servers that may be unsynced can be this old: see `monitors::check`.
+        if !client.is_server_compatible(2, 10, 0) {
+            tracing::warn!(
+                version = server.version,
+                "the NATS servers are older than 2.10: after a loss they may elect no leader, or one that lacks acknowledged frames"
+            );
+        }
         let needed = options.payload_bytes_max();
         if server.max_payload < needed {
             return Err(ConnectError::Payload {

@@ -337,7 +337,7 @@ async fn starts_that_are_refused(cluster: &Cluster) {
             .set("cluster_unsynced_allowed", true)
     };
     let other = cluster.other_contract().await;
-    let mut cases = vec![
+    let cases = [
         (
             newcomer().set("cluster_unsynced_allowed", true),
             vec!["cluster_node", "is required with cluster_servers"],
@@ -346,13 +346,11 @@ async fn starts_that_are_refused(cluster: &Cluster) {
             allowed(newcomer()).set("chain_contract", format!("\"{other}\"")),
             vec!["is of another log", "another name"],
         ),
-    ];
-    if !crate::nats::can_sync_always() {
-        cases.push((
+        (
             newcomer().set("cluster_node", "\"node4\""),
             vec!["sync_interval: always", "cluster_unsynced_allowed"],
-        ));
-    }
+        ),
+    ];
     for (setup, expected) in cases {
         let (status, text) = tokio::task::block_in_place(|| setup.start_refused());
         assert!(!status.success());

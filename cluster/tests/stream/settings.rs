@@ -6,7 +6,7 @@ use async_nats::jetstream::{self, stream};
 use kedge_cluster::{Cluster, ClusterOptions, ConnectError};
 use kedge_protocol::Hash;
 
-use super::nats::{Servers, Settings, can_sync_always};
+use super::nats::{Servers, Settings};
 use super::node::{IDENTITY, options, runtime};
 
 /// Connects to a stream with changed settings; returns why that is refused.
@@ -167,12 +167,6 @@ fn servers_that_cannot_carry_the_log_are_refused() {
 
 #[test]
 fn servers_that_sync_before_they_acknowledge_are_accepted() {
-    if !can_sync_always() {
-        eprintln!(
-            "this nats-server cannot sync before it acknowledges: name a newer one in KEDGE_NATS"
-        );
-        return;
-    }
     let servers = Servers::start_with(
         1,
         Settings {

