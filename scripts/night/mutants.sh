@@ -15,14 +15,17 @@ install_mutants() {
 }
 
 # A part of all changes of the packages that decide: the rules, the protocol, and the commit path. What was noticed once is not
-# tried again. cargo-mutants works on a copy of the sources.
+# tried again. It works on a copy of what is committed, always at one place, so that little is compiled twice.
 mutants() {
   local found="$root/data/mutants" shard="${MUTANTS_SHARD:-}" status=0
+  local copy="$found/sources"
   # Without a choice, forty days see all of them.
   [[ -n "$shard" ]] || shard="$(($(date -u +%s) / 86400 % 40))/40"
   install_mutants
-  mkdir -p "$found"
-  CARGO_TARGET_DIR="$found/target" cargo mutants --package kedge-machine --package kedge-protocol --package kedge-actors \
+  rm -rf "$copy"
+  mkdir -p "$copy"
+  git -C "$root" archive HEAD | tar --extract --touch --directory "$copy"
+  CARGO_TARGET_DIR="$found/target" cargo mutants --dir "$copy" --in-place --package kedge-machine --package kedge-protocol --package kedge-actors \
     --file 'machine/**' --file 'protocol/**' --file 'actors/src/commit/**' --shard "$shard" --sharding round-robin --iterate --output "$found" \
     --no-times --colors never || status=$?
   note "part $shard: $(mutants_in caught) changes noticed, $(mutants_in timeout) by a time-out, $(mutants_in missed) missed, $(mutants_in unviable) do not compile"

@@ -20,10 +20,6 @@ const FIRST_ANSWER_LIMIT: Duration = Duration::from_secs(8);
 const ANSWER_LIMIT: Duration = Duration::from_secs(3);
 const STOP_LIMIT: Duration = Duration::from_secs(20);
 const NOTICED_LIMIT: Duration = Duration::from_secs(15);
-/// What a node says of a stream that does not continue its log.
-const BROKEN: &str = "of the stream is broken";
-/// One server of three has the differing copy: a node meets it seven times in a row once in two thousand.
-const BEGUN_AGAIN_MAX: usize = 7;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_log_outlives_the_servers_that_carry_it() {
@@ -45,7 +41,6 @@ async fn the_log_outlives_the_servers_that_carry_it() {
     start_servers(&mut cluster, &[leads]);
     cluster.wait_until_ready().await;
 
-    let mut may_be_forked = false;
     // A quorum, then all.
     let first = usize::try_from(rng.below(3)).unwrap();
     for lost in [vec![first, (first + 1) % 3], vec![0, 1, 2]] {
@@ -68,12 +63,11 @@ async fn the_log_outlives_the_servers_that_carry_it() {
         );
         if let Some(stopped) = stopped {
             cluster.nodes[stopped].start();
-            may_be_forked = the_engine_may_have_lost_a_frame(&mut cluster, stopped).await;
         }
         cluster.wait_until_ready().await;
     }
     load.pause().await;
-    a_node_without_data_joins(&mut cluster, load.last_sequence(), may_be_forked).await;
+    a_node_without_data_joins(&mut cluster, load.last_sequence()).await;
     load.resume();
     load.progress(10).await;
     load.check(&cluster).await;
@@ -190,30 +184,6 @@ async fn without_quorum(cluster: &Cluster, signer: &mut Signer) {
     }
 }
 
-/// Servers that do not sync may lose a frame that they had acknowledged when all of them are killed. If no other node had
-/// it yet, nobody was answered. The leader that holds it says so and stands still, until it gets the others' log. Returns
-/// whether that happened: the server that had it first may then hold it for ever, in a copy that differs from the others'.
-async fn the_engine_may_have_lost_a_frame(cluster: &mut Cluster, stopped: usize) -> bool {
-    let node = &mut cluster.nodes[stopped];
-    for begun in 0..=BEGUN_AGAIN_MAX {
-        let settled = || async {
-            let ready = ready(&node.setup).await?;
-            let problem = ready["cluster"]["problem"].as_str().map(str::to_owned);
-            (problem.is_some() || ready["status"] == "ready").then_some(problem)
-        };
-        let settled = eventually("it follows or stands still", NOTICED_LIMIT, settled).await;
-        let Some(problem) = settled else {
-            return begun > 0;
-        };
-        eprintln!("the servers lost a frame: {problem}");
-        assert!(problem.contains(BROKEN), "{problem}");
-        node.kill();
-        lose_data(node);
-        node.start();
-    }
-    panic!("it still stands still");
-}
-
 /// Removes a node's data, except its keys.
 pub(crate) fn lose_data(node: &Node) {
     for entry in std::fs::read_dir(node.setup.data()).unwrap() {
@@ -226,16 +196,14 @@ pub(crate) fn lose_data(node: &Node) {
     }
 }
 
-/// A follower's data is lost, except its keys: it gets everything from the stream, and is not ready before. If it reads
-/// a frame that only a server's differing copy holds, it says so and stands still, and begins again.
-async fn a_node_without_data_joins(cluster: &mut Cluster, sequence: u64, may_be_forked: bool) {
+/// A follower's data is lost, except its keys: it gets everything from the stream, and is not ready before.
+async fn a_node_without_data_joins(cluster: &mut Cluster, sequence: u64) {
     let leader = cluster.leader().await;
     let node = &mut cluster.nodes[(leader + 1) % 3];
     node.kill();
     lose_data(node);
     node.server = Some(node.setup.begin());
     let mut shown: Vec<Value> = Vec::new();
-    let mut begun_again = 0;
     let begun = Instant::now();
     loop {
         if let Some(ready) = ready(&node.setup).await {
@@ -249,14 +217,6 @@ async fn a_node_without_data_joins(cluster: &mut Cluster, sequence: u64, may_be_
             }
             if is_ready {
                 break;
-            }
-            let problem = ready["cluster"]["problem"].as_str().unwrap_or_default();
-            if may_be_forked && begun_again < BEGUN_AGAIN_MAX && problem.contains(BROKEN) {
-                eprintln!("the node that joined stands still: {problem}");
-                begun_again += 1;
-                node.kill();
-                lose_data(node);
-                node.server = Some(node.setup.begin());
             }
         }
         assert!(

@@ -93,6 +93,7 @@ fn write_key(path: &Path, key: &SigningKey) -> PathBuf {
 pub(crate) fn settings() -> Settings {
     Settings {
         max_payload: PAYLOAD_MAX,
+        sync_always: true,
         ..Settings::default()
     }
 }
@@ -157,8 +158,7 @@ impl Cluster {
             let data = place.path().join(&name);
             copy_directory(&keys, &data.join("keys"));
             let setup = Self::setup(&data, &nats, &chain.url(), contract, &sequencer)
-                .set("cluster_node", format!("\"{name}\""))
-                .set("cluster_unsynced_allowed", true);
+                .set("cluster_node", format!("\"{name}\""));
             nodes.push(Node {
                 name,
                 setup: change(setup, &nats),
@@ -187,7 +187,7 @@ impl Cluster {
         data.join("keys")
     }
 
-    /// A further node, which is not started: its data and keys, but neither its name nor any permission.
+    /// A further node, which is not started: its data and keys, but not its name.
     pub(crate) fn newcomer(&self, folder: &str) -> Setup {
         let data = self.place.path().join(folder);
         copy_directory(&self.nodes[0].setup.data().join("keys"), &data.join("keys"));

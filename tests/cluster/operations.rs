@@ -331,24 +331,17 @@ async fn redirects(cluster: &mut Cluster, signer: &mut Signer) {
 
 async fn starts_that_are_refused(cluster: &Cluster) {
     let newcomer = || cluster.newcomer("refused");
-    let allowed = |setup: crate::support::server::Setup| {
-        setup
-            .set("cluster_node", "\"node4\"")
-            .set("cluster_unsynced_allowed", true)
-    };
     let other = cluster.other_contract().await;
     let cases = [
         (
-            newcomer().set("cluster_unsynced_allowed", true),
+            newcomer(),
             vec!["cluster_node", "is required with cluster_servers"],
         ),
         (
-            allowed(newcomer()).set("chain_contract", format!("\"{other}\"")),
+            newcomer()
+                .set("cluster_node", "\"node4\"")
+                .set("chain_contract", format!("\"{other}\"")),
             vec!["is of another log", "another name"],
-        ),
-        (
-            newcomer().set("cluster_node", "\"node4\""),
-            vec!["sync_interval: always", "cluster_unsynced_allowed"],
         ),
     ];
     for (setup, expected) in cases {
