@@ -286,6 +286,19 @@ mod tests {
     }
 
     #[test]
+    fn the_log_names_keys_of_later_batches_only() {
+        let signing = signing(false, &[entry(1, 0)]);
+        assert!(!signing.named(entry(2, 3), 4));
+        assert!(!signing.named(entry(2, 4), 4));
+        assert_eq!(signer(&signing, 9), Ok(key(1).address()));
+        assert!(signing.named(entry(2, 6), 4));
+        assert_eq!(signer(&signing, 5), Ok(key(1).address()));
+        assert_eq!(signer(&signing, 6), Ok(key(2).address()));
+        // Not before one that the log names already.
+        assert!(!signing.named(entry(1, 5), 4));
+    }
+
+    #[test]
     fn a_new_log_waits_for_the_contract() {
         let signing = signing(true, &[entry(1, 0)]);
         assert_eq!(signer(&signing, 0), Err(SigningError::ContractUnknown));

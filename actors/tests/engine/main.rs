@@ -8,6 +8,7 @@ mod cuts;
 mod objects;
 mod outside;
 mod resources;
+mod rotation;
 mod supply;
 mod support;
 mod timing;

@@ -33,6 +33,11 @@ pub(crate) fn sequencer_key() -> Arc<SigningKey> {
     Arc::new(SigningKey::from_bytes(&[0x5e; 32]).unwrap())
 }
 
+/// The engine holds this one too, and signs with it once the log names it.
+pub(crate) fn next_key() -> SigningKey {
+    SigningKey::from_bytes(&[0x5f; 32]).unwrap()
+}
+
 pub(crate) fn open(path: &Path) -> Arc<Store> {
     let options = kedge_storage::StoreOptions {
         high_water_path: Some(path.join("high-water")),
@@ -59,7 +64,7 @@ pub(crate) async fn start_on(path: &Path, store: Arc<Store>) -> Engine {
 pub(crate) async fn start_by(clock: Clock, path: &Path, store: Arc<Store>) -> Engine {
     let options = Options {
         domain: DOMAIN,
-        keys: HeldKeys::new(SigningKey::from_bytes(&[0x5e; 32]).unwrap(), []),
+        keys: HeldKeys::new(SigningKey::from_bytes(&[0x5e; 32]).unwrap(), [next_key()]),
         contract: None,
         time: Arc::new(Timekeeper::unbounded(clock)),
         env: Arc::new(RealEnv),
@@ -196,6 +201,11 @@ impl Client {
 
 /// Builds the receipt that a client would get, and checks it as a client would.
 pub(crate) fn check_receipt(outcome: &Committed, contents: &[Hash]) {
+    check_receipt_by(outcome, contents, &sequencer_key().address());
+}
+
+/// The same, where this key must have signed the batch.
+pub(crate) fn check_receipt_by(outcome: &Committed, contents: &[Hash], sequencer: &Address) {
     let Some(placement) = &outcome.placement else {
         return;
     };
@@ -220,9 +230,7 @@ pub(crate) fn check_receipt(outcome: &Committed, contents: &[Hash]) {
         actions,
         proof: placement.proof(),
     };
-    receipt
-        .verify(&DOMAIN, &sequencer_key().address(), &done_contents)
-        .unwrap();
+    receipt.verify(&DOMAIN, sequencer, &done_contents).unwrap();
 }
 
 pub(crate) async fn register(engine: &Engine, byte: u8) -> Client {
