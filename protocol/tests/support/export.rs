@@ -1,0 +1,247 @@
+//! An export of a small log, whose lines a test can change: everything happens in one millisecond, which is also every
+//! request's deadline.
+
+use kedge_protocol::action::{Kind, RequestHead};
+use kedge_protocol::batch::BatchHeader;
+use kedge_protocol::chain;
+use kedge_protocol::checkpoint::Checkpoint;
+use kedge_protocol::eip712::Domain;
+use kedge_protocol::export::{BatchLine, EXPORT_VERSION, Line, LogLine, RequestLine};
+use kedge_protocol::hash::keccak;
+use kedge_protocol::log_tree::{self, Frontier};
+use kedge_protocol::merkle::BatchTree;
+use kedge_protocol::record::{ActionRecord, FailedAction, RequestRecord};
+use kedge_protocol::signature::{Signature, SigningKey};
+use kedge_protocol::{Address, Hash, Id, KeyFrom, Prefix, SequencerKeys};
+
+const DEADLINE_S: u64 = 1_790_000_000;
+/// When everything happens.
+pub(crate) const SEALED_AT_MS: u64 = DEADLINE_S * 1_000;
+
+pub(crate) fn key(number: u8) -> SigningKey {
+    SigningKey::from_bytes(&[number; 32]).unwrap()
+}
+
+/// The number of the key that signs a batch.
+fn signer_of(batch: u64) -> u8 {
+    if batch < 2 { 1 } else { 2 }
+}
+
+/// The sequencer's keys: the second one signs from batch 2 on.
+pub(crate) fn keys() -> SequencerKeys {
+    let entry = |number, from_batch| KeyFrom {
+        key: key(number).address(),
+        from_batch,
+    };
+    SequencerKeys::new(vec![entry(1, 0), entry(2, 2)]).unwrap()
+}
+
+pub(crate) fn domain() -> Domain {
+    Domain {
+        chain_id: 31_337,
+        verifying_contract: Address([0x0c; 20]),
+    }
+}
+
+fn id(prefix: Prefix, text: &str) -> Id {
+    Id::of_hash(prefix, &keccak(text.as_bytes()))
+}
+
+/// A request at this sequence, whose actions have these indices; those in between were refused.
+fn request(
+    batch_number: u64,
+    first_sequence: u64,
+    first_leaf_index: u32,
+    indices: &[u16],
+) -> RequestRecord<'static> {
+    let user = key(7);
+    let action = |index: &u16| ActionRecord {
+        index: *index,
+        kind: Kind::Update,
+        target: "obj_5yrzzxc7r7qyrbt578rhejqh4m".into(),
+        payload: format!(r#"{{"sequence":{first_sequence}}}"#).into(),
+        disclosed: (*index == 0).then(|| r#"{"shown":1}"#.into()),
+        resource: id(Prefix::Object, "object"),
+        version: first_sequence,
+        previous_integrity: keccak(&first_sequence.to_be_bytes()),
+        previous_sequence: first_sequence - 1,
+    };
+    let last = indices[indices.len() - 1];
+    let refused = (0..last).filter(|index| !indices.contains(index));
+    let mut record = RequestRecord {
+        batch_number,
+        first_sequence,
+        first_leaf_index,
+        timestamp_ms: SEALED_AT_MS,
+        organization_id: id(Prefix::Organization, "organization"),
+        wallet_id: id(Prefix::Wallet, "wallet"),
+        head: RequestHead {
+            signer: user.address(),
+            nonce: u64::MAX - first_sequence,
+            deadline_s: DEADLINE_S,
+            atomic: false,
+        },
+        signature: Signature([0; 65]),
+        salt_seed: keccak(b"seed"),
+        actions: indices.iter().map(action).collect(),
+        failed: refused
+            .map(|index| FailedAction {
+                index,
+                action_hash: keccak(&index.to_be_bytes()),
+            })
+            .collect(),
+    };
+    let action_hashes = record.action_hashes().unwrap();
+    record.signature = user.sign(&record.head.digest(&domain().separator(), &action_hashes));
+    record
+}
+
+/// Three batches: one of other organizations' actions at both ends and in between, with two requests; one of a single
+/// request; one of a single action of others.
+#[derive(Clone)]
+pub(crate) struct Export {
+    pub(crate) lines: Vec<Line>,
+}
+
+impl Export {
+    pub(crate) fn new() -> Self {
+        let mut lines = vec![Line::Log(LogLine {
+            version: EXPORT_VERSION,
+            domain: domain(),
+            sequencer: key(1).address(),
+            from: 0,
+            sequence: 0,
+            head: domain().separator(),
+            peaks: Vec::new(),
+            organization_id: Some(id(Prefix::Organization, "organization")),
+            sequencer_keys: Some(keys()),
+            operators: vec![key(8).address()],
+        })];
+        let batches = [
+            vec![
+                None,
+                Some(request(0, 2, 1, &[0, 2])),
+                None,
+                Some(request(0, 5, 4, &[0])),
+            ],
+            vec![Some(request(1, 6, 0, &[1]))],
+            vec![None],
+        ];
+        let mut frontier = Frontier::default();
+        let (mut head, mut sequence) = (domain().separator(), 0);
+        for (number, requests) in batches.into_iter().enumerate() {
+            let others = keccak(format!("leaf of others in {number}").as_bytes());
+            let leaves: Vec<Hash> = requests
+                .iter()
+                .flat_map(|request| match request {
+                    Some(record) => record.leaves(&record.hashes()),
+                    None => vec![others],
+                })
+                .collect();
+            let previous_head = head;
+            head = leaves
+                .iter()
+                .fold(head, |head, leaf| chain::next_head(&head, leaf));
+            let header = BatchHeader {
+                number: number as u64,
+                first_sequence: sequence + 1,
+                count: u32::try_from(leaves.len()).unwrap(),
+                previous_head,
+                head,
+                root: BatchTree::new(&leaves).root(),
+                history: frontier.root(),
+                state: Hash::ZERO,
+                sealed_at_ms: SEALED_AT_MS,
+            };
+            let signer = key(signer_of(header.number));
+            let batch = header.sign(&domain().separator(), &signer);
+            frontier.append(log_tree::leaf(&header.hash()));
+            sequence = header.last_sequence();
+            lines.push(Line::Batch(BatchLine { batch, leaves }));
+            let requests = requests.into_iter().flatten();
+            lines.extend(requests.map(|record| Line::Request(Box::new(record.into()))));
+        }
+        let checkpoint = Checkpoint {
+            batches: frontier.size(),
+            sequence,
+            head,
+            history: frontier.root(),
+            state: Hash::ZERO,
+            issued_at_ms: SEALED_AT_MS,
+        };
+        let signer = key(signer_of(frontier.size() - 1));
+        let signed = checkpoint.sign(&domain().separator(), &signer);
+        lines.push(Line::Checkpoint(signed));
+        Self { lines }
+    }
+
+    /// The same without batch 0.
+    pub(crate) fn beginning_at_1(mut self) -> Self {
+        let first = self.batch(0).batch.header;
+        let mut frontier = Frontier::default();
+        frontier.append(log_tree::leaf(&first.hash()));
+        let log = self.log();
+        log.from = 1;
+        log.sequence = first.last_sequence();
+        log.head = first.head;
+        log.peaks = frontier.peaks().to_vec();
+        self.lines.drain(1..4);
+        self
+    }
+
+    pub(crate) fn log(&mut self) -> &mut LogLine {
+        match &mut self.lines[0] {
+            Line::Log(log) => log,
+            line => panic!("{line:?}"),
+        }
+    }
+
+    pub(crate) fn batch(&mut self, number: usize) -> &mut BatchLine {
+        let batches = self.lines.iter_mut().filter_map(|line| match line {
+            Line::Batch(batch) => Some(batch),
+            _ => None,
+        });
+        batches.into_iter().nth(number).unwrap()
+    }
+
+    pub(crate) fn request(&mut self, place: usize) -> &mut RequestLine {
+        let requests = self.lines.iter_mut().filter_map(|line| match line {
+            Line::Request(request) => Some(request),
+            _ => None,
+        });
+        requests.into_iter().nth(place).unwrap()
+    }
+
+    /// Changes a header and signs it again.
+    pub(crate) fn header(&mut self, number: u64, change: impl FnOnce(&mut BatchHeader)) {
+        self.header_by(number, signer_of(number), change);
+    }
+
+    /// The same with another key.
+    pub(crate) fn header_by(
+        &mut self,
+        number: u64,
+        signer: u8,
+        change: impl FnOnce(&mut BatchHeader),
+    ) {
+        let BatchLine { batch, .. } = self.batch(usize::try_from(number).unwrap());
+        change(&mut batch.header);
+        *batch = batch.header.sign(&domain().separator(), &key(signer));
+    }
+
+    /// Changes the checkpoint and signs it again.
+    pub(crate) fn checkpoint(&mut self, change: impl FnOnce(&mut Checkpoint)) {
+        self.checkpoint_by(2, change);
+    }
+
+    /// The same with another key.
+    pub(crate) fn checkpoint_by(&mut self, signer: u8, change: impl FnOnce(&mut Checkpoint)) {
+        match self.lines.last_mut() {
+            Some(Line::Checkpoint(signed)) => {
+                change(&mut signed.checkpoint);
+                *signed = signed.checkpoint.sign(&domain().separator(), &key(signer));
+            }
+            line => panic!("{line:?}"),
+        }
+    }
+}
