@@ -84,6 +84,7 @@ mod tests {
         ] {
             let address: Address = text.parse().unwrap();
             assert_eq!(address.to_string(), text);
+            assert_eq!(format!("{address:?}"), text);
             assert_eq!(text.to_lowercase().parse(), Ok(address));
         }
         assert_eq!(

@@ -242,6 +242,7 @@ mod tests {
         for event_type in EventType::ALL {
             assert_eq!(EventType::of_number(event_type.number()), Some(*event_type));
             assert_eq!(EventType::of_text(event_type.text()), Some(*event_type));
+            assert_eq!(event_type.to_string(), event_type.text());
         }
     }
 }

@@ -168,6 +168,24 @@ mod tests {
             "0xba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
         );
         assert_eq!(keccak_parts(&[b"a", b"bc"]), keccak(b"abc"));
+        let mut stream = Sha256Stream::default();
+        stream.update(b"a");
+        stream.update(b"bc");
+        assert_eq!(stream.finish(), sha256(b"abc"));
+    }
+
+    #[test]
+    fn a_hash_is_its_bytes() {
+        let hash = keccak(b"");
+        assert_eq!(hash.as_bytes(), &hash.0);
+        assert_eq!(format!("{hash:?}"), hash.to_string());
+        let bytes = Vec::from(hash);
+        assert_eq!(bytes, hash.0);
+        assert_eq!(Hash::try_from(bytes), Ok(hash));
+        for length in [0, 31, 33] {
+            let bytes = vec![7; length];
+            assert_eq!(Hash::try_from(bytes.clone()), Err(bytes));
+        }
     }
 
     #[test]

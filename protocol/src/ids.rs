@@ -218,8 +218,18 @@ mod tests {
             let text = id.to_string();
             prop_assert_eq!(text.len(), 30);
             prop_assert_eq!(text.parse(), Ok(id));
+            prop_assert_eq!(format!("{id:?}"), text.clone());
             prop_assert_eq!(Id::parse_as(id.prefix, &text), Ok(id));
         }
+    }
+
+    #[test]
+    fn prefixes_have_the_numbers_that_are_stored() {
+        for (number, prefix) in Prefix::ALL.iter().enumerate() {
+            assert_eq!(*prefix as usize, number);
+            assert_eq!(Prefix::of_number(number as u8), Some(*prefix));
+        }
+        assert_eq!(Prefix::of_number(Prefix::ALL.len() as u8), None);
     }
 
     #[test]

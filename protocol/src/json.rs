@@ -138,7 +138,8 @@ mod tests {
             r#"{"one":[1,2],"many":[]}"#,
             r#"{"one":{"a":1,"b":2},"many":[[1,2]]}"#,
         ] {
-            assert!(read(wrong).is_err(), "{wrong}");
+            let error = read(wrong).err().unwrap().to_string();
+            assert!(error.contains("expected a JSON object"), "{wrong}: {error}");
         }
     }
 }

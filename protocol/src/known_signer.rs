@@ -102,6 +102,7 @@ mod tests {
             let key = SigningKey::from_bytes(&secret).unwrap();
             let signer = known(&key);
             prop_assert_eq!(signer.address(), key.address());
+            prop_assert_eq!(format!("{signer:?}"), format!("KnownSigner({})", key.address()));
             let digest = Hash(digest);
             let signature = key.sign(&digest);
             prop_assert!(signer.signed(&digest, &signature));

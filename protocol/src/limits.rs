@@ -174,3 +174,25 @@ const _: () = {
     assert!(SEARCH_ROWS_MAX >= 10 * PAGE_ITEMS_MAX);
     assert!(SEARCH_BYTES_MAX >= 16 * OBJECT_PROPERTIES_BYTES_MAX);
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Other implementations, and the service's document, have the numbers as they stand here.
+    #[test]
+    fn what_is_published_has_its_published_number() {
+        assert_eq!(BATCH_ACTIONS_MAX, 500);
+        assert_eq!(OBJECT_PROPERTIES_BYTES_MAX, 1_048_576);
+        assert_eq!(OBJECT_HISTORY_MAX, 1_000);
+        assert_eq!(NONCE_WINDOW, 1_024);
+        assert_eq!(NONCE_JUMP_MAX, 1_048_576);
+        assert_eq!(DEADLINE_AHEAD_S_MAX, 86_400);
+        assert_eq!(VARIATIONS_MAX, 500);
+        assert_eq!(PAGE_ITEMS_DEFAULT, 100);
+        assert_eq!(PAGE_ITEMS_MAX, 1_000);
+        assert_eq!(PAGE_OFFSET_MAX, 10_000);
+        assert_eq!(BLIND_BYTES_MIN, 16);
+        assert_eq!(WEBHOOK_BODY_BYTES_MAX, 20_000);
+    }
+}

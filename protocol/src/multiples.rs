@@ -232,7 +232,8 @@ mod tests {
         let digits: Vec<i16> = digits(number, bits).take(windows).collect();
         let whole = Scalar::from(1u32 << bits);
         digits.iter().rev().fold(Scalar::ZERO, |sum, digit| {
-            assert!(digit.unsigned_abs() <= 1 << (bits - 1));
+            let half = 1i16 << (bits - 1);
+            assert!((1 - half..=half).contains(digit), "{digit}");
             let value = Scalar::from(u32::from(digit.unsigned_abs()));
             sum * whole + if *digit < 0 { -value } else { value }
         })

@@ -406,3 +406,76 @@ pub struct SequencerKey {
     /// Its position in its history and in the log.
     pub trace: Trace,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hash::keccak;
+    use crate::ids::Prefix;
+
+    #[test]
+    fn a_trace_follows_the_actions_of_its_resource() {
+        let contents = [keccak(b"first"), keccak(b"second")];
+        let mut trace = Trace::made_by(&contents[0], 3);
+        assert_eq!(trace.integrity, first_integrity(&contents[0], 3));
+        trace.place(10, 1_000);
+        let made = Trace {
+            version: 1,
+            integrity: trace.integrity,
+            created_sequence: 10,
+            sequence: 10,
+            created_at_ms: 1_000,
+            updated_at_ms: 1_000,
+        };
+        assert_eq!(trace, made);
+        let mut next = trace.next(&contents[1]);
+        next.place(12, 1_200);
+        let changed = Trace {
+            version: 2,
+            integrity: next_integrity(&made.integrity, &contents[1]),
+            sequence: 12,
+            updated_at_ms: 1_200,
+            ..made
+        };
+        assert_eq!(next, changed);
+    }
+
+    #[test]
+    fn limits_are_exact_below_2_to_the_53() {
+        let limits = |name: &str, limit: u64| -> CustomLimits {
+            serde_json::from_value(serde_json::json!({ name: limit })).unwrap()
+        };
+        for name in [
+            "requests_per_minute",
+            "requests_per_day",
+            "object_writes_per_minute",
+            "action_batches_per_minute",
+            "file_uploads_per_minute",
+            "template_writes_per_minute",
+            "list_reads_per_minute",
+        ] {
+            let exact = limits(name, 9_007_199_254_740_991);
+            assert_eq!(exact.inexact(), None);
+            assert_eq!(limits(name, 9_007_199_254_740_992).inexact(), Some(name));
+        }
+        assert_eq!(CustomLimits::default().inexact(), None);
+    }
+
+    #[test]
+    fn a_wallet_without_keys_was_removed() {
+        let id = |prefix| Id::of_hash(prefix, &Hash::ZERO);
+        let mut wallet = Wallet {
+            id: id(Prefix::Wallet),
+            organization_id: id(Prefix::Organization),
+            role: Role::Member,
+            nickname: None,
+            email: String::new(),
+            address: Address::ZERO,
+            keys: vec![Address::ZERO],
+            trace: Trace::NEW,
+        };
+        assert!(!wallet.is_removed());
+        wallet.keys.clear();
+        assert!(wallet.is_removed());
+    }
+}

@@ -193,6 +193,7 @@ mod tests {
         assert_eq!(signature.recover(&digest), Ok(key().address()));
         assert_ne!(signature.recover(&keccak(b"else")), Ok(key().address()));
         assert_eq!(signature.to_string().parse(), Ok(signature));
+        assert_eq!(format!("{signature:?}"), signature.to_string());
     }
 
     #[test]
@@ -306,7 +307,9 @@ mod tests {
 
     #[test]
     fn debug_hides_the_key() {
-        assert!(!format!("{:?}", key()).contains("a1a1a1a1"));
+        let shown = format!("{:?}", key());
+        assert_eq!(shown, format!("SigningKey({})", key().address()));
+        assert_eq!(key().to_bytes(), [0xa1; 32]);
         assert_eq!(SigningKey::from_bytes(&[0; 32]).unwrap_err(), KeyError);
     }
 }

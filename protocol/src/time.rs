@@ -58,6 +58,8 @@ pub mod as_rfc3339 {
 
 #[cfg(test)]
 mod tests {
+    use serde::{Deserialize, Serialize};
+
     use super::*;
 
     #[test]
@@ -74,6 +76,24 @@ mod tests {
         );
         assert_eq!(parse_rfc3339("yesterday"), None);
         assert_eq!(parse_rfc3339("1969-12-31T23:59:59Z"), None);
+    }
+
+    #[test]
+    fn members_of_files_are_texts() {
+        #[derive(Serialize, Deserialize, PartialEq, Debug)]
+        struct File {
+            #[serde(with = "as_rfc3339")]
+            at: u64,
+        }
+        let file = File {
+            at: 1_790_000_000_123,
+        };
+        let text = r#"{"at":"2026-09-21T14:13:20.123Z"}"#;
+        assert_eq!(serde_json::to_string(&file).unwrap(), text);
+        assert_eq!(serde_json::from_str::<File>(text).unwrap(), file);
+        for wrong in [r#"{"at":"yesterday"}"#, r#"{"at":1790000000123}"#] {
+            assert!(serde_json::from_str::<File>(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use kedge_protocol::action::{ActionWords, RequestHead};
 use kedge_protocol::batch::{BatchHeader, SignedBatch};
 use kedge_protocol::chain::{self, Leaf};
 use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
+use kedge_protocol::claim::{Mask, Opening, Statement};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::{Hash, keccak};
 use kedge_protocol::log_tree;
@@ -328,4 +329,61 @@ fn ids() {
     for bad in list(&ids["must_refuse"]) {
         assert!(text(bad).parse::<Id>().is_err(), "accepted: {bad}");
     }
+}
+
+/// What a claim about a record states: its content is that of the opened words, and those that are not disclosed are
+/// zero.
+#[test]
+fn records_open_to_their_words() {
+    let vectors = vectors();
+    for record in list(&vectors["records"]) {
+        let request = &vectors["requests"][record["request"].as_u64().unwrap() as usize];
+        let action = &request["message"]["actions"][record["index"].as_u64().unwrap() as usize];
+        let ActionWords {
+            kind,
+            target,
+            payload,
+        } = words(action);
+        let signer: Address = text(&request["message"]["signer"]).parse().unwrap();
+        let opening = Opening {
+            disclosable: [kind, target, payload, Hash(signer.to_word())],
+            authority: hash(&record["authority"]),
+        };
+        let content = hash(&record["content"]);
+        assert_eq!(opening.content(), content);
+
+        let context = keccak(b"context");
+        for bits in 0..16u8 {
+            let mask = Mask::new(bits).unwrap();
+            let disclosed: Vec<bool> = (0..4).map(|word| mask.discloses(word)).collect();
+            assert_eq!(disclosed, [1, 2, 4, 8].map(|bit| bits & bit != 0));
+            let statement = Statement::of(&opening, mask, context);
+            assert_eq!(statement.content, content);
+            let words = [0, 1, 2, 3].map(|word| match disclosed[word] {
+                true => opening.disclosable[word],
+                false => Hash::ZERO,
+            });
+            assert_eq!(statement.words, words);
+
+            // Every word is two numbers, its high half first; the mask is one.
+            let halves = |word: &Hash| {
+                let number = |half: &[u8]| u128::from_be_bytes(half.try_into().unwrap());
+                [number(&word.0[..16]), number(&word.0[16..])]
+            };
+            let words = words.iter().flat_map(halves);
+            let numbers: Vec<u128> = halves(&content)
+                .into_iter()
+                .chain([u128::from(bits)])
+                .chain(words)
+                .chain(halves(&context))
+                .collect();
+            assert_eq!(statement.numbers()[..], numbers);
+            let decimals: Vec<String> = numbers.iter().map(u128::to_string).collect();
+            assert_eq!(statement.decimals()[..], decimals);
+            for (input, number) in statement.inputs().iter().zip(numbers) {
+                assert_eq!(halves(input), [0, number]);
+            }
+        }
+    }
+    assert_eq!(Mask::new(16), None);
 }

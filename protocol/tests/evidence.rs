@@ -9,13 +9,17 @@ mod signed_log;
 
 use std::collections::BTreeSet;
 
-use kedge_protocol::Hash;
+use kedge_protocol::batch::BatchHeader;
+use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::evidence::{
     Coverage, Evidence, EvidenceFile, EvidenceFileError, Fault, HeaderEvidence, NoFault, Trust,
 };
+use kedge_protocol::hash::keccak;
 use kedge_protocol::limits::{EVIDENCE_BYTES_MAX, EVIDENCE_PATH_MAX};
+use kedge_protocol::{Hash, Id, Prefix};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use faults::{ROTATED_AT, SECOND_KEY, cases, log, trust};
 use signed_log::{domain, key};
@@ -44,6 +48,7 @@ fn every_case_has_its_verdict() {
         assert_eq!(refused, case.refused, "{}: {verdict:?}", case.name);
         if let Ok(verdict) = verdict {
             assert_eq!(verdict.fault, case.file.evidence.fault(), "{}", case.name);
+            assert_eq!(verdict.batch, case.file.evidence.batch(), "{}", case.name);
         }
     }
 }
@@ -70,6 +75,7 @@ fn files_read_back_and_name_the_checkpoints_they_need() {
         let fault = case.file.evidence.fault();
         assert_eq!(json_of(&case.file)["evidence"]["fault"], fault.text());
         assert_eq!(Fault::of_text(fault.text()), Some(fault));
+        assert_eq!(fault.to_string(), fault.text());
 
         // With only the checkpoints that it names, the verdict is the same.
         let mut few = whole.clone();
@@ -82,6 +88,108 @@ fn files_read_back_and_name_the_checkpoints_they_need() {
             case.name
         );
     }
+}
+
+#[test]
+fn evidence_is_about_what_it_names_first() {
+    for case in cases(&log()) {
+        let value = json_of(&case.file)["evidence"].take();
+        let members = [
+            "first", "left", "signed", "batch", "before", "action", "earlier",
+        ];
+        let first = members.iter().find_map(|name| value.get(name)).unwrap();
+        let evidence = &case.file.evidence;
+        let (batch, subject) = if let Some(checkpoint) = first.get("checkpoint") {
+            let checkpoint: Checkpoint = serde_json::from_value(checkpoint.clone()).unwrap();
+            (checkpoint.batches.max(1) - 1, checkpoint.anchor_id())
+        } else {
+            let holder = first.get("batch").unwrap_or(first);
+            let header: BatchHeader = serde_json::from_value(holder["header"].clone()).unwrap();
+            (header.number, Id::of_hash(Prefix::Batch, &header.hash()))
+        };
+        assert_eq!(evidence.batch(), batch, "{}", case.name);
+        assert_eq!(evidence.subject(), subject, "{}", case.name);
+    }
+}
+
+#[test]
+fn files_have_one_normal_form() {
+    let file = equivocation();
+    let spread = serde_json::to_string_pretty(&file).unwrap();
+    let read = EvidenceFile::parse(&spread).unwrap();
+    let normal = read.normal_form().unwrap();
+    assert_eq!(normal, serde_json::to_string(&file).unwrap());
+    let start = r#"{"format":"kedge.evidence","version":1,"domain":{"chain_id":31337,"#;
+    assert!(normal.starts_with(start), "{normal}");
+    let digest: [u8; 32] = Sha256::digest(&normal).into();
+    assert_eq!(EvidenceFile::digest_of(&normal), Hash(digest));
+}
+
+/// What is equal contradicts nothing, where the protocol allows it.
+#[test]
+fn equal_numbers_are_no_fault() {
+    let log = log();
+    let trust = trust(&log);
+    let first_key = key(faults::FIRST_KEY);
+    let no_fault = |evidence| {
+        let verdict = EvidenceFile::new(domain(), evidence).check(&trust);
+        assert_eq!(verdict, Err(NoFault::NoContradiction));
+    };
+    let sealed_at_ms = log.batch(2).header.sealed_at_ms;
+    let next = log.batch(3).clone();
+    let next = next.with(|header| header.sealed_at_ms = sealed_at_ms);
+    no_fault(Evidence::BrokenLink {
+        before: log.batch(2).evidence(&first_key),
+        next: next.evidence(&first_key),
+    });
+    let last_moment = log.batch(2).clone();
+    let last_moment = last_moment.with_leaf(1, |leaf| leaf.timestamp_ms = sealed_at_ms);
+    no_fault(Evidence::BrokenLeaf {
+        action: last_moment.leaf(1, last_moment.evidence(&first_key)),
+    });
+    // One sequence at two times is a conflict of batches, but no falling time.
+    let later = log.batch(2).clone();
+    let later = later.with_leaf(1, |leaf| leaf.timestamp_ms += 1);
+    no_fault(Evidence::FallingTime {
+        earlier: later.leaf(1, later.evidence(&first_key)),
+        later: log.batch(2).leaf(1, log.batch(2).evidence(&first_key)),
+    });
+}
+
+#[test]
+fn the_empty_log_begins_every_log_without_a_proof() {
+    let log = log();
+    let trust = trust(&log);
+    let bent = log.batch(0).clone();
+    let bent = bent.with(|header| header.history = keccak(b"a past"));
+    let verdict = |beginning: Hash, proof: &[Hash]| {
+        let evidence = Evidence::FalseHistory {
+            batch: bent.evidence(&key(faults::FIRST_KEY)),
+            anchored_batches: 6,
+            beginning,
+            proof: proof.to_vec(),
+        };
+        EvidenceFile::new(domain(), evidence)
+            .check(&trust)
+            .map(|_| ())
+    };
+    let empty = keccak(b"");
+    assert_eq!(verdict(empty, &[]), Ok(()));
+    let elsewhere = Err(NoFault::PathLeadsElsewhere);
+    assert_eq!(verdict(empty, &[Hash::ZERO]), elsewhere);
+    assert_eq!(verdict(Hash::ZERO, &[]), elsewhere);
+}
+
+#[test]
+fn a_contract_anchors_its_own_batches() {
+    let coverage = Coverage {
+        from_batch: 2,
+        until_batch: 4,
+        retired_at_s: 50,
+    };
+    let held: Vec<u64> = (0..6).filter(|batch| coverage.holds(*batch)).collect();
+    assert_eq!(held, [2, 3]);
+    assert!(Coverage::ALL.holds(0));
 }
 
 fn json_of(file: &EvidenceFile) -> Value {

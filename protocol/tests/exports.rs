@@ -4,13 +4,16 @@
 
 #[path = "support/export.rs"]
 mod export;
+#[path = "support/requests.rs"]
+mod requests;
 
 use kedge_protocol::export::{Checked, Checker, ExportError, Line, RequestLine, Shown};
 use kedge_protocol::hash::keccak;
 use kedge_protocol::log_tree::Frontier;
 use kedge_protocol::{Hash, KeyFrom, SequencerKeys};
 
-use export::{Export, SEALED_AT_MS, domain, key, keys};
+use export::{Export, keys};
+use requests::{SEALED_AT_MS, domain, key};
 
 fn checked(export: &Export, keys: &SequencerKeys) -> Result<Shown, ExportError> {
     let mut checker = Checker::new(domain(), keys);
