@@ -24,15 +24,15 @@ pub fn parse_bound_ns(text: &str) -> Option<u128> {
         .map(|since| since.as_nanos())
 }
 
-/// The same day and time 2,000 years later, in a year from 2000 to 3969. The calendar is the same: leap years
-/// repeat every 400 years.
+/// The same day and time 2,000 years later. The calendar is the same, since leap years repeat every 400 years: so
+/// if this is a time since the epoch and the text is none, the text is a time before it.
 fn two_thousand_years_on(text: &str) -> Option<String> {
     let (year, rest) = text.split_at_checked(4)?;
     let year = year
         .bytes()
         .all(|digit| digit.is_ascii_digit())
         .then(|| year.parse::<u32>().ok())??;
-    (year < 1970).then(|| format!("{}{rest}", year + 2000))
+    Some(format!("{}{rest}", year + 2000))
 }
 
 fn since_epoch(text: &str) -> Option<Duration> {
@@ -109,6 +109,10 @@ mod tests {
             "0055-13-02T15:43:11Z",
             "0003-02-29T00:00:00Z",
             "+055-09-02T15:43:11Z",
+            "1970-02-29T00:00:00Z",
+            "7999-12-32T00:00:00Z",
+            "8000-13-01T00:00:00Z",
+            "9999-12-31T24:00:00Z",
             "ab",
             "1969é",
         ] {
