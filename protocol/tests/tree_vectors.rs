@@ -9,7 +9,7 @@ use std::convert::Infallible;
 use kedge_protocol::Hash;
 use kedge_protocol::hash::{keccak, keccak_parts};
 use kedge_protocol::log_tree::{self, Frontier, Nodes};
-use kedge_protocol::merkle::{BatchTree, verify_consistency, verify_proof};
+use kedge_protocol::merkle::{BatchTree, ProofError, verify_consistency, verify_proof};
 use serde_json::Value;
 
 fn vectors() -> Value {
@@ -84,6 +84,7 @@ fn batch_trees() {
         let size = number(&entry["size"]);
         let leaves = batch_leaves(size);
         let tree = BatchTree::new(&leaves);
+        assert_eq!((tree.leaves(), tree.count()), (&*leaves, leaves.len()));
         assert_eq!(tree.root(), hash(&entry["root"]), "size {size}");
 
         let paths: Vec<_> = (0..size).map(|i| prove(&tree, &[i])).collect();
@@ -145,6 +146,16 @@ fn log_trees() {
         assert_eq!(root, hash(&entry["root"]), "size {size}");
         assert_eq!(log_tree::root(&nodes, size), Ok(root));
         assert_eq!(Frontier::load(size, &nodes), Ok(frontier.clone()));
+        let peaks = frontier.peaks().to_vec();
+        assert_eq!(
+            Frontier::of_peaks(size, peaks.clone()),
+            Some(frontier.clone())
+        );
+        let more = [&peaks[..], &[Hash::ZERO]].concat();
+        assert_eq!(Frontier::of_peaks(size, more), None);
+        if let Some((_, fewer)) = peaks.split_last() {
+            assert_eq!(Frontier::of_peaks(size, fewer.to_vec()), None);
+        }
         roots.push(root);
 
         let path = |i| log_tree::inclusion_path(&nodes, i, size).unwrap();
@@ -219,5 +230,36 @@ fn bad_proofs_are_refused() {
             &hashes(&entry["proof"]),
         );
         assert!(result.is_err(), "accepted: {}", entry["why"]);
+    }
+}
+
+/// The second of two leaves at one index would be proven by the first one.
+#[test]
+fn a_proof_names_each_index_once() {
+    let leaves = batch_leaves(2);
+    let root = BatchTree::new(&leaves).root();
+    let forged = keccak(b"no leaf of the tree");
+    for (index, sibling) in [(0, 1), (1, 0)] {
+        let proven = [leaves[index], forged];
+        let result = verify_proof(
+            &root,
+            2,
+            &[index as u64; 2],
+            &proven,
+            &[leaves[sibling], forged],
+        );
+        assert_eq!(result, Err(ProofError::Indices));
+    }
+}
+
+#[test]
+fn a_consistency_proof_of_too_many_hashes_is_refused() {
+    let root = keccak(b"root");
+    for (from, to) in [(1, 2), (3, 3), (3, 7), (u64::MAX - 1, u64::MAX)] {
+        for hashes in [65, 66, 128, 129, 1_000] {
+            let proof = vec![Hash::ZERO; hashes];
+            let result = verify_consistency(from, to, &root, &root, &proof);
+            assert_eq!(result, Err(ProofError::TooLong), "{from} to {to}");
+        }
     }
 }

@@ -226,6 +226,32 @@ mod tests {
     }
 
     #[test]
+    fn a_list_has_a_first_and_a_last_key() {
+        let keys = SequencerKeys::new(vec![entry(1, 0), entry(2, 7)]).unwrap();
+        assert_eq!(keys.first(), Address([1; 20]));
+        assert_eq!(keys.last(), entry(2, 7));
+        assert_eq!(keys.entries(), [entry(1, 0), entry(2, 7)]);
+    }
+
+    #[test]
+    fn a_key_is_named_by_its_one_text() {
+        let key: Address = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+            .parse()
+            .unwrap();
+        let target = key.to_string();
+        assert_eq!(key_named(&target), Some(key));
+        let named = KeyFrom::named_by(&target, r#"{"from_batch":7}"#);
+        assert_eq!(named, Some(KeyFrom { key, from_batch: 7 }));
+        for other in ["", &target.to_lowercase(), &Address::ZERO.to_string()] {
+            assert_eq!(key_named(other), None, "{other}");
+            assert_eq!(KeyFrom::named_by(other, r#"{"from_batch":7}"#), None);
+        }
+        for payload in ["", "{}", r#"{"from_batch":7,"until":9}"#] {
+            assert_eq!(KeyFrom::named_by(&target, payload), None, "{payload}");
+        }
+    }
+
+    #[test]
     fn no_list_begins_late_or_falls() {
         let list = |entries: &[KeyFrom]| SequencerKeys::new(entries.to_vec());
         assert_eq!(list(&[]), Err(KeyListError::First));

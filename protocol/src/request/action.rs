@@ -439,8 +439,13 @@ mod tests {
             let number = kind.number().unwrap();
             assert_eq!(Kind::of_number(number).as_ref(), Some(kind));
             assert_eq!(kind.hash(), keccak(kind.text().as_bytes()));
+            // The text tells whose kind it is.
+            let area = kind.text().split_once('.').map(|(area, _)| area);
+            assert_eq!(kind.is_system(), area == Some("system"), "{kind:?}");
+            assert_eq!(kind.is_bus(), area.is_none(), "{kind:?}");
         }
         let custom = Kind::of_text("x.redeem").unwrap();
+        assert!(custom.is_bus() && !custom.is_system());
         assert_eq!(custom.hash(), keccak(b"x.redeem"));
         for bad in ["", "x.", "redeem", "x.a b", "wallet.unknown", "Mint"] {
             assert_eq!(Kind::of_text(bad), None, "{bad}");

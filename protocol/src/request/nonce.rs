@@ -83,14 +83,12 @@ impl NonceWindow {
     /// Spends `nonce`.
     pub fn spend(&mut self, nonce: u64) -> Result<(), NonceError> {
         self.check(nonce)?;
-        if nonce > self.highest {
-            let words_ahead = nonce / 64 - self.highest / 64;
-            for step in 1..=words_ahead.min(WORDS as u64) {
-                let word = (self.highest / 64 + step) as usize % WORDS;
-                self.words[word] = 0;
-            }
-            self.highest = nonce;
+        let words_ahead = (nonce / 64).saturating_sub(self.highest / 64);
+        for step in 1..=words_ahead.min(WORDS as u64) {
+            let word = (self.highest / 64 + step) as usize % WORDS;
+            self.words[word] = 0;
         }
+        self.highest = self.highest.max(nonce);
         let (word, bit) = Self::place(nonce);
         self.words[word] |= bit;
         Ok(())
@@ -155,6 +153,18 @@ mod tests {
             })
         );
         assert!(NonceWindow::default().spend(0).is_ok());
+    }
+
+    #[test]
+    fn the_stored_form_has_one_length() {
+        let window = NonceWindow::default();
+        let mut bytes = window.to_bytes().to_vec();
+        assert_eq!(NonceWindow::from_bytes(&bytes), Some(window));
+        bytes.extend([0; 8]);
+        for length in 0..bytes.len() {
+            let read = NonceWindow::from_bytes(&bytes[..length]);
+            assert_eq!(read.is_some(), length == NonceWindow::BYTES, "{length}");
+        }
     }
 
     proptest! {

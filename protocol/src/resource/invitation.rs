@@ -35,3 +35,30 @@ impl Invitation {
             .saturating_add(self.lifetime_s.saturating_mul(1_000))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hash::Hash;
+    use crate::ids::Prefix;
+
+    #[test]
+    fn an_invitation_expires_after_its_lifetime() {
+        let id = |prefix| Id::of_hash(prefix, &Hash::ZERO);
+        let mut invitation = Invitation {
+            id: id(Prefix::Action),
+            organization_id: id(Prefix::Organization),
+            invited_by: id(Prefix::Wallet),
+            role: Role::Member,
+            email: None,
+            lifetime_s: 60,
+            used_by: None,
+            revoked: false,
+            created_sequence: 1,
+            created_at_ms: 1_790_000_000_123,
+        };
+        assert_eq!(invitation.expires_at_ms(), 1_790_000_060_123);
+        invitation.lifetime_s = u64::MAX;
+        assert_eq!(invitation.expires_at_ms(), u64::MAX);
+    }
+}
