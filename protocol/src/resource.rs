@@ -441,6 +441,14 @@ mod tests {
     }
 
     #[test]
+    fn tiers_have_names() {
+        let custom = Tier::Custom(CustomLimits::default());
+        let tiers = [Tier::Free, Tier::Developer, Tier::Enterprise, custom];
+        let names = ["free", "developer", "enterprise", "custom"];
+        assert_eq!(tiers.map(|tier| tier.name()), names);
+    }
+
+    #[test]
     fn limits_are_exact_below_2_to_the_53() {
         let limits = |name: &str, limit: u64| -> CustomLimits {
             serde_json::from_value(serde_json::json!({ name: limit })).unwrap()

@@ -7,17 +7,18 @@ mod faults;
 #[path = "support/signed_log.rs"]
 mod signed_log;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::evidence::{
-    Coverage, Evidence, EvidenceFile, EvidenceFileError, Fault, HeaderEvidence, NoFault, Trust,
+    Coverage, Evidence, EvidenceFile, EvidenceFileError, Fault, HeaderEvidence, KeyTerm, NoFault,
+    Trust,
 };
 use kedge_protocol::hash::keccak;
-use kedge_protocol::limits::{EVIDENCE_BYTES_MAX, EVIDENCE_PATH_MAX};
-use kedge_protocol::{Hash, Id, Prefix};
+use kedge_protocol::limits::{EVIDENCE_BYTES_MAX, EVIDENCE_PATH_MAX, SEQUENCER_KEYS_MAX};
+use kedge_protocol::{Hash, Id, KeyFrom, Prefix, SequencerKeys};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -178,6 +179,29 @@ fn the_empty_log_begins_every_log_without_a_proof() {
     let elsewhere = Err(NoFault::PathLeadsElsewhere);
     assert_eq!(verdict(empty, &[Hash::ZERO]), elsewhere);
     assert_eq!(verdict(Hash::ZERO, &[]), elsewhere);
+}
+
+#[test]
+fn known_keys_sign_until_the_next_one() {
+    let entry = |number, from_batch| KeyFrom {
+        key: key(number).address(),
+        from_batch,
+    };
+    let keys = SequencerKeys::new(vec![entry(1, 0), entry(2, 7), entry(3, 9)]).unwrap();
+    let trust = Trust::of_known_keys(domain(), &keys);
+    let term = |number, from_batch, until_batch| KeyTerm {
+        from_batch,
+        until_batch,
+        ..KeyTerm::only(key(number).address())
+    };
+    let terms = [term(1, 0, 7), term(2, 7, 9), term(3, 9, u64::MAX)];
+    assert_eq!(trust.keys, terms);
+    assert_eq!(trust.anchored, BTreeMap::from([(0, keccak(b""))]));
+
+    // A single key may stand anywhere in the contract's list.
+    let only = Trust::of_known_keys(domain(), &SequencerKeys::from(key(1).address()));
+    assert_eq!(only.keys, vec![term(1, 0, u64::MAX); SEQUENCER_KEYS_MAX]);
+    assert_eq!(only.domain, domain());
 }
 
 #[test]

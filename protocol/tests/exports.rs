@@ -10,6 +10,7 @@ mod requests;
 use kedge_protocol::export::{Checked, Checker, ExportError, Line, RequestLine, Shown};
 use kedge_protocol::hash::keccak;
 use kedge_protocol::log_tree::Frontier;
+use kedge_protocol::receipt::{ReceiptError, check_header};
 use kedge_protocol::{Hash, KeyFrom, SequencerKeys};
 
 use export::{Export, keys};
@@ -203,6 +204,21 @@ fn batches_continue_the_log() {
         // A key signs from its first batch on.
         (7, 7, "signed by", |e| e.header_by(2, 1, |_| ())),
     ]);
+}
+
+#[test]
+fn a_batch_holds_1_to_500_actions() {
+    let counted = |count| {
+        let mut export = Export::new();
+        export.header(0, |header| header.count = count);
+        check_header(&export.batch(0).batch, &domain(), &keys())
+    };
+    for count in [1, 2, 499, 500] {
+        assert_eq!(counted(count), Ok(()), "{count}");
+    }
+    for count in [0, 501, 502, u32::MAX] {
+        assert_eq!(counted(count), Err(ReceiptError::Count(count)), "{count}");
+    }
 }
 
 const PLACE: &str = "place in its batch is not valid";

@@ -1,4 +1,4 @@
-//! Opened actions: what shows that the signer asked for them, in time.
+//! Requests as the log keeps them, and opened actions: what shows that the signer asked for them, in time.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -6,11 +6,16 @@
 mod requests;
 
 use kedge_protocol::Hash;
-use kedge_protocol::chain::Leaf;
+use kedge_protocol::action::ActionWords;
+use kedge_protocol::batch::BatchHeader;
+use kedge_protocol::chain::{self, Leaf};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::evidence::{NotAuthorised, Opening, check_authorised};
-use kedge_protocol::hash::keccak;
+use kedge_protocol::hash::{keccak, keccak_parts};
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
+use kedge_protocol::proof::{Authorship, BatchPath, OpenedAction, PROOF_VERSION, ProofFile};
+use kedge_protocol::receipt::ReceiptLeaf;
+use kedge_protocol::record::RecordError;
 use kedge_protocol::signature::SignatureError;
 
 use requests::{SEALED_AT_MS, domain, key, organization_id, request};
@@ -91,6 +96,104 @@ fn what_is_no_signature_authorises_nothing() {
     let refused = check_authorised(&leaf, &opening, &domain());
     let expected = NotAuthorised::Signature(SignatureError::Unrecoverable);
     assert_eq!(refused, Err(expected));
+}
+
+#[test]
+fn a_record_has_what_its_actions_hash_to() {
+    let record = request(0, 9, 1, &[0, 2]);
+    assert_eq!(record.last_sequence(), 10);
+    let hashes = record.hashes();
+    for (action, hashes) in record.actions.iter().zip(&hashes) {
+        let salt = keccak_parts(&[&record.salt_seed.0, &action.index.to_be_bytes()]);
+        assert_eq!(record.salt(action), salt);
+        let authority = chain::authority(&record.signature, &salt);
+        assert_eq!(record.authority(action), authority);
+        let words = ActionWords::of(&action.kind, &action.target, action.payload.as_bytes());
+        let content = chain::content(&words, &record.head.signer, &authority);
+        assert_eq!(record.content(action), content);
+        assert_eq!(hashes.content, content);
+    }
+    assert_eq!(record.verify_signature(&domain()), Ok(()));
+    let mut other = record.clone();
+    other.head.nonce += 1;
+    assert!(matches!(
+        other.verify_signature(&domain()),
+        Err(RecordError::Signer { .. })
+    ));
+    // Indices are those of the whole request, each once.
+    for index in [1, 2, 3] {
+        let mut gaps = record.clone();
+        gaps.actions[0].index = index;
+        let refused = gaps.verify_signature(&domain());
+        assert_eq!(refused, Err(RecordError::Indices), "{index}");
+    }
+}
+
+/// The proof file of the last action of a request that had this many, alone in its batch.
+fn proof_of(count: usize) -> ProofFile {
+    let record = request(0, 1, 0, &[u16::try_from(count - 1).unwrap()]);
+    let action = &record.actions[0];
+    let leaf = record.placed(&record.hashes())[0];
+    let hash = leaf.hash();
+    let separator = domain().separator();
+    let header = BatchHeader {
+        number: 0,
+        first_sequence: 1,
+        count: 1,
+        previous_head: separator,
+        head: chain::next_head(&separator, &hash),
+        root: hash,
+        history: keccak(b""),
+        state: Hash::ZERO,
+        sealed_at_ms: SEALED_AT_MS,
+    };
+    ProofFile {
+        version: PROOF_VERSION,
+        domain: domain(),
+        sequencer: key(1).address(),
+        action: OpenedAction {
+            kind: action.kind.text().to_owned(),
+            target: action.target.clone().into_owned(),
+            payload: action.payload.clone().into_owned(),
+            signer: record.head.signer,
+            authority: record.authority(action),
+        },
+        leaf: ReceiptLeaf {
+            sequence: leaf.sequence,
+            timestamp_ms: leaf.timestamp_ms,
+            content: leaf.content,
+            previous_integrity: action.previous_integrity,
+            integrity: leaf.integrity,
+        },
+        inclusion: BatchPath {
+            leaf_index: 0,
+            path: Vec::new(),
+        },
+        batch: header.sign(&separator, &key(1)),
+        anchor: None,
+        authorship: Some(Authorship {
+            signature: record.signature,
+            nonce: record.head.nonce,
+            deadline: record.head.deadline_s,
+            atomic: record.head.atomic,
+            index: u32::from(action.index),
+            salt: record.salt(action),
+            action_hashes: record.action_hashes().unwrap(),
+        }),
+    }
+}
+
+#[test]
+fn authorship_is_of_a_request_of_at_most_500_actions() {
+    let verified = |count| proof_of(count).verify(&domain(), &key(1).address());
+    for count in [1, BATCH_ACTIONS_MAX] {
+        let shown = verified(count).unwrap();
+        assert!(shown.authorship, "{count}");
+    }
+    for count in [BATCH_ACTIONS_MAX + 1, BATCH_ACTIONS_MAX + 2] {
+        let refused = verified(count).unwrap_err();
+        assert!(refused.to_string().contains("at most 500"), "{refused}");
+    }
 }
 
 #[test]
