@@ -157,6 +157,7 @@ mod tests {
 
     #[test]
     fn the_stored_form_has_one_length() {
+        assert_eq!(NonceWindow::BYTES, 8 * (1 + 17));
         let window = NonceWindow::default();
         let mut bytes = window.to_bytes().to_vec();
         assert_eq!(NonceWindow::from_bytes(&bytes), Some(window));
