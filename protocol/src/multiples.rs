@@ -59,7 +59,7 @@ impl Multiples {
         windows.zip(digits).filter_map(move |(multiples, digit)| {
             let place = usize::from(digit.unsigned_abs()).checked_sub(1)?;
             let multiple = multiples[place];
-            Some(if (digit < 0) == half.is_negative {
+            Some(if digit.is_negative() == half.is_negative {
                 multiple
             } else {
                 -multiple
