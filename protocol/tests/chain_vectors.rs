@@ -359,10 +359,8 @@ fn records_open_to_their_words() {
             assert_eq!(disclosed, [1, 2, 4, 8].map(|bit| bits & bit != 0));
             let statement = Statement::of(&opening, mask, context);
             assert_eq!(statement.content, content);
-            let words = [0, 1, 2, 3].map(|word| match disclosed[word] {
-                true => opening.disclosable[word],
-                false => Hash::ZERO,
-            });
+            let shown = |word: usize| disclosed[word].then_some(opening.disclosable[word]);
+            let words = [0, 1, 2, 3].map(|word| shown(word).unwrap_or(Hash::ZERO));
             assert_eq!(statement.words, words);
 
             // Every word is two numbers, its high half first; the mask is one.

@@ -16,6 +16,8 @@ use kedge_protocol::{Hash, KeyFrom, SequencerKeys};
 use export::{Export, keys};
 use requests::{SEALED_AT_MS, domain, key};
 
+type Edit = fn(&mut Export);
+
 fn checked(export: &Export, keys: &SequencerKeys) -> Result<Shown, ExportError> {
     let mut checker = Checker::new(domain(), keys);
     for line in &export.lines {
@@ -72,9 +74,9 @@ fn an_export_may_begin_later() {
     let export = Export::new().beginning_at_1();
     let shown = checked(&export, &keys()).unwrap();
     assert_eq!((shown.from, shown.batches, shown.actions), (1, 2, 2));
-    let edits: [(&str, fn(&mut Export)); 3] = [
+    let edits: [(&str, Edit); 3] = [
         ("its peaks do not match", |export| {
-            export.log().peaks.clear()
+            export.log().peaks.clear();
         }),
         ("does not begin at the log's head", |export| {
             export.log().head = Hash::ZERO;
@@ -91,8 +93,8 @@ fn an_export_may_begin_later() {
     }
 }
 
-/// Spoils the export, and expects the line and the sequence that the error names, and its reason.
-type Spoiled = (u64, u64, &'static str, fn(&mut Export));
+/// The line and the sequence that the error names, a part of its reason, and what spoils the export.
+type Spoiled = (u64, u64, &'static str, Edit);
 
 fn refused(cases: &[Spoiled]) {
     for (place, (line, sequence, why, edit)) in cases.iter().enumerate() {
