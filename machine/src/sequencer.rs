@@ -347,4 +347,58 @@ mod tests {
         assert_eq!(sequencer.tip().head, placed[1].head);
         assert_eq!(sequencer.time(1_200), 1_500);
     }
+
+    #[test]
+    fn what_is_remembered_reaches_back_to_the_floor() {
+        let mut sequencer = sequencer(2);
+        for name in ["a", "b", "c", "d"] {
+            sequencer.place(1_000, &[ACTION], &[write(name, 0)]);
+        }
+        // Each generation has one key: "c" at 13 and "d" at 14 are left.
+        for (read_sequence, expected) in
+            [(12, Err(Stale { key: None })), (13, Ok(())), (14, Ok(()))]
+        {
+            assert_eq!(sequencer.check(&[write("e", 0)], read_sequence), expected);
+            let read = [KeyWrite::read(Key::email("e"), 7)];
+            assert_eq!(sequencer.check(&read, read_sequence), expected);
+            // Nobody else writes what an actor owns.
+            assert_eq!(sequencer.check(&[write("a", 1)], read_sequence), Ok(()));
+        }
+        for name in ["c", "d"] {
+            let key = Some(Key::email(name));
+            assert_eq!(sequencer.check(&[write(name, 0)], 14), Err(Stale { key }));
+            assert_eq!(sequencer.check(&[write(name, 1)], 0), Ok(()));
+        }
+    }
+
+    #[test]
+    fn keys_of_different_things_differ() {
+        let id = |prefix, byte| Id {
+            prefix,
+            bytes: [byte; 16],
+        };
+        let organization = id(kedge_protocol::Prefix::Organization, 1);
+        let other = id(kedge_protocol::Prefix::Organization, 2);
+        let hash = Hash([1; 32]);
+        let keys = [
+            Key::resource(organization),
+            Key::resource(other),
+            Key::resource(id(kedge_protocol::Prefix::Wallet, 1)),
+            Key::email("a"),
+            Key::email("b"),
+            Key::address(Address([1; 20])),
+            Key::address(Address([2; 20])),
+            Key::template_name(organization, "a"),
+            Key::template_name(organization, "b"),
+            Key::template_name(other, "a"),
+            Key::claim_context(&hash),
+            Key::claim_context(&Hash([2; 32])),
+            Key::place(organization, Counted::ApiKeys, 1),
+            Key::place(organization, Counted::ApiKeys, 2),
+            Key::place(organization, Counted::Webhooks, 1),
+            Key::place(other, Counted::ApiKeys, 1),
+        ];
+        let different: std::collections::HashSet<Key> = keys.into_iter().collect();
+        assert_eq!(different.len(), keys.len());
+    }
 }

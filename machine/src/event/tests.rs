@@ -291,3 +291,78 @@ fn a_failure_tells_what_the_answer_told() {
     assert!(reported["message"].as_str().unwrap().ends_with('…'));
     assert_eq!(failed.object_id(), None);
 }
+
+#[test]
+fn a_file_and_a_template_are_told_by_their_names() {
+    let file = id(Prefix::File, 5);
+    let told = events(&record("file.create", "plan.pdf", "sha-256=:AA==:", file));
+    let [event] = told.as_slice() else {
+        panic!("{told:?}");
+    };
+    assert_eq!(event.event_type, EventType::FileCreated);
+    assert_eq!((event.object_id, event.template_id), (None, None));
+    let file = data(event);
+    assert_eq!(
+        (&file["name"], &file["digest"]),
+        (&json!("plan.pdf"), &json!("sha-256=:AA==:"))
+    );
+    assert_eq!(file["payload"], Value::Null);
+
+    let payload = "{\"name\":\"Seats\",\"to\":\"x\"}";
+    let told = events(&record("template.create", "", payload, template()));
+    let [event] = told.as_slice() else {
+        panic!("{told:?}");
+    };
+    assert_eq!(event.event_type, EventType::TemplateCreated);
+    assert_eq!(
+        (event.object_id, event.template_id),
+        (None, Some(template()))
+    );
+    let made = data(event);
+    assert_eq!(
+        (&made["name"], &made["owner_id"]),
+        (&json!("Seats"), &Value::Null)
+    );
+    assert_eq!(made["payload"], json!({"name": "Seats", "to": "x"}));
+
+    // An object's event repeats no name.
+    let payload = "{\"name\":\"a\",\"variation_id\":\"x\"}";
+    let emitted = data(&events(&record("emit", "", payload, object()))[0]);
+    assert_eq!(
+        (
+            &emitted["name"],
+            &emitted["variation_id"],
+            &emitted["digest"]
+        ),
+        (&Value::Null, &Value::Null, &Value::Null)
+    );
+    // A payload is shown as the text that it is, however deep the library would read it.
+    let long = format!("{{\"name\":\"{}\"}}", "x".repeat(EVENT_PAYLOAD_BYTES_MAX));
+    let made = data(&events(&record("template.create", "", &long, template()))[0]);
+    assert_eq!(made["payload_bytes"], json!(long.len()));
+}
+
+#[test]
+fn a_failure_names_what_it_was_about() {
+    let refusal = Refusal::Forbidden("no".into());
+    let failed = |target| Failed {
+        kind: &Kind::Mint,
+        target,
+        index: 0,
+        request_actions: 1,
+        atomic: true,
+        action_hash: Hash::ZERO,
+        refusal: &refusal,
+    };
+    let (of_template, of_object) = (template().to_string(), object().to_string());
+    assert_eq!(failed(&of_template).template_id(), Some(template()));
+    assert_eq!(failed(&of_template).object_id(), None);
+    assert_eq!(failed(&of_object).template_id(), None);
+    assert_eq!(failed("").template_id(), None);
+    let reported: Value = serde_json::from_str(&failed("").data()).unwrap();
+    let expected = json!({
+        "action_type": "mint", "target": "", "index": 0, "request_actions": 1, "atomic": true,
+        "action_hash": Hash::ZERO, "code": "FORBIDDEN", "message": "no",
+    });
+    assert_eq!(reported, expected);
+}

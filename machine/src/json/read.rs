@@ -105,3 +105,142 @@ fn pointer_of(path: &Path) -> String {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Deserialize, PartialEq, Debug)]
+    #[serde(deny_unknown_fields)]
+    struct Outer {
+        number: u8,
+        #[serde(
+            rename = "a/b~c",
+            default,
+            deserialize_with = "kedge_protocol::json::objects"
+        )]
+        list: Vec<Inner>,
+        pair: Option<(u8, u8)>,
+        choice: Option<Choice>,
+    }
+
+    #[derive(Deserialize, PartialEq, Debug)]
+    #[serde(deny_unknown_fields)]
+    struct Inner {
+        word: String,
+    }
+
+    #[derive(Deserialize, PartialEq, Debug)]
+    #[serde(rename_all = "snake_case", deny_unknown_fields)]
+    enum Choice {
+        One { word: String },
+        Other,
+    }
+
+    fn wrong(text: &str) -> (String, String, String) {
+        match read::<Outer>(text) {
+            Err(ReadError::Member(field) | ReadError::Form(_, field)) => {
+                (field.pointer, field.code.into_owned(), field.message)
+            }
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_member_that_is_wrong_is_pointed_to() {
+        for (text, pointer, code) in [
+            ("{}", "/number", "required"),
+            (r#"{"number":"1"}"#, "/number", "type"),
+            (r#"{"number":256}"#, "/number", "type"),
+            (r#"{"number":1,"x/y~z":2}"#, "/x~1y~0z", "unknown"),
+            (
+                r#"{"number":1,"a/b~c":[{"word":"a"},{}]}"#,
+                "/a~1b~0c/1/word",
+                "required",
+            ),
+            (
+                r#"{"number":1,"a/b~c":[{"word":1}]}"#,
+                "/a~1b~0c/0/word",
+                "type",
+            ),
+            (r#"{"number":1,"a/b~c":[["a"]]}"#, "/a~1b~0c/0", "type"),
+            (
+                r#"{"number":1,"a/b~c":[{"word":"a","words":1}]}"#,
+                "/a~1b~0c/0/words",
+                "unknown",
+            ),
+            (r#"{"number":1,"pair":[]}"#, "/pair/0", "type"),
+            (r#"{"number":1,"pair":[1]}"#, "/pair/0", "type"),
+            (r#"{"number":1,"pair":[1,"2"]}"#, "/pair/1", "type"),
+            (
+                r#"{"number":1,"choice":{"one":{"word":"a","more":1}}}"#,
+                "/choice/one/more",
+                "unknown",
+            ),
+            (
+                r#"{"number":1,"choice":{"one":{}}}"#,
+                "/choice/one/word",
+                "required",
+            ),
+            ("[1]", "", "type"),
+            ("1", "", "type"),
+        ] {
+            let found = wrong(text);
+            assert_eq!(
+                (found.0.as_str(), found.1.as_str()),
+                (pointer, code),
+                "{text}"
+            );
+            assert!(!found.2.contains(" at line "), "{found:?}");
+        }
+        assert_eq!(wrong("{}").2, "is required");
+        assert_eq!(wrong(r#"{"number":1,"x":2}"#).2, FieldError::UNKNOWN);
+        // A list that is too long, and a number for a name, look malformed to the library.
+        for (text, pointer) in [
+            (r#"{"number":1,"pair":[1,2,3]}"#, "/pair"),
+            (r#"{"number":1,"choice":5}"#, "/choice"),
+        ] {
+            match read::<Outer>(text) {
+                Err(ReadError::Form(_, field)) => assert_eq!(field.pointer, pointer),
+                other => panic!("{text}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_is_read_if_it_is_acceptable() {
+        let text = r#" {"number":1,"a/b~c":[{"word":"a"}],"pair":[1,2],"choice":"other"} "#;
+        let expected = Outer {
+            number: 1,
+            list: vec![Inner {
+                word: "a".to_owned(),
+            }],
+            pair: Some((1, 2)),
+            choice: Some(Choice::Other),
+        };
+        assert_eq!(read::<Outer>(text).unwrap(), expected);
+        assert_eq!(read_accepted::<Outer>(text).unwrap(), expected);
+        let value = serde_json::from_str(text).unwrap();
+        assert_eq!(read_value::<Outer>(value).unwrap(), expected);
+        for bad in [
+            "",
+            "{",
+            r#"{"number":1}x"#,
+            r#"{"number":1,"number":1}"#,
+            "{'number':1}",
+        ] {
+            assert!(
+                matches!(read::<Outer>(bad), Err(ReadError::Json(_))),
+                "{bad}"
+            );
+        }
+        for bad in ["", "{", r#"{"number":1}x"#] {
+            assert!(
+                matches!(read_accepted::<Outer>(bad), Err(ReadError::Json(_))),
+                "{bad}"
+            );
+        }
+    }
+}

@@ -29,7 +29,7 @@ pub(crate) fn is_email(email: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_email;
+    use super::{is_email, normal_email};
 
     #[test]
     fn email_forms() {
@@ -41,5 +41,43 @@ mod tests {
         ] {
             assert!(!is_email(bad), "{bad}");
         }
+    }
+
+    #[test]
+    fn parts_of_an_email_address_have_their_bounds() {
+        let local = |bytes: usize| format!("{}@b", "a".repeat(bytes));
+        let label = |bytes: usize| format!("a@c.{}.d", "b".repeat(bytes));
+        // Labels of 60 bytes and their dots, up to so many bytes.
+        let whole = |bytes: usize| {
+            let start = format!("a@{}", format!("{}.", "b".repeat(59)).repeat(4));
+            format!("{start}{}", "c".repeat(bytes - start.len()))
+        };
+        for good in [
+            local(64),
+            label(63),
+            whole(254),
+            "a@b-c.d1".to_owned(),
+            "a@1".to_owned(),
+        ] {
+            assert!(is_email(&good), "{good}");
+        }
+        for bad in [
+            local(65),
+            local(66),
+            label(64),
+            label(65),
+            whole(255),
+            whole(256),
+            "a\u{1}@b".to_owned(),
+            "a\u{a0}@b".to_owned(),
+            "a@b-".to_owned(),
+            "a@-".to_owned(),
+            "a@b_c".to_owned(),
+            "a@.b".to_owned(),
+            "a@b.".to_owned(),
+        ] {
+            assert!(!is_email(&bad), "{bad}");
+        }
+        assert_eq!(normal_email(" Ä.B@Example.COM\n"), "ä.b@example.com");
     }
 }

@@ -169,7 +169,10 @@ fn a_replay_takes_a_context_once() {
     let mut log = Log::new();
     let file = claim(ANN, 1);
     let text = file.normal_form().unwrap();
+    let before = log.state.remembered();
     let id = log.decide(file.subject(), verdict(&text)).unwrap();
+    // The dispute, its context, and the operator's nonces.
+    assert_eq!(log.state.remembered(), before + 3);
     let dispute: &Dispute = (&log.state.others[&id]).try_into().unwrap();
     let context = file.statement().context;
     assert_eq!(dispute.matter, DisputeMatter::Claim { context });
@@ -185,6 +188,7 @@ fn a_replay_takes_a_context_once() {
     let next = claim(ANN, 2);
     let next_text = next.normal_form().unwrap();
     log.decide(next.subject(), verdict(&next_text)).unwrap();
+    assert_eq!(log.state.remembered(), before + 5);
 }
 
 #[test]

@@ -176,6 +176,11 @@ impl Log {
         })?;
         Image::place_all(&mut decision.images, self.sequence, record.timestamp_ms);
         assert_eq!(decision.images, images);
+        let trace = images[0].trace().unwrap();
+        assert_eq!(
+            (trace.sequence, trace.updated_at_ms),
+            (self.sequence, record.timestamp_ms)
+        );
         self.records.push(record);
         Ok(decision)
     }

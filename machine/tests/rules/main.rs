@@ -6,6 +6,8 @@
 mod attempts;
 mod bounds;
 mod claims;
+mod compiled;
+mod folds;
 mod history;
 mod keys;
 mod limits;
@@ -19,4 +21,5 @@ mod sequencer_keys;
 mod sources;
 mod templates;
 mod wallets;
+mod work;
 mod world;
