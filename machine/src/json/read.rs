@@ -141,7 +141,7 @@ mod tests {
 
     fn wrong(text: &str) -> (String, String, String) {
         match read::<Outer>(text) {
-            Err(ReadError::Member(field) | ReadError::Form(_, field)) => {
+            Err(ReadError::Member(field)) => {
                 (field.pointer, field.code.into_owned(), field.message)
             }
             other => panic!("{text}: {other:?}"),

@@ -188,9 +188,15 @@ mod tests {
             (r"[ \p{L}]{3}", 3_000),
             (r"\pL{3}a", 4_001),
             ("(?i:ab)", 40),
+            (r"\PL{3}a", 4_001),
+            (r"\P{Lu}b", 1_001),
             ("a{99999999999999999999}", u64::MAX),
         ] {
             assert_eq!(super::effort(pattern), effort, "{pattern}");
+        }
+        for (characters, effort) in [(99, 990), (100, 1_000), (101, 1_000)] {
+            let class = format!("[{}]", "é".repeat(characters));
+            assert_eq!(super::effort(&class), effort);
         }
     }
 
@@ -210,6 +216,12 @@ mod tests {
             (r"\{9}", 3),
             (r"\p{Lu}{4}\x{41}{2}", 6),
             ("a{b}", 4),
+            ("a{}", 3),
+            ("a{ 2 , 5 }b", 6),
+            ("a{,5}", 5),
+            ("a{0}b", 2),
+            ("a*b?", 2),
+            (r"\P{Lu}{3}\u{e9}\d{2}", 6),
             ("(a{4}", 4),
             ("a{99999999999999999999}", u64::MAX),
         ] {

@@ -10,6 +10,7 @@ use kedge_protocol::claim::{
     ProofParts,
 };
 use kedge_protocol::eip712::Domain;
+use kedge_protocol::evidence::{Evidence, EvidenceFile, HeaderEvidence};
 use kedge_protocol::hash::keccak;
 use kedge_protocol::proof::BatchPath;
 use kedge_protocol::resource::{Dispute, DisputeMatter};
@@ -223,4 +224,52 @@ fn a_verdict_is_on_a_claim_that_agrees_with_itself() {
     }
     assert!(log.state.others_of::<Dispute>().next().is_none());
     log.decide(subject, verdict(&text)).unwrap();
+}
+
+/// Evidence for a fault. Whether it shows one, the operator vouches for.
+fn evidence() -> EvidenceFile {
+    let claim = claim(ANN, 1);
+    let batch = HeaderEvidence::signed(&claim.batch, 0);
+    EvidenceFile::new(claim.domain, Evidence::BrokenHeader { batch })
+}
+
+fn fault_verdict(fault: &str, evidence: &str) -> String {
+    format!(r#"{{"kind":"fault","fault":"{fault}","batch":1,"evidence":{evidence}}}"#)
+}
+
+#[test]
+fn a_verdict_on_a_fault_is_about_its_evidence() {
+    let mut log = Log::new();
+    let file = evidence();
+    let text = file.normal_form().unwrap();
+    let subject = file.evidence.subject();
+    let payload = fault_verdict("broken_header", &text);
+    let id = log.decide(subject, payload.clone()).unwrap();
+    let dispute: &Dispute = (&log.state.others[&id]).try_into().unwrap();
+    let evidence_digest = EvidenceFile::digest_of(&text);
+    assert_eq!(dispute.matter, DisputeMatter::Fault { evidence_digest });
+    assert_eq!((dispute.subject_id, &dispute.verdict), (subject, &payload));
+    assert_eq!(dispute.organization_id, log.organization(ANN));
+    // Only claims are taken once.
+    assert_ne!(log.decide(subject, payload.clone()), Ok(id));
+
+    let spelled = serde_json::to_string_pretty(&file).unwrap();
+    for (payload, pointer) in [
+        (fault_verdict("broken_link", &text), "/fault"),
+        (fault_verdict("broken_header", &spelled), "/evidence"),
+        (fault_verdict("broken_header", "{}"), "/evidence"),
+        (fault_verdict("no_fault", &text), "/fault"),
+        (payload.replace("\"batch\":1,", ""), "/batch"),
+        (payload.replace("\"fault\"", "\"other\""), "/kind"),
+        ("{}".to_owned(), "/kind"),
+    ] {
+        let refused = log.refusal(subject, payload);
+        let Refusal::Invalid(fields) = refused else {
+            panic!("{refused:?}");
+        };
+        assert_eq!(fields[0].pointer, pointer);
+    }
+    let other = Id::made_by(Prefix::Batch, &Hash::ZERO, 0);
+    let refused = log.refusal(other, payload);
+    assert_eq!(refused, Refusal::not_found("subject", &other));
 }

@@ -104,6 +104,8 @@ fn a_key_is_named_before_its_first_batch_by_the_operator_alone() {
     let entry = |key, from_batch| KeyFrom { key, from_batch };
     assert_eq!(entries, [entry(NEXT, 4), entry(Address([2; 20]), 5)]);
     assert_eq!(log.state.sequencer_keys[1].trace.sequence, 2);
+    // The last number that every reader of JSON reads exactly.
+    log.named(3, NEXT, (1 << 53) - 1).unwrap();
 }
 
 #[test]
