@@ -293,11 +293,11 @@ fn a_failure_tells_what_the_answer_told() {
 }
 
 #[test]
-fn a_file_and_a_template_are_told_by_their_names() {
+fn a_file_and_a_template_are_reported_by_their_names() {
     let file = id(Prefix::File, 5);
-    let told = events(&record("file.create", "plan.pdf", "sha-256=:AA==:", file));
-    let [event] = told.as_slice() else {
-        panic!("{told:?}");
+    let reported = events(&record("file.create", "plan.pdf", "sha-256=:AA==:", file));
+    let [event] = reported.as_slice() else {
+        panic!("{reported:?}");
     };
     assert_eq!(event.event_type, EventType::FileCreated);
     assert_eq!((event.object_id, event.template_id), (None, None));
@@ -309,9 +309,9 @@ fn a_file_and_a_template_are_told_by_their_names() {
     assert_eq!(file["payload"], Value::Null);
 
     let payload = "{\"name\":\"Seats\",\"to\":\"x\"}";
-    let told = events(&record("template.create", "", payload, template()));
-    let [event] = told.as_slice() else {
-        panic!("{told:?}");
+    let reported = events(&record("template.create", "", payload, template()));
+    let [event] = reported.as_slice() else {
+        panic!("{reported:?}");
     };
     assert_eq!(event.event_type, EventType::TemplateCreated);
     assert_eq!(

@@ -5,7 +5,7 @@ use kedge_machine::replay::{ObjectReplay, PastAction};
 use kedge_machine::{FieldError, Input, Link, Refusal};
 use kedge_protocol::action::Kind;
 use kedge_protocol::record::{ActionRecord, RequestRecord};
-use kedge_protocol::resource::{Object, ObjectStatus, Template, Trace};
+use kedge_protocol::resource::{Object, Template, Trace};
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
 use crate::log::{Log, left, why, wrong};
@@ -34,72 +34,55 @@ fn act(log: &mut Log, of: Id, kind: &Kind, payload: &str) -> Result<Object, Refu
     Ok(left::<Object>(&done).clone())
 }
 
+/// What the objects below are made with, as compact text.
+const SAME: &str = r#"{"b":1.50,"a":{"x":1,"y":[1,2]},"é\n":"\u00e9"}"#;
+
+/// Kinds with payloads, and what each leaves of such an object.
+const CHANGES: [(&str, &str, &str); 12] = [
+    ("update", r#"{"properties":{}}"#, SAME),
+    ("update", "{}", SAME),
+    ("update", r#"{"properties":null}"#, SAME),
+    (
+        "update",
+        r#"{"properties": {"c":2e0,"a":{"x":null,"z": 3 },"b":null}}"#,
+        r#"{"a":{"y":[1,2],"z":3},"é\n":"\u00e9","c":2e0}"#,
+    ),
+    (
+        "update",
+        r#"{"properties":{"\u0061":{"\u0078":{}},"é\n":""}}"#,
+        r#"{"b":1.50,"a":{"x":{},"y":[1,2]},"é\n":""}"#,
+    ),
+    (
+        "set_attributes",
+        r#"{"attributes":{"c": null,"a":[ ],"d":-0}}"#,
+        r#"{"b":1.50,"a":[],"é\n":"\u00e9","c":null,"d":-0}"#,
+    ),
+    (
+        "set_attributes",
+        r#"{"attributes":{"é\u000a":1}}"#,
+        r#"{"b":1.50,"a":{"x":1,"y":[1,2]},"é\n":1}"#,
+    ),
+    ("set_attributes", r#"{"attributes":{}}"#, SAME),
+    (
+        "delete_attributes",
+        r#"{"attributes":["a","c","a"]}"#,
+        r#"{"b":1.50,"é\n":"\u00e9"}"#,
+    ),
+    (
+        "delete_attributes",
+        r#"{"attributes":["é\n","b","a"]}"#,
+        "{}",
+    ),
+    ("delete_attributes", r#"{"attributes":[]}"#, SAME),
+    ("emit", r#"{"properties":{"c":1}}"#, SAME),
+];
+
 #[test]
 fn each_change_leaves_its_text() {
     let (mut log, template) = house("");
     let properties = r#"{"b":1.50,"a":{"x":1,"y":[1, 2]},"é\n":"\u00e9"}"#;
-    for (kind, payload, left) in [
-        (
-            Kind::Update,
-            r#"{"properties":{}}"#,
-            r#"{"b":1.50,"a":{"x":1,"y":[1,2]},"é\n":"\u00e9"}"#,
-        ),
-        (
-            Kind::Update,
-            "{}",
-            r#"{"b":1.50,"a":{"x":1,"y":[1,2]},"é\n":"\u00e9"}"#,
-        ),
-        (
-            Kind::Update,
-            r#"{"properties":null}"#,
-            r#"{"b":1.50,"a":{"x":1,"y":[1,2]},"é\n":"\u00e9"}"#,
-        ),
-        (
-            Kind::Update,
-            r#"{"properties": {"c":2e0,"a":{"x":null,"z": 3 },"b":null}}"#,
-            r#"{"a":{"y":[1,2],"z":3},"é\n":"\u00e9","c":2e0}"#,
-        ),
-        (
-            Kind::Update,
-            r#"{"properties":{"\u0061":{"\u0078":{}},"é\n":""}}"#,
-            r#"{"b":1.50,"a":{"x":{},"y":[1,2]},"é\n":""}"#,
-        ),
-        (
-            Kind::SetAttributes,
-            r#"{"attributes":{"c": null,"a":[ ],"d":-0}}"#,
-            r#"{"b":1.50,"a":[],"é\n":"\u00e9","c":null,"d":-0}"#,
-        ),
-        (
-            Kind::SetAttributes,
-            r#"{"attributes":{"é\u000a":1}}"#,
-            r#"{"b":1.50,"a":{"x":1,"y":[1,2]},"é\n":1}"#,
-        ),
-        (
-            Kind::SetAttributes,
-            r#"{"attributes":{}}"#,
-            r#"{"b":1.50,"a":{"x":1,"y":[1,2]},"é\n":"\u00e9"}"#,
-        ),
-        (
-            Kind::DeleteAttributes,
-            r#"{"attributes":["a","c","a"]}"#,
-            r#"{"b":1.50,"é\n":"\u00e9"}"#,
-        ),
-        (
-            Kind::DeleteAttributes,
-            r#"{"attributes":["é\n","b","a"]}"#,
-            "{}",
-        ),
-        (
-            Kind::DeleteAttributes,
-            r#"{"attributes":[]}"#,
-            r#"{"b":1.50,"a":{"x":1,"y":[1,2]},"é\n":"\u00e9"}"#,
-        ),
-        (
-            Kind::Emit,
-            r#"{"properties":{"c":1}}"#,
-            r#"{"b":1.50,"a":{"x":1,"y":[1,2]},"é\n":"\u00e9"}"#,
-        ),
-    ] {
+    for (kind, payload, left) in CHANGES {
+        let kind = Kind::of_text(kind).unwrap();
         let made = mint(
             &mut log,
             &template,
@@ -215,7 +198,6 @@ fn a_mint_names_what_it_is_made_of_and_for_whom() {
     assert_eq!(made.properties, r#"{"b":{"c":2,"d":3}}"#);
     assert_eq!(made.variation_id, Some(own));
     assert_eq!((made.owner_id, made.owner_address), (bob.id, BOB));
-    assert_eq!(made.status, ObjectStatus::Active);
     let to = format!(r#"{{"to":"{BOB}"}}"#);
     let made = mint(&mut log, &template, &to).unwrap();
     assert_eq!((made.owner_id, made.variation_id), (bob.id, None));

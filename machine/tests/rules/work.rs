@@ -30,12 +30,25 @@ fn members(count: usize, value: &Value) -> Value {
         .collect()
 }
 
+/// Each schema is accepted, and takes its steps for each byte.
+fn taken(cases: &[(Value, u64)]) {
+    for (schema, steps) in cases {
+        let text = schema.to_string();
+        assert_eq!(check(&text), Ok(()), "{schema}");
+        let read = read(&text).unwrap();
+        assert_eq!(
+            (read.work("1"), read.work("null")),
+            (*steps, 4 * steps),
+            "{schema}"
+        );
+        assert!(format!("{read:?}").contains(&format!("work: {steps}")));
+    }
+}
+
 #[test]
-fn each_keyword_takes_its_steps() {
+fn subschemas_take_their_steps() {
     let two = json!({"not": {}});
-    let values: Vec<u64> = (0..40).collect();
-    let names: Vec<String> = (0..40).map(|n| format!("n{n}")).collect();
-    for (schema, steps) in [
+    taken(&[
         (json!({}), 1),
         (json!({"type": "string", "title": "t", "default": two}), 1),
         // For the same value: all of them.
@@ -81,6 +94,14 @@ fn each_keyword_takes_its_steps() {
             json!({"allOf": [two], "unevaluatedProperties": two}),
             1 + 2 * 2 + 2,
         ),
+    ]);
+}
+
+#[test]
+fn names_values_and_patterns_take_their_steps() {
+    let values: Vec<u64> = (0..40).collect();
+    let names: Vec<String> = (0..40).map(|n| format!("n{n}")).collect();
+    taken(&[
         // Names and values, sixteen a step.
         (json!({"enum": values[..15]}), 1),
         (json!({"enum": values[..16]}), 2),
@@ -115,17 +136,7 @@ fn each_keyword_takes_its_steps() {
             json!({"properties": {"a": {"pattern": "abc"}, "b": {"pattern": "abcd"}}}),
             6,
         ),
-    ] {
-        let text = schema.to_string();
-        assert_eq!(check(&text), Ok(()), "{schema}");
-        let read = read(&text).unwrap();
-        assert_eq!(
-            (read.work("1"), read.work("null")),
-            (steps, 4 * steps),
-            "{schema}"
-        );
-        assert!(format!("{read:?}").contains(&format!("work: {steps}")));
-    }
+    ]);
 }
 
 #[test]
@@ -185,7 +196,7 @@ fn all_that_cannot_be_bounded_is_named() {
             ("/properties/b/$recursiveAnchor", "unknown"),
         ],
     );
-    // What leads back is told once, not also as too heavy.
+    // What leads back is reported once, not also as too heavy.
     wrong(&json!({"$ref": "#"}), &[("/$ref", "format")]);
     let heavy = many(&json!({}), 300);
     wrong(
@@ -226,11 +237,11 @@ fn what_a_check_may_take_is_bounded_to_the_byte() {
             "is too large to be checked against the template's schema: at most 8388608 bytes are";
         assert_eq!(fields[0].message, said);
     }
-    let told = SCHEMA_WORK_TOLD_MAX / 2;
+    let located = SCHEMA_WORK_TOLD_MAX / 2;
     for (bytes, place) in [
-        (told - 1, ("/p/0", "type")),
-        (told, ("/p/0", "type")),
-        (told + 1, ("/p", "schema")),
+        (located - 1, ("/p/0", "type")),
+        (located, ("/p/0", "type")),
+        (located + 1, ("/p", "schema")),
     ] {
         let Err(Refusal::Invalid(fields)) = schema.validate(&padded("[1]", bytes), "/p") else {
             panic!("it does not conform")

@@ -292,7 +292,7 @@ proptest! {
         expected.extend(parts(&after));
         let mut found = Vec::new();
         let walked = walk_list(&text.loose, "list", |part| {
-            found.push(told(&part));
+            found.push(text_of(&part));
             Some(())
         });
         prop_assert_eq!(walked.is_some(), text.is_known);
@@ -314,7 +314,7 @@ fn parted(member: &str) -> String {
     )
 }
 
-fn told(part: &Part<'_, '_>) -> String {
+fn text_of(part: &Part<'_, '_>) -> String {
     let one = |key: &str, value: &str| format!("{key}={value}");
     match part {
         Part::Other(key, value) => one(key, value),
