@@ -389,6 +389,23 @@ mod tests {
     }
 
     #[test]
+    fn only_values_of_one_type_are_compared() {
+        let all = ["null", "false", "1", "\"a\""];
+        for (i, one) in all.iter().enumerate() {
+            for (j, other) in all.iter().enumerate() {
+                let order = Scalar::parse(one)
+                    .unwrap()
+                    .cmp_same_type(&Scalar::parse(other).unwrap());
+                assert_eq!(
+                    order,
+                    (i == j).then_some(Ordering::Equal),
+                    "{one} and {other}"
+                );
+            }
+        }
+    }
+
+    #[test]
     fn what_is_cut_follows_what_it_was_cut_to() {
         let text = "x".repeat(INDEXED_TEXT_BYTES_MAX);
         let digits = "7".repeat(INDEXED_NUMBER_DIGITS_MAX);

@@ -343,6 +343,15 @@ mod tests {
         let placed = sequencer.place(1_500, &[ACTION, ACTION], &[]);
         assert_eq!(placed[0].sequence, 11);
         assert_eq!(placed[1].sequence, 12);
+        for action in &placed {
+            let leaf = Leaf {
+                sequence: action.sequence,
+                timestamp_ms: 1_500,
+                content: ACTION.content,
+                integrity: ACTION.integrity,
+            };
+            assert_eq!(action.leaf, leaf.hash());
+        }
         assert_eq!(placed[0].head, next_head(&Hash::ZERO, &placed[0].leaf));
         assert_eq!(sequencer.tip().head, placed[1].head);
         assert_eq!(sequencer.time(1_200), 1_500);
