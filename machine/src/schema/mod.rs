@@ -11,14 +11,12 @@ mod body;
 mod errors;
 mod graph;
 mod pattern;
+mod room;
 
 use std::fmt;
 
 use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
-use kedge_protocol::limits::{
-    SCHEMA_EFFORT_MAX, SCHEMA_PATTERN_BYTES_MAX, SCHEMA_PATTERNS_MAX, SCHEMA_WORK_MAX,
-    SCHEMA_WORK_TOLD_MAX,
-};
+use kedge_protocol::limits::{SCHEMA_PATTERN_BYTES_MAX, SCHEMA_WORK_MAX, SCHEMA_WORK_TOLD_MAX};
 use serde_json::{Value, json};
 
 use crate::refusal::{FieldError, Refusal};
@@ -26,6 +24,7 @@ use errors::{bounded, reported, words};
 use graph::Graph;
 
 pub use body::BodySchema;
+pub use room::Room;
 
 /// The dialect that a schema may name.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
@@ -46,53 +45,6 @@ impl fmt::Debug for Schema {
         f.debug_struct("Schema")
             .field("work", &self.work)
             .finish_non_exhaustive()
-    }
-}
-
-/// What schemas that are kept together may have together. Regular expressions are what takes time to compile, which
-/// others wait for, and memory to keep.
-#[derive(Debug)]
-pub struct Room {
-    patterns: usize,
-    /// `None` where nobody waits.
-    effort: Option<u64>,
-}
-
-impl Room {
-    /// For schemas of a log: the rules alone bound them.
-    pub fn of_the_log() -> Self {
-        Self {
-            patterns: SCHEMA_PATTERNS_MAX,
-            effort: None,
-        }
-    }
-
-    /// For schemas of a request that others wait for.
-    pub fn of_a_request() -> Self {
-        Self {
-            effort: Some(SCHEMA_EFFORT_MAX),
-            ..Self::of_the_log()
-        }
-    }
-
-    /// Takes what these regular expressions need, or says what there is too much of.
-    fn take(&mut self, patterns: &[(String, &str)]) -> Result<(), String> {
-        let Some(left) = self.patterns.checked_sub(patterns.len()) else {
-            return Err(format!(
-                "has more regular expressions than the {SCHEMA_PATTERNS_MAX} that such schemas of a template may have together"
-            ));
-        };
-        self.patterns = left;
-        if let Some(effort) = &mut self.effort {
-            let needed = patterns.iter().map(|(_, pattern)| pattern::effort(pattern));
-            let needed = needed.fold(0, u64::saturating_add);
-            *effort = effort.checked_sub(needed).ok_or_else(|| {
-                "has regular expressions that take too long to compile: use fewer repetitions such as {1,100}, above all of \
-                 classes such as \\p{L}"
-                    .to_owned()
-            })?;
-        }
-        Ok(())
     }
 }
 

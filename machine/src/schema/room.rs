@@ -1,0 +1,52 @@
+//! What the schemas of a template may have together.
+
+use kedge_protocol::limits::{SCHEMA_EFFORT_MAX, SCHEMA_PATTERNS_MAX};
+
+use super::pattern;
+
+/// What schemas that are kept together may have together. Regular expressions are what takes time to compile, which
+/// others wait for, and memory to keep.
+#[derive(Debug)]
+pub struct Room {
+    patterns: usize,
+    /// `None` where nobody waits.
+    effort: Option<u64>,
+}
+
+impl Room {
+    /// For schemas of a log: the rules alone bound them.
+    pub fn of_the_log() -> Self {
+        Self {
+            patterns: SCHEMA_PATTERNS_MAX,
+            effort: None,
+        }
+    }
+
+    /// For schemas of a request that others wait for.
+    pub fn of_a_request() -> Self {
+        Self {
+            effort: Some(SCHEMA_EFFORT_MAX),
+            ..Self::of_the_log()
+        }
+    }
+
+    /// Takes what these regular expressions need, or says what there is too much of.
+    pub(super) fn take(&mut self, patterns: &[(String, &str)]) -> Result<(), String> {
+        let Some(left) = self.patterns.checked_sub(patterns.len()) else {
+            return Err(format!(
+                "has more regular expressions than the {SCHEMA_PATTERNS_MAX} that such schemas of a template may have together"
+            ));
+        };
+        self.patterns = left;
+        if let Some(effort) = &mut self.effort {
+            let needed = patterns.iter().map(|(_, pattern)| pattern::effort(pattern));
+            let needed = needed.fold(0, u64::saturating_add);
+            *effort = effort.checked_sub(needed).ok_or_else(|| {
+                "has regular expressions that take too long to compile: use fewer repetitions such as {1,100}, above all of \
+                 classes such as \\p{L}"
+                    .to_owned()
+            })?;
+        }
+        Ok(())
+    }
+}
