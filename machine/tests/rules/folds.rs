@@ -176,14 +176,12 @@ fn what_kinds_act_on_and_whose_rights_they_change() {
     for kind in Kind::BUILT_IN {
         let text = kind.text();
         let acts_on = match text.split_once('.') {
-            Some(("org", _)) => Some(Prefix::Organization),
-            Some(("wallet", "register")) | Some((_, "create")) => None,
-            Some(("wallet", _)) => Some(Prefix::Wallet),
-            Some(("key", _)) => Some(Prefix::Key),
-            Some(("webhook", _)) => Some(Prefix::Webhook),
-            Some(("template", _)) => Some(Prefix::Template),
-            Some(("system", "tier")) => Some(Prefix::Organization),
+            Some(("org", _) | ("system", "tier")) => Some(Prefix::Organization),
+            Some(("wallet", name)) if name != "register" => Some(Prefix::Wallet),
+            Some(("key", name)) if name != "create" => Some(Prefix::Key),
+            Some(("webhook", name)) if name != "create" => Some(Prefix::Webhook),
             Some(("system", "webhook_off")) => Some(Prefix::Webhook),
+            Some(("template", name)) if name != "create" => Some(Prefix::Template),
             _ => None,
         };
         for prefix in [
