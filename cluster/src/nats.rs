@@ -1,5 +1,6 @@
 //! NATS JetStream as the servers that carry a log.
 
+use std::error::Error;
 use std::time::{Duration, SystemTime};
 
 use async_nats::Client;
@@ -7,10 +8,10 @@ use async_nats::HeaderValue;
 use async_nats::connection::State;
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
 use async_nats::jetstream::context::traits::Publisher as _;
-use async_nats::jetstream::kv::{self, Operation, UpdateErrorKind};
+use async_nats::jetstream::kv::{self, Operation, UpdateError, UpdateErrorKind};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{self, LastRawMessageErrorKind};
-use async_nats::jetstream::{Context, Message};
+use async_nats::jetstream::{self, Context, ErrorCode, Message};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
@@ -52,6 +53,21 @@ fn entry(found: kv::Entry) -> Entry {
         revision: found.revision,
         created: SystemTime::from(found.created),
     }
+}
+
+/// Whether an update was refused because another one was faster. From 2.12 on, a server that still agrees with the others on
+/// that one answers with a code that the client does not know.
+fn is_outdated(error: &UpdateError) -> bool {
+    let mut cause: Option<&dyn Error> = Some(error);
+    while let Some(found) = cause {
+        if let Some(refused) = found.downcast_ref::<jetstream::Error>()
+            && refused.error_code() == ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT
+        {
+            return true;
+        }
+        cause = found.source();
+    }
+    error.kind() == UpdateErrorKind::WrongLastRevision
 }
 
 fn arrived(message: &Message) -> Arrived {
@@ -194,7 +210,7 @@ impl Servers for Nats {
         Box::pin(async move {
             match self.bucket.update(key, value, revision).await {
                 Ok(revision) => Ok(Some(revision)),
-                Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => Ok(None),
+                Err(error) if is_outdated(&error) => Ok(None),
                 Err(error) => Err(unreachable(&error)),
             }
         })

