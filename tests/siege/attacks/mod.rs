@@ -7,6 +7,7 @@ mod heads;
 mod json;
 mod reads;
 mod resets;
+mod templates;
 mod tenants;
 mod unread;
 

@@ -1,0 +1,66 @@
+//! Templates with as many and as long regular expressions as they may have.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use kedge_client::{NewObject, NewTemplate, Properties, TemplateChange};
+use serde_json::json;
+
+use crate::besieged::Siege;
+use crate::field::{Field, swarm};
+
+/// Regular expressions of one template.
+const PATTERNS: usize = 64;
+/// Places of each, which take longest to compile for what they count as.
+const PLACES: usize = 24;
+
+/// So many are named.
+static NAMED: AtomicUsize = AtomicUsize::new(0);
+
+/// No two are the same, so that nothing that was compiled before helps.
+fn heavy() -> (String, Properties) {
+    let number = NAMED.fetch_add(1, Ordering::Relaxed);
+    let member = |n| {
+        let pattern = format!("^.{{{PLACES}}}{}$", number + n);
+        (format!("p{n}"), json!({ "pattern": pattern }))
+    };
+    let properties: Properties = (0..PATTERNS).map(member).collect();
+    let schema = [("properties".to_owned(), json!(properties))];
+    (format!("heavy {number}"), schema.into_iter().collect())
+}
+
+/// Each is made, changed, which everybody's changes wait for, and used.
+async fn templates(field: Arc<Field>, _: usize) {
+    let (name, schema) = heavy();
+    let template = NewTemplate {
+        name,
+        schema: Some(schema),
+        ..NewTemplate::default()
+    };
+    let Ok(made) = field.account.create_template(&template).await else {
+        return;
+    };
+    field.did();
+    let change = TemplateChange {
+        schema: Some(heavy().1),
+        ..TemplateChange::default()
+    };
+    let id = made.resource.id;
+    if field.account.update_template(id, &change).await.is_ok() {
+        field.did();
+    }
+    if field.account.mint(id, &NewObject::default()).await.is_ok() {
+        field.did();
+    }
+}
+
+#[test]
+#[ignore = "a siege: make siege"]
+fn patterns_of_one_tenant() {
+    Siege::new(
+        "one tenant: templates of 64 long regular expressions, made, changed and used by 8",
+        768,
+    )
+    .leaves_mib(512)
+    .run(async |field| swarm(&field, 8, templates).await);
+}
