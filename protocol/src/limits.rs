@@ -81,8 +81,8 @@ pub const SCHEMA_WEIGHT_MAX: u64 = 256;
 pub const SCHEMA_PATTERNS_MAX: usize = 64;
 /// Bytes of one regular expression when it is compiled, and of its engine's cache.
 pub const SCHEMA_PATTERN_BYTES_MAX: usize = 256 * 1024;
-/// Places of the regular expressions, repetitions written out, that schemas of one request may have together. One that may
-/// be a character outside ASCII counts as 10, one of a class such as `\p{L}` as 1,000. Compiling them holds up others for
+/// Places of the regular expressions, repetitions written out, that a request's schema of properties may have, and its schemas of
+/// payloads together. One that may be a character outside ASCII counts as 10, one of a class such as `\p{L}` as 1,000. Compiling them holds up others for
 /// about a hundredth of a second at most.
 pub const SCHEMA_EFFORT_MAX: u64 = 16 * 1024;
 /// Steps that one check against a JSON Schema may take: the steps for each byte times the bytes. It takes some

@@ -3,17 +3,20 @@
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
-use kedge_protocol::claim::{ClaimFile, ClaimFileError, ClaimTextError};
+#[path = "support/checks.rs"]
+mod checks;
+
+use kedge_protocol::claim::{ClaimFile, ClaimTextError};
 use kedge_protocol::eip712::Domain;
-use kedge_protocol::json::Object;
 use kedge_protocol::limits::CLAIM_BYTES_MAX;
-use kedge_protocol::proof::{ProofFile, ProofFileError};
-use kedge_protocol::receipt::{BatchReceipt, Receipt, ReceiptError};
+use kedge_protocol::proof::ProofFile;
+use kedge_protocol::receipt::{BatchReceipt, Receipt};
 use kedge_protocol::{Address, Hash, Id, Prefix};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
+
+use checks::{of_claim, of_json, of_proof, of_receipt, parsed};
 
 #[derive(Deserialize)]
 struct Table<'a> {
@@ -51,66 +54,6 @@ fn good_claim(table: &Table<'_>) -> ClaimFile {
     let mut cases = table.cases.iter();
     let good = cases.find(|case| case.kind == "claim" && case.refused.is_none());
     ClaimFile::parse(good.unwrap().text()).unwrap()
-}
-
-fn of_receipt(error: &ReceiptError) -> &'static str {
-    match error {
-        ReceiptError::Version(_) => "version",
-        ReceiptError::OtherDomain => "domain",
-        ReceiptError::Signature(_) | ReceiptError::OtherSequencer { .. } => "signature",
-        ReceiptError::Count(_) => "count",
-        ReceiptError::Place { .. } => "place",
-        ReceiptError::Time => "time",
-        ReceiptError::Integrity => "integrity",
-        ReceiptError::Content => "content",
-        ReceiptError::Path(_) => "path",
-        ReceiptError::ActionCount { .. } => "actions",
-        ReceiptError::Order => "order",
-    }
-}
-
-fn of_proof(error: &ProofFileError) -> &'static str {
-    match error {
-        ProofFileError::Version(_) => "version",
-        ProofFileError::OtherDomain => "domain",
-        ProofFileError::Content => "content",
-        ProofFileError::Receipt(error) => of_receipt(error),
-        ProofFileError::History(_)
-        | ProofFileError::Checkpoint(_)
-        | ProofFileError::OtherSequencer { .. }
-        | ProofFileError::NotCovered => "anchor",
-        ProofFileError::Authorship(_) => "authorship",
-    }
-}
-
-fn of_claim(error: &ClaimFileError) -> &'static str {
-    match error {
-        ClaimFileError::Format(_) => "format",
-        ClaimFileError::Version(_) => "version",
-        ClaimFileError::OtherDomain => "domain",
-        ClaimFileError::OtherKey { .. } => "key",
-        ClaimFileError::Text(_) => "text",
-        ClaimFileError::Input(_) => "inputs",
-        ClaimFileError::Receipt(error) => of_receipt(error),
-        ClaimFileError::Anchor(_) => "anchor",
-    }
-}
-
-fn of_json(error: &serde_json::Error) -> &'static str {
-    // An invalid signature is noticed when it is parsed.
-    let reported = error.to_string();
-    let of_signature = ["a signature ", "the signature ", "the signature's "];
-    if of_signature.iter().any(|words| reported.contains(words)) {
-        "signature"
-    } else {
-        "form"
-    }
-}
-
-fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, &'static str> {
-    let read: Result<Object<T>, _> = serde_json::from_str(text);
-    read.map(|Object(file)| file)
-        .map_err(|error| of_json(&error))
 }
 
 fn claim_of(text: &str) -> Result<ClaimFile, &'static str> {

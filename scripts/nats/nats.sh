@@ -21,10 +21,10 @@ install_nats() {
 # Whether it can sync each message before it acknowledges it, as versions from 2.10 on can.
 nats_can_sync() {
   [[ -n "$KEDGE_NATS" ]] || return 1
-  local probe
+  local probe status=0
   probe="$(mktemp)"
   printf 'jetstream { store_dir: "/nonexistent", sync_interval: always }\n' >"$probe"
-  "$KEDGE_NATS" -t -c "$probe" >/dev/null 2>&1 && rm "$probe" && return
+  "$KEDGE_NATS" -t -c "$probe" >/dev/null 2>&1 || status=1
   rm "$probe"
-  return 1
+  return "$status"
 }

@@ -3,76 +3,23 @@
 use std::process::Output;
 
 use kedge_protocol::Hash;
-use kedge_protocol::json::Object;
-use kedge_protocol::proof::{ProofFile, ProofFileError};
-use kedge_protocol::receipt::{BatchReceipt, Receipt, ReceiptError};
-use kedge_prover::claim::{self, ClaimError, ClaimFile, ClaimFileError};
+use kedge_protocol::proof::ProofFile;
+use kedge_protocol::receipt::{BatchReceipt, Receipt};
+use kedge_prover::claim::{self, ClaimError, ClaimFile};
 use kedge_prover::keys;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::checks::{self, of_proof, of_receipt, parsed};
 use super::kept;
 use super::log::Log;
 use super::program::kedge;
 use super::table::{Kind, Row};
 
-/// The name of a check, as in the table.
-fn of_receipt(error: &ReceiptError) -> &'static str {
-    match error {
-        ReceiptError::Version(_) => "version",
-        ReceiptError::OtherDomain => "domain",
-        ReceiptError::Signature(_) | ReceiptError::OtherSequencer { .. } => "signature",
-        ReceiptError::Count(_) => "count",
-        ReceiptError::Place { .. } => "place",
-        ReceiptError::Time => "time",
-        ReceiptError::Integrity => "integrity",
-        ReceiptError::Content => "content",
-        ReceiptError::Path(_) => "path",
-        ReceiptError::ActionCount { .. } => "actions",
-        ReceiptError::Order => "order",
-    }
-}
-
-fn of_proof(error: &ProofFileError) -> &'static str {
-    match error {
-        ProofFileError::Version(_) => "version",
-        ProofFileError::OtherDomain => "domain",
-        ProofFileError::Content => "content",
-        ProofFileError::Receipt(error) => of_receipt(error),
-        ProofFileError::History(_)
-        | ProofFileError::Checkpoint(_)
-        | ProofFileError::OtherSequencer { .. }
-        | ProofFileError::NotCovered => "anchor",
-        ProofFileError::Authorship(_) => "authorship",
-    }
-}
-
 fn of_claim(error: &ClaimError) -> &'static str {
     match error {
-        ClaimError::File(ClaimFileError::Format(_)) => "format",
-        ClaimError::File(ClaimFileError::Version(_)) => "version",
-        ClaimError::File(ClaimFileError::OtherDomain) => "domain",
-        ClaimError::File(ClaimFileError::OtherKey { .. }) => "key",
-        ClaimError::File(ClaimFileError::Text(_)) => "text",
-        ClaimError::File(ClaimFileError::Input(_)) => "inputs",
-        ClaimError::File(ClaimFileError::Receipt(error)) => of_receipt(error),
-        ClaimError::File(ClaimFileError::Anchor(_)) => "anchor",
+        ClaimError::File(error) => checks::of_claim(error),
         ClaimError::Point(_) | ClaimError::ProofRefused => "proof",
     }
-}
-
-fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, &'static str> {
-    let read: Result<Object<T>, _> = serde_json::from_str(text);
-    read.map(|Object(file)| file).map_err(|error| {
-        // An invalid signature is noticed when it is parsed.
-        let reported = error.to_string();
-        let of_signature = ["a signature ", "the signature ", "the signature's "];
-        if of_signature.iter().any(|words| reported.contains(words)) {
-            "signature"
-        } else {
-            "form"
-        }
-    })
 }
 
 /// The contents of the actions that a receipt names, as far as they were sent.

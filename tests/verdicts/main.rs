@@ -5,6 +5,8 @@
 
 mod calls;
 mod checkers;
+#[path = "../../protocol/tests/support/checks.rs"]
+mod checks;
 mod claims;
 mod log;
 #[path = "../support/program.rs"]

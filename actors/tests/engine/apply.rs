@@ -1,16 +1,15 @@
 //! One apply: what the live engine has stored is what its log makes, in one piece and cut anywhere.
 
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use kedge_actors::{Asker, Engine};
+use kedge_actors::Engine;
 use kedge_machine::image::Image;
 use kedge_protocol::Id;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::payload::digest_text;
 use kedge_protocol::signature::SigningKey;
 use kedge_replay::apply::{Apply, ApplyError};
-use kedge_storage::{Group, RawRow, SideWrite, Table, rewritten};
+use kedge_storage::{Group, RawRow, Table, rewritten};
 
 use crate::cuts::{Log, explained};
 use crate::resources::ids;
@@ -173,14 +172,7 @@ async fn records(engine: &Engine, alice: &Client) {
 /// The operator: tiers, and the keys that sign later batches.
 async fn operator(engine: &Engine, of: &Client) {
     let (_, organization_id) = ids(of);
-    let operator = Client {
-        key: SigningKey::from_bytes(&[9; 32]).unwrap(),
-        asker: Asker::Operator { organization_id },
-        nonce: AtomicU64::new(1),
-    };
-    let addresses = vec![operator.key.address()];
-    let known = SideWrite::Operators(addresses);
-    engine.side_write(known).await.unwrap();
+    let operator = crate::support::operator(engine, organization_id).await;
     let tier = r#"{"tier":"custom","requests_per_minute":7}"#;
     let target = organization_id.to_string();
     operator

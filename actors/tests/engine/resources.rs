@@ -11,10 +11,10 @@ use kedge_protocol::Id;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::payload::digest_text;
 use kedge_protocol::resource::{Role, Tier};
-use kedge_protocol::signature::SigningKey;
-use kedge_storage::SideWrite;
 
-use crate::support::{Client, check_fold, check_receipt, join, minted, register, start, template};
+use crate::support::{
+    Client, check_fold, check_receipt, join, minted, operator, register, start, template,
+};
 
 pub(crate) fn ids(client: &Client) -> (Id, Id) {
     let Asker::Wallet {
@@ -373,16 +373,7 @@ async fn the_operator_sets_tiers_and_nobody_else_does() {
     let refusal = refused(&engine, &alice, "system.tier", &target, free).await;
     assert!(matches!(refusal, Refusal::Forbidden(_)), "{refusal:?}");
 
-    let operator = Client {
-        key: SigningKey::from_bytes(&[9; 32]).unwrap(),
-        asker: Asker::Operator { organization_id },
-        nonce: std::sync::atomic::AtomicU64::new(1),
-    };
-    let addresses = vec![operator.key.address()];
-    engine
-        .side_write(SideWrite::Operators(addresses))
-        .await
-        .unwrap();
+    let operator = operator(&engine, organization_id).await;
     let custom = r#"{"tier":"custom","requests_per_minute":7}"#;
     operator
         .send_one(&engine, "system.tier", &target, custom)

@@ -1,15 +1,11 @@
 //! Keys of the sequencer: the log names them, and each signs from its batch on.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
-
-use kedge_actors::Asker;
-use kedge_storage::SideWrite;
 
 use crate::resources::ids;
 use crate::support::{
-    Client, check_fold, check_receipt_by, next_key, register, sequencer_key, start, template,
+    check_fold, check_receipt_by, next_key, operator, register, sequencer_key, start, template,
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -19,14 +15,7 @@ async fn the_key_that_the_log_names_signs_from_its_batch_on() {
     let alice = register(&engine, 1).await;
     let template = template(&engine, &alice, r#"{"name":"card"}"#).await;
     let (_, organization_id) = ids(&alice);
-    let operator = Client {
-        key: kedge_protocol::signature::SigningKey::from_bytes(&[9; 32]).unwrap(),
-        asker: Asker::Operator { organization_id },
-        nonce: AtomicU64::new(1),
-    };
-    let addresses = vec![operator.key.address()];
-    let known = SideWrite::Operators(addresses);
-    engine.side_write(known).await.unwrap();
+    let operator = operator(&engine, organization_id).await;
     let from_batch = engine.published().head.batches + 4;
     let named = next_key().address();
     let payload = format!(r#"{{"from_batch":{from_batch}}}"#);
@@ -43,14 +32,8 @@ async fn the_key_that_the_log_names_signs_from_its_batch_on() {
     for _ in 0..8 {
         let sent = alice.sign(alice.next_nonce(), false, &[("mint", &template, "{}")]);
         let outcome = engine.submit(sent.submission).await.unwrap();
-        let number = outcome
-            .placement
-            .as_ref()
-            .unwrap()
-            .batch
-            .signed
-            .header
-            .number;
+        let placement = outcome.placement.as_ref().unwrap();
+        let number = placement.batch.signed.header.number;
         let is_new = number >= from_batch;
         let key = if is_new {
             named

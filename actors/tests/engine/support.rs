@@ -22,7 +22,7 @@ use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash, Id};
 use kedge_replay::images::read_image;
 use kedge_running::Running;
-use kedge_storage::Store;
+use kedge_storage::{SideWrite, Store};
 
 pub(crate) const DOMAIN: Domain = Domain {
     chain_id: 31_337,
@@ -235,6 +235,17 @@ pub(crate) fn check_receipt_by(outcome: &Committed, contents: &[Hash], sequencer
 
 pub(crate) async fn register(engine: &Engine, byte: u8) -> Client {
     join(engine, byte, "").await
+}
+
+/// The operator, who acts on an organization.
+pub(crate) async fn operator(engine: &Engine, organization_id: Id) -> Client {
+    let operator = Client {
+        asker: Asker::Operator { organization_id },
+        ..Client::new(9)
+    };
+    let known = SideWrite::Operators(vec![operator.key.address()]);
+    engine.side_write(known).await.unwrap();
+    operator
 }
 
 /// Registers with more members in the registration, such as an invitation.

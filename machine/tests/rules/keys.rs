@@ -8,28 +8,12 @@ use kedge_machine::{Caller, Input, Refusal, file};
 use kedge_protocol::action::Kind;
 use kedge_protocol::limits::{URL_BYTES_MAX, WEBHOOK_EVENTS_MAX, WEBHOOKS_MAX};
 use kedge_protocol::payload::digest_text;
-use kedge_protocol::resource::{ApiKey, Area, Crud, File, Invitation, Permission, Role, Webhook};
-use kedge_protocol::{Address, Hash, Id, Prefix};
+use kedge_protocol::resource::{ApiKey, Area, Crud, File, Permission, Role, Webhook};
+use kedge_protocol::{Hash, Id, Prefix};
 
-use crate::log::{Log, OPERATORS, left, places, why, wrong};
+use crate::log::{ANN, Log, MEMBER, OPERATORS, STRANGER, house, left, places, why, wrong};
 
-const ANN: Address = Address([1; 20]);
-const MEMBER: Address = Address([2; 20]);
-const STRANGER: Address = Address([3; 20]);
 const DAY_S: u64 = 24 * 60 * 60;
-
-/// An organization with an owner and a member, and another one.
-fn house() -> Log {
-    let mut log = Log::new();
-    log.register(ANN, "ann@example.com", "").unwrap();
-    log.register(STRANGER, "stranger@example.com", "").unwrap();
-    let organization = log.wallet(ANN).organization_id.to_string();
-    let done = log.act(ANN, &Kind::OrgInvite, &organization, "{}").unwrap();
-    let invitation = format!(r#","invitation":"{}""#, left::<Invitation>(&done).id);
-    log.register(MEMBER, "member@example.com", &invitation)
-        .unwrap();
-    log
-}
 
 fn permission(area: &str) -> String {
     format!(r#"{{"resource":"{area}","crud":{{"read":true}}}}"#)

@@ -1,4 +1,4 @@
-//! A log that wallets write, one action at a time: each record states what the rules should make of it.
+//! A log that wallets write, one action at a time: each record states what should follow from it by the rules.
 
 use kedge_machine::fold::{FoldError, State};
 use kedge_machine::image::Image;
@@ -7,13 +7,18 @@ use kedge_machine::resources::{self, Decision};
 use kedge_machine::{Caller, Input, OPERATOR, Refusal, registration};
 use kedge_protocol::action::Kind;
 use kedge_protocol::record::RequestRecord;
-use kedge_protocol::resource::{Trace, Wallet};
+use kedge_protocol::resource::{Invitation, Trace, Wallet};
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
 use crate::world::{Place, Words, action, request};
 
 /// Signs for the operator.
 pub(crate) const OPERATORS: Address = Address([0x0b; 20]);
+
+/// The wallets of [`house`].
+pub(crate) const ANN: Address = Address([1; 20]);
+pub(crate) const MEMBER: Address = Address([2; 20]);
+pub(crate) const STRANGER: Address = Address([3; 20]);
 
 pub(crate) struct Log {
     pub(crate) state: State,
@@ -126,8 +131,8 @@ impl Log {
         object.or_else(image).unwrap_or(Trace::NEW)
     }
 
-    /// Decides an action, and places it if nothing is against it: the fold makes of it what was decided. An object's
-    /// action is decided by the fold alone.
+    /// Decides an action, and places it if nothing is against it: the fold must come to the same decision. The fold alone
+    /// decides an object's action.
     pub(crate) fn act(
         &mut self,
         signer: Address,
@@ -230,4 +235,17 @@ where
         .iter()
         .filter_map(|image| image.try_into().ok());
     found.next().unwrap()
+}
+
+/// An organization with an owner and a member, and another one.
+pub(crate) fn house() -> Log {
+    let mut log = Log::new();
+    log.register(ANN, "ann@example.com", "").unwrap();
+    log.register(STRANGER, "stranger@example.com", "").unwrap();
+    let organization = log.wallet(ANN).organization_id.to_string();
+    let done = log.act(ANN, &Kind::OrgInvite, &organization, "{}").unwrap();
+    let invitation = format!(r#","invitation":"{}""#, left::<Invitation>(&done).id);
+    log.register(MEMBER, "member@example.com", &invitation)
+        .unwrap();
+    log
 }

@@ -6,27 +6,10 @@ use kedge_machine::template::beginning;
 use kedge_machine::{Refusal, rights};
 use kedge_protocol::action::Kind;
 use kedge_protocol::limits::{OBJECT_PROPERTIES_BYTES_MAX, SCHEMA_BYTES_MAX, TEMPLATE_RULES_MAX};
-use kedge_protocol::resource::{Invitation, Object, Template, Variation, Who};
-use kedge_protocol::{Address, Hash, Id, Prefix};
+use kedge_protocol::resource::{Object, Template, Variation, Who};
+use kedge_protocol::{Hash, Id, Prefix};
 
-use crate::log::{Log, left, why, wrong};
-
-const ANN: Address = Address([1; 20]);
-const MEMBER: Address = Address([2; 20]);
-const STRANGER: Address = Address([3; 20]);
-
-/// An organization with an owner and a member, and another one.
-fn house() -> Log {
-    let mut log = Log::new();
-    log.register(ANN, "ann@example.com", "").unwrap();
-    log.register(STRANGER, "stranger@example.com", "").unwrap();
-    let organization = log.wallet(ANN).organization_id.to_string();
-    let done = log.act(ANN, &Kind::OrgInvite, &organization, "{}").unwrap();
-    let invitation = format!(r#","invitation":"{}""#, left::<Invitation>(&done).id);
-    log.register(MEMBER, "member@example.com", &invitation)
-        .unwrap();
-    log
-}
+use crate::log::{ANN, Log, MEMBER, STRANGER, house, left, why, wrong};
 
 fn create(log: &mut Log, payload: &str) -> Result<Template, Refusal> {
     let done = log.act(ANN, &Kind::TemplateCreate, "", payload)?;
