@@ -11,6 +11,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::clients::Clients;
+use crate::wire::LOST_LIMIT;
 
 /// The pause between two attempts while a server is down.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -77,7 +78,8 @@ async fn read(clients: &Clients, reader: usize, events: &watch::Sender<Vec<Value
         )
         .header("last-event-id", last)
         .body(Full::new(Bytes::new()));
-    let Ok(response) = clients.wire.http().request(request.unwrap()).await else {
+    let answering = clients.wire.http().request(request.unwrap());
+    let Ok(Ok(response)) = tokio::time::timeout(LOST_LIMIT, answering).await else {
         return;
     };
     assert_eq!(response.status(), 200);

@@ -65,6 +65,7 @@ async fn live(
         }
         if begun >= next && clients.in_flight.load(Ordering::SeqCst) > 0 {
             server.kill();
+            clients.wire.killed();
             kills += 1;
             let setup = setup.clone();
             server = tokio::task::spawn_blocking(move || setup.start())

@@ -1,5 +1,6 @@
 //! Requests on the wire: signed, sent, and answered or not.
 
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
@@ -20,6 +21,10 @@ use crate::plan::{Form, Plan};
 
 /// Longer than anything takes: a request that waits this long was forgotten.
 const ANSWER_LIMIT: Duration = Duration::from_mins(1);
+/// How long a request may wait for the answer of a server that was killed since it was sent. A client's connection that
+/// closes at the very moment when a request is handed to it can lose that request without an error: tokio's channel takes
+/// a message while it is being drained, and keeps it.
+pub(crate) const LOST_LIMIT: Duration = Duration::from_secs(15);
 
 pub(crate) type Http = Client<HttpConnector, Full<Bytes>>;
 
@@ -158,6 +163,8 @@ pub(crate) struct Wire {
     http: Http,
     /// The highest sequence that any answer so far reflects.
     seen: AtomicU64,
+    /// How often the server was killed.
+    kills: AtomicU64,
 }
 
 impl Wire {
@@ -166,6 +173,7 @@ impl Wire {
             url,
             http: Client::builder(TokioExecutor::new()).build_http(),
             seen: AtomicU64::new(0),
+            kills: AtomicU64::new(0),
         }
     }
 
@@ -176,6 +184,11 @@ impl Wire {
     /// The sequence that every answer from now on must reflect.
     pub(crate) fn seen(&self) -> u64 {
         self.seen.load(Ordering::SeqCst)
+    }
+
+    /// The server was killed.
+    pub(crate) fn killed(&self) {
+        self.kills.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Sends a request once; `None` if the server went down before it answered.
@@ -194,7 +207,16 @@ impl Wire {
             let bytes = body.collect().await.ok()?.to_bytes();
             Some((parts, bytes))
         };
-        let answered = tokio::time::timeout(ANSWER_LIMIT, exchange).await;
+        let mut exchange = pin!(exchange);
+        let kills = self.kills.load(Ordering::SeqCst);
+        let mut answered = tokio::time::timeout(LOST_LIMIT, &mut exchange).await;
+        if answered.is_err() {
+            if self.kills.load(Ordering::SeqCst) > kills {
+                return None;
+            }
+            let left = ANSWER_LIMIT.saturating_sub(LOST_LIMIT);
+            answered = tokio::time::timeout(left, exchange).await;
+        }
         let (parts, bytes) = answered.unwrap_or_else(|_| panic!("no answer to {request:?}"))?;
         let body = serde_json::from_slice(&bytes);
         let answer = Answer {
