@@ -51,7 +51,7 @@ pub(crate) struct Edge {
     pub(crate) checker: Option<Checker>,
     /// Room for bodies that are kept, in pieces of [`ROOM_BYTES`].
     pub(crate) room: Arc<Semaphore>,
-    /// How long a body that is kept may take.
+    /// How long a body may take to arrive.
     pub(crate) body_timeout: Duration,
     /// How long a node may take to begin its answer to a read, and the leader for a submitted request.
     pub(crate) patience: Duration,
@@ -77,6 +77,10 @@ impl Arriving {
             Self::Once(body) => body.take().map(http_body_util::BodyExt::boxed_unsync),
         }
     }
+}
+
+fn late(_: tokio::time::error::Elapsed) -> PassError {
+    PassError::Unknown("it took too long".to_owned())
 }
 
 fn replaced() -> PassError {
@@ -176,7 +180,8 @@ impl Edge {
         })
     }
 
-    /// Has the leader answer. Once another node leads, nobody waits for the former one for long.
+    /// Has the leader answer. Once another node leads, nobody waits for the former one for long; nor does anybody wait for
+    /// longer than a leader may take, for a request can be lost with the connection that it was about to use.
     async fn to_leader(
         &self,
         parts: &Parts,
@@ -187,10 +192,12 @@ impl Edge {
         let leader = self.nodes.leader();
         let leader = leader.ok_or_else(|| unreached("no node leads"))?;
         let url = leader.url.trim_end_matches('/');
+        let limit = self.body_timeout + self.patience;
         let passing = self.passing.pass(url, parts, body, caller);
+        let passing = tokio::time::timeout(limit, passing);
         tokio::select! {
             biased;
-            passed = passing => passed.map(answer_of),
+            passed = passing => passed.map_err(late).and_then(|passed| passed).map(answer_of),
             () = self.replaced(leader.term) => Err(replaced()),
         }
     }
@@ -285,7 +292,6 @@ impl Edge {
             };
             let passing = self.passing.pass(&node.url, parts, body, caller);
             let passed = tokio::time::timeout(self.patience, passing).await;
-            let late = |_| PassError::Unknown("it took too long".to_owned());
             match passed.map_err(late).and_then(|passed| passed) {
                 Ok(response) => return Ok(answer_of(response)),
                 Err(error) => {
