@@ -2,6 +2,7 @@
 //! a term directly after the last frame. If another node was faster, the stream refuses the term, and the candidate
 //! follows on.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use kedge_actors::{FollowError, Follower};
@@ -9,8 +10,9 @@ use kedge_cluster::{Holder, StreamError, Tail};
 use kedge_storage::{CommitError, Mode};
 use tokio::time::Instant;
 
+use crate::HandOverError;
 use crate::metric_definitions as metric;
-use crate::node::{Fatal, Next, Node};
+use crate::node::{Command, Fatal, Next, Node};
 use crate::standing::{Leader, Role};
 
 /// What a leader may be late by at most, in addition to the lease, before this node takes over: a part that differs
@@ -95,20 +97,61 @@ impl Node {
             // The reader of the stream has the frame too.
             return Ok((None, Some(Next::Follow)));
         }
-        if self.engine.published().head.batches == 0 {
-            let key = self.options.first_key;
-            let named = self.blocking(move || follower.name_first_key(key)).await?;
-            if let Err(FollowError::Commit(CommitError::Fenced(why))) = named {
-                tracing::info!(term, why, "another node opened a later term");
-                self.log.end(&why);
-                return Ok((None, Some(Next::Follow)));
-            }
-            named?;
+        if self.engine.published().head.batches == 0
+            && let Some(next) = self.name_first_key(follower, (term, revision)).await?
+        {
+            return Ok((None, Some(next)));
         }
         self.engine.set_stalled(None);
         self.engine.lead().await?;
         self.show_leading(term, begun)?;
         Ok((None, Some(Next::Lead { term, revision })))
+    }
+
+    /// Names the first key of an empty log. That waits until other nodes hold it, for as long as there are too few, and a
+    /// node must be able to stop meanwhile. Says what comes next if this node does not lead.
+    async fn name_first_key(
+        &mut self,
+        follower: Follower,
+        (term, revision): (u64, u64),
+    ) -> Result<Option<Next>, Fatal> {
+        tracing::info!(
+            term,
+            "the log is empty: its first key counts once other nodes hold it"
+        );
+        let key = self.options.first_key;
+        let running = self.engine.running();
+        let mut naming = pin!(running.blocking(move || follower.name_first_key(key)));
+        let mut stopping = None;
+        let named = loop {
+            tokio::select! {
+                biased;
+                named = &mut naming => break named?,
+                command = self.commands.recv(), if stopping.is_none() => match command {
+                    Some(Command::HandOver { reply, .. }) => {
+                        // Whoever asked may have left.
+                        let _ = reply.send(Err(HandOverError::NotLeading));
+                    }
+                    Some(Command::Stop { done }) => {
+                        self.log.end("this node stops");
+                        stopping = Some(done);
+                    }
+                    None => return Ok(Some(Next::End)),
+                },
+            }
+        };
+        if let Some(done) = stopping {
+            self.release(term, revision, None).await;
+            let _ = done.send(());
+            return Ok(Some(Next::End));
+        }
+        if let Err(FollowError::Commit(CommitError::Fenced(why))) = named {
+            tracing::info!(term, why, "another node opened a later term");
+            self.log.end(&why);
+            return Ok(Some(Next::Follow));
+        }
+        named?;
+        Ok(None)
     }
 
     /// Shows that this node leads, after a campaign that began at this time.

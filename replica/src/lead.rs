@@ -228,13 +228,18 @@ impl Node {
         self.duties.ended();
         self.log.end("leadership was handed over");
         self.follow_from_now_on();
+        self.release(term, revision, successor).await;
+        self.engine.set_stalled(None);
+    }
+
+    /// Passes the lease on, to a successor or to whoever comes first.
+    pub(crate) async fn release(&self, term: u64, revision: u64, successor: Option<String>) {
         let released = self.lease.release(revision, term, successor);
         if !matches!(timeout(RELEASE_PATIENCE, released).await, Ok(Ok(Some(_)))) {
             tracing::warn!(
                 "the lease could not be passed on; another node takes over once it ends"
             );
         }
-        self.engine.set_stalled(None);
     }
 
     fn follow_from_now_on(&self) {

@@ -53,6 +53,31 @@ async fn one_node_in_trouble_stops_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_is_alone_with_an_empty_log_can_stop() {
+    let mut cluster = Cluster::start(3).await;
+    let leader = cluster.leader().await;
+    let last = (leader + 1) % 3;
+    for node in [leader, (leader + 2) % 3] {
+        cluster.nodes[node].kill();
+    }
+    let setup = cluster.nodes[last].setup.clone();
+    let waits = || async {
+        setup
+            .log()
+            .contains("counts once other nodes hold it")
+            .then_some(())
+    };
+    eventually("the last node tries to lead", NOTICED_LIMIT, waits).await;
+    // This fails if the node does not end.
+    cluster.nodes[last].server.take().unwrap().stop();
+    for node in &mut cluster.nodes {
+        node.start();
+    }
+    cluster.wait_until_ready().await;
+    cluster.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn while_no_clock_is_trusted_nobody_leads_and_every_node_says_why() {
     let mut rng = Rng::seeded("cluster-clocks");
     let (cluster, faults) = fallible().await;
