@@ -311,8 +311,9 @@ mod tests {
         ];
         for (i, one) in rising.iter().enumerate() {
             for (j, other) in rising.iter().enumerate() {
-                let order = decimal(one).cmp(&decimal(other));
-                assert_eq!(order, i.cmp(&j), "{one} and {other}");
+                let (left, right) = (decimal(one), decimal(other));
+                assert_eq!(left.cmp(&right), i.cmp(&j), "{one} and {other}");
+                assert_eq!(left < right, i < j, "{one} and {other}");
             }
         }
         for same in [
