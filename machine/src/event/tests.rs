@@ -174,7 +174,11 @@ fn owners_are_told_where_they_are_new() {
     let variation = id(Prefix::Variation, 6);
     let payload = format!("{{\"variation_id\":\"{variation}\"}}");
     assert_eq!(reported("mint", &payload)["variation_id"], json!(variation));
-    assert_eq!(reported("mint", &payload)["template_id"], json!(template()));
+    // A new object is nowhere yet, so its template is the one that the action names.
+    let named = id(Prefix::Template, 12);
+    let minted = events(&record("mint", &named.to_string(), &payload, object()));
+    assert_eq!(minted[0].template_id, Some(named));
+    assert_eq!(data(&minted[0])["template_id"], json!(named));
 }
 
 #[test]
