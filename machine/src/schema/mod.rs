@@ -180,7 +180,7 @@ impl Schema {
 mod tests {
     use std::borrow::Cow;
 
-    use kedge_protocol::limits::SCHEMA_ERRORS_MAX;
+    use kedge_protocol::limits::{SCHEMA_ERRORS_MAX, SCHEMA_WEIGHT_MAX};
 
     use proptest::prelude::*;
 
@@ -317,6 +317,24 @@ mod tests {
         assert_eq!(schema.validate("\"a\"", ""), Ok(()));
         assert!(schema.validate("5", "").is_err());
         assert!(check(&chain(1_500)).is_err());
+    }
+
+    /// What lies below the heaviest that is accepted is not looked at, however long a chain is.
+    #[test]
+    fn a_loop_is_followed_until_it_is_too_heavy() {
+        let looped = |length: u64| {
+            let next = |i| json!({"$ref": format!("#/$defs/d{}", (i + 1) % length)});
+            let defs: serde_json::Map<String, Value> =
+                (0..length).map(|i| (format!("d{i}"), next(i))).collect();
+            refused(&json!({"$defs": defs, "$ref": "#/$defs/d0"}))
+        };
+        for length in [1, 2, SCHEMA_WEIGHT_MAX] {
+            let last = format!("/$defs/d{}/$ref", length - 1);
+            assert_eq!(looped(length), [(last, "format".into())]);
+        }
+        for length in [SCHEMA_WEIGHT_MAX + 1, 1_500] {
+            assert_eq!(looped(length), too_much(), "{length}");
+        }
     }
 
     #[test]
