@@ -411,12 +411,19 @@ mod tests {
                 .places(),
             [("/p", "schema")]
         );
-        let options: Vec<String> = (0..400).map(|i| format!("option {i}")).collect();
-        let schema = read(&json!({"enum": options}).to_string()).unwrap();
-        let Refusal::Invalid(fields) = schema.validate("5", "").unwrap_err() else {
-            panic!()
-        };
-        assert!(fields[0].message.len() < 2 * MESSAGE_CHARS_MAX);
+        // A message repeats what the schema expects, up to a length, and nothing of the value.
+        let long = "é".repeat(2 * MESSAGE_CHARS_MAX);
+        for (expected, is_whole) in [("a short text", true), (&*long, false)] {
+            let schema = read(&json!({"const": expected}).to_string()).unwrap();
+            let Refusal::Invalid(fields) = schema.validate("\"secret\"", "").unwrap_err() else {
+                panic!()
+            };
+            let message = &fields[0].message;
+            assert_eq!(message.contains(expected), is_whole, "{message}");
+            let is_cut = message.chars().count() == MESSAGE_CHARS_MAX + 1;
+            assert_eq!(is_cut, !is_whole, "{message}");
+            assert!(!message.contains("secret"), "{message}");
+        }
     }
 
     fn leaf() -> impl Strategy<Value = Value> {
