@@ -10,9 +10,8 @@ use kedge_cluster::{Holder, StreamError, Tail};
 use kedge_storage::{CommitError, Mode};
 use tokio::time::Instant;
 
-use crate::HandOverError;
 use crate::metric_definitions as metric;
-use crate::node::{Command, Fatal, Next, Node};
+use crate::node::{Fatal, Next, Node};
 use crate::standing::{Leader, Role};
 
 /// What a leader may be late by at most, in addition to the lease, before this node takes over: a part that differs
@@ -90,7 +89,10 @@ impl Node {
                 return Ok((follower, None));
             }
         };
-        let follower = self.take(follower, vec![opened.bytes]).await?;
+        let Some(follower) = self.take(follower, vec![opened.bytes]).await? else {
+            self.release(term, revision, None).await;
+            return Ok((None, Some(Next::End)));
+        };
         if let Err(error) = self.log.begin(term, opened.place) {
             tracing::warn!(term, %error, "the term was opened, but not begun");
             drop(follower);
@@ -127,17 +129,15 @@ impl Node {
             tokio::select! {
                 biased;
                 named = &mut naming => break named?,
-                command = self.commands.recv(), if stopping.is_none() => match command {
-                    Some(Command::HandOver { reply, .. }) => {
-                        // Whoever asked may have left.
-                        let _ = reply.send(Err(HandOverError::NotLeading));
-                    }
-                    Some(Command::Stop { done }) => {
+                command = self.commands.recv(), if stopping.is_none() => {
+                    let Some(command) = command else {
+                        return Ok(Some(Next::End));
+                    };
+                    stopping = command.while_following();
+                    if stopping.is_some() {
                         self.log.end("this node stops");
-                        stopping = Some(done);
                     }
-                    None => return Ok(Some(Next::End)),
-                },
+                }
             }
         };
         if let Some(done) = stopping {

@@ -10,7 +10,6 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::Instant;
 
-use crate::HandOverError;
 use crate::node::{Command, Fatal, Next, Node};
 use crate::standing::{Role, Standing};
 
@@ -150,20 +149,17 @@ impl Node {
         loop {
             tokio::select! {
                 biased;
-                command = self.commands.recv() => match command {
-                    Some(Command::HandOver { reply, .. }) => {
-                        // Whoever asked may have left.
-                        let _ = reply.send(Err(HandOverError::NotLeading));
-                    }
-                    Some(Command::Stop { done }) => {
-                        let _ = done.send(());
+                command = self.commands.recv() => {
+                    if has_to_stop(command) {
                         return Ok(Next::End);
                     }
-                    None => return Ok(Next::End),
-                },
+                }
                 Some(found) = stream.recv() => match found {
                     Found::Frames(frames) => {
-                        follower = Some(self.take(follower, frames).await?);
+                        follower = self.take(follower, frames).await?;
+                        if follower.is_none() {
+                            return Ok(Next::End);
+                        }
                         self.set_apart(None);
                     }
                     Found::Joined => self.set_apart(None),
@@ -202,12 +198,12 @@ impl Node {
         self.engine.running().blocking(work).await
     }
 
-    /// Makes frames this node's own. Waits while its disk is full: the others continue.
+    /// Makes frames this node's own. Waits while its disk is full: the others continue. `None`: it has to stop.
     pub(crate) async fn take(
-        &self,
+        &mut self,
         follower: Option<Follower>,
         mut frames: Vec<Bytes>,
-    ) -> Result<Follower, Fatal> {
+    ) -> Result<Option<Follower>, Fatal> {
         let Some(mut follower) = follower else {
             return Err(Fatal::NoLog);
         };
@@ -224,7 +220,10 @@ impl Node {
                         why,
                         "the disk is full; this node follows again once there is room"
                     );
-                    tokio::time::sleep(PAUSE).await;
+                    let asked = tokio::time::timeout(PAUSE, self.commands.recv()).await;
+                    if asked.is_ok_and(has_to_stop) {
+                        return Ok(None);
+                    }
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -236,8 +235,21 @@ impl Node {
             standing.frame = frame;
             standing.tail = standing.tail.max(frame);
         });
-        Ok(follower)
+        Ok(Some(follower))
     }
+}
+
+/// Answers a command of a node that does not lead. True if it has to stop: it was asked to, or nobody can ask any more.
+fn has_to_stop(command: Option<Command>) -> bool {
+    let Some(command) = command else {
+        return true;
+    };
+    let done = command.while_following();
+    let stops = done.is_some();
+    if let Some(done) = done {
+        let _ = done.send(());
+    }
+    stops
 }
 
 /// Compares this node's clock with that of the servers, at which the leader's lease was stored. Otherwise a leader whose

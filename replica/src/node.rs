@@ -25,6 +25,20 @@ pub(crate) enum Command {
     Stop { done: oneshot::Sender<()> },
 }
 
+impl Command {
+    /// Answers as a node that does not lead. Gives back whom to tell that it stopped, if it has to.
+    pub(crate) fn while_following(self) -> Option<oneshot::Sender<()>> {
+        match self {
+            Self::HandOver { reply, .. } => {
+                // Whoever asked may have left.
+                let _ = reply.send(Err(HandOverError::NotLeading));
+                None
+            }
+            Self::Stop { done } => Some(done),
+        }
+    }
+}
+
 /// What comes next.
 pub(crate) enum Next {
     /// It follows.

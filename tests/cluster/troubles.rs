@@ -47,6 +47,7 @@ async fn one_node_in_trouble_stops_nobody() {
         a_wrong_clock(&mut cluster, &faults, &load, ahead_ms).await;
     }
     a_full_disk(&cluster, &faults, &load).await;
+    stopped_with_a_full_disk(&mut cluster, &faults, &load).await;
     killed_while_it_joins(&mut cluster, &load).await;
     load.check(&cluster).await;
     cluster.stop();
@@ -159,6 +160,23 @@ async fn a_full_disk(cluster: &Cluster, faults: &[Faults], load: &Load) {
         eventually("it continues", NOTICED_LIMIT, ready).await;
         cluster.wait_until_ready().await;
     }
+}
+
+/// A follower that waits for room is asked to stop.
+async fn stopped_with_a_full_disk(cluster: &mut Cluster, faults: &[Faults], load: &Load) {
+    let full = (cluster.leader().await + 1) % 3;
+    let node = &mut cluster.nodes[full];
+    faults[full].fail_with(With::NoSpace, 0, OnCall::Pwrite, "/log/");
+    let waits = "the disk is full; this node follows again once there is room";
+    let before = node.setup.log().matches(waits).count();
+    let full_now = || async { (node.setup.log().matches(waits).count() > before).then_some(()) };
+    eventually("it waits for room", NOTICED_LIMIT, full_now).await;
+    // This fails if the node does not end.
+    node.server.take().unwrap().stop();
+    faults[full].lift();
+    node.start();
+    load.progress(20).await;
+    cluster.wait_until_ready().await;
 }
 
 /// A follower without data is killed at different places of its way to the log's end.
