@@ -51,8 +51,9 @@ mod tests {
     #[test]
     fn a_group_waits_for_others_alone_and_never_long() {
         let permits = Arc::new(Semaphore::new(100));
-        let now = Instant::now();
-        let mut pace = Pace::new(Arc::clone(&permits), 100, now);
+        let begin = Instant::now();
+        let mut pace = Pace::new(Arc::clone(&permits), 100, begin);
+        let now = begin + INTERVAL;
         pace.handed_over(now);
         let _under_way = permits.try_acquire_many(10).unwrap();
         assert_eq!(pace.held_until(7, now), Some(now + INTERVAL));

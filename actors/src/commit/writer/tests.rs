@@ -1,6 +1,7 @@
 //! The steps from a formed group to its answer, taken by hand on one thread and in chosen orders.
 
 mod bench;
+mod forming;
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;

@@ -1,0 +1,123 @@
+//! What a group takes, and how long it stays open for more.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use kedge_env::Env;
+use kedge_env::simulated::SimulatedEnv;
+use kedge_storage::Group;
+use tokio::sync::oneshot;
+
+use super::bench::Bench;
+use crate::commit::committer::Closed;
+use crate::pipeline::placed::CommitterMessage;
+
+/// Something to be stored outside the log, which nobody waits for.
+fn side() -> CommitterMessage {
+    CommitterMessage::Side {
+        writes: Vec::new(),
+        events: Vec::new(),
+        done: oneshot::channel().0,
+    }
+}
+
+#[test]
+fn a_group_is_full_with_its_last_action() {
+    let place = tempfile::tempdir().unwrap();
+    let mut bench = Bench::new(place.path(), &SimulatedEnv::new(), 0);
+    let mut forming = bench.committer.begin(Group::new());
+    for _ in 1..4_000 {
+        bench.committer.add(&mut forming, side()).unwrap();
+    }
+    assert!(!forming.is_full());
+    bench.committer.add(&mut forming, side()).unwrap();
+    assert!(forming.is_full());
+}
+
+#[test]
+fn a_group_is_full_with_the_last_byte_of_its_texts() {
+    let place = tempfile::tempdir().unwrap();
+    let mut bench = Bench::new(place.path(), &SimulatedEnv::new(), 0);
+    let (first, _first_reply) = bench.registration(1);
+    let (second, _second_reply) = bench.registration(2);
+    bench.committer.group_bytes_max = first.bytes() + second.bytes();
+    let mut forming = bench.committer.begin(Group::new());
+    assert!(!forming.is_full());
+    bench.committer.add(&mut forming, first).unwrap();
+    assert!(!forming.is_full());
+    bench.committer.add(&mut forming, second).unwrap();
+    assert!(forming.is_full());
+}
+
+#[test]
+fn a_group_stays_open_while_several_requests_are_missing_in_it() {
+    let place = tempfile::tempdir().unwrap();
+    let mut bench = Bench::new(place.path(), &SimulatedEnv::new(), 0);
+    let until = bench.env.now() + Duration::from_millis(1);
+    let (work, _replies): (Vec<_>, Vec<_>) =
+        (1..=5).map(|number| bench.registration(number)).unzip();
+    let mut forming = bench.committer.begin(Group::new());
+    // What is stored besides is no request.
+    bench.committer.add(&mut forming, side()).unwrap();
+    let held = work.into_iter().take(3).map(|work| {
+        bench.committer.add(&mut forming, work).unwrap();
+        bench.committer.held_until(&forming)
+    });
+    assert_eq!(held.collect::<Vec<_>>(), [Some(until), Some(until), None]);
+}
+
+#[test]
+fn a_full_group_waits_for_nobody() {
+    let place = tempfile::tempdir().unwrap();
+    let mut bench = Bench::new(place.path(), &SimulatedEnv::new(), 0);
+    let (work, _replies): (Vec<_>, Vec<_>) =
+        (1..=5).map(|number| bench.registration(number)).unzip();
+    let mut work = work.into_iter();
+    bench.committer.group_bytes_max = 1;
+    let mut forming = bench.committer.begin(Group::new());
+    let first = work.next().unwrap();
+    bench.committer.add(&mut forming, first).unwrap();
+    assert_eq!(bench.committer.held_until(&forming), None);
+}
+
+/// The store's health is tried out with such a group.
+#[test]
+fn what_somebody_waits_for_makes_a_group_although_it_writes_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let mut bench = Bench::new(place.path(), &SimulatedEnv::new(), 0);
+    let (done, mut acknowledged) = oneshot::channel();
+    let attempt = CommitterMessage::Side {
+        writes: Vec::new(),
+        events: Vec::new(),
+        done,
+    };
+    let Closed::Whole(formed) = bench.form([attempt]) else {
+        panic!("somebody waits for it")
+    };
+    bench.writer.give(formed);
+    while bench.write().0.is_some() {}
+    assert!(acknowledged.try_recv().is_err());
+    bench.release().answer();
+    assert_eq!(acknowledged.try_recv(), Ok(()));
+}
+
+#[test]
+fn of_large_groups_every_so_many_is_in_the_sample() {
+    let place = tempfile::tempdir().unwrap();
+    let mut bench = Bench::new(place.path(), &SimulatedEnv::new(), 2);
+    let mut compared = Vec::new();
+    for round in 0..4 {
+        let numbers = round * 9 + 1..=round * 9 + 9;
+        let (work, replies): (Vec<_>, Vec<_>) =
+            numbers.map(|number| bench.registration(number)).unzip();
+        let Closed::Whole(formed) = bench.form(work) else {
+            panic!("registrations make a group")
+        };
+        bench.writer.give(formed);
+        while bench.write().0.is_some() {}
+        bench.release().answer();
+        compared.push(bench.compared.load(Ordering::Relaxed));
+        drop(replies);
+    }
+    assert_eq!(compared, [0, 1, 1, 2]);
+}
