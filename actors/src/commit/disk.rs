@@ -99,7 +99,32 @@ pub(crate) fn watch(disk: Disk, full: &Arc<AtomicBool>) {
 
 #[cfg(test)]
 mod tests {
+    use kedge_env::simulated::SimulatedEnv;
+
     use super::*;
+
+    #[tokio::test]
+    async fn the_disk_is_full_below_the_reserve_and_not_at_it() {
+        let env = SimulatedEnv::new();
+        let disk = Disk::new(Arc::new(env.clone()), Path::new("/"), 100);
+        let full = Arc::new(AtomicBool::new(false));
+        let becomes = async |is_full| {
+            let soon = Duration::from_secs(20);
+            let reached = async {
+                while full.load(Ordering::Relaxed) != is_full {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+            };
+            assert!(tokio::time::timeout(soon, reached).await.is_ok());
+        };
+        env.set_room(Some(99));
+        watch(disk, &full);
+        becomes(true).await;
+        env.set_room(Some(100));
+        becomes(false).await;
+        env.set_room(Some(0));
+        becomes(true).await;
+    }
 
     #[test]
     fn a_store_that_finds_no_room_where_there_is_some_is_stuck_in_the_end() {
