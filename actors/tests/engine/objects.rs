@@ -10,8 +10,10 @@ use kedge_env::{Env, RealEnv};
 use kedge_machine::Refusal;
 use kedge_machine::image::Image;
 use kedge_protocol::Id;
+use kedge_protocol::event::{EventType, Position};
 use kedge_protocol::nonce::NonceError;
 
+use crate::resources::ids;
 use crate::support::*;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -399,5 +401,24 @@ async fn a_refused_request_that_is_forgotten_is_not_decided_again() {
     assert_eq!(store.snapshot().refused(unlock.digest).unwrap(), None);
     let again = engine.submit(unlock).await.err();
     assert_eq!(again, Some(SubmitError::DeadlineExpired));
+    engine.shutdown(Duration::from_secs(5)).await;
+}
+
+/// What was refused of a request stands beside the log, whether something else of the request was done or nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn every_refused_action_is_an_event_of_its_organization() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = start(folder.path()).await;
+    let alice = register(&engine, 1).await;
+    let kind = template(&engine, &alice, r#"{"name":"t"}"#).await;
+    let (mint, burn) = (("mint", kind.as_str(), "{}"), ("burn", "nothing", "{}"));
+    let partly = alice.send(&engine, &[mint, burn]).await.unwrap();
+    let not_at_all = alice.send(&engine, &[burn]).await.unwrap();
+    assert!(partly.placement.is_some() && not_at_all.placement.is_none());
+    let (_, organization) = ids(&alice);
+    let snapshot = &engine.published().snapshot;
+    let events = snapshot.stored_events(Some(organization), Position::start_of(0), false);
+    let types = events.map(|event| event.unwrap().1.event_type);
+    assert_eq!(types.collect::<Vec<_>>(), [EventType::ActionFailed; 2]);
     engine.shutdown(Duration::from_secs(5)).await;
 }

@@ -11,6 +11,7 @@ use kedge_protocol::Id;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::payload::digest_text;
 use kedge_protocol::resource::{Role, Tier};
+use kedge_replay::images::read_image;
 
 use crate::support::{
     Client, check_fold, check_receipt, join, minted, operator, register, start, template,
@@ -206,6 +207,17 @@ async fn a_removed_key_signs_nothing_that_is_placed_later() {
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
+/// The secret that was replaced last still counts, for this long after it was replaced.
+#[track_caller]
+fn assert_overlap(engine: &Engine, of: Id, [current, previous]: [u8; 2], overlap_ms: u64) {
+    let snapshot = &engine.published().snapshot;
+    let image = read_image(snapshot, of).unwrap().unwrap();
+    let until_ms = image.trace().unwrap().updated_at_ms + overlap_ms;
+    let stored = snapshot.secret(of).unwrap().unwrap();
+    assert_eq!(stored.current, [current; 4]);
+    assert_eq!(stored.previous, Some((vec![previous; 4], until_ms)));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn secrets_stand_beside_the_log() {
     let folder = tempfile::tempdir().unwrap();
@@ -217,16 +229,7 @@ async fn secrets_stand_beside_the_log() {
     let key = made.resource.to_string();
     let overlap = r#"{"overlap_s":60}"#;
     with_secret(&engine, &alice, ("key.rotate", &key, overlap), secret(2)).await;
-    let stored = engine
-        .published()
-        .snapshot
-        .secret(made.resource)
-        .unwrap()
-        .unwrap();
-    assert_eq!(stored.current, [2; 4]);
-    let (previous, until_ms) = stored.previous.unwrap();
-    assert_eq!(previous, [1; 4]);
-    assert!(until_ms > engine.now_ms(), "the secret before still counts");
+    assert_overlap(&engine, made.resource, [2, 1], 60_000);
     let at_once = r#"{"overlap_s":0}"#;
     with_secret(&engine, &alice, ("key.rotate", &key, at_once), secret(3)).await;
     let stored = engine
@@ -243,6 +246,15 @@ async fn secrets_stand_beside_the_log() {
     let hook = r#"{"url":"https://example.com/h","events":["object.created"]}"#;
     let hook = with_secret(&engine, &alice, ("webhook.create", "", hook), secret(4)).await;
     let target = hook.resource.to_string();
+    let overlap = r#"{"overlap_s":90}"#;
+    with_secret(
+        &engine,
+        &alice,
+        ("webhook.rotate", &target, overlap),
+        secret(5),
+    )
+    .await;
+    assert_overlap(&engine, hook.resource, [5, 4], 90_000);
     alice
         .send_one(&engine, "webhook.update", &target, r#"{"active":false}"#)
         .await;
