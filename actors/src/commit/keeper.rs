@@ -134,3 +134,80 @@ async fn run(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use kedge_env::simulated::SimulatedEnv;
+
+    use super::*;
+    use crate::commit::writer::tests::bench::Bench;
+    use crate::failure;
+
+    /// How often the step was taken.
+    static TAKEN: AtomicUsize = AtomicUsize::new(0);
+
+    /// Finds no room the first time.
+    fn step(_: &Store, _: &mut dyn FnMut(usize)) -> Result<bool, CommitError> {
+        match TAKEN.fetch_add(1, Ordering::Relaxed) {
+            0 => Err(CommitError::NoSpace("full".into())),
+            _ => Ok(false),
+        }
+    }
+
+    #[test]
+    fn a_step_without_room_is_taken_again_after_a_while_until_the_engine_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let env = SimulatedEnv::new();
+        let store = Bench::new(folder.path(), &env, 0).store;
+        let weak = Arc::downgrade(&store);
+        let disk = Disk::new(Arc::new(env.clone()), folder.path(), 0);
+        let ending = AtomicBool::new(false);
+        let taken = || TAKEN.load(Ordering::Relaxed);
+        let reaches = |least| {
+            let begun = Instant::now();
+            while taken() < least && begun.elapsed() < Duration::from_secs(20) {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            taken() >= least
+        };
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                let runtime = tokio::runtime::Builder::new_current_thread().build();
+                let parts = (&ending, &Waits::Thread);
+                let run = run("keeper", step, &weak, &disk, &env, parts);
+                runtime.unwrap().block_on(run)
+            });
+            let is_taken = reaches(1);
+            env.advance(AGAIN_AFTER / 2);
+            std::thread::sleep(INTERVAL * 4);
+            let meanwhile = taken();
+            env.advance(AGAIN_AFTER / 2);
+            let goes_on = reaches(3);
+            // Whatever the result, the thread has to end.
+            ending.store(true, Ordering::Relaxed);
+            thread.join().unwrap().unwrap();
+            assert_eq!((is_taken, meanwhile, goes_on), (true, 1, true));
+        });
+    }
+
+    #[tokio::test]
+    async fn once_they_have_ended_they_hold_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let env = SimulatedEnv::new();
+        let store = Bench::new(folder.path(), &env, 0).store;
+        let env: Arc<dyn Env> = Arc::new(env);
+        let disk = Disk::new(Arc::clone(&env), folder.path(), 0);
+        let held = Arc::strong_count(&env);
+        let ending = Arc::new(AtomicBool::new(false));
+        let (failed, _) = failure::channel();
+        let running = Running::Threads { actors: 1 };
+        let keepers = start(&store, &disk, &env, &ending, &failed, &running).unwrap();
+        assert!(Arc::strong_count(&env) > held);
+        ending.store(true, Ordering::Relaxed);
+        keepers.ended().await;
+        assert_eq!(Arc::strong_count(&env), held);
+        assert_eq!(Arc::strong_count(&store), 1);
+    }
+}

@@ -44,3 +44,21 @@ pub(crate) fn watch(store: &Arc<Store>, committer: &mpsc::Sender<CommitterMessag
         }
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use kedge_env::simulated::SimulatedEnv;
+
+    use super::*;
+    use crate::commit::writer::tests::bench::Bench;
+
+    #[tokio::test]
+    async fn a_store_without_failures_is_not_tried() {
+        let place = tempfile::tempdir().unwrap();
+        let store = Bench::new(place.path(), &SimulatedEnv::new(), 0).store;
+        let (committer, mut attempts) = mpsc::channel(1);
+        watch(&store, &committer);
+        tokio::time::sleep(INTERVAL * 3).await;
+        assert!(attempts.try_recv().is_err());
+    }
+}

@@ -10,7 +10,7 @@
 mod appending;
 mod releaser;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod threads;
 mod waiting;
 

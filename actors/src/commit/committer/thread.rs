@@ -126,3 +126,124 @@ async fn wait_on<F: Future>(runtime: Option<&Runtime>, what: F) -> F::Output {
         None => what.await,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::pin::{Pin, pin};
+    use std::task::{Context, Poll, Waker};
+    use std::time::Duration;
+
+    use kedge_env::simulated::SimulatedEnv;
+    use kedge_protocol::event::{EventType, event_id};
+    use kedge_protocol::limits::EVENTS_KEPT_MAX;
+    use kedge_protocol::{Hash, Id, Prefix};
+    use kedge_storage::EventRow;
+    use tokio::sync::{oneshot, watch};
+
+    use super::*;
+    use crate::commit::writer::tests::bench::{Bench, writing};
+
+    fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
+        future.poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    /// How many requests a group holds that may be handed over now.
+    fn requests(formed: Poll<Result<Option<CommitGroup>, CommitterError>>) -> usize {
+        match formed {
+            Poll::Ready(Ok(Some(formed))) => formed.afterwards.placed.len(),
+            _ => panic!("there is a group"),
+        }
+    }
+
+    /// A thread with so many groups ahead, its input, the groups, and how many of them count as published.
+    struct Setting {
+        thread: CommitterThread,
+        sender: mpsc::Sender<CommitterMessage>,
+        _groups: mpsc::UnboundedReceiver<CommitGroup>,
+        published: watch::Sender<u64>,
+    }
+
+    fn setting(mut bench: Bench, env: &SimulatedEnv, ahead: u16) -> Setting {
+        let (mut writing, groups, published) = writing();
+        for number in 0..ahead {
+            let (formed, _) = bench.group(100 + number);
+            writing.hand_over(formed).unwrap();
+        }
+        // The next one is not held for others.
+        env.advance(Duration::from_millis(1));
+        let (sender, work) = mpsc::channel(10);
+        let thread = CommitterThread {
+            committer: bench.committer,
+            work,
+            runtime: None,
+            writing,
+        };
+        Setting {
+            thread,
+            sender,
+            _groups: groups,
+            published,
+        }
+    }
+
+    #[test]
+    fn a_group_takes_what_comes_until_it_may_be_handed_over() {
+        let place = tempfile::tempdir().unwrap();
+        let env = SimulatedEnv::new();
+        let mut bench = Bench::new(place.path(), &env, 0);
+        let (first, _first_reply) = bench.registration(1);
+        let (second, _second_reply) = bench.registration(2);
+        let mut setting = setting(bench, &env, 2);
+        let mut forming = pin!(setting.thread.form(first));
+        assert!(poll(forming.as_mut()).is_pending());
+        assert!(setting.sender.try_send(second).is_ok());
+        assert!(poll(forming.as_mut()).is_pending());
+        setting.published.send_replace(1);
+        assert_eq!(requests(poll(forming)), 2);
+    }
+
+    #[test]
+    fn a_full_group_takes_nothing_more_however_long_it_waits() {
+        let place = tempfile::tempdir().unwrap();
+        let env = SimulatedEnv::new();
+        let mut bench = Bench::new(place.path(), &env, 0);
+        let (first, _first_reply) = bench.registration(1);
+        let (second, _second_reply) = bench.registration(2);
+        bench.committer.group_bytes_max = 1;
+        let mut setting = setting(bench, &env, 2);
+        assert!(setting.sender.try_send(second).is_ok());
+        let mut forming = pin!(setting.thread.form(first));
+        assert!(poll(forming.as_mut()).is_pending());
+        setting.published.send_replace(1);
+        assert_eq!(requests(poll(forming)), 1);
+    }
+
+    #[test]
+    fn a_group_with_too_many_events_waits_for_those_before_it() {
+        let place = tempfile::tempdir().unwrap();
+        let env = SimulatedEnv::new();
+        let bench = Bench::new(place.path(), &env, 0);
+        let mut setting = setting(bench, &env, 1);
+        let event = EventRow {
+            id: event_id(&Hash::ZERO, 0),
+            event_type: EventType::ActionFailed,
+            timestamp_ms: 1,
+            organization_id: Some(Id {
+                prefix: Prefix::Organization,
+                bytes: [1; 16],
+            }),
+            object_id: None,
+            template_id: None,
+            data: String::new(),
+        };
+        let side = CommitterMessage::Side {
+            writes: Vec::new(),
+            events: vec![event; EVENTS_KEPT_MAX as usize + 1],
+            done: oneshot::channel().0,
+        };
+        let mut forming = pin!(setting.thread.form(side));
+        assert!(poll(forming.as_mut()).is_pending());
+        setting.published.send_replace(1);
+        assert_eq!(requests(poll(forming)), 0);
+    }
+}

@@ -1,7 +1,9 @@
 //! The steps from a formed group to its answer, taken by hand on one thread and in chosen orders.
 
-mod bench;
+pub(crate) mod bench;
 mod forming;
+mod handing_over;
+mod waiting_for_keys;
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -244,7 +246,7 @@ impl Run {
     fn step(&mut self) -> bool {
         match self.below(8) {
             0 | 1 => {
-                let (formed, reply) = self.bench.group(self.replies.len() as u8 + 1);
+                let (formed, reply) = self.bench.group(self.replies.len() as u16 + 1);
                 self.formed.push_back(formed);
                 self.replies.push(reply);
             }

@@ -18,11 +18,11 @@ use kedge_protocol::log_tree::Frontier;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash, chain};
 use kedge_storage::{Group, SideKeys, Snapshot, Store};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
-use super::super::Outlet;
 use super::super::appending::Writer;
 use super::super::releaser::Releaser;
+use super::super::{Outlet, Writing};
 use crate::api::{Asker, Committed, Submission, SubmitError, SubmittedAction};
 use crate::commit::agreement::Sampler;
 use crate::commit::committer::{Caches, Closed, Committer};
@@ -51,17 +51,17 @@ const DOMAIN: Domain = Domain {
 const NOW_MS: u64 = 1_800_000_000_000;
 
 /// Where a caller receives its request's outcome.
-pub(super) type Reply = oneshot::Receiver<Result<Committed, SubmitError>>;
+pub(crate) type Reply = oneshot::Receiver<Result<Committed, SubmitError>>;
 
-pub(super) struct Bench {
+pub(crate) struct Bench {
     pub(super) env: SimulatedEnv,
-    pub(super) store: Arc<Store>,
+    pub(crate) store: Arc<Store>,
     pub(super) published: Arc<ArcSwap<Published>>,
     pub(super) disk_full: Arc<AtomicBool>,
     pub(super) ending: Arc<AtomicBool>,
     /// Groups that were compared with what their records make.
     pub(super) compared: Arc<AtomicU64>,
-    pub(super) committer: Committer,
+    pub(crate) committer: Committer,
     pub(super) writer: Writer,
     pub(super) releaser: Releaser,
     room: Arc<Room>,
@@ -102,7 +102,7 @@ fn room(env: &Arc<dyn Env>) -> Arc<Room> {
 
 impl Bench {
     /// On a store that exists or is created; every `compare_every`-th group is compared.
-    pub(super) fn new(place: &Path, env: &SimulatedEnv, compare_every: u64) -> Self {
+    pub(crate) fn new(place: &Path, env: &SimulatedEnv, compare_every: u64) -> Self {
         env.set_unix_ms(NOW_MS);
         let store = Arc::new(open(place, env));
         let snapshot = store.snapshot();
@@ -171,7 +171,7 @@ impl Bench {
     }
 
     /// A registration that is decided and placed.
-    pub(super) fn registration(&mut self, number: u8) -> (CommitterMessage, Reply) {
+    pub(crate) fn registration(&mut self, number: u16) -> (CommitterMessage, Reply) {
         let submission = Arc::new(registration(number, &self.env));
         let place = self.room.enter(&submission).unwrap();
         let (reply, answer) = oneshot::channel();
@@ -214,11 +214,28 @@ impl Bench {
     }
 
     /// A group of one registration.
-    pub(super) fn group(&mut self, number: u8) -> (CommitGroup, Reply) {
+    pub(crate) fn group(&mut self, number: u16) -> (CommitGroup, Reply) {
         let (work, reply) = self.registration(number);
         match self.form([work]) {
             Closed::Whole(formed) => (formed, reply),
             Closed::Unpruned(_) | Closed::Nothing => panic!("a registration makes a group"),
+        }
+    }
+
+    /// Another outlet to the same store, for threads that take the steps.
+    pub(super) fn outlet(&self) -> Outlet {
+        let env: Arc<dyn Env> = Arc::new(self.env.clone());
+        Outlet {
+            store: Arc::clone(&self.store),
+            published: Arc::clone(&self.published),
+            visible: watch::channel(0).0,
+            committed_ticket: Arc::default(),
+            disk_full: Arc::clone(&self.disk_full),
+            ending: Arc::clone(&self.ending),
+            disk: Disk::new(Arc::clone(&env), Path::new("/"), 0),
+            listeners: Arc::default(),
+            failed: failure::channel().0,
+            env,
         }
     }
 
@@ -232,8 +249,28 @@ impl Bench {
     }
 }
 
-fn registration(number: u8, env: &SimulatedEnv) -> Submission {
-    let key = SigningKey::from_bytes(&[number; 32]).unwrap();
+/// The committer's end of threads that are not there: with it, the groups that it hands over, and the number of those
+/// that count as published.
+pub(crate) fn writing() -> (
+    Writing,
+    mpsc::UnboundedReceiver<CommitGroup>,
+    watch::Sender<u64>,
+) {
+    let (groups, handed_over) = mpsc::unbounded_channel();
+    let (count, published) = watch::channel(0);
+    let writing = Writing {
+        groups,
+        handed_over: 0,
+        published,
+        spent: mpsc::unbounded_channel().1,
+    };
+    (writing, handed_over, count)
+}
+
+fn registration(number: u16, env: &SimulatedEnv) -> Submission {
+    let mut secret = [1; 32];
+    secret[30..].copy_from_slice(&number.to_be_bytes());
+    let key = SigningKey::from_bytes(&secret).unwrap();
     let signer = key.address();
     let text = format!(r#"{{"email":"user{number}@example.com","address":"{signer}"}}"#);
     let head = RequestHead {
@@ -242,7 +279,7 @@ fn registration(number: u8, env: &SimulatedEnv) -> Submission {
         deadline_s: NOW_MS / 1_000 + 300,
         atomic: false,
     };
-    let seed = keccak(&[number]);
+    let seed = keccak(&number.to_be_bytes());
     let salt = salt(&seed, 0);
     let kind = Kind::of_text("wallet.register").unwrap();
     let words = ActionWords::of(&kind, "", text.as_bytes());

@@ -1,15 +1,21 @@
 //! What a group takes, and how long it stays open for more.
 
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use kedge_env::Env;
 use kedge_env::simulated::SimulatedEnv;
-use kedge_storage::Group;
+use kedge_protocol::event::{EventType, event_id};
+use kedge_protocol::{Hash, Id, Prefix};
+use kedge_storage::{EventRow, Group};
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::bench::Bench;
+use crate::api::Keep;
 use crate::commit::committer::Closed;
+use crate::commit::record::residue;
 use crate::pipeline::placed::CommitterMessage;
 
 /// Something to be stored outside the log, which nobody waits for.
@@ -80,6 +86,43 @@ fn a_full_group_waits_for_nobody() {
     assert_eq!(bench.committer.held_until(&forming), None);
 }
 
+/// The number of each batch of the group, and how many actions it has.
+fn batches(closed: Closed) -> Vec<(u64, u32)> {
+    let Closed::Whole(formed) = closed else {
+        panic!("requests make a group")
+    };
+    let placed = formed.afterwards.placed.iter();
+    let headers = placed.map(|(_, placement)| placement.batch.signed.header);
+    let mut batches: Vec<_> = headers
+        .map(|header| (header.number, header.count))
+        .collect();
+    batches.dedup();
+    batches
+}
+
+#[test]
+fn a_batch_closes_with_its_last_action_and_the_next_one_follows_in_the_same_group() {
+    let place = tempfile::tempdir().unwrap();
+    let mut bench = Bench::new(place.path(), &SimulatedEnv::new(), 0);
+    let (work, _replies): (Vec<_>, Vec<_>) =
+        (1..=501).map(|number| bench.registration(number)).unzip();
+    assert_eq!(batches(bench.form(work)), [(0, 500), (1, 1)]);
+}
+
+#[test]
+fn a_request_that_has_no_room_in_the_open_batch_is_in_the_next_one() {
+    let place = tempfile::tempdir().unwrap();
+    let mut bench = Bench::new(place.path(), &SimulatedEnv::new(), 0);
+    let (first, _first_reply) = bench.registration(1);
+    let (mut second, _second_reply) = bench.registration(2);
+    let CommitterMessage::Placed(unit) = &mut second else {
+        panic!("a registration is placed")
+    };
+    // As many places as a request can have.
+    unit.placed = vec![unit.placed[0]; 500];
+    assert_eq!(batches(bench.form([first, second])), [(0, 1), (1, 500)]);
+}
+
 /// The store's health is tried out with such a group.
 #[test]
 fn what_somebody_waits_for_makes_a_group_although_it_writes_nothing() {
@@ -120,4 +163,60 @@ fn of_large_groups_every_so_many_is_in_the_sample() {
         drop(replies);
     }
     assert_eq!(compared, [0, 1, 1, 2]);
+}
+
+/// What is remembered of rows that are not published yet is forgotten once it is much.
+#[test]
+fn more_than_a_hundred_thousand_entries_are_much() {
+    let place = tempfile::tempdir().unwrap();
+    let mut bench = Bench::new(place.path(), &SimulatedEnv::new(), 0);
+    let event = |number: u128| EventRow {
+        id: event_id(&Hash::ZERO, 0),
+        event_type: EventType::ActionFailed,
+        timestamp_ms: 1,
+        organization_id: Some(Id {
+            prefix: Prefix::Organization,
+            bytes: number.to_be_bytes(),
+        }),
+        object_id: None,
+        template_id: None,
+        data: String::new(),
+    };
+    let events = |events: Vec<EventRow>| CommitterMessage::Side {
+        writes: Vec::new(),
+        events,
+        done: oneshot::channel().0,
+    };
+    assert!(!bench.committer.remembers_much());
+    bench.form([events((0..100_000).map(event).collect())]);
+    assert!(!bench.committer.remembers_much());
+    bench.form([events(vec![event(100_000)])]);
+    assert!(bench.committer.remembers_much());
+    bench.committer.forget();
+    assert!(!bench.committer.remembers_much());
+}
+
+#[test]
+fn what_a_repeated_answer_does_not_show_is_not_kept_for_it() {
+    let place = tempfile::tempdir().unwrap();
+    let mut bench = Bench::new(place.path(), &SimulatedEnv::new(), 0);
+    let (work, _reply) = bench.registration(1);
+    let CommitterMessage::Placed(unit) = work else {
+        panic!("a registration is placed")
+    };
+    let kept = |shows_resources| {
+        let keep = Keep {
+            key: [0; 32],
+            request: [0; 32],
+            until_s: 0,
+            request_id: "request".into(),
+            minted: 0,
+            shows_resources,
+            sealed_secret: OnceLock::new(),
+            in_progress: Mutex::default(),
+        };
+        residue(&keep, &unit.decisions).resources.len()
+    };
+    assert!(kept(true) > 0);
+    assert_eq!(kept(false), 0);
 }
