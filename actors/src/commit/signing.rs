@@ -381,4 +381,30 @@ mod tests {
         signing.review(4);
         assert_eq!(signing.stopped(), None);
     }
+
+    #[test]
+    fn what_was_named_and_not_committed_is_forgotten() {
+        let signing = signing(false, &[entry(1, 0)]);
+        assert!(signing.named(entry(2, 6), 4));
+        assert_eq!(signing.named_for(5), key(1).address());
+        assert_eq!(signing.named_for(6), key(2).address());
+        signing.reset(SequencerKeys::new(vec![entry(1, 0)]).unwrap());
+        assert_eq!(signing.named_for(6), key(1).address());
+        assert_eq!(signer(&signing, 6), Ok(key(1).address()));
+    }
+
+    #[test]
+    fn at_the_start_it_is_known_whether_the_next_batch_can_be_signed() {
+        let signing = signing(false, &[entry(1, 0), entry(3, 5)]);
+        signing.begin(5);
+        assert!(signing.stopped().is_some());
+        signing.begin(4);
+        assert_eq!(signing.stopped(), None);
+    }
+
+    #[test]
+    fn the_keys_that_are_held_can_be_listed() {
+        let held = HeldKeys::new(key(1), [key(2)]);
+        assert_eq!(held.addresses(), [key(1).address(), key(2).address()]);
+    }
 }

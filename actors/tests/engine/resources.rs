@@ -409,3 +409,30 @@ async fn the_operator_sets_tiers_and_nobody_else_does() {
     check_fold(&engine);
     engine.shutdown(Duration::from_secs(5)).await;
 }
+
+/// Who remembers what was read about a credential forgets it only when one may have ended.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn it_is_known_when_credentials_may_have_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = start(folder.path()).await;
+    let alice = register(&engine, 1).await;
+    let (_, organization) = ids(&alice);
+    let organization = organization.to_string();
+    let changed_at = || engine.published().keys_changed_at;
+    let body = r#"{"name":"robot","permissions":[{"resource":"objects","crud":{"read":true}}]}"#;
+    let made = alice.send_one(&engine, "key.create", "", body).await;
+    assert_eq!(changed_at(), made.sequence);
+    template(&engine, &alice, r#"{"name":"t"}"#).await;
+    let carol = invite(&engine, &alice, &organization).await;
+    assert_eq!(changed_at(), made.sequence, "nothing has ended");
+    let (member, _) = ids(&carol);
+    let member = format!(r#"{{"wallet_id":"{member}"}}"#);
+    let removed = alice
+        .send_one(&engine, "org.member_remove", &organization, &member)
+        .await;
+    assert_eq!(changed_at(), removed.sequence);
+    let key = made.resource.to_string();
+    let deleted = alice.send_one(&engine, "key.delete", &key, "").await;
+    assert_eq!(changed_at(), deleted.sequence);
+    engine.shutdown(Duration::from_secs(5)).await;
+}
