@@ -61,4 +61,21 @@ mod tests {
         tokio::time::sleep(INTERVAL * 3).await;
         assert!(attempts.try_recv().is_err());
     }
+
+    #[tokio::test]
+    async fn after_a_failure_in_the_background_an_empty_commit_is_tried() {
+        let place = tempfile::tempdir().unwrap();
+        let mut bench = Bench::new(place.path(), &SimulatedEnv::new(), 0);
+        let (formed, _reply) = bench.group(1);
+        bench.store.commit(formed.group).unwrap();
+        std::fs::remove_dir_all(place.path().join("store")).unwrap();
+        assert!(bench.store.flush().is_err());
+        let (committer, mut attempts) = mpsc::channel(1);
+        watch(&bench.store, &committer);
+        let attempt = tokio::time::timeout(Duration::from_secs(20), attempts.recv());
+        let Ok(Some(CommitterMessage::Side { writes, events, .. })) = attempt.await else {
+            panic!("there is an attempt")
+        };
+        assert!(writes.is_empty() && events.is_empty());
+    }
 }

@@ -7,6 +7,7 @@ mod waiting_for_keys;
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -205,6 +206,29 @@ fn a_group_of_the_sample_is_compared_once_those_before_it_are_applied() {
     assert_eq!(bench.write(), (DONE, 1));
     bench.release().answer();
     assert!(is_answered(&mut second_reply));
+}
+
+/// How many files with rows there are below a folder.
+fn tables(folder: &Path) -> usize {
+    let entries = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
+    let counts = entries.map(|entry| match entry.path() {
+        path if path.is_dir() => tables(&path),
+        path => usize::from(path.extension().is_some_and(|end| end == "sst")),
+    });
+    counts.sum()
+}
+
+#[test]
+fn at_the_end_the_rows_are_brought_to_the_disk() {
+    let place = tempfile::tempdir().unwrap();
+    let mut bench = Bench::new(place.path(), &SimulatedEnv::new(), 0);
+    let (formed, _reply) = bench.group(1);
+    bench.writer.give(formed);
+    while bench.write().0.is_some() {}
+    bench.release().answer();
+    let before = tables(place.path());
+    bench.releaser.end().unwrap();
+    assert!(tables(place.path()) > before);
 }
 
 #[test]
