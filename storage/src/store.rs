@@ -128,9 +128,12 @@ pub enum CommitError {
     /// The disk is full. Retry the same step: it works once there is room, for at least `memtable_bytes`.
     #[error("the disk is full: {0}")]
     NoSpace(String),
-    /// The store was opened, or made, read-only.
+    /// The store was opened read-only.
     #[error("the store is read-only: {0}")]
     ReadOnly(String),
+    /// The store accepted no commits at that moment ([`Store::set_read_only`]). Retry the same step.
+    #[error("the store accepts no commits for now: {0}")]
+    Suspended(String),
     /// This node does not lead, or another one leads by now. Nothing of the group is durable, and nothing of it will be.
     #[error("another node leads the log: {0}")]
     Fenced(String),
@@ -220,16 +223,22 @@ impl Store {
 
     fn why_read_only(&self) -> Option<String> {
         let damage = || self.database.damage().map(str::to_owned);
-        self.why_no_commit().or_else(damage)
+        let opened = self.read_only.clone();
+        opened.or_else(|| self.why_suspended()).or_else(damage)
+    }
+
+    fn why_suspended(&self) -> Option<String> {
+        let why = self.suspended.read();
+        why.clone()
     }
 
     /// Damage makes it refuse new requests, but no commit: what is placed already must not get lost.
-    fn why_no_commit(&self) -> Option<String> {
-        let suspended = || {
-            let why = self.suspended.read();
-            why.clone()
-        };
-        self.read_only.clone().or_else(suspended)
+    fn accepts_commits(&self) -> Result<(), CommitError> {
+        if let Some(why) = &self.read_only {
+            return Err(CommitError::ReadOnly(why.clone()));
+        }
+        self.why_suspended()
+            .map_or(Ok(()), |why| Err(CommitError::Suspended(why)))
     }
 
     /// True while it accepts no commits for a reason that may go away ([`Store::resume`]).
@@ -285,9 +294,7 @@ impl Store {
     /// must not be acknowledged before. A crash before that loses it and everything after it, or nothing. Only one
     /// thread appends.
     pub fn append(&self, group: &Group) -> Result<Position, CommitError> {
-        if let Some(why) = self.why_no_commit() {
-            return Err(CommitError::ReadOnly(why));
-        }
+        self.accepts_commits()?;
         let writing = self.writing.as_ref().ok_or_else(no_log)?;
         let frame = group.frame();
         let frame = frame.map_err(|error| CommitError::Failed(error.to_string()))?;

@@ -122,14 +122,12 @@ impl Writer {
             Err(error) => {
                 self.sync()?;
                 let now = self.env.now();
-                let store = &self.store;
-                if let CommitError::ReadOnly(why) = &error
-                    && store.is_suspended()
+                if let CommitError::Suspended(why) = &error
                     && self.ending.load(Ordering::Relaxed)
                 {
                     return Err(CommitterError::GivenUp(why.clone()));
                 }
-                let pause = self.waiting.pause(error, store, &self.disk_full, now)?;
+                let pause = self.waiting.pause(error, &self.disk_full, now)?;
                 Ok(Some(Step::Blocked(Until::Passed(pause))))
             }
         }

@@ -76,7 +76,7 @@ impl Releaser {
                 if let CommitError::NoSpace(why) = &error {
                     stuck.note(&outlet.disk, why, now)?;
                 }
-                let pause = waiting.pause(error, store, &outlet.disk_full, now)?;
+                let pause = waiting.pause(error, &outlet.disk_full, now)?;
                 return Ok(Some(Step::Blocked(pause)));
             }
         };

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use kedge_env::Env;
-use kedge_storage::{CommitError, Store};
+use kedge_storage::CommitError;
 
 /// How long to wait before a full disk is tried again.
 const NO_SPACE_PAUSE: Duration = Duration::from_millis(250);
@@ -22,7 +22,6 @@ impl Waiting {
     pub(super) fn pause(
         &mut self,
         error: CommitError,
-        store: &Store,
         disk_full: &AtomicBool,
         now: Instant,
     ) -> Result<Duration, CommitError> {
@@ -34,7 +33,7 @@ impl Waiting {
                 disk_full.store(true, Ordering::Relaxed);
                 Ok(NO_SPACE_PAUSE)
             }
-            CommitError::ReadOnly(why) if store.is_suspended() => {
+            CommitError::Suspended(why) => {
                 if self.0.is_due(Reason::Suspended, now) {
                     tracing::error!(why, "the store accepts no commits; what was placed waits");
                 }
@@ -85,6 +84,26 @@ impl Delay {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Whether the store still accepts no commits does not matter: that may have ended since.
+    #[test]
+    fn a_step_is_tried_again_after_what_ends_by_itself_alone() {
+        let no = || "no".to_owned();
+        let full = AtomicBool::new(false);
+        let mut waiting = Waiting::default();
+        let mut pause = |error| waiting.pause(error, &full, Instant::now());
+        assert_eq!(pause(CommitError::Suspended(no())), Ok(SUSPENDED_PAUSE));
+        assert!(!full.load(Ordering::Relaxed));
+        for lasting in [
+            CommitError::ReadOnly,
+            CommitError::Fenced,
+            CommitError::Failed,
+        ] {
+            assert_eq!(pause(lasting(no())), Err(lasting(no())));
+        }
+        assert_eq!(pause(CommitError::NoSpace(no())), Ok(NO_SPACE_PAUSE));
+        assert!(full.load(Ordering::Relaxed));
+    }
 
     #[test]
     fn a_wait_is_logged_when_it_begins_once_a_minute_and_when_it_ends() {
