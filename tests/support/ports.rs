@@ -1,21 +1,51 @@
 //! Ports for servers that tests start.
 
 use std::net::TcpListener;
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::Mutex;
 
 /// Below the ports that the system uses for outgoing connections: any of those could take a port that was found free
 /// before its server listens.
 const FIRST: u16 = 10_000;
-/// Test programs that run at the same time begin far apart.
-const APART: u16 = 100;
-const PROGRAMS: u32 = 220;
+/// The ports that a test program takes at once. It listens on the first of them, and so keeps the others to itself: of two
+/// programs that look for free ports at the same time, each could find the same one.
+const AT_ONCE: u16 = 100;
+const PARTS: u16 = 220;
+
+struct Taken {
+    guards: Vec<TcpListener>,
+    next: u16,
+    end: u16,
+}
+
+/// Takes ports that no other program has.
+fn take(taken: &mut Taken) {
+    let own = (std::process::id() % u32::from(PARTS)) as u16;
+    let found = (0..PARTS).find_map(|offset| {
+        let first = FIRST + (own + offset) % PARTS * AT_ONCE;
+        let guard = TcpListener::bind(("127.0.0.1", first)).ok()?;
+        Some((first, guard))
+    });
+    let (first, guard) = found.expect("ports that no other program has taken");
+    taken.guards.push(guard);
+    (taken.next, taken.end) = (first + 1, first + AT_ONCE);
+}
 
 /// A port on the loopback interface on which nobody listens, returned only once.
 pub(crate) fn free_port() -> u16 {
-    static GIVEN: AtomicU16 = AtomicU16::new(0);
-    let first = FIRST + (std::process::id() % PROGRAMS) as u16 * APART;
+    static TAKEN: Mutex<Taken> = Mutex::new(Taken {
+        guards: Vec::new(),
+        next: 0,
+        end: 0,
+    });
+    let mut taken = TAKEN
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
     loop {
-        let port = first + GIVEN.fetch_add(1, Ordering::Relaxed);
+        if taken.next == taken.end {
+            take(&mut taken);
+        }
+        let port = taken.next;
+        taken.next += 1;
         if TcpListener::bind(("127.0.0.1", port)).is_ok() {
             return port;
         }
