@@ -30,6 +30,8 @@ const MORE_THREADS: u64 = 24;
 const MORE_FILES: u64 = 64;
 /// Memory that the second attack may leave in addition to what the first one left.
 const LEFT_MIB: u64 = 48;
+/// How long it may take until memory that was given back is the system's again, on a machine that is busy otherwise.
+const MEMORY_RETURNS: Duration = Duration::from_secs(20);
 /// How much less attackers get of the machine's cores, which are also the server's: they would be other machines.
 const NICE: i32 = 10;
 
@@ -156,7 +158,13 @@ impl Siege {
         let mut under_attack = Figures::default();
         let mut rounds = Vec::new();
         for _ in 0..2 {
-            rounds.push(place.round(&self, &stock, &neighbour, &attack, &mut under_attack));
+            // What the first one left is warm: caches, and memory that the allocator keeps. A leak grows.
+            let warm = rounds.first().map(|first: &Round| {
+                let warm_kib = first.after.memory_kib.max(before.memory_kib);
+                warm_kib + (self.left_mib << 10)
+            });
+            let leaving = place.round(&self, &stock, &neighbour, &attack, &mut under_attack);
+            rounds.push(place.at_rest(leaving, warm));
             let left = rounds.last().map(|round| &round.after);
             place.must_leave(&before, left.unwrap());
         }
@@ -230,6 +238,18 @@ impl Place<'_> {
             after,
             left_after: ended.elapsed(),
         }
+    }
+
+    /// Waits until the system has got back the memory above `most_kib`, if it does.
+    fn at_rest(&self, mut round: Round, most_kib: Option<u64>) -> Round {
+        let patience = Instant::now() + MEMORY_RETURNS;
+        while most_kib.is_some_and(|most_kib| round.after.memory_kib > most_kib)
+            && Instant::now() < patience
+        {
+            std::thread::sleep(Duration::from_millis(500));
+            round.after.memory_kib = memory_kib(self.server.id());
+        }
+        round
     }
 
     /// Waits until nothing is left, and returns what is there then, or what stays.

@@ -101,7 +101,6 @@ impl Row {
             "{}: memory grew by {grown} MiB",
             self.name
         );
-        // What the first one left is warm: caches, and memory that the allocator keeps. A leak grows.
         let first = self.rounds[0].after.memory_kib.max(self.before.memory_kib);
         let second = self.rounds[1].after.memory_kib;
         let left = mib(second.saturating_sub(first));

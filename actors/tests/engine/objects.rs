@@ -404,7 +404,7 @@ async fn a_refused_request_that_is_forgotten_is_not_decided_again() {
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
-/// What was refused of a request stands beside the log, whether something else of the request was done or nothing.
+/// What was refused of a request stands next to the log, whether something else of the request was done or nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn every_refused_action_is_an_event_of_its_organization() {
     let folder = tempfile::tempdir().unwrap();
