@@ -30,7 +30,7 @@ const KEPT: &[u64] = &[
 ];
 
 /// Seconds for new seeds, unless `SIM_SECONDS` states another number.
-const SECONDS: u64 = 90;
+const SECONDS: u64 = 150;
 
 #[test]
 fn a_seed_takes_the_same_steps_twice() {
