@@ -32,17 +32,21 @@ enum BondAnswer {
 }
 
 impl AnchorState {
-    /// Checks the bond and continues with the answers. Returns whether one of them waits for the account's next nonce.
+    /// Checks the bond and continues with the answers. Returns whether one of them waits for the account's next nonce, or
+    /// may.
     pub(crate) async fn respond(&mut self, now_ms: u64) -> bool {
         let Some(mut responder) = self.responder.take() else {
             return false;
         };
-        let held = self.respond_with(&mut responder, now_ms).await;
+        let held = match self.respond_with(&mut responder, now_ms).await {
+            Ok(held) => held,
+            Err(error) => {
+                tracing::warn!(%error, "the bond's cases made no progress");
+                holds_nonce_after(&error, &responder).await
+            }
+        };
         self.responder = Some(responder);
-        held.unwrap_or_else(|error| {
-            tracing::warn!(%error, "the bond's cases made no progress");
-            false
-        })
+        held
     }
 
     async fn respond_with(
@@ -164,6 +168,19 @@ impl AnchorState {
         let record = contract.checkpoint(checkpoint.batches, At::Latest).await?;
         let closed_at_s = record.anchored_at_s + terms.challenge_window_s;
         Ok((closed_at_s < open.case.opened_at_s).then_some(checkpoint.batches))
+    }
+}
+
+/// Whether an answer waits for the account's next nonce, after a step that did not get far enough to know. If the node does
+/// not say which nonce is next either, each that was sent may wait for it.
+async fn holds_nonce_after(error: &RespondError, responder: &Responder<AnswerRows>) -> bool {
+    // A wrong bond in the configuration does not end anchoring.
+    if matches!(error, RespondError::OtherAnchor { .. }) {
+        return false;
+    }
+    match responder.next_nonce().await {
+        Ok(next) => responder.holds_nonce(next),
+        Err(_) => responder.may_hold_nonce(),
     }
 }
 

@@ -188,6 +188,11 @@ impl<S: AnswerStore> Responder<S> {
         })
     }
 
+    /// Whether a transaction of the responder may wait for the account's next nonce, whichever that is.
+    pub fn may_hold_nonce(&self) -> bool {
+        self.waiting().any(|(_, answer)| answer.last().is_some())
+    }
+
     /// Whether anything is open or not final yet.
     pub fn is_busy(&self) -> bool {
         !self.cases.is_empty()
