@@ -11,7 +11,7 @@ use kedge_sim::{Plan, run_nodes};
 const KEPT: &[u64] = &[1, 2, 3, 11, 15, 26];
 
 /// Seconds for new seeds, unless `SIM_SECONDS` states another number.
-const SECONDS: u64 = 90;
+const SECONDS: u64 = 30;
 
 #[test]
 fn a_seed_takes_the_same_steps_twice() {

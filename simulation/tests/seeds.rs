@@ -31,7 +31,7 @@ const KEPT: &[u64] = &[
 ];
 
 /// Seconds for new seeds, unless `SIM_SECONDS` states another number.
-const SECONDS: u64 = 150;
+const SECONDS: u64 = 90;
 
 #[test]
 fn a_seed_takes_the_same_steps_twice() {
