@@ -21,6 +21,8 @@ const KEPT: &[u64] = &[
     5012,
     157_276_658_785_098,
     114_841_572_568_351,
+    221_606_831_833_494,
+    235_229_805_606_550,
     274_317_707_463_451,
     1_795_509_481_331,
     1_795_509_700_033,
@@ -31,7 +33,7 @@ const KEPT: &[u64] = &[
 ];
 
 /// Seconds for new seeds, unless `SIM_SECONDS` states another number.
-const SECONDS: u64 = 90;
+const SECONDS: u64 = 150;
 
 #[test]
 fn a_seed_takes_the_same_steps_twice() {

@@ -107,7 +107,9 @@ impl Watch {
 
 /// What a node last heard of a follower, and what that holds, if it is more.
 fn unheard(knows: &Running, holder: usize, holds: &Running) -> Option<(u64, u64)> {
-    if holds.replica.standing().role != Role::Follower {
+    // What a leader writes is not reported. It shows that it leads only once its log has a first key, and others hold that.
+    let writes = matches!(*holds.leading.watch().borrow(), Lead::Leading { .. });
+    if writes || holds.replica.standing().role != Role::Follower {
         return None;
     }
     let held = holds.store.log_position()?.frame;

@@ -71,18 +71,15 @@ impl Histories {
         states.all(|state| state.active && !state.deleted)
     }
 
-    /// Since which action a webhook has been on without a break, and which types it has wanted all the time; `None` if
-    /// it is off.
-    pub(super) fn on_since(&self, webhook: Id) -> Option<(u64, Vec<EventType>)> {
-        let states = self.0.get(&webhook)?;
-        let is_on = |state: &&State| state.active && !state.deleted;
-        let on: Vec<&State> = states.iter().rev().take_while(is_on).collect();
-        let wants = |state: &&State, of: &EventType| {
+    /// Since which action a webhook has been on and has wanted events of a type, without a break; `None` if it does not.
+    pub(super) fn wants_since(&self, webhook: Id, of: EventType) -> Option<u64> {
+        let wants = |state: &&State| {
             let mut names = state.events.iter();
-            names.any(|name| name == "*" || name == of.text())
+            let is_on = state.active && !state.deleted;
+            is_on && names.any(|name| name == "*" || name == of.text())
         };
-        let types = EventType::ALL.iter().copied();
-        let types = types.filter(|of| on.iter().all(|state| wants(state, of)));
-        Some((on.last()?.sequence, types.collect()))
+        let states = self.0.get(&webhook)?;
+        let since = states.iter().rev().take_while(wants).last()?;
+        Some(since.sequence)
     }
 }

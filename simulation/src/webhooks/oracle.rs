@@ -11,6 +11,7 @@ use kedge_env::Env;
 use kedge_machine::event::Event;
 use kedge_protocol::Id;
 use kedge_protocol::event::{EventType, Position};
+use kedge_protocol::limits::WEBHOOK_DELIVERIES_KEPT;
 use kedge_protocol::resource::Webhook;
 use kedge_storage::{DeliveryRow, DeliveryStatus, Page, Rest, Snapshot};
 
@@ -181,7 +182,7 @@ impl Webhooks {
         Ok(())
     }
 
-    /// Every event that a webhook has wanted since it is on was taken by its receiver, or given up.
+    /// Every event that a webhook wanted when it happened, and has wanted ever since, was taken by its receiver, or given up.
     fn check_sent(
         &self,
         snapshot: &Snapshot,
@@ -189,23 +190,23 @@ impl Webhooks {
         last: Position,
         histories: &Histories,
     ) -> Result<(), Violation> {
-        let Some((since, types)) = histories.on_since(id) else {
-            return Ok(());
-        };
         let receivers = self.receivers.lock();
         let organization = webhook(snapshot, id)?.organization_id;
+        let kept = snapshot.deliveries(id, all()).map_err(unread)?.len();
         for event in all_events(snapshot, organization)?.values() {
-            let is_wanted = types.contains(&event.event_type)
-                && event.position > Position::start_of(since)
+            let since = histories.wants_since(id, event.event_type);
+            let is_wanted = since.is_some_and(|since| event.position > Position::start_of(since))
                 && event.position <= last;
             let delivery = Id::of_delivery(&event.id, &id);
             if !is_wanted || receivers.taken.contains_key(&delivery) {
                 continue;
             }
             let row = snapshot.delivery(id, delivery).map_err(unread)?;
-            let is_given_up = row
-                .as_ref()
-                .is_some_and(|row| row.status == DeliveryStatus::Failed);
+            let is_given_up = match row {
+                Some(row) => row.status == DeliveryStatus::Failed,
+                // Only the newest are kept.
+                None => kept >= WEBHOOK_DELIVERIES_KEPT && receivers.may_be_given_up(delivery),
+            };
             if !is_given_up {
                 let what = "an event was never delivered, position";
                 let about = format!("{} {} of {id}", event.position, event.event_type);

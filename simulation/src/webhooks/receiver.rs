@@ -50,6 +50,8 @@ pub(super) struct Receivers {
     pub(super) taken: BTreeMap<Id, (Id, Event)>,
     /// Whose acceptance the server has heard.
     pub(super) confirmed: BTreeSet<Id>,
+    /// What a receiver that is gone was sent, and heard of by the server.
+    gone: BTreeSet<Id>,
     /// How often each delivery was tried.
     pub(super) attempts: BTreeMap<Id, u32>,
     /// The present process's deliveries.
@@ -105,6 +107,7 @@ impl Receivers {
             attempts_max,
             taken: BTreeMap::new(),
             confirmed: BTreeSet::new(),
+            gone: BTreeSet::new(),
             attempts: BTreeMap::new(),
             courses: BTreeMap::new(),
             tried: BTreeMap::new(),
@@ -229,6 +232,15 @@ impl Receivers {
         } else {
             course.failed += 1;
         }
+        if answer == Answer::Gone {
+            self.gone.insert(delivery);
+        }
+    }
+
+    /// Whether the server may have given a delivery up.
+    pub(super) fn may_be_given_up(&self, delivery: Id) -> bool {
+        let attempts = self.attempts.get(&delivery).copied().unwrap_or_default();
+        attempts >= self.attempts_max || self.gone.contains(&delivery)
     }
 }
 
