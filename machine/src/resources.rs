@@ -9,7 +9,7 @@ pub mod registration;
 mod sequencer_key;
 pub mod template;
 mod wallet;
-mod webhook;
+pub mod webhook;
 
 use kedge_protocol::Id;
 use kedge_protocol::action::Kind;

@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::attempts::Attempted;
+use super::since::on_since;
 use super::trouble::Trouble;
 use super::unstored::{New, Unstored};
 use super::worker::{Next, Order, Worker};
@@ -75,12 +76,14 @@ impl Desk {
         webhook: &Webhook,
         snapshot: &Snapshot,
     ) -> Result<Self, ReadError> {
-        let outbox = snapshot.outbox(webhook.id)?.unwrap_or(OutboxRow {
-            // Events from the action that made it on.
-            position: Position::start_of(webhook.trace.created_sequence),
-            next_number: 0,
-            rest: None,
-        });
+        let outbox = match snapshot.outbox(webhook.id)? {
+            Some(outbox) => outbox,
+            None => OutboxRow {
+                position: Position::start_of(on_since(snapshot, webhook, 0)?),
+                next_number: 0,
+                rest: None,
+            },
+        };
         let mut desk = Self {
             id: webhook.id,
             engine: worker.engine.clone(),
@@ -132,8 +135,10 @@ impl Desk {
             (true, Some(Rest::Gone { version })) if version == webhook.trace.version => Ok(false),
             (true, Some(rest)) => {
                 if rest == Rest::Off {
-                    let from = Position::start_of(webhook.trace.sequence);
-                    self.outbox.position = self.outbox.position.max(from);
+                    let at = self.outbox.position;
+                    let snapshot = &self.engine.published().snapshot;
+                    let since = on_since(snapshot, webhook, at.sequence)?;
+                    self.outbox.position = at.max(Position::start_of(since));
                 }
                 self.outbox.rest = None;
                 self.failing = false;
@@ -216,7 +221,9 @@ impl Desk {
         let mut listener = self.engine.listen(webhook.organization_id);
         let filter = filter(webhook);
         loop {
-            self.stage(webhook, &filter).await?;
+            if self.stage(webhook, &filter).await? {
+                break;
+            }
             self.begin(webhook)?;
             self.unstored.begin(&self.engine);
             let has_room = self.has_room();
@@ -278,10 +285,14 @@ impl Desk {
     }
 
     /// Reads what happened and queues the wanted events, until some were found: deliveries and place go into one
-    /// commit, and what else there is is read after it.
-    async fn stage(&mut self, webhook: &Webhook, filter: &Filter) -> Result<(), Trouble> {
+    /// commit, and what else there is is read after it. True if the webhook has changed: it may want other events by now.
+    async fn stage(&mut self, webhook: &Webhook, filter: &Filter) -> Result<bool, Trouble> {
         while self.has_room() {
             let published = self.engine.published();
+            let now = published.snapshot.resource::<Webhook>(self.id)?;
+            if now.is_none_or(|now| now.trace.version != webhook.trace.version) {
+                return Ok(true);
+            }
             let at = self.outbox.position;
             let span = Span {
                 after: Some(at),
@@ -306,7 +317,7 @@ impl Desk {
             }
             tokio::task::yield_now().await;
         }
-        Ok(())
+        Ok(false)
     }
 
     fn queue(&mut self, events: Vec<Event>) {

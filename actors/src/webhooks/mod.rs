@@ -17,6 +17,7 @@
 mod attempts;
 mod desk;
 mod schedule;
+mod since;
 mod trouble;
 mod unstored;
 mod worker;

@@ -119,12 +119,12 @@ async fn a_checkpoint_has_one_anchor_however_often_it_fails() {
     assert_eq!(snapshot.anchor_number(row.id).unwrap(), Some(row.number));
 }
 
-/// Passes on what is to be delivered.
-struct Channel(mpsc::UnboundedSender<Id>);
+/// Passes on the sequences of what is to be delivered.
+struct Channel(mpsc::UnboundedSender<u64>);
 
 impl Courier for Channel {
     fn deliver(&self, parcel: Parcel) -> Boxed<Verdict> {
-        let _ = self.0.send(parcel.event.action_id.unwrap());
+        let _ = self.0.send(parcel.event.position.sequence);
         Box::pin(async { Verdict::Delivered { status: 200 } })
     }
 
@@ -185,4 +185,51 @@ async fn a_changed_webhook_is_served_as_it_is_although_nobody_says_that_it_chang
     assert!(second.is_ok(), "it is served again");
     assert!(delivered.try_recv().is_err(), "not what happened meanwhile");
     assert!(engine.shutdown(Duration::from_secs(10)).await);
+}
+
+/// A webhook is made and off, switched on, off and on again, and changed once more, all before its worker looks: the
+/// requests are committed while nothing serves webhooks.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_webhook_reports_from_where_it_was_switched_on_although_it_was_changed_since() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = start(dir.path()).await;
+    let client = register(&engine, 1).await;
+    let wanted =
+        r#"{"url":"https://receiver.example","events":["template.created"],"active":false}"#;
+    let made = client.send_one(&engine, "webhook.create", "", wanted).await;
+    let webhook = made.resource.to_string();
+    make_template(&engine, &client, "while it was off").await;
+    let mut expected = Vec::new();
+    for (name, payload) in [
+        ("on", r#"{"active":true}"#),
+        ("off again", r#"{"active":false}"#),
+        ("on again", r#"{"active":true}"#),
+        ("and still", r#"{"active":true,"description":"changed"}"#),
+        ("and since", r#"{"description":"changed again"}"#),
+    ] {
+        client
+            .send_one(&engine, "webhook.update", &webhook, payload)
+            .await;
+        let named = format!(r#"{{"name":"{name}"}}"#);
+        let sent = client
+            .send_one(&engine, "template.create", "", &named)
+            .await;
+        expected.push(sent.sequence);
+    }
+    let (sender, mut delivered) = mpsc::unbounded_channel();
+    let options = WebhookOptions {
+        schedule: Schedule::new(vec![0]),
+        attempts_max: 4,
+        attempts_share: 4,
+        courier: Arc::new(Channel(sender)),
+    };
+    engine.start_webhooks(options).await.unwrap();
+    let soon = Duration::from_secs(20);
+    let mut found = Vec::new();
+    for _ in 0..3 {
+        let sequence = tokio::time::timeout(soon, delivered.recv()).await.unwrap();
+        found.push(sequence.unwrap());
+    }
+    assert_eq!(found, expected[2..]);
+    assert!(delivered.try_recv().is_err());
 }

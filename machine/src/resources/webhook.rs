@@ -1,5 +1,6 @@
 //! What actions do to webhooks. Signing secrets are made outside: the log never holds one.
 
+use kedge_protocol::action::Kind;
 use kedge_protocol::event::EventType;
 use kedge_protocol::limits::{URL_BYTES_MAX, WEBHOOK_EVENTS_MAX};
 use kedge_protocol::resource::{Trace, Webhook};
@@ -116,6 +117,22 @@ struct UpdatePayload {
     events: Option<Vec<String>>,
     active: Option<bool>,
     description: Option<String>,
+}
+
+/// Whether an action that was done to a webhook switched it on or off; `None` if it left it as it was. `payload` is the
+/// action's text.
+pub fn switches(kind: &Kind, payload: &str) -> Option<bool> {
+    #[derive(Deserialize)]
+    struct Switch {
+        active: Option<bool>,
+    }
+    let stated = || serde_json::from_str::<Switch>(payload).ok()?.active;
+    match kind {
+        Kind::WebhookCreate => Some(stated().unwrap_or_else(yes)),
+        Kind::WebhookUpdate => stated(),
+        Kind::WebhookDelete | Kind::SystemWebhookOff => Some(false),
+        _ => None,
+    }
 }
 
 /// Changes what is named.
