@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use kedge_log::Maintenance;
+use kedge_log::{Maintenance, MaintenanceError};
 use metrics::{counter, gauge};
 
 use crate::action_index::FILE_ACTIONS;
@@ -32,23 +32,25 @@ impl Store {
         Ok(())
     }
 
-    /// Looks after files while commits continue: creates that of the log's next segment, compresses a segment that is
-    /// closed, and merges files of action ids. Returns whether there may be more to do at once. `between` is called after
-    /// each small part, with how many closed segments wait to be compressed.
+    /// Creates the file of the log's next segment, once the open one is half full. Otherwise a commit has to.
+    pub fn prepare(&self) -> Result<(), CommitError> {
+        let Some(writing) = &self.writing else {
+            return Ok(());
+        };
+        let prepared = writing.maintenance.prepare();
+        prepared.map_err(|error| upkeep_failed(error.into()))?;
+        Ok(())
+    }
+
+    /// Looks after files while commits continue: compresses a segment that is closed, and merges files of action ids.
+    /// Returns whether there may be more to do at once. `between` is called after each small part, with how many closed
+    /// segments wait to be compressed.
     pub fn maintain(&self, between: &mut dyn FnMut(usize)) -> Result<bool, CommitError> {
         let Some(writing) = &self.writing else {
             return Ok(false);
         };
-        let failed = |error: kedge_log::MaintenanceError| match error {
-            kedge_log::MaintenanceError::Io(error) if Maintenance::is_no_space(&error) => {
-                CommitError::NoSpace(error.to_string())
-            }
-            error => CommitError::Failed(error.to_string()),
-        };
-        let prepared = writing.maintenance.prepare();
-        prepared.map_err(|error| failed(error.into()))?;
         let sealed = writing.maintenance.seal_next_in_parts(between);
-        let sealed = sealed.map_err(failed)?;
+        let sealed = sealed.map_err(upkeep_failed)?;
         if let Some(sealed) = sealed {
             counter!(names::SEALED_RAW_BYTES).increment(sealed.raw_bytes);
             counter!(names::SEALED_BYTES).increment(sealed.sealed_bytes);
@@ -91,5 +93,14 @@ impl Store {
             )));
         }
         Ok(())
+    }
+}
+
+fn upkeep_failed(error: MaintenanceError) -> CommitError {
+    match error {
+        MaintenanceError::Io(error) if Maintenance::is_no_space(&error) => {
+            CommitError::NoSpace(error.to_string())
+        }
+        error => CommitError::Failed(error.to_string()),
     }
 }

@@ -1,6 +1,6 @@
-//! Two threads for upkeep while commits continue. The flusher brings recent rows to RocksDB, each once and all in one
-//! piece, before they fill their memory or a start would have too much to apply. The keeper makes the file for the log's
-//! next segment ahead of time and compresses closed segments.
+//! Three threads for upkeep while commits continue. The flusher brings recent rows to RocksDB, each once and all in one
+//! piece, before they fill their memory or a start would have too much to apply. The preparer makes the file for the log's
+//! next segment ahead of time. The keeper compresses closed segments.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -30,6 +30,7 @@ const AGAIN_AFTER: Duration = Duration::from_secs(5);
 /// The threads that look after the store.
 pub(crate) struct Keepers {
     flusher: Part,
+    preparer: Part,
     keeper: Part,
 }
 
@@ -37,8 +38,8 @@ pub(crate) struct Keepers {
 /// part, with how many closed segments wait.
 type Step = fn(&Store, &mut dyn FnMut(usize)) -> Result<bool, CommitError>;
 
-/// Starts the threads; they end with the engine, or the store. The flusher has the priority of commits, because they wait
-/// once the memory for rows is full.
+/// Starts the threads; they end with the engine, or the store. The flusher and the preparer have the priority of commits,
+/// which wait once the memory for rows is full, or a segment without one to follow it.
 pub(crate) fn start(
     store: &Arc<Store>,
     disk: &Disk,
@@ -58,17 +59,20 @@ pub(crate) fn start(
         })
     };
     let flush: Step = |store, _| store.flush_gathered().map(|()| false);
+    let prepare: Step = |store, _| store.prepare().map(|()| false);
     Ok(Keepers {
         flusher: spawn("flusher", flush, false)?,
+        preparer: spawn("preparer", prepare, false)?,
         keeper: spawn("keeper", Store::maintain, true)?,
     })
 }
 
 impl Keepers {
-    /// Waits until both have ended.
+    /// Waits until all have ended.
     pub(crate) async fn ended(self) {
         // The next start finishes what they were doing.
         self.flusher.ended().await;
+        self.preparer.ended().await;
         self.keeper.ended().await;
     }
 }

@@ -15,6 +15,10 @@ use crate::env::{Env, File, Mode, read_exact_into, write_all, write_zeros};
 use crate::error::{IoError, ReadError};
 use crate::frame::FrameHeader;
 
+/// How much of a new file is brought to the disk at once. Syncs of the open segment go to the same disk, and commits wait
+/// for them.
+const ZEROS_UNSYNCED_MAX: u64 = 4 * 1024 * 1024;
+
 /// The place of a frame in a raw segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct FramePlace {
@@ -175,8 +179,13 @@ impl Spare {
     /// Creates one; removes a file that could not be filled.
     pub(crate) fn make(env: &dyn Env, path: PathBuf, bytes: u64) -> Result<Self, IoError> {
         let made = env.open(&path, Mode::Create).and_then(|file| {
-            write_zeros(&*file, 0, bytes)?;
-            file.sync()?;
+            let mut at = 0;
+            while at < bytes {
+                let to = bytes.min(at + ZEROS_UNSYNCED_MAX);
+                write_zeros(&*file, at, to)?;
+                file.sync()?;
+                at = to;
+            }
             Ok(file)
         });
         match made {
