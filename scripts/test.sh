@@ -37,23 +37,24 @@ other_tools() {
   install_package_test_tools
 }
 
-cargo_tests() {
-  cargo test --workspace --release --locked "$@"
-}
+cargo_tests=(cargo test --workspace --release --locked)
 
 # Two programs at a time, because most of them wait: for elections, for deadlines, for the disk. The names that begin with
 # c or s (calls, cluster, crash, seeds, storage, stream) take about as long as all others.
 rust_tests() {
   local output some status=0
-  cargo_tests --no-run
+  "${cargo_tests[@]}" --no-run
   output="$(mktemp)"
-  cargo_tests --no-fail-fast --test '[cs]*' >"$output" 2>&1 &
+  # With a process group of its own, because bash lets what is in the background ignore Ctrl-C.
+  setsid "${cargo_tests[@]}" --no-fail-fast --test '[cs]*' >"$output" 2>&1 &
   some=$!
-  cargo_tests --no-fail-fast --lib --bins --examples --test '[!cs]*' || status=$?
+  trap 'kill -- "-$some" 2>/dev/null; cat "$output"; exit 130' INT TERM
+  "${cargo_tests[@]}" --no-fail-fast --lib --bins --examples --test '[!cs]*' || status=$?
   wait "$some" || status=$?
+  trap - INT TERM
   cat "$output"
   rm "$output"
-  cargo_tests --doc || status=$?
+  "${cargo_tests[@]}" --doc || status=$?
   return "$status"
 }
 

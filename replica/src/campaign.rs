@@ -11,7 +11,7 @@ use kedge_storage::{CommitError, Mode};
 use tokio::time::Instant;
 
 use crate::metric_definitions as metric;
-use crate::node::{Fatal, Next, Node};
+use crate::node::{Fatal, Next, Node, Stopping};
 use crate::standing::{Leader, Role};
 
 /// What a leader may be late by at most, in addition to the lease, before this node takes over: a part that differs
@@ -89,9 +89,12 @@ impl Node {
                 return Ok((follower, None));
             }
         };
-        let Some(follower) = self.take(follower, vec![opened.bytes]).await? else {
-            self.release(term, revision, None).await;
-            return Ok((None, Some(Next::End)));
+        let follower = match self.take(follower, vec![opened.bytes]).await? {
+            Ok(follower) => follower,
+            Err(stopping) => {
+                self.release(term, revision, None).await;
+                return Ok((None, Some(stopping.done())));
+            }
         };
         if let Err(error) = self.log.begin(term, opened.place) {
             tracing::warn!(term, %error, "the term was opened, but not begun");
@@ -130,20 +133,16 @@ impl Node {
                 biased;
                 named = &mut naming => break named?,
                 command = self.commands.recv(), if stopping.is_none() => {
-                    let Some(command) = command else {
-                        return Ok(Some(Next::End));
-                    };
-                    stopping = command.while_following();
+                    stopping = Stopping::asked_by(command);
                     if stopping.is_some() {
                         self.log.end("this node stops");
                     }
                 }
             }
         };
-        if let Some(done) = stopping {
+        if let Some(stopping) = stopping {
             self.release(term, revision, None).await;
-            let _ = done.send(());
-            return Ok(Some(Next::End));
+            return Ok(Some(stopping.done()));
         }
         if let Err(FollowError::Commit(CommitError::Fenced(why))) = named {
             tracing::info!(term, why, "another node opened a later term");

@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::Instant;
 
-use crate::node::{Command, Fatal, Next, Node};
+use crate::node::{Fatal, Next, Node, Stopping};
 use crate::standing::{Role, Standing};
 
 /// How often a follower checks whether it is its turn to lead.
@@ -150,16 +150,16 @@ impl Node {
             tokio::select! {
                 biased;
                 command = self.commands.recv() => {
-                    if has_to_stop(command) {
-                        return Ok(Next::End);
+                    if let Some(stopping) = Stopping::asked_by(command) {
+                        return Ok(stopping.done());
                     }
                 }
                 Some(found) = stream.recv() => match found {
                     Found::Frames(frames) => {
-                        follower = self.take(follower, frames).await?;
-                        if follower.is_none() {
-                            return Ok(Next::End);
-                        }
+                        follower = match self.take(follower, frames).await? {
+                            Ok(follower) => Some(follower),
+                            Err(stopping) => return Ok(stopping.done()),
+                        };
                         self.set_apart(None);
                     }
                     Found::Joined => self.set_apart(None),
@@ -198,12 +198,12 @@ impl Node {
         self.engine.running().blocking(work).await
     }
 
-    /// Makes frames this node's own. Waits while its disk is full: the others continue. `None`: it has to stop.
+    /// Makes frames this node's own. Waits while its disk is full, unless it has to stop: the others continue.
     pub(crate) async fn take(
         &mut self,
         follower: Option<Follower>,
         mut frames: Vec<Bytes>,
-    ) -> Result<Option<Follower>, Fatal> {
+    ) -> Result<Result<Follower, Stopping>, Fatal> {
         let Some(mut follower) = follower else {
             return Err(Fatal::NoLog);
         };
@@ -221,8 +221,8 @@ impl Node {
                         "the disk is full; this node follows again once there is room"
                     );
                     let asked = tokio::time::timeout(PAUSE, self.commands.recv()).await;
-                    if asked.is_ok_and(has_to_stop) {
-                        return Ok(None);
+                    if let Some(stopping) = asked.ok().and_then(Stopping::asked_by) {
+                        return Ok(Err(stopping));
                     }
                 }
                 Err(error) => return Err(error.into()),
@@ -235,21 +235,8 @@ impl Node {
             standing.frame = frame;
             standing.tail = standing.tail.max(frame);
         });
-        Ok(Some(follower))
+        Ok(Ok(follower))
     }
-}
-
-/// Answers a command of a node that does not lead. True if it has to stop: it was asked to, or nobody can ask any more.
-fn has_to_stop(command: Option<Command>) -> bool {
-    let Some(command) = command else {
-        return true;
-    };
-    let done = command.while_following();
-    let stops = done.is_some();
-    if let Some(done) = done {
-        let _ = done.send(());
-    }
-    stops
 }
 
 /// Compares this node's clock with that of the servers, at which the leader's lease was stored. Otherwise a leader whose

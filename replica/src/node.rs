@@ -25,17 +25,30 @@ pub(crate) enum Command {
     Stop { done: oneshot::Sender<()> },
 }
 
-impl Command {
-    /// Answers as a node that does not lead. Gives back whom to tell that it stopped, if it has to.
-    pub(crate) fn while_following(self) -> Option<oneshot::Sender<()>> {
-        match self {
-            Self::HandOver { reply, .. } => {
+/// This node has to stop.
+pub(crate) struct Stopping(Option<oneshot::Sender<()>>);
+
+impl Stopping {
+    /// Answers a command as a node that does not lead. `None` if it may go on; without a command nobody can ask any more.
+    pub(crate) fn asked_by(command: Option<Command>) -> Option<Self> {
+        match command {
+            Some(Command::HandOver { reply, .. }) => {
                 // Whoever asked may have left.
                 let _ = reply.send(Err(HandOverError::NotLeading));
                 None
             }
-            Self::Stop { done } => Some(done),
+            Some(Command::Stop { done }) => Some(Self(Some(done))),
+            None => Some(Self(None)),
         }
+    }
+
+    /// Says that it has stopped.
+    pub(crate) fn done(self) -> Next {
+        if let Some(done) = self.0 {
+            // Whoever asked may have left.
+            let _ = done.send(());
+        }
+        Next::End
     }
 }
 

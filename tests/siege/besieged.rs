@@ -158,11 +158,8 @@ impl Siege {
         let mut under_attack = Figures::default();
         let mut rounds = Vec::new();
         for _ in 0..2 {
-            // What the first one left is warm: caches, and memory that the allocator keeps. A leak grows.
-            let warm = rounds.first().map(|first: &Round| {
-                let warm_kib = first.after.memory_kib.max(before.memory_kib);
-                warm_kib + (self.left_mib << 10)
-            });
+            let first: Option<&Round> = rounds.first();
+            let warm = first.map(|first| first.warm_kib(&before) + (self.left_mib << 10));
             let leaving = place.round(&self, &stock, &neighbour, &attack, &mut under_attack);
             rounds.push(place.at_rest(leaving, warm));
             let left = rounds.last().map(|round| &round.after);
@@ -193,6 +190,14 @@ pub(crate) struct Round {
     pub(crate) after: Vitals,
     /// How long it took until nothing was left.
     pub(crate) left_after: Duration,
+}
+
+impl Round {
+    /// The memory of a server that has got through a first round: caches, and what the allocator keeps. A leak grows
+    /// beyond it.
+    pub(crate) fn warm_kib(&self, before: &Vitals) -> u64 {
+        self.after.memory_kib.max(before.memory_kib)
+    }
 }
 
 struct Place<'a> {

@@ -101,7 +101,7 @@ impl Row {
             "{}: memory grew by {grown} MiB",
             self.name
         );
-        let first = self.rounds[0].after.memory_kib.max(self.before.memory_kib);
+        let first = self.rounds[0].warm_kib(&self.before);
         let second = self.rounds[1].after.memory_kib;
         let left = mib(second.saturating_sub(first));
         assert!(

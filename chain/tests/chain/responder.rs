@@ -141,20 +141,23 @@ async fn a_restart_goes_on_with_the_answer_that_was_sent() {
     let asked = Asked::new().await;
     let mut responder = asked.responder().await;
     assert_eq!(asked.look(&mut responder).await, 1);
+    assert!(!responder.may_hold_nonce(), "nothing was sent");
     responder.step(now_ms(), Turn::Free).await.unwrap();
     let sent = asked.attempts();
     assert_eq!(sent.len(), 1);
     assert!(responder.holds_nonce(sent[0].0) && !responder.holds_nonce(sent[0].0 + 1));
 
     let mut responder = asked.responder().await;
+    assert!(responder.may_hold_nonce() && responder.holds_nonce(sent[0].0));
     assert_eq!(asked.look(&mut responder).await, 0, "the answer is known");
     responder.step(now_ms(), Turn::Free).await.unwrap();
     assert_eq!(asked.attempts(), sent);
     asked.bonded.anvil.mine(1).await;
     assert_eq!(asked.state().await, CaseState::Answered);
-    // Not final yet, so the answer is kept.
+    // Not final yet, so the answer is kept, but it waits for nothing.
     asked.look(&mut responder).await;
     assert!(responder.is_busy() && asked.files.read(asked.case).is_some());
+    assert!(!responder.may_hold_nonce());
     asked.bonded.anvil.mine(5).await;
     asked.look(&mut responder).await;
     assert!(!responder.is_busy() && asked.files.read(asked.case).is_none());
