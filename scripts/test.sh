@@ -48,10 +48,10 @@ rust_tests() {
   # With a process group of its own, because bash lets what is in the background ignore Ctrl-C.
   setsid "${cargo_tests[@]}" --no-fail-fast --test '[cs]*' >"$output" 2>&1 &
   some=$!
-  trap 'kill -- "-$some" 2>/dev/null; cat "$output"; exit 130' INT TERM
+  trap 'kill -- "-$some" 2>/dev/null || true; cat "$output"; rm "$output"; exit 130' HUP INT TERM
   "${cargo_tests[@]}" --no-fail-fast --lib --bins --examples --test '[!cs]*' || status=$?
   wait "$some" || status=$?
-  trap - INT TERM
+  trap - HUP INT TERM
   cat "$output"
   rm "$output"
   "${cargo_tests[@]}" --doc || status=$?

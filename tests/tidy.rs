@@ -153,7 +153,7 @@ const SYSTEM_ALLOWED: &[(&str, &[&str], &str)] = &[
     (
         "actors/src/commit/keeper.rs",
         &["rustix"],
-        "the threads around `Store::maintain` and `Store::flush_gathered`: the keeper's priority",
+        "the threads around `Store::maintain`, `Store::prepare` and `Store::flush_gathered`: the keeper's priority",
     ),
 ];
 /// Measures everything, so it may use everything.

@@ -101,7 +101,8 @@ impl FileLog {
         let open = if let Some(open) = open {
             open
         } else {
-            let spare = Spare::make(&*env, dir.join(FIRST), options.first_bytes())?;
+            let bytes = options.first_bytes();
+            let spare = Spare::make(&*env, dir.join(FIRST), bytes, bytes)?;
             let begun = spare.begin(&*env, dir, header_at(identity, &position));
             let segment = Arc::new(Segment::Raw(begun.map_err(|error| error.source)?));
             found.segments.push(Arc::clone(&segment));
@@ -130,7 +131,7 @@ impl FileLog {
         Ok((log, found.recovery))
     }
 
-    /// The steps that a thread of the caller runs from time to time: the next segment's file, compression.
+    /// The steps that threads of the caller run from time to time: the next segment's file, compression.
     pub fn maintenance(&self) -> Maintenance {
         Maintenance::new(Arc::clone(&self.shared), self.options)
     }
@@ -155,7 +156,7 @@ impl FileLog {
         let (env, dir) = (&*self.shared.env, &self.shared.dir);
         let spare = match waiting {
             Some(spare) => spare,
-            None => Spare::make(env, self.shared.spare_path(), needed)
+            None => Spare::make(env, self.shared.spare_path(), needed, needed)
                 .map_err(|error| self.no_room(error))?,
         };
         let header = header_at(self.shared.identity, &self.position);

@@ -12,6 +12,10 @@ use crate::segment::Segment;
 use crate::segment::raw::Spare;
 use crate::segment::seal::{Sealed, seal};
 
+/// How much of a new file is brought to the disk at once. Syncs of the open segment go to the same disk, and commits wait
+/// for them.
+const SYNCED_BYTES: u64 = 4 * 1024 * 1024;
+
 /// The maintenance of a log.
 pub struct Maintenance {
     shared: Arc<Shared>,
@@ -34,6 +38,9 @@ impl Maintenance {
     /// # Errors
     /// [`IoError`], for example if there is no space; it can be retried.
     pub fn prepare(&self) -> Result<bool, IoError> {
+        if self.shared.is_ending.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
         let segments = self.shared.segments.load();
         let open = segments.last().and_then(|segment| segment.raw());
         let Some(open) = open.filter(|open| open.end() >= open.bytes() / 2) else {
@@ -45,7 +52,7 @@ impl Maintenance {
             return Ok(false);
         }
         let env = &*self.shared.env;
-        let spare = Spare::make(env, self.shared.spare_path(), bytes)?;
+        let spare = Spare::make(env, self.shared.spare_path(), bytes, SYNCED_BYTES)?;
         // A small one was left over when the writer had to create a segment itself.
         if let Some(small) = lock(&self.shared.spare).replace(spare) {
             env.remove(&small.path).map_err(IoError::at(&small.path))?;
@@ -103,7 +110,7 @@ impl Maintenance {
         }
     }
 
-    /// Ends a step that another thread is running soon; no further segment is compressed.
+    /// Ends a step that another thread is running soon; no further segment is compressed, and no further file made.
     pub fn end(&self) {
         self.shared.is_ending.store(true, Ordering::Relaxed);
     }

@@ -59,7 +59,7 @@ impl Store {
         Ok(self.database.actions().merge(between))
     }
 
-    /// Lets a [`Self::maintain`] on another thread end soon; the next start does what is left.
+    /// Lets a [`Self::maintain`] on another thread end soon, and no [`Self::prepare`] begin; the next start does what is left.
     pub fn end_maintenance(&self) {
         self.database.actions().end();
         if let Some(writing) = &self.writing {

@@ -39,7 +39,7 @@ pub(crate) struct Keepers {
 type Step = fn(&Store, &mut dyn FnMut(usize)) -> Result<bool, CommitError>;
 
 /// Starts the threads; they end with the engine, or the store. The flusher and the preparer have the priority of commits,
-/// which wait once the memory for rows is full, or a segment without one to follow it.
+/// because commits wait once the memory for rows is full, and while the writer has to make the next segment's file itself.
 pub(crate) fn start(
     store: &Arc<Store>,
     disk: &Disk,

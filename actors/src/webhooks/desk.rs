@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::attempts::Attempted;
-use super::since::on_since;
+use super::since::switched_on;
 use super::trouble::Trouble;
 use super::unstored::{New, Unstored};
 use super::worker::{Next, Order, Worker};
@@ -52,6 +52,15 @@ fn filter(webhook: &Webhook) -> Filter {
     }
 }
 
+/// Where a webhook that has sent nothing yet begins to read: where it was switched on, or made if it is off.
+fn first_wanted(snapshot: &Snapshot, webhook: &Webhook) -> Result<u64, ReadError> {
+    let created = webhook.trace.created_sequence;
+    if !webhook.active {
+        return Ok(created);
+    }
+    Ok(switched_on(snapshot, webhook, 0)?.since.unwrap_or(created))
+}
+
 /// A webhook's deliveries, as its worker holds them.
 pub(super) struct Desk {
     pub(super) id: Id,
@@ -79,7 +88,7 @@ impl Desk {
         let outbox = match snapshot.outbox(webhook.id)? {
             Some(outbox) => outbox,
             None => OutboxRow {
-                position: Position::start_of(on_since(snapshot, webhook, 0)?),
+                position: Position::start_of(first_wanted(snapshot, webhook)?),
                 next_number: 0,
                 rest: None,
             },
@@ -131,19 +140,20 @@ impl Desk {
     /// Whether the webhook is to be served now. Records where it resumes, and where it rests.
     pub(super) async fn goes_on(&mut self, webhook: &Webhook) -> Result<bool, Trouble> {
         match (webhook.active, self.outbox.rest) {
-            (true, None) => Ok(true),
             (true, Some(Rest::Gone { version })) if version == webhook.trace.version => Ok(false),
-            (true, Some(rest)) => {
-                if rest == Rest::Off {
-                    let at = self.outbox.position;
-                    let snapshot = &self.engine.published().snapshot;
-                    let since = on_since(snapshot, webhook, at.sequence)?;
+            (true, rest) => {
+                let at = self.outbox.position;
+                let on = switched_on(&self.engine.published().snapshot, webhook, at.sequence)?;
+                if on.was_off || rest == Some(Rest::Off) {
+                    let since = on.since.unwrap_or(webhook.trace.sequence);
                     self.outbox.position = at.max(Position::start_of(since));
                 }
-                self.outbox.rest = None;
-                self.failing = false;
-                let write = self.outbox_write();
-                self.engine.side_write(write).await?;
+                if rest.is_some() {
+                    self.outbox.rest = None;
+                    self.failing = false;
+                    let write = self.outbox_write();
+                    self.engine.side_write(write).await?;
+                }
                 Ok(true)
             }
             (false, Some(Rest::Off)) => Ok(false),

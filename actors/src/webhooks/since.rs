@@ -4,28 +4,53 @@ use kedge_machine::resources::webhook;
 use kedge_protocol::resource::Webhook;
 use kedge_storage::{ReadError, Snapshot};
 
-/// The action that switched on a webhook that is on; at most down to `floor`, a sequence. Others may have changed it since.
-pub(super) fn on_since(
+/// How a webhook that is on came to be on, by what was done to it after a sequence.
+pub(super) struct SwitchedOn {
+    /// The action that switched it on. What it does not reach is archived: then the first sequence that is not.
+    pub(super) since: Option<u64>,
+    /// Whether it was off before that, and after the sequence.
+    pub(super) was_off: bool,
+}
+
+/// Looks at what was done to a webhook that is on, back to `after`, a sequence. Others may have changed it since it was
+/// switched on.
+pub(super) fn switched_on(
     snapshot: &Snapshot,
     webhook: &Webhook,
-    floor: u64,
-) -> Result<u64, ReadError> {
-    let mut since = webhook.trace.sequence;
-    let mut at = since;
-    while at > floor {
+    after: u64,
+) -> Result<SwitchedOn, ReadError> {
+    let mut found = SwitchedOn {
+        since: None,
+        was_off: false,
+    };
+    let mut at = webhook.trace.sequence;
+    while at > after {
         let request = match snapshot.logged_request(at) {
-            Ok(Some(request)) => request,
-            // Older than everything that can still be sent.
-            Ok(None) | Err(ReadError::Archived { .. }) => break,
+            Ok(request) => request.ok_or_else(|| damaged(webhook, at))?,
+            Err(ReadError::Archived { last_sequence, .. }) => {
+                found.since.get_or_insert(last_sequence + 1);
+                break;
+            }
             Err(error) => return Err(error),
         };
         let action = request.action(at)?.action;
+        if action.resource != webhook.id || action.previous_sequence >= at {
+            return Err(damaged(webhook, at));
+        }
         match webhook::switches(&action.kind, &action.payload) {
-            Some(true) => since = at,
-            Some(false) => break,
+            Some(true) => found.since = Some(at),
+            Some(false) => {
+                found.was_off = true;
+                break;
+            }
             None => {}
         }
         at = action.previous_sequence;
     }
-    Ok(since)
+    Ok(found)
+}
+
+fn damaged(webhook: &Webhook, at: u64) -> ReadError {
+    let id = webhook.id;
+    ReadError::Log(format!("sequence {at} is no action on webhook {id}"))
 }

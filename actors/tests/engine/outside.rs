@@ -230,6 +230,83 @@ async fn a_webhook_reports_from_where_it_was_switched_on_although_it_was_changed
         let sequence = tokio::time::timeout(soon, delivered.recv()).await.unwrap();
         found.push(sequence.unwrap());
     }
+    // Different objects' events are sent at once.
+    found.sort_unstable();
     assert_eq!(found, expected[2..]);
+    assert!(delivered.try_recv().is_err());
+}
+
+/// Says that the receiver is gone, once, and takes its time to switch the webhook off: until it is told to go on.
+struct Slow {
+    gone: AtomicU64,
+    switching: mpsc::UnboundedSender<()>,
+    goes_on: Arc<tokio::sync::Semaphore>,
+    delivered: mpsc::UnboundedSender<u64>,
+}
+
+impl Courier for Slow {
+    fn deliver(&self, parcel: Parcel) -> Boxed<Verdict> {
+        if self.gone.fetch_add(1, Ordering::Relaxed) == 0 {
+            return Box::pin(async { Verdict::Gone });
+        }
+        let _ = self.delivered.send(parcel.event.position.sequence);
+        Box::pin(async { Verdict::Delivered { status: 200 } })
+    }
+
+    fn switch_off(&self, _: Arc<Webhook>) -> Boxed<bool> {
+        let _ = self.switching.send(());
+        let goes_on = Arc::clone(&self.goes_on);
+        Box::pin(async move { goes_on.acquire().await.is_ok() })
+    }
+}
+
+/// The worker has read up to where the webhook was on, and does not see that it was off meanwhile.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_webhook_does_not_report_what_happened_while_it_was_off_although_its_worker_was_busy() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = start(dir.path()).await;
+    let client = register(&engine, 1).await;
+    let wanted = r#"{"url":"https://receiver.example","events":["template.created"]}"#;
+    let made = client.send_one(&engine, "webhook.create", "", wanted).await;
+    let webhook = made.resource.to_string();
+    let (switching, mut is_switching) = mpsc::unbounded_channel();
+    let (sender, mut delivered) = mpsc::unbounded_channel();
+    let goes_on = Arc::new(tokio::sync::Semaphore::new(0));
+    let courier = Slow {
+        gone: AtomicU64::new(0),
+        switching,
+        goes_on: Arc::clone(&goes_on),
+        delivered: sender,
+    };
+    let options = WebhookOptions {
+        schedule: Schedule::new(vec![0]),
+        attempts_max: 4,
+        attempts_share: 4,
+        courier: Arc::new(courier),
+    };
+    engine.start_webhooks(options).await.unwrap();
+    make_template(&engine, &client, "the receiver is gone").await;
+    let soon = Duration::from_secs(20);
+    let busy = tokio::time::timeout(soon, is_switching.recv()).await;
+    assert!(busy.is_ok());
+    for (payload, name) in [
+        (r#"{"active":false}"#, "off"),
+        (r#"{"active":true}"#, "on"),
+        (r#"{"description":"changed"}"#, "changed"),
+    ] {
+        client
+            .send_one(&engine, "webhook.update", &webhook, payload)
+            .await;
+        make_template(&engine, &client, name).await;
+    }
+    let end = engine.published().head.sequence;
+    goes_on.add_permits(1);
+    let mut found = Vec::new();
+    for _ in 0..2 {
+        let sequence = tokio::time::timeout(soon, delivered.recv()).await.unwrap();
+        found.push(sequence.unwrap());
+    }
+    found.sort_unstable();
+    assert_eq!(found, [end - 2, end], "not what was made while it was off");
     assert!(delivered.try_recv().is_err());
 }

@@ -15,10 +15,6 @@ use crate::env::{Env, File, Mode, read_exact_into, write_all, write_zeros};
 use crate::error::{IoError, ReadError};
 use crate::frame::FrameHeader;
 
-/// How much of a new file is brought to the disk at once. Syncs of the open segment go to the same disk, and commits wait
-/// for them.
-const ZEROS_UNSYNCED_MAX: u64 = 4 * 1024 * 1024;
-
 /// The place of a frame in a raw segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct FramePlace {
@@ -176,12 +172,17 @@ pub(crate) struct Spare {
 }
 
 impl Spare {
-    /// Creates one; removes a file that could not be filled.
-    pub(crate) fn make(env: &dyn Env, path: PathBuf, bytes: u64) -> Result<Self, IoError> {
+    /// Creates one, and brings `synced_bytes` of it to the disk at a time; removes a file that could not be filled.
+    pub(crate) fn make(
+        env: &dyn Env,
+        path: PathBuf,
+        bytes: u64,
+        synced_bytes: u64,
+    ) -> Result<Self, IoError> {
         let made = env.open(&path, Mode::Create).and_then(|file| {
             let mut at = 0;
             while at < bytes {
-                let to = bytes.min(at + ZEROS_UNSYNCED_MAX);
+                let to = bytes.min(at + synced_bytes);
                 write_zeros(&*file, at, to)?;
                 file.sync()?;
                 at = to;

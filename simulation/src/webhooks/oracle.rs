@@ -94,7 +94,19 @@ impl Webhooks {
             if let Entry::Vacant(entry) = events.entry(organization) {
                 entry.insert(all_events(snapshot, organization)?);
             }
-            for row in snapshot.deliveries(id, all()).map_err(unread)? {
+            let rows = snapshot.deliveries(id, all()).map_err(unread)?;
+            let made = snapshot.outbox(id).map_err(unread)?;
+            let made = made.map_or(0, |outbox| outbox.next_number);
+            // Only the newest are kept.
+            let has_all = rows.len() as u64 == made || rows.len() >= WEBHOOK_DELIVERIES_KEPT;
+            if !has_all && !webhook(snapshot, id)?.deleted {
+                let what = "a webhook's place is past deliveries that are not stored";
+                return Err(Violation::new(
+                    what,
+                    format!("{id}: {} of {made}", rows.len()),
+                ));
+            }
+            for row in rows {
                 let is_confirmed = receivers.confirmed.contains(&row.id);
                 if row.status == DeliveryStatus::Delivered && !is_confirmed {
                     let what = "what no receiver accepted counts as delivered";

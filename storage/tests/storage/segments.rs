@@ -422,6 +422,7 @@ fn a_log_behind_the_mark_keeps_every_byte() {
     assert!(matches!(store.mode(), Mode::ReadOnly(_)));
     let head = store.snapshot().head().unwrap();
     assert_eq!(head.batches, log.head.batches - 2);
+    store.prepare().unwrap();
     while store.maintain(&mut |_| {}).unwrap() {}
     store.close().unwrap();
     assert!(contents(&log_path(&data)) == before, "the log changed");
