@@ -6,14 +6,17 @@ use kedge_storage::{ReadError, Snapshot};
 
 /// How a webhook that is on came to be on, by what was done to it after a sequence.
 pub(super) struct SwitchedOn {
-    /// The action that switched it on. What it does not reach is archived: then the first sequence that is not.
+    /// The action that switched it on. If that is archived, the first sequence that is not.
     pub(super) since: Option<u64>,
     /// Whether it was off before that, and after the sequence.
     pub(super) was_off: bool,
 }
 
-/// Looks at what was done to a webhook that is on, back to `after`, a sequence. Others may have changed it since it was
-/// switched on.
+/// Looks for the action that switched on a webhook that is on, among those after the sequence `after`. It need not be the
+/// last one on the webhook.
+///
+/// # Errors
+/// [`ReadError`] if the log cannot be read, or what it has does not fit the webhook.
 pub(super) fn switched_on(
     snapshot: &Snapshot,
     webhook: &Webhook,

@@ -236,7 +236,7 @@ async fn a_webhook_reports_from_where_it_was_switched_on_although_it_was_changed
     assert!(delivered.try_recv().is_err());
 }
 
-/// Says that the receiver is gone, once, and takes its time to switch the webhook off: until it is told to go on.
+/// Says that the receiver is gone, once, and takes its time to switch the webhook off: until it has a permit.
 struct Slow {
     gone: AtomicU64,
     switching: mpsc::UnboundedSender<()>,
