@@ -148,8 +148,6 @@ fn action(
     object: &Object,
     sequence: u64,
 ) -> Result<PlacedAction, ApiError> {
-    let placed = reader.action(sequence)?.filter(|placed| {
-        placed.action.resource == object.id && placed.action.previous_sequence < sequence
-    });
+    let placed = reader.action_on(object.id, sequence)?;
     placed.ok_or_else(|| lost(object, sequence))
 }

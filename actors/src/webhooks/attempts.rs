@@ -169,9 +169,9 @@ impl Desk {
                 if !self.options.courier.switch_off(Arc::clone(webhook)).await {
                     let version = webhook.trace.version;
                     self.outbox.rest = Some(Rest::Gone { version });
-                    // Behind the deliveries that are not stored yet: the place is past their events.
+                    // After the deliveries that are not stored yet: the place is past their events.
                     let write = self.outbox_write();
-                    self.unstored.add_result([write]);
+                    self.unstored.add_new([write], Vec::new());
                 }
                 return Ok(true);
             }

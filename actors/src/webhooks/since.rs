@@ -26,20 +26,18 @@ pub(super) fn switched_on(
         since: None,
         was_off: false,
     };
+    let mut reader = snapshot.log_reader();
     let mut at = webhook.trace.sequence;
     while at > after {
-        let request = match snapshot.logged_request(at) {
-            Ok(request) => request.ok_or_else(|| damaged(webhook, at))?,
+        let placed = match reader.action_on(webhook.id, at) {
+            Ok(placed) => placed.ok_or_else(|| not_of(webhook, at))?,
             Err(ReadError::Archived { last_sequence, .. }) => {
                 found.since.get_or_insert(last_sequence + 1);
                 break;
             }
             Err(error) => return Err(error),
         };
-        let action = request.action(at)?.action;
-        if action.resource != webhook.id || action.previous_sequence >= at {
-            return Err(damaged(webhook, at));
-        }
+        let action = placed.action;
         match webhook::switches(&action.kind, &action.payload) {
             Some(true) => found.since = Some(at),
             Some(false) => {
@@ -53,7 +51,7 @@ pub(super) fn switched_on(
     Ok(found)
 }
 
-fn damaged(webhook: &Webhook, at: u64) -> ReadError {
+fn not_of(webhook: &Webhook, at: u64) -> ReadError {
     let id = webhook.id;
     ReadError::Log(format!("sequence {at} is no action on webhook {id}"))
 }

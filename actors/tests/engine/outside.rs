@@ -133,6 +133,16 @@ impl Courier for Channel {
     }
 }
 
+async fn start_webhooks(engine: &Engine, courier: impl Courier) {
+    let options = WebhookOptions {
+        schedule: Schedule::new(vec![0]),
+        attempts_max: 4,
+        attempts_share: 4,
+        courier: Arc::new(courier),
+    };
+    engine.start_webhooks(options).await.unwrap();
+}
+
 async fn make_template(engine: &Engine, client: &Client, name: &str) {
     template(engine, client, &format!(r#"{{"name":"{name}"}}"#)).await;
 }
@@ -154,13 +164,7 @@ async fn a_changed_webhook_is_served_as_it_is_although_nobody_says_that_it_chang
     let engine = start(dir.path()).await;
     let client = register(&engine, 1).await;
     let (sender, mut delivered) = mpsc::unbounded_channel();
-    let options = WebhookOptions {
-        schedule: Schedule::new(vec![0]),
-        attempts_max: 4,
-        attempts_share: 4,
-        courier: Arc::new(Channel(sender)),
-    };
-    engine.start_webhooks(options).await.unwrap();
+    start_webhooks(&engine, Channel(sender)).await;
     let wanted =
         r#"{"url":"https://receiver.example","events":["template.created"],"active":true}"#;
     let made = client.send_one(&engine, "webhook.create", "", wanted).await;
@@ -217,13 +221,7 @@ async fn a_webhook_reports_from_where_it_was_switched_on_although_it_was_changed
         expected.push(sent.sequence);
     }
     let (sender, mut delivered) = mpsc::unbounded_channel();
-    let options = WebhookOptions {
-        schedule: Schedule::new(vec![0]),
-        attempts_max: 4,
-        attempts_share: 4,
-        courier: Arc::new(Channel(sender)),
-    };
-    engine.start_webhooks(options).await.unwrap();
+    start_webhooks(&engine, Channel(sender)).await;
     let soon = Duration::from_secs(20);
     let mut found = Vec::new();
     for _ in 0..3 {
@@ -278,13 +276,7 @@ async fn a_webhook_does_not_report_what_happened_while_it_was_off_although_its_w
         goes_on: Arc::clone(&goes_on),
         delivered: sender,
     };
-    let options = WebhookOptions {
-        schedule: Schedule::new(vec![0]),
-        attempts_max: 4,
-        attempts_share: 4,
-        courier: Arc::new(courier),
-    };
-    engine.start_webhooks(options).await.unwrap();
+    start_webhooks(&engine, courier).await;
     make_template(&engine, &client, "the receiver is gone").await;
     let soon = Duration::from_secs(20);
     let busy = tokio::time::timeout(soon, is_switching.recv()).await;

@@ -90,7 +90,8 @@ impl Webhooks {
         }
         let mut events = BTreeMap::new();
         for id in histories.ids() {
-            let organization = webhook(snapshot, id)?.organization_id;
+            let of = webhook(snapshot, id)?;
+            let organization = of.organization_id;
             if let Entry::Vacant(entry) = events.entry(organization) {
                 entry.insert(all_events(snapshot, organization)?);
             }
@@ -99,12 +100,10 @@ impl Webhooks {
             let made = made.map_or(0, |outbox| outbox.next_number);
             // Only the newest are kept.
             let has_all = rows.len() as u64 == made || rows.len() >= WEBHOOK_DELIVERIES_KEPT;
-            if !has_all && !webhook(snapshot, id)?.deleted {
+            if !has_all && !of.deleted {
                 let what = "a webhook's place is past deliveries that are not stored";
-                return Err(Violation::new(
-                    what,
-                    format!("{id}: {} of {made}", rows.len()),
-                ));
+                let about = format!("{id}: {} of {made}", rows.len());
+                return Err(Violation::new(what, about));
             }
             for row in rows {
                 let is_confirmed = receivers.confirmed.contains(&row.id);

@@ -122,6 +122,19 @@ impl LogReader<'_> {
             None => Ok(None),
         }
     }
+
+    /// The action at `sequence`, if it is one on this resource: a step on the way back along its actions, each of which
+    /// states the one before. An action that would not lead back is none.
+    pub fn action_on(
+        &mut self,
+        resource: Id,
+        sequence: u64,
+    ) -> Result<Option<PlacedAction>, ReadError> {
+        let leads_back = |placed: &PlacedAction| {
+            placed.action.resource == resource && placed.action.previous_sequence < sequence
+        };
+        Ok(self.action(sequence)?.filter(leads_back))
+    }
 }
 
 impl Snapshot {
@@ -291,9 +304,7 @@ impl Snapshot {
         let mut reader = self.log_reader();
         let mut here = object.trace.sequence;
         while here != 0 && sequences.len() < limit {
-            let placed = reader.action(here)?.filter(|placed| {
-                placed.action.resource == object.id && placed.action.previous_sequence < here
-            });
+            let placed = reader.action_on(object.id, here)?;
             let placed = placed.ok_or_else(|| not_of(object, here))?;
             sequences.push(here);
             here = placed.action.previous_sequence;
@@ -319,9 +330,7 @@ impl Snapshot {
         let mut actions = Vec::new();
         let mut reader = self.log_reader();
         while sequence != 0 && actions.len() < limit {
-            let placed = reader.action(sequence)?.filter(|placed| {
-                placed.action.resource == object.id && placed.action.previous_sequence < sequence
-            });
+            let placed = reader.action_on(object.id, sequence)?;
             let placed = placed.ok_or_else(|| not_of(object, sequence))?;
             sequence = placed.action.previous_sequence;
             if before.is_none_or(|before| placed.sequence < before) {
