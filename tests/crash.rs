@@ -275,7 +275,8 @@ async fn every_acknowledged_action_survives_kill_9() {
 async fn a_loaded_server_that_is_told_to_stop_ends_in_order() {
     let mut rng = Rng::seeded("stop");
     let directory = tempfile::tempdir().unwrap();
-    let setup = Setup::development(&directory.path().join("data"));
+    // Shorter than the clients' own time limit, so that the server reports what it leaves unanswered.
+    let setup = Setup::development(&directory.path().join("data")).set("drain_timeout_s", 10);
     let mut server = setup.start();
     let load = Arc::new(prepare(&setup, &mut rng).await);
     for _ in 0..STOPS {
@@ -289,6 +290,11 @@ async fn a_loaded_server_that_is_told_to_stop_ends_in_order() {
         tokio::task::spawn_blocking(move || server.stop())
             .await
             .unwrap();
+        assert!(
+            !setup.log().contains("still in flight"),
+            "a request was never answered:\n{}",
+            setup.log()
+        );
         while let Some(ended) = workers.join_next().await {
             ended.unwrap();
         }

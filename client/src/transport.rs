@@ -1,5 +1,7 @@
 //! One exchange over HTTP: pooled connections, a time limit, a size limit.
 
+mod connection;
+
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,10 +11,11 @@ use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, USER_AGENT};
 use hyper::{Method, Request, Response, Uri};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::{HttpConnector, capture_connection};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use serde::de::DeserializeOwned;
 
+use self::connection::{Noticing, outcome};
 use crate::error::{Envelope, Error, Result, retry_after};
 use crate::random;
 use crate::retry::RetryPolicy;
@@ -90,7 +93,7 @@ impl HttpAnswer {
 /// The connection to one server.
 #[derive(Debug)]
 pub(crate) struct Transport {
-    http: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    http: Client<Noticing<HttpsConnector<HttpConnector>>, Full<Bytes>>,
     /// Scheme, host, port and path prefix, without a trailing slash.
     base_url: String,
     timeout_ms: u64,
@@ -117,7 +120,7 @@ impl Transport {
         let http = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(Duration::from_secs(30))
-            .build(connector);
+            .build(Noticing(connector));
         Ok(Self {
             http,
             base_url: base_url.to_owned(),
@@ -191,11 +194,16 @@ impl Transport {
         for (name, value) in headers {
             request = request.header(*name, value);
         }
-        let request = request
+        let mut request = request
             .body(Full::new(call.body.clone()))
             .map_err(|error| Error::Usage(format!("the request could not be built: {error}")))?;
-        self.http.request(request).await.map_err(|error| {
-            let base_url = &self.base_url;
+        let base_url = &self.base_url;
+        let captured = capture_connection(&mut request);
+        let answered = outcome(self.http.request(request), captured).await;
+        let answered = answered.ok_or_else(|| {
+            Error::Transport(format!("{base_url} ended the connection without an answer"))
+        })?;
+        answered.map_err(|error| {
             Error::Transport(format!(
                 "{base_url} could not be reached: {}",
                 chain_text(&error)

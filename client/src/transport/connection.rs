@@ -1,0 +1,193 @@
+//! Connections whose end is noticed. hyper hands a request to the task of its connection through a channel. If that
+//! task ends at the same moment, because the server closed the connection, the channel may keep the request: without
+//! this, the caller would learn of it only at its time limit.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hyper::Uri;
+use hyper::http::Extensions;
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_util::client::legacy::connect::{CaptureConnection, Connected, Connection};
+use tokio::sync::watch;
+use tower_service::Service;
+
+/// How long after the end of its connection a request may stay without an outcome. It may be on its way to another
+/// connection.
+const OUTCOME_LIMIT: Duration = Duration::from_secs(5);
+
+/// Makes connections whose end is noticed.
+#[derive(Clone, Debug)]
+pub(super) struct Noticing<C>(pub(crate) C);
+
+/// A connection whose end is noticed, because `open` is dropped with it.
+pub(super) struct Noticed<S> {
+    stream: S,
+    open: watch::Sender<()>,
+}
+
+/// Follows a connection; nothing is ever sent.
+#[derive(Clone)]
+struct Open(watch::Receiver<()>);
+
+impl Open {
+    /// The connection that a request went to last, if it went to any.
+    fn of(captured: &CaptureConnection) -> Option<Self> {
+        let mut found = Extensions::new();
+        captured
+            .connection_metadata()
+            .as_ref()?
+            .get_extras(&mut found);
+        found.remove()
+    }
+
+    fn has_ended(&self) -> bool {
+        self.0.has_changed().is_err()
+    }
+}
+
+/// The outcome of a request; none if its connection ended and left it without one.
+pub(super) async fn outcome<T>(
+    requested: impl Future<Output = T>,
+    captured: CaptureConnection,
+) -> Option<T> {
+    tokio::select! {
+        biased;
+        outcome = requested => Some(outcome),
+        () = ended(captured, OUTCOME_LIMIT) => None,
+    }
+}
+
+/// Resolves when the last connection of a request ended longer than `limit` ago.
+async fn ended(mut captured: CaptureConnection, limit: Duration) {
+    drop(captured.wait_for_connection_metadata().await);
+    while let Some(mut open) = Open::of(&captured) {
+        // An error: the other half is gone.
+        let _ended = open.0.changed().await;
+        tokio::time::sleep(limit).await;
+        if Open::of(&captured).is_some_and(|open| open.has_ended()) {
+            return;
+        }
+    }
+    // It went to no connection, and has its outcome.
+    std::future::pending::<()>().await;
+}
+
+impl<C> Service<Uri> for Noticing<C>
+where
+    C: Service<Uri>,
+    C::Future: Send + 'static,
+{
+    type Response = Noticed<C::Response>;
+    type Error = C::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, C::Error>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), C::Error>> {
+        self.0.poll_ready(context)
+    }
+
+    fn call(&mut self, to: Uri) -> Self::Future {
+        let connecting = self.0.call(to);
+        Box::pin(async move {
+            Ok(Noticed {
+                stream: connecting.await?,
+                open: watch::Sender::new(()),
+            })
+        })
+    }
+}
+
+impl<S: Connection> Connection for Noticed<S> {
+    fn connected(&self) -> Connected {
+        self.stream.connected().extra(Open(self.open.subscribe()))
+    }
+}
+
+impl<S: Read + Unpin> Read for Noticed<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl<S: Write + Unpin> Write for Noticed<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::Empty;
+    use hyper::Request;
+    use hyper_util::client::legacy::Client;
+    use hyper_util::client::legacy::connect::{HttpConnector, capture_connection};
+    use hyper_util::rt::TokioExecutor;
+    use tokio::io::AsyncReadExt as _;
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(50);
+    const LONG: Duration = Duration::from_secs(10);
+
+    #[tokio::test]
+    async fn the_end_of_a_requests_connection_is_noticed_and_nothing_else() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let client = Client::builder(TokioExecutor::new()).build(Noticing(HttpConnector::new()));
+        let mut request = Request::get(url).body(Empty::<&[u8]>::new()).unwrap();
+        let captured = capture_connection(&mut request);
+        let requested = tokio::spawn(async move { client.request(request).await });
+        let (mut server, _) = listener.accept().await.unwrap();
+        let mut first = [0; 3];
+        server.read_exact(&mut first).await.unwrap();
+        assert_eq!(&first, b"GET");
+
+        let waiting = ended(captured.clone(), SHORT);
+        let early = tokio::time::timeout(6 * SHORT, waiting).await;
+        assert!(early.is_err(), "the connection is open");
+        drop(server);
+        let noticed = tokio::time::timeout(LONG, ended(captured, SHORT)).await;
+        assert!(noticed.is_ok(), "the connection ended");
+        assert!(requested.await.unwrap().is_err());
+    }
+
+    #[tokio::test]
+    async fn a_request_without_a_connection_waits_for_its_own_outcome() {
+        let mut request = Request::get("/").body(()).unwrap();
+        let captured = capture_connection(&mut request);
+        drop(request);
+        let waiting = ended(captured, Duration::ZERO);
+        assert!(tokio::time::timeout(SHORT, waiting).await.is_err());
+    }
+}
