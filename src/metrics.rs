@@ -65,7 +65,8 @@ pub enum MetricsError {
     },
 }
 
-/// Sets up the process's recorder and describes the metrics.
+/// Sets up the process's recorder and describes the metrics. From now on it merges the samples of histograms, whether
+/// or not anybody reads them: otherwise each sample would stay in memory. Must be called inside a runtime.
 pub fn install() -> Result<PrometheusHandle, MetricsError> {
     let recorder = PrometheusBuilder::new()
         .set_buckets(&COUNTS)?
@@ -74,6 +75,7 @@ pub fn install() -> Result<PrometheusHandle, MetricsError> {
         .build_recorder();
     let handle = recorder.handle();
     metrics::set_global_recorder(recorder).map_err(|error| MetricsError::Set(error.to_string()))?;
+    tokio::spawn(merge_samples(handle.clone()));
     describe_counter!(
         REQUESTS,
         Unit::Count,
@@ -115,19 +117,18 @@ pub async fn serve(
     handle: PrometheusHandle,
     tracer: Option<Tracer>,
 ) -> Result<SocketAddr, MetricsError> {
-    let upkeep = handle.clone();
     let render = move || {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         gauge!(TIME).set(now.unwrap_or_default().as_secs_f64());
         handle.render()
     };
     let bound = scrape::serve(address, render, tracer).await;
-    let bound = bound.map_err(|source| MetricsError::Listen { address, source })?;
-    tokio::spawn(async move {
-        loop {
-            tokio::time::sleep(UPKEEP_INTERVAL).await;
-            upkeep.run_upkeep();
-        }
-    });
-    Ok(bound)
+    bound.map_err(|source| MetricsError::Listen { address, source })
+}
+
+async fn merge_samples(of: PrometheusHandle) {
+    loop {
+        tokio::time::sleep(UPKEEP_INTERVAL).await;
+        of.run_upkeep();
+    }
 }
