@@ -11,14 +11,14 @@ use kedge_protocol::resource::Webhook;
 use kedge_storage::{
     DeliveryRow, DeliveryStatus, OutboxRow, Page, ReadError, Rest, SideWrite, Snapshot,
 };
-use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::attempts::Attempted;
+use super::orders::{Order, Orders, Redelivery};
 use super::since::switched_on;
 use super::trouble::Trouble;
 use super::unstored::{New, Unstored};
-use super::worker::{Next, Order, Worker};
+use super::worker::{Next, Worker};
 use super::{RedeliverError, WebhookOptions};
 use crate::engine::Engine;
 use crate::events::{self, Filter, Span};
@@ -200,7 +200,7 @@ impl Desk {
     pub(super) async fn rest(
         &mut self,
         webhook: &Webhook,
-        orders: &mut mpsc::Receiver<Order>,
+        orders: &mut Orders,
     ) -> Result<Next, Trouble> {
         self.under_way.shutdown().await;
         for waiting in self.waiting.values_mut() {
@@ -210,12 +210,12 @@ impl Desk {
             tracing::warn!(webhook = %self.id, "the webhook's receiver is gone; the webhook waits to be changed");
         }
         loop {
-            match orders.recv().await {
+            match orders.next().await {
                 None => return Ok(Next::End),
                 Some(Order::Changed) => return Ok(Next::Look),
-                Some(Order::Redeliver { reply, .. }) => {
+                Some(Order::Redeliver(refused)) => {
                     // The caller may be gone.
-                    let _ = reply.send(Err(RedeliverError::Off));
+                    let _ = refused.reply.send(Err(RedeliverError::Off));
                 }
             }
         }
@@ -225,7 +225,7 @@ impl Desk {
     pub(super) async fn work(
         &mut self,
         webhook: &Arc<Webhook>,
-        orders: &mut mpsc::Receiver<Order>,
+        orders: &mut Orders,
     ) -> Result<Next, Trouble> {
         // Listening comes first: it reports later commits, and earlier ones are read.
         let mut listener = self.engine.listen(webhook.organization_id);
@@ -241,14 +241,14 @@ impl Desk {
             // Each round does all there is to do, so the order decides only what comes first. It is always the same one.
             tokio::select! {
                 biased;
-                order = orders.recv() => match order {
+                order = orders.next() => match order {
                     None => return Ok(Next::End),
                     Some(Order::Changed) => break,
-                    Some(Order::Redeliver {
+                    Some(Order::Redeliver(Redelivery {
                         delivery,
                         also,
                         reply,
-                    }) => {
+                    })) => {
                         self.store().await?;
                         let result = self.redeliver(delivery, also).await?;
                         let _ = reply.send(result);

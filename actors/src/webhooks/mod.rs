@@ -3,9 +3,10 @@
 //! The outbox is the log itself. What a webhook still has to send follows from the events after the place that it has
 //! read up to, so a commit writes nothing for webhooks. Each webhook has its own worker, which alone owns its
 //! deliveries: a receiver that is slow or gone delays nobody else's. A commit that concerns its organization wakes the
-//! worker, and one that changes the webhook makes it look again, whatever becomes of who asked for the change. It reads the events after the place, stores the new place and a delivery for each wanted event in one
-//! commit, and only then sends. Results are stored in commits of their own, each with all that have gathered; at most 64
-//! may wait for that. What a crash leaves unstored is sent again, under the same id: `H(event id ‖ webhook id)`.
+//! worker, and one that changes the webhook makes it look again, whatever becomes of who asked for the change. It reads
+//! the events after the place, stores the new place and a delivery for each wanted event in one commit, and only then
+//! sends. Results are stored in commits of their own, each with all that have gathered; at most 64 may wait for that.
+//! What a crash leaves unstored is sent again, under the same id: `H(event id ‖ webhook id)`.
 //!
 //! Pending deliveries are bounded (`WEBHOOK_PENDING_MAX`). At the bound the place stands still, and what happens
 //! meanwhile waits in the log. A worker has at most 8 attempts in flight, and one while its receiver fails; all workers
@@ -16,6 +17,7 @@
 
 mod attempts;
 mod desk;
+mod orders;
 mod schedule;
 mod since;
 mod trouble;
@@ -33,20 +35,18 @@ use kedge_protocol::Id;
 use kedge_protocol::resource::Webhook;
 use kedge_storage::{DeliveryRow, ReadError};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
-use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::engine::{Engine, StartError};
 use crate::fair::Turns;
 use crate::messages::WebhooksMessage;
 pub use crate::messages::{AlsoWritten, RedeliverError};
+use orders::{Orderer, Redelivery, orders};
 pub use schedule::Schedule;
-use worker::{Order, Worker};
+use worker::Worker;
 
 /// How long it may take until a delivery is queued again.
 const REDELIVER_MAX: Duration = Duration::from_secs(10);
-/// Orders that may wait for one worker.
-const ORDERS_MAX: usize = 16;
 
 /// What is to be delivered.
 #[derive(Clone, Debug)]
@@ -116,7 +116,7 @@ pub(crate) struct WebhooksState {
 
 /// A worker's task, which ends when its handle is dropped.
 struct Handle {
-    orders: mpsc::Sender<Order>,
+    orderer: Orderer,
     task: JoinHandle<()>,
 }
 
@@ -128,26 +128,26 @@ impl Drop for Handle {
 
 impl WebhooksState {
     /// The webhook's worker; a new one if there is none, or if it has ended.
-    fn worker(&mut self, id: Id) -> &mpsc::Sender<Order> {
+    fn worker(&mut self, id: Id) -> &Orderer {
         let handle = self.workers.entry(id);
         let (engine, options, attempts) = (&self.engine, &self.options, &self.attempts);
         let spawn = || {
-            let (orders, receiver) = mpsc::channel(ORDERS_MAX);
+            let (orderer, orders) = orders();
             let worker = Worker {
                 id,
                 engine: engine.clone(),
                 options: Arc::clone(options),
                 attempts: Arc::clone(attempts),
-                orders: receiver,
+                orders,
             };
             let task = tokio::spawn(worker.run());
-            Handle { orders, task }
+            Handle { orderer, task }
         };
         let handle = handle.or_insert_with(spawn);
         if handle.task.is_finished() {
             *handle = spawn();
         }
-        &handle.orders
+        &handle.orderer
     }
 
     fn forget_ended(&mut self) {
@@ -182,8 +182,7 @@ impl Actor for Webhooks {
         match message {
             WebhooksMessage::Changed(id) => {
                 state.forget_ended();
-                // A full channel holds this order already: a worker checks everything at once.
-                let _noted = state.worker(id).try_send(Order::Changed);
+                state.worker(id).changed();
             }
             WebhooksMessage::Redeliver {
                 webhook,
@@ -191,13 +190,11 @@ impl Actor for Webhooks {
                 also,
                 reply,
             } => {
-                // Dropping the reply signals the caller that the order was not accepted.
-                let order = Order::Redeliver {
+                state.worker(webhook).redeliver(Redelivery {
                     delivery,
                     also,
                     reply,
-                };
-                let _taken = state.worker(webhook).try_send(order);
+                });
             }
         }
         Ok(())

@@ -6,12 +6,11 @@ use std::time::Duration;
 use kedge_protocol::Id;
 use kedge_protocol::resource::Webhook;
 use kedge_storage::{DeliveryRow, Page, SideWrite, Snapshot};
-use ractor::RpcReplyPort;
-use tokio::sync::mpsc;
 
+use super::WebhookOptions;
 use super::desk::Desk;
+use super::orders::Orders;
 use super::trouble::Trouble;
-use super::{AlsoWritten, RedeliverError, WebhookOptions};
 use crate::engine::Engine;
 use crate::fair::Turns;
 
@@ -19,18 +18,6 @@ use crate::fair::Turns;
 const FORGOTTEN_AT_ONCE: usize = 64;
 /// How long a worker waits after a failed read or write.
 const TROUBLE_PAUSE: Duration = Duration::from_secs(5);
-
-/// Messages to a worker.
-pub(super) enum Order {
-    /// Check the webhook again.
-    Changed,
-    /// Make a delivery again.
-    Redeliver {
-        delivery: Id,
-        also: Option<AlsoWritten>,
-        reply: RpcReplyPort<Result<DeliveryRow, RedeliverError>>,
-    },
-}
 
 /// What follows after a worker has served for a while.
 #[derive(PartialEq, Eq)]
@@ -47,7 +34,7 @@ pub(super) struct Worker {
     pub(super) options: Arc<WebhookOptions>,
     /// Attempts, over all webhooks.
     pub(super) attempts: Arc<Turns<Id>>,
-    pub(super) orders: mpsc::Receiver<Order>,
+    pub(super) orders: Orders,
 }
 
 impl Worker {

@@ -1,0 +1,121 @@
+//! What the actor asks of a webhook's worker. A change of the webhook is a mark of its own and never lost, however many
+//! other orders wait: a worker that misses it would use an old address, or rest for ever.
+
+use std::sync::Arc;
+
+use kedge_protocol::Id;
+use kedge_storage::DeliveryRow;
+use ractor::RpcReplyPort;
+use tokio::sync::{Notify, mpsc};
+
+use super::{AlsoWritten, RedeliverError};
+
+/// Deliveries that may wait to be made again by one worker.
+const REDELIVERIES_MAX: usize = 16;
+
+/// A delivery that is to be made again.
+pub(super) struct Redelivery {
+    pub(super) delivery: Id,
+    /// Is written with it.
+    pub(super) also: Option<AlsoWritten>,
+    pub(super) reply: RpcReplyPort<Result<DeliveryRow, RedeliverError>>,
+}
+
+/// A message to a worker.
+pub(super) enum Order {
+    /// Check the webhook again.
+    Changed,
+    /// Make a delivery again.
+    Redeliver(Redelivery),
+}
+
+/// The actor's side.
+pub(super) struct Orderer {
+    changed: Arc<Notify>,
+    redeliveries: mpsc::Sender<Redelivery>,
+}
+
+/// The worker's side.
+pub(super) struct Orders {
+    changed: Arc<Notify>,
+    redeliveries: mpsc::Receiver<Redelivery>,
+}
+
+/// Both sides.
+pub(super) fn orders() -> (Orderer, Orders) {
+    let changed = Arc::<Notify>::default();
+    let (sender, redeliveries) = mpsc::channel(REDELIVERIES_MAX);
+    let orderer = Orderer {
+        changed: Arc::clone(&changed),
+        redeliveries: sender,
+    };
+    (
+        orderer,
+        Orders {
+            changed,
+            redeliveries,
+        },
+    )
+}
+
+impl Orderer {
+    /// The webhook is to be checked again. Several changes may count as one: a worker checks everything at once.
+    pub(super) fn changed(&self) {
+        self.changed.notify_one();
+    }
+
+    /// Asks for a delivery. If too many wait, its reply is dropped, which tells the caller that it was not accepted.
+    pub(super) fn redeliver(&self, redelivery: Redelivery) {
+        let _taken = self.redeliveries.try_send(redelivery);
+    }
+}
+
+impl Orders {
+    /// The next order, changes first; `None` once nobody can give any.
+    pub(super) async fn next(&mut self) -> Option<Order> {
+        tokio::select! {
+            biased;
+            () = self.changed.notified() => Some(Order::Changed),
+            redelivery = self.redeliveries.recv() => redelivery.map(Order::Redeliver),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kedge_protocol::ids::Prefix;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_change_is_noticed_however_many_redeliveries_wait() {
+        let (orderer, mut orders) = orders();
+        let of = |prefix| Id {
+            prefix,
+            bytes: [7; 16],
+        };
+        let (event, webhook) = (of(Prefix::Event), of(Prefix::Webhook));
+        let mut replies = Vec::new();
+        for _ in 0..=REDELIVERIES_MAX {
+            let (reply, answer) = ractor::concurrency::oneshot();
+            replies.push(answer);
+            orderer.redeliver(Redelivery {
+                delivery: Id::of_delivery(&event, &webhook),
+                also: None,
+                reply: reply.into(),
+            });
+        }
+        let refused = replies.pop().unwrap();
+        assert!(refused.await.is_err(), "too many wait");
+        orderer.changed();
+        orderer.changed();
+        assert!(matches!(orders.next().await, Some(Order::Changed)));
+        for _ in 0..REDELIVERIES_MAX {
+            assert!(matches!(orders.next().await, Some(Order::Redeliver(_))));
+        }
+        orderer.changed();
+        drop(orderer);
+        assert!(matches!(orders.next().await, Some(Order::Changed)));
+        assert!(orders.next().await.is_none());
+    }
+}
