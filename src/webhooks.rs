@@ -1,6 +1,8 @@
-//! What the engine's webhooks need of this server: the message of each event, which [`kedge_webhooks`] sends, and the
-//! action that switches a webhook off.
+//! What the engine's webhooks need of this server: a thread of their own, the message of each event, which
+//! [`kedge_webhooks`] sends, and the action that switches a webhook off.
 
+use std::convert::Infallible;
+use std::io;
 use std::sync::Arc;
 
 use kedge_actors::StartError;
@@ -14,6 +16,8 @@ use kedge_protocol::resource::Webhook;
 use kedge_telemetry::Delivery;
 use kedge_webhooks::{message, not_made};
 use serde_json::json;
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
 
 use crate::app::App;
 use crate::routes::actions::receipt_of;
@@ -27,12 +31,39 @@ fn body(app: &App, event: Event) -> Result<Vec<u8>, ApiError> {
     message::body(event, receipt.as_ref()).map_err(|error| ApiError::internal(&error))
 }
 
+/// A thread with a runtime of its own, which ends when this is dropped. A batch can be due at thousands of receivers at
+/// once. Among the tasks of all requests, sending that would make each request wait for a part of it.
+struct Apart {
+    runtime: Handle,
+    _ends: oneshot::Sender<Infallible>,
+}
+
+impl Apart {
+    fn start() -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let handle = runtime.handle().clone();
+        let (ends, ended) = oneshot::channel();
+        // A thread of the server's runtime, which waits for it before the process ends.
+        tokio::task::spawn_blocking(move || {
+            let Err(_) = runtime.block_on(ended);
+        });
+        Ok(Self {
+            runtime: handle,
+            _ends: ends,
+        })
+    }
+}
+
 /// Carries out the engine's deliveries.
-struct Bringer(Arc<App>);
+struct Bringer {
+    app: Arc<App>,
+    /// Lives as long as webhooks are served.
+    _apart: Apart,
+}
 
 impl Courier for Bringer {
     fn deliver(&self, parcel: Parcel) -> Boxed<Verdict> {
-        let app = Arc::clone(&self.0);
+        let app = Arc::clone(&self.app);
         Box::pin(async move {
             let Parcel {
                 webhook,
@@ -59,7 +90,7 @@ impl Courier for Bringer {
     }
 
     fn switch_off(&self, webhook: Arc<Webhook>) -> Boxed<bool> {
-        let app = Arc::clone(&self.0);
+        let app = Arc::clone(&self.app);
         Box::pin(async move {
             let Some(operator) = &app.operator else {
                 return false;
@@ -82,14 +113,19 @@ impl Courier for Bringer {
 
 /// Starts serving all webhooks.
 pub async fn start(config: &Config, app: &Arc<App>) -> Result<(), StartError> {
+    let apart = Apart::start()?;
     let options = WebhookOptions {
+        runtime: apart.runtime.clone(),
         schedule: Schedule::new(config.webhook_retry_schedule_s.clone()),
         attempts_max: config.webhook_attempts_max,
         attempts_share: share(
             config.webhook_attempts_max,
             config.organization_share_percent,
         ),
-        courier: Arc::new(Bringer(Arc::clone(app))),
+        courier: Arc::new(Bringer {
+            app: Arc::clone(app),
+            _apart: apart,
+        }),
     };
     app.engine.start_webhooks(options).await
 }

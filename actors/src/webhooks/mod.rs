@@ -35,6 +35,7 @@ use kedge_protocol::Id;
 use kedge_protocol::resource::Webhook;
 use kedge_storage::{DeliveryRow, ReadError};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use crate::engine::{Engine, StartError};
@@ -102,6 +103,9 @@ pub struct WebhookOptions {
     pub attempts_share: usize,
     /// Makes the attempts.
     pub courier: Arc<dyn Courier>,
+    /// Where webhooks are served: best a runtime of their own. One action can be due at thousands of receivers, and
+    /// requests would wait among them.
+    pub runtime: Handle,
 }
 
 /// Keeps one worker for each webhook that has not ended.
@@ -111,16 +115,16 @@ pub(crate) struct WebhooksState {
     engine: Engine,
     options: Arc<WebhookOptions>,
     attempts: Arc<Turns<Id>>,
-    workers: HashMap<Id, Handle>,
+    workers: HashMap<Id, Serving>,
 }
 
-/// A worker's task, which ends when its handle is dropped.
-struct Handle {
+/// A worker's task, which ends when this is dropped.
+struct Serving {
     orderer: Orderer,
     task: JoinHandle<()>,
 }
 
-impl Drop for Handle {
+impl Drop for Serving {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -129,7 +133,7 @@ impl Drop for Handle {
 impl WebhooksState {
     /// The webhook's worker; a new one if there is none, or if it has ended.
     fn worker(&mut self, id: Id) -> &Orderer {
-        let handle = self.workers.entry(id);
+        let entry = self.workers.entry(id);
         let (engine, options, attempts) = (&self.engine, &self.options, &self.attempts);
         let spawn = || {
             let (orderer, orders) = orders();
@@ -140,18 +144,19 @@ impl WebhooksState {
                 attempts: Arc::clone(attempts),
                 orders,
             };
-            let task = tokio::spawn(worker.run());
-            Handle { orderer, task }
+            let task = options.runtime.spawn(worker.run());
+            Serving { orderer, task }
         };
-        let handle = handle.or_insert_with(spawn);
-        if handle.task.is_finished() {
-            *handle = spawn();
+        let serving = entry.or_insert_with(spawn);
+        if serving.task.is_finished() {
+            *serving = spawn();
         }
-        &handle.orderer
+        &serving.orderer
     }
 
     fn forget_ended(&mut self) {
-        self.workers.retain(|_, handle| !handle.task.is_finished());
+        self.workers
+            .retain(|_, serving| !serving.task.is_finished());
     }
 }
 

@@ -139,6 +139,7 @@ async fn start_webhooks(engine: &Engine, courier: impl Courier) {
         attempts_max: 4,
         attempts_share: 4,
         courier: Arc::new(courier),
+        runtime: tokio::runtime::Handle::current(),
     };
     engine.start_webhooks(options).await.unwrap();
 }

@@ -96,6 +96,7 @@ impl Webhooks {
             attempts_max: self.attempts_max,
             attempts_share: self.attempts_max,
             courier: Arc::new(messenger),
+            runtime: tokio::runtime::Handle::current(),
         };
         engine.start_webhooks(options).await?;
         if let Some(callers) = callers {
