@@ -66,7 +66,10 @@ pub enum MetricsError {
 }
 
 /// Sets up the process's recorder and describes the metrics. From now on it merges the samples of histograms, whether
-/// or not anybody reads them: otherwise each sample would stay in memory. Must be called inside a runtime.
+/// or not anybody reads them: otherwise each sample would stay in memory.
+///
+/// # Panics
+/// Outside a runtime.
 pub fn install() -> Result<PrometheusHandle, MetricsError> {
     let recorder = PrometheusBuilder::new()
         .set_buckets(&COUNTS)?

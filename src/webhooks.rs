@@ -32,7 +32,7 @@ fn body(app: &App, event: Event) -> Result<Vec<u8>, ApiError> {
 }
 
 /// A thread with a runtime of its own, which ends when this is dropped. A batch can be due at thousands of receivers at
-/// once. Among the tasks of all requests, sending that would make each request wait for a part of it.
+/// once: sent by the threads that answer requests, it would delay every one of them.
 struct Apart {
     runtime: Handle,
     _ends: oneshot::Sender<Infallible>,

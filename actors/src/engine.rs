@@ -107,8 +107,8 @@ pub enum StartError {
     /// An actor did not start.
     #[error("an actor did not start: {0}")]
     Spawn(#[from] SpawnErr),
-    /// A thread did not start.
-    #[error("a thread did not start: {0}")]
+    /// A thread or its runtime did not start.
+    #[error("a thread or its runtime did not start: {0}")]
     Thread(#[from] std::io::Error),
 }
 

@@ -15,7 +15,7 @@ use hyper_util::client::legacy::connect::{HttpConnector, capture_connection};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use serde::de::DeserializeOwned;
 
-use self::connection::{Noticing, outcome};
+use self::connection::{Noticing, OUTCOME_LIMIT, outcome};
 use crate::error::{Envelope, Error, Result, retry_after};
 use crate::random;
 use crate::retry::RetryPolicy;
@@ -199,9 +199,11 @@ impl Transport {
             .map_err(|error| Error::Usage(format!("the request could not be built: {error}")))?;
         let base_url = &self.base_url;
         let captured = capture_connection(&mut request);
-        let answered = outcome(self.http.request(request), captured).await;
+        let answered = outcome(self.http.request(request), captured, OUTCOME_LIMIT).await;
         let answered = answered.ok_or_else(|| {
-            Error::Transport(format!("{base_url} ended the connection without an answer"))
+            Error::Transport(format!(
+                "{base_url} ended the connection, and no answer followed"
+            ))
         })?;
         answered.map_err(|error| {
             Error::Transport(format!(

@@ -72,7 +72,8 @@ impl Kept {
 struct State {
     by_route: HashMap<Route, Vec<Kept>>,
     count: usize,
-    is_watched: bool,
+    /// Closes connections in time. It ends with the runtime that it was begun in.
+    watcher: Option<AbortHandle>,
 }
 
 impl State {
@@ -119,8 +120,8 @@ impl IdleConnections {
             connection,
         });
         state.count += 1;
-        if !std::mem::replace(&mut state.is_watched, true) {
-            tokio::spawn(self.clone().watch());
+        if state.watcher.as_ref().is_none_or(AbortHandle::is_finished) {
+            state.watcher = Some(tokio::spawn(self.clone().watch()).abort_handle());
         }
     }
 
@@ -130,7 +131,7 @@ impl IdleConnections {
             tokio::time::sleep(IDLE_MAX).await;
             let mut state = self.0.lock();
             if !state.close_old() {
-                state.is_watched = false;
+                state.watcher = None;
                 return;
             }
         }
@@ -184,7 +185,25 @@ mod tests {
         tokio::time::sleep(2 * IDLE_MAX).await;
         is_closed(theirs).await;
         let state = idle.0.lock();
-        assert!(state.by_route.is_empty() && state.count == 0 && !state.is_watched);
+        assert!(state.by_route.is_empty() && state.count == 0 && state.watcher.is_none());
+    }
+
+    #[test]
+    fn connections_are_closed_in_time_after_the_end_of_an_earlier_runtime() {
+        let idle = IdleConnections::default();
+        for term in 0..2 {
+            let mut builder = tokio::runtime::Builder::new_current_thread();
+            let runtime = builder.enable_all().start_paused(true).build().unwrap();
+            runtime.block_on(async {
+                let (one, theirs) = connection().await;
+                idle.keep(route(term), one);
+                if term == 1 {
+                    tokio::time::sleep(2 * IDLE_MAX).await;
+                    is_closed(theirs).await;
+                }
+            });
+        }
+        assert_eq!(idle.0.lock().count, 0);
     }
 
     #[tokio::test(start_paused = true)]

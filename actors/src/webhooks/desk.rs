@@ -68,6 +68,9 @@ pub(super) struct Desk {
     pub(super) options: Arc<WebhookOptions>,
     pub(super) attempts: Arc<Turns<Id>>,
     pub(super) outbox: OutboxRow,
+    /// The last action on the webhook with which it was seen on, until it rests: what switched it on is looked for only
+    /// among later ones. The place may stand still for days, and there may be many changes after it.
+    on_at: u64,
     stored: Position,
     pub(super) waiting: BTreeMap<u64, Waiting>,
     /// Deliveries that have ended and are kept for inspection, oldest first.
@@ -98,6 +101,7 @@ impl Desk {
             engine: worker.engine.clone(),
             options: Arc::clone(&worker.options),
             attempts: Arc::clone(&worker.attempts),
+            on_at: 0,
             stored: outbox.position,
             outbox,
             waiting: BTreeMap::new(),
@@ -139,11 +143,18 @@ impl Desk {
 
     /// Whether the webhook is to be served now. Records where it resumes, and where it rests.
     pub(super) async fn goes_on(&mut self, webhook: &Webhook) -> Result<bool, Trouble> {
+        let goes_on = self.resume(webhook).await?;
+        self.on_at = if goes_on { webhook.trace.sequence } else { 0 };
+        Ok(goes_on)
+    }
+
+    async fn resume(&mut self, webhook: &Webhook) -> Result<bool, Trouble> {
         match (webhook.active, self.outbox.rest) {
             (true, Some(Rest::Gone { version })) if version == webhook.trace.version => Ok(false),
             (true, rest) => {
                 let at = self.outbox.position;
-                let on = switched_on(&self.engine.published().snapshot, webhook, at.sequence)?;
+                let after = at.sequence.max(self.on_at);
+                let on = switched_on(&self.engine.published().snapshot, webhook, after)?;
                 if on.was_off || rest == Some(Rest::Off) {
                     let since = on.since.unwrap_or(webhook.trace.sequence);
                     self.outbox.position = at.max(Position::start_of(since));

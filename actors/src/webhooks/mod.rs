@@ -103,8 +103,8 @@ pub struct WebhookOptions {
     pub attempts_share: usize,
     /// Makes the attempts.
     pub courier: Arc<dyn Courier>,
-    /// Where webhooks are served: best a runtime of their own. One action can be due at thousands of receivers, and
-    /// requests would wait among them.
+    /// Where webhooks are served, preferably a runtime of its own: one batch can be due at thousands of receivers, and
+    /// requests would wait among the deliveries.
     pub runtime: Handle,
 }
 

@@ -15,8 +15,8 @@ use tokio::sync::watch;
 use tower_service::Service;
 
 /// How long after the end of its connection a request may stay without an outcome. It may be on its way to another
-/// connection.
-const OUTCOME_LIMIT: Duration = Duration::from_secs(5);
+/// connection, which is still being made.
+pub(super) const OUTCOME_LIMIT: Duration = Duration::from_secs(10);
 
 /// Makes connections whose end is noticed.
 #[derive(Clone, Debug)]
@@ -42,32 +42,30 @@ impl Open {
             .get_extras(&mut found);
         found.remove()
     }
-
-    fn has_ended(&self) -> bool {
-        self.0.has_changed().is_err()
-    }
 }
 
-/// The outcome of a request; none if its connection ended and left it without one.
+/// The outcome of a request; none if its connection has been gone for `limit` and left it without one.
 pub(super) async fn outcome<T>(
     requested: impl Future<Output = T>,
     captured: CaptureConnection,
+    limit: Duration,
 ) -> Option<T> {
     tokio::select! {
         biased;
         outcome = requested => Some(outcome),
-        () = ended(captured, OUTCOME_LIMIT) => None,
+        () = gone(captured, limit) => None,
     }
 }
 
-/// Resolves when the last connection of a request ended longer than `limit` ago.
-async fn ended(mut captured: CaptureConnection, limit: Duration) {
+/// Resolves once the last connection of a request has been gone for `limit`.
+async fn gone(mut captured: CaptureConnection, limit: Duration) {
     drop(captured.wait_for_connection_metadata().await);
     while let Some(mut open) = Open::of(&captured) {
         // An error: the other half is gone.
         let _ended = open.0.changed().await;
         tokio::time::sleep(limit).await;
-        if Open::of(&captured).is_some_and(|open| open.has_ended()) {
+        let last = Open::of(&captured);
+        if last.is_some_and(|last| last.0.same_channel(&open.0)) {
             return;
         }
     }
@@ -147,6 +145,8 @@ impl<S: Write + Unpin> Write for Noticed<S> {
 
 #[cfg(test)]
 mod tests {
+    use std::future::{pending, ready};
+
     use http_body_util::Empty;
     use hyper::Request;
     use hyper_util::client::legacy::Client;
@@ -173,12 +173,15 @@ mod tests {
         server.read_exact(&mut first).await.unwrap();
         assert_eq!(&first, b"GET");
 
-        let waiting = ended(captured.clone(), SHORT);
-        let early = tokio::time::timeout(6 * SHORT, waiting).await;
+        // As if the request had been lost.
+        let lost = |captured| outcome(pending::<()>(), captured, SHORT);
+        let early = tokio::time::timeout(6 * SHORT, lost(captured.clone())).await;
         assert!(early.is_err(), "the connection is open");
         drop(server);
-        let noticed = tokio::time::timeout(LONG, ended(captured, SHORT)).await;
-        assert!(noticed.is_ok(), "the connection ended");
+        let noticed = tokio::time::timeout(LONG, lost(captured.clone())).await;
+        assert_eq!(noticed, Ok(None), "the connection ended");
+        let known = outcome(ready(7), captured, SHORT).await;
+        assert_eq!(known, Some(7), "what is there already counts");
         assert!(requested.await.unwrap().is_err());
     }
 
@@ -187,7 +190,7 @@ mod tests {
         let mut request = Request::get("/").body(()).unwrap();
         let captured = capture_connection(&mut request);
         drop(request);
-        let waiting = ended(captured, Duration::ZERO);
+        let waiting = outcome(pending::<()>(), captured, Duration::ZERO);
         assert!(tokio::time::timeout(SHORT, waiting).await.is_err());
     }
 }
