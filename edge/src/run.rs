@@ -14,7 +14,7 @@ use kedge_http::server::{Bound, ServerError, stopping};
 use kedge_http::signing::Signs;
 use kedge_protocol::eip712::Domain;
 use kedge_replica::cluster_options;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 
 use crate::answering::{Edge, ROOM_BYTES};
@@ -69,6 +69,8 @@ pub enum EdgeError {
 /// # Errors
 /// [`EdgeError`], if it cannot start.
 pub async fn run(config: Config, route: Route) -> Result<(), EdgeError> {
+    // One that comes during the start must not end the process.
+    let hangups = signal(SignalKind::hangup())?;
     metric_definitions::describe();
     let options = cluster_options(&config).ok_or(EdgeError::NoServers)?;
     let name = options.node.clone();
@@ -94,7 +96,7 @@ pub async fn run(config: Config, route: Route) -> Result<(), EdgeError> {
         process: const_hex::encode(secrets::random::<6>()?),
         next_id: AtomicU64::new(1),
     };
-    reload_on_hangup(&bound)?;
+    reload_on_hangup(hangups, &bound);
     // Before the edge announces itself, so that a stop right after that is noticed.
     let stop = stopping::signal()?;
     announce(&bound.url())?;
@@ -113,11 +115,10 @@ fn checker(config: &Config) -> Option<Checker> {
 }
 
 /// Reads the certificate again on SIGHUP; one that cannot be read stays as it was.
-fn reload_on_hangup(bound: &Bound) -> Result<(), std::io::Error> {
+fn reload_on_hangup(mut hangups: Signal, bound: &Bound) {
     let Some(tls) = bound.tls() else {
-        return Ok(());
+        return;
     };
-    let mut hangups = signal(SignalKind::hangup())?;
     tokio::spawn(async move {
         while hangups.recv().await.is_some() {
             match tls.reload() {
@@ -126,7 +127,6 @@ fn reload_on_hangup(bound: &Bound) -> Result<(), std::io::Error> {
             }
         }
     });
-    Ok(())
 }
 
 /// Prints where the edge is.

@@ -35,7 +35,7 @@ use kedge_telemetry::logging::{self, LoggingError};
 use kedge_telemetry::{Tracer, TracingError};
 use kedge_upkeep::archive::{self, ArchiveError};
 use kedge_upkeep::private::{PrivateError, make_private_from_now_on, tighten};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::admin::{self, AdminError, Copied};
 use crate::app::{App, AppError};
@@ -144,6 +144,8 @@ pub enum RunError {
 /// Serves until SIGINT or SIGTERM. If the engine cannot continue, the process ends instead.
 pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError> {
     logging::init(&config)?;
+    // One that comes during the start must not end the process. What it asks for is done at the end of the start.
+    let hangups = signal(SignalKind::hangup())?;
     make_private_from_now_on();
     open_files::allow(&config);
     let env: Arc<dyn Env> = Arc::new(RealEnv);
@@ -186,6 +188,7 @@ pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError>
         connected,
         first_key,
         tracer: tracer.clone(),
+        hangups,
     };
     let served = serve(&config, &engine, parts).await;
     // Also if serving never began: no thread of the engine outlives the store.
@@ -219,6 +222,7 @@ struct Parts<'a> {
     connected: Option<Connected>,
     first_key: Address,
     tracer: Option<Tracer>,
+    hangups: Signal,
 }
 
 /// Serves until SIGINT or SIGTERM, and stops what depends on the engine.
@@ -273,7 +277,7 @@ async fn serve(config: &Config, engine: &Engine, parts: Parts<'_>) -> Result<(),
     let page = operator_page(config)?;
     let path = config.admin_socket();
     let socket = admin::serve(&path, Arc::clone(&app), anchoring.clone(), copied, page).await?;
-    reload_on_hangup(bound.tls(), Arc::clone(&app))?;
+    reload_on_hangup(parts.hangups, bound.tls(), Arc::clone(&app));
     let counting = Arc::clone(&app);
     tokio::spawn(async move { counting.limits.keep_stored().await });
     // Before the server announces itself, so that a stop right after that is noticed.
@@ -409,8 +413,7 @@ fn engine_options(
 }
 
 /// Reads certificate and token keys again on SIGHUP; those that cannot be read stay as they were.
-fn reload_on_hangup(tls: Option<Arc<Tls>>, app: Arc<App>) -> Result<(), std::io::Error> {
-    let mut hangups = signal(SignalKind::hangup())?;
+fn reload_on_hangup(mut hangups: Signal, tls: Option<Arc<Tls>>, app: Arc<App>) {
     tokio::spawn(async move {
         while hangups.recv().await.is_some() {
             match tls.as_ref().map(|tls| tls.reload()) {
@@ -426,7 +429,6 @@ fn reload_on_hangup(tls: Option<Arc<Tls>>, app: Arc<App>) -> Result<(), std::io:
             }
         }
     });
-    Ok(())
 }
 
 /// Prints where the server is and what to try.

@@ -285,6 +285,22 @@ async fn a_hangup_renews_the_certificate_and_drops_nobody() {
     server.stop();
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hangup_during_the_start_does_not_end_the_server() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = Place::new(directory.path());
+    place.put();
+    let setup = place.setup(&directory.path().join("data"));
+    let mut server = setup.begin();
+    is_logged(&setup, "metrics url", 1).await;
+    let second = place.put();
+    server.signal("-HUP");
+    // The certificate may have been read before or after.
+    place.is_seen(&setup, &second).await;
+    assert!(server.runs(), "{}", setup.log());
+    server.stop();
+}
+
 #[test]
 fn a_certificate_that_cannot_be_used_stops_the_start() {
     let directory = tempfile::tempdir().unwrap();

@@ -13,6 +13,8 @@ use parking_lot::Mutex;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
+use super::bounded::Allowance;
+
 /// How long a connection is kept without a message. Many servers close theirs after five seconds.
 const IDLE_MAX: Duration = Duration::from_secs(4);
 /// How long a connection is used: a receiver that has moved to another address is found there after that time.
@@ -25,14 +27,21 @@ const KEPT_OF_ONE_MAX: usize = 8;
 pub(super) struct Connection {
     pub(super) sender: SendRequest<Full<Bytes>>,
     driver: AbortHandle,
+    /// What the receiver may send for a message.
+    pub(super) allowance: Allowance,
     begun: Instant,
 }
 
 impl Connection {
-    pub(super) fn new(sender: SendRequest<Full<Bytes>>, driver: AbortHandle) -> Self {
+    pub(super) fn new(
+        sender: SendRequest<Full<Bytes>>,
+        driver: AbortHandle,
+        allowance: Allowance,
+    ) -> Self {
         Self {
             sender,
             driver,
+            allowance,
             begun: Instant::now(),
         }
     }
@@ -153,7 +162,8 @@ mod tests {
         let driver = tokio::spawn(async {
             let _ended = driver.await;
         });
-        (Connection::new(sender, driver.abort_handle()), theirs)
+        let one = Connection::new(sender, driver.abort_handle(), Allowance::new());
+        (one, theirs)
     }
 
     fn route(authority: usize) -> Route {

@@ -1,6 +1,7 @@
 //! Webhooks, seen from outside: what is sent, signed, and where to. The engine's [`webhooks`](kedge_actors::webhooks)
 //! decide when and in which order.
 
+mod bounded;
 pub mod guard;
 mod idle;
 pub mod message;

@@ -22,11 +22,14 @@ use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
+use super::bounded::{Allowance, Bounded, MESSAGE_BYTES_MAX};
 use super::guard::{Guard, Target, TargetError};
 use super::idle::{Connection, IdleConnections, Route};
 
 /// How long to wait for the body of an answer, which decides nothing.
 const ANSWER_BODY_TIMEOUT: Duration = Duration::from_secs(1);
+/// Bytes of an answer that hyper holds at once; its head must fit.
+const BUFFER_BYTES: usize = 32 * 1024;
 const AGENT: &str = concat!("kedge-webhooks/", env!("CARGO_PKG_VERSION"));
 
 /// Sends to receivers.
@@ -60,6 +63,8 @@ enum NoAnswer {
     Tls(String),
     #[error("the connection broke off before the answer")]
     Broken,
+    #[error("the receiver sent {} KiB, and no end of its answer", MESSAGE_BYTES_MAX / 1_024)]
+    TooLong,
     #[error("no answer within {0} s")]
     Timeout(u64),
 }
@@ -139,13 +144,15 @@ impl Poster {
 
     async fn open(&self, organization: Id, target: Target) -> Result<Connection, NoAnswer> {
         let addresses = self.guard.addresses(organization, &target).await?;
-        let stream = connect(&addresses).await?;
+        let allowance = Allowance::new();
+        let stream = Bounded::new(connect(&addresses).await?, allowance.clone());
         if !target.is_https {
-            return begin(stream).await;
+            return begin(stream, allowance).await;
         }
         let name = ServerName::try_from(target.name).map_err(|_| TargetError::Form)?;
         let stream = self.tls.connect(name, stream).await;
-        begin(stream.map_err(|error| NoAnswer::Tls(error.to_string()))?).await
+        let stream = stream.map_err(|error| NoAnswer::Tls(error.to_string()))?;
+        begin(stream, allowance).await
     }
 
     /// Sends the request, and keeps the connection if it can be used again.
@@ -155,8 +162,16 @@ impl Poster {
         route: Route,
         request: Request<Full<Bytes>>,
     ) -> Result<(u16, HeaderMap), NoAnswer> {
+        connection.allowance.renew();
         let response = connection.sender.send_request(request).await;
-        let (parts, body) = response.map_err(|_| NoAnswer::Broken)?.into_parts();
+        let broken = |_| {
+            if connection.allowance.is_spent() {
+                NoAnswer::TooLong
+            } else {
+                NoAnswer::Broken
+            }
+        };
+        let (parts, body) = response.map_err(broken)?.into_parts();
         // The body is read and dropped, so that a receiver that writes first can close cleanly.
         let rest = async {
             let body = Limited::new(body, WEBHOOK_ANSWER_BYTES_MAX).collect();
@@ -201,18 +216,20 @@ async fn connect(addresses: &[SocketAddr]) -> Result<TcpStream, NoAnswer> {
     Err(NoAnswer::Connect)
 }
 
-async fn begin<S>(stream: S) -> Result<Connection, NoAnswer>
+async fn begin<S>(stream: S, allowance: Allowance) -> Result<Connection, NoAnswer>
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
     TokioIo<S>: Read + Write,
 {
-    let begun = http1::handshake(TokioIo::new(stream)).await;
+    let mut protocol = http1::Builder::new();
+    protocol.max_buf_size(BUFFER_BYTES);
+    let begun = protocol.handshake(TokioIo::new(stream)).await;
     let (sender, connection) = begun.map_err(|_| NoAnswer::Broken)?;
     let driver = tokio::spawn(async move {
         // The sender learns how it ended.
         let _ended = connection.await;
     });
-    Ok(Connection::new(sender, driver.abort_handle()))
+    Ok(Connection::new(sender, driver.abort_handle(), allowance))
 }
 
 /// The verdict for an answer.
@@ -247,7 +264,32 @@ fn retry_after_ms(value: &str, now: SystemTime) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use kedge_protocol::{Hash, Prefix};
+    use tokio::io::AsyncWriteExt as _;
+    use tokio::net::TcpListener;
+
     use super::*;
+
+    /// Interim answers, which hyper would skip for ever.
+    #[tokio::test]
+    async fn a_receiver_that_never_comes_to_an_end_is_cut_off() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let receiving = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let interim = b"HTTP/1.1 100 Continue\r\n\r\n".repeat(1_000);
+            while stream.write_all(&interim).await.is_ok() {}
+        });
+        let loopback = vec!["127.0.0.0/8".parse().unwrap()];
+        let poster = Poster::new(loopback, 100, Duration::from_mins(1), None).unwrap();
+        let organization = Id::of_hash(Prefix::Organization, &Hash::ZERO);
+        let posted = poster.post(organization, &url, HeaderMap::new(), b"{}".to_vec());
+        let Verdict::Failed { error, .. } = posted.await else {
+            panic!("it never answered");
+        };
+        assert_eq!(error, "the receiver sent 256 KiB, and no end of its answer");
+        receiving.await.unwrap();
+    }
 
     #[test]
     fn answers_mean_what_they_say() {
