@@ -140,7 +140,7 @@ install_node_packages() {
       continue
     fi
     say "    $folder: npm ci"
-    (cd "$root/$folder" && npm ci --no-audit --no-fund --loglevel=error) ||
+    (cd "$root/$folder" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error) ||
       die "npm could not install the packages of $folder" "see its output above; it needs the npm registry"
     cp "$lock" "$stamp"
   done
@@ -159,7 +159,7 @@ install_python_environment() {
   say "    ${environment#"$root/"}: pip install"
   rm -rf "$environment"
   python3 -m venv "$environment"
-  "$environment/bin/pip" install --quiet --disable-pip-version-check --requirement "$wanted" ||
+  "$environment/bin/pip" install --quiet --disable-pip-version-check --require-hashes --requirement "$wanted" ||
     die "pip could not install the packages of $wanted" "see its output above; it needs PyPI"
   cp "$wanted" "$stamp"
 }

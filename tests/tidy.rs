@@ -5,6 +5,8 @@
 
 #[path = "tidy/circles.rs"]
 mod circles;
+#[path = "tidy/dependencies.rs"]
+mod dependencies;
 #[path = "tidy/layout.rs"]
 mod layout;
 #[path = "tidy/lists.rs"]

@@ -11,7 +11,7 @@ stamp=.venv/installed-requirements.txt
 if ! cmp --silent scripts/analysis-requirements.txt "$stamp"; then
   echo "installing slither and halmos with pip"
   python3 -m venv .venv
-  .venv/bin/pip install --quiet --requirement scripts/analysis-requirements.txt
+  .venv/bin/pip install --quiet --require-hashes --requirement scripts/analysis-requirements.txt
   cp scripts/analysis-requirements.txt "$stamp"
 fi
 

@@ -6,6 +6,6 @@ cd "$(dirname "$0")/.."
 stamp=node_modules/.installed-lock
 if ! cmp --silent package-lock.json "$stamp"; then
   echo "installing the contract's tools with npm"
-  npm ci --no-audit --no-fund
+  npm ci --ignore-scripts --no-audit --no-fund
   cp package-lock.json "$stamp"
 fi
