@@ -238,6 +238,49 @@ The status of a batch.
 BusKind: TypeAlias = str
 
 
+class ClusterView(TypedDict):
+    """
+    What a node is among several that share a log. A follower is ready once it lags by less than a second.
+    """
+
+    frame: int
+    """
+    The last frame of the log that it holds.
+    """
+    lag_s: NotRequired[float | None]
+    """
+    Seconds since it held everything that the stream holds; absent before that was ever so.
+    """
+    leader: str | None
+    """
+    The name of the node that leads, as far as it knows.
+    """
+    node: str
+    """
+    This node's name.
+    """
+    problem: NotRequired[str | None]
+    """
+    Why it cannot continue, if so: the operator has to act.
+    """
+    role: str
+    """
+    `leader` or `follower`.
+    """
+    stalled: NotRequired[str | None]
+    """
+    Why it accepts no changes although it leads, if so; it continues by itself.
+    """
+    stream_frame: int
+    """
+    The last frame of the stream, when that was last seen.
+    """
+    term: int
+    """
+    The newest term it knows.
+    """
+
+
 Content: TypeAlias = Any
 """
 The bytes, with the media type detected from them.
@@ -761,6 +804,57 @@ class PreviewUpdate(TypedDict):
 
 
 Properties: TypeAlias = dict[str, Any]
+
+
+class ReadyView(TypedDict):
+    """
+    Whether the server accepts changes.
+    """
+
+    anchoring: AnchoringView
+    """
+    How far the chain lags behind the log.
+    """
+    batches: int
+    """
+    How many batches there are.
+    """
+    cluster: NotRequired[ClusterView | None]
+    """
+    This node's part among several; absent on a single node.
+    """
+    head: Hash
+    """
+    The log's head.
+    """
+    mode: str
+    """
+    `read_write`, or `read_only` with the reason.
+    """
+    node: NotRequired[NodeView | None]
+    """
+    The chain's node; absent until it was asked.
+    """
+    reason: NotRequired[str | None]
+    """
+    Why it accepts no changes.
+    """
+    requests_max: int
+    """
+    The limit of such requests.
+    """
+    requests_under_way: int
+    """
+    Requests in flight that change something.
+    """
+    sequence: int
+    """
+    The last action's sequence.
+    """
+    status: str
+    """
+    `ready` or `not_ready`.
+    """
 
 
 class ReceiptAction(TypedDict):
@@ -3015,49 +3109,6 @@ class ClaimShownView(TypedDict):
     """
 
 
-class ClusterView(TypedDict):
-    """
-    What a node is among several that share a log. A follower is ready once it lags by less than a second.
-    """
-
-    frame: int
-    """
-    The last frame of the log that it holds.
-    """
-    lag_s: NotRequired[float | None]
-    """
-    Seconds since it held everything that the stream holds; absent before that was ever so.
-    """
-    leader: str | None
-    """
-    The name of the node that leads, as far as it knows.
-    """
-    node: str
-    """
-    This node's name.
-    """
-    problem: NotRequired[str | None]
-    """
-    Why it cannot continue, if so: the operator has to act.
-    """
-    role: str
-    """
-    `leader` or `follower`.
-    """
-    stalled: NotRequired[str | None]
-    """
-    Why it accepts no changes although it leads, if so; it continues by itself.
-    """
-    stream_frame: int
-    """
-    The last frame of the stream, when that was last seen.
-    """
-    term: int
-    """
-    The newest term it knows.
-    """
-
-
 DisputeBody: TypeAlias = EvidenceBody | ClaimBody
 
 
@@ -3341,57 +3392,6 @@ class ProofFile(TypedDict):
     version: int
     """
     The format's version.
-    """
-
-
-class ReadyView(TypedDict):
-    """
-    Whether the server accepts changes.
-    """
-
-    anchoring: AnchoringView
-    """
-    How far the chain lags behind the log.
-    """
-    batches: int
-    """
-    How many batches there are.
-    """
-    cluster: NotRequired[ClusterView | None]
-    """
-    This node's part among several; absent on a single node.
-    """
-    head: Hash
-    """
-    The log's head.
-    """
-    mode: str
-    """
-    `read_write`, or `read_only` with the reason.
-    """
-    node: NotRequired[NodeView | None]
-    """
-    The chain's node; absent until it was asked.
-    """
-    reason: NotRequired[str | None]
-    """
-    Why it accepts no changes.
-    """
-    requests_max: int
-    """
-    The limit of such requests.
-    """
-    requests_under_way: int
-    """
-    Requests in flight that change something.
-    """
-    sequence: int
-    """
-    The last action's sequence.
-    """
-    status: str
-    """
-    `ready` or `not_ready`.
     """
 
 
