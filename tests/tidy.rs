@@ -165,8 +165,19 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// All files with one of these endings, with paths relative to the root, and their text.
+/// All files with one of these endings, with paths relative to the root, and their text; there are many.
 fn sources(endings: &[&str]) -> BTreeMap<String, String> {
+    let found = files(endings);
+    assert!(
+        found.len() > 20,
+        "the sources were not found: {:?}",
+        found.keys()
+    );
+    found
+}
+
+/// All files with one of these endings, however few.
+fn files(endings: &[&str]) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut folders = vec![root().to_owned()];
     while let Some(folder) = folders.pop() {
@@ -184,7 +195,6 @@ fn sources(endings: &[&str]) -> BTreeMap<String, String> {
             }
         }
     }
-    assert!(found.len() > 20, "the sources were not found: {found:?}");
     found
 }
 

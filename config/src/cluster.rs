@@ -1,6 +1,7 @@
 //! Checks of the options of several nodes that edges share: names, and URLs of servers.
 
-use crate::{Config, ConfigError, wrong};
+use crate::Config;
+use crate::error::{ConfigError, wrong};
 
 /// Checks how the cluster and this process in it are called, and the URLs of its servers.
 pub(crate) fn names(config: &Config) -> Result<(), ConfigError> {

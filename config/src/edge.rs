@@ -1,6 +1,7 @@
 //! Checks of the options of an edge.
 
-use crate::{Config, ConfigError, wrong};
+use crate::Config;
+use crate::error::{ConfigError, wrong};
 
 /// Checks what an edge needs, and that it holds nothing that it must not have: it faces the world.
 pub(crate) fn check(config: &Config) -> Result<(), ConfigError> {

@@ -4,6 +4,7 @@
 mod cluster;
 pub mod durable;
 mod edge;
+mod error;
 mod forms;
 mod network;
 mod options;
@@ -16,6 +17,8 @@ use std::path::Path;
 use figment::Figment;
 use figment::providers::{Env, Format, Serialized, Toml};
 
+pub use error::ConfigError;
+use error::wrong;
 pub use forms::is_plain_segment;
 use forms::{is_legacy_segment, is_origin};
 pub use network::{Network, NetworkError};
@@ -36,32 +39,6 @@ const ENVIRONMENT_ELSEWHERE: &[&str] = &[
     "anchor_key",
     "signing_key",
 ];
-
-/// Why a configuration is refused.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// The file does not exist.
-    #[error("the configuration file {0} does not exist")]
-    NoFile(String),
-    /// A name is unknown, or a value has another type.
-    #[error("configuration: {0}")]
-    Read(#[from] Box<figment::Error>),
-    /// A value is out of range, or does not fit another.
-    #[error("option {option}: {message}")]
-    Option {
-        /// The option's name.
-        option: &'static str,
-        /// What is wrong and what to do.
-        message: String,
-    },
-}
-
-fn wrong(option: &'static str, message: impl Into<String>) -> ConfigError {
-    ConfigError::Option {
-        option,
-        message: message.into(),
-    }
-}
 
 /// The sources of values besides the defaults.
 #[derive(Clone, Default, Debug)]

@@ -1,6 +1,7 @@
 //! The numbers that the options accept.
 
-use super::{Config, ConfigError, wrong};
+use super::Config;
+use super::error::{ConfigError, wrong};
 
 /// The largest count that a limit may allow in its period.
 const COUNT_MAX: u64 = 1_000_000_000;

@@ -4,7 +4,7 @@
 
 use figment::value::{Dict, Value};
 
-use super::{ConfigError, wrong};
+use super::error::{ConfigError, wrong};
 
 /// Switches tracing off, whatever else is configured.
 const DISABLED: [(&str, &str); 2] = [

@@ -64,7 +64,8 @@ impl ObjectReplay {
         let fits = before.is_none() == (action.kind == Kind::Mint)
             && previous.version + 1 == action.version
             && previous.integrity == action.previous_integrity
-            && previous.sequence == action.previous_sequence;
+            && previous.sequence == action.previous_sequence
+            && before.is_none_or(|object| object.id == action.resource);
         if !fits {
             return Err(FoldError::Differs { sequence });
         }
@@ -98,10 +99,15 @@ impl ObjectReplay {
         let Some(mut before) = self.object.take() else {
             return object::again(world, None, asker, self.beginning.as_deref(), input);
         };
-        if object::edit_again(&mut self.edits, &mut before, input)? {
-            return Ok(before);
+        let next = match object::edit_again(&mut self.edits, &mut before, input) {
+            Ok(true) => return Ok(before),
+            Ok(false) => object::again(world, Some(&before), asker, None, input),
+            Err(refusal) => Err(refusal),
+        };
+        if next.is_err() {
+            self.object = Some(before);
         }
-        object::again(world, Some(&before), asker, None, input)
+        next
     }
 
     /// The object after the actions so far; `None` before the first.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{root, sources};
+use super::{files, root, sources};
 
 /// The requirement lines of a file for pip, with the lines that continue them.
 fn requirements(text: &str) -> Vec<String> {
@@ -19,9 +19,9 @@ fn requirements(text: &str) -> Vec<String> {
 
 #[test]
 fn python_packages_are_pinned_by_their_hashes() {
-    let files = sources(&["requirements.txt"]);
-    assert!(files.len() >= 8, "the files were not found: {files:?}");
-    for (path, text) in files {
+    let found = files(&["requirements.txt"]);
+    assert!(found.len() >= 8, "not all were found: {:?}", found.keys());
+    for (path, text) in found {
         for requirement in requirements(&text) {
             assert!(
                 requirement.contains("==") && requirement.contains("--hash=sha256:"),
@@ -33,9 +33,9 @@ fn python_packages_are_pinned_by_their_hashes() {
 
 #[test]
 fn node_packages_are_pinned_by_their_hashes() {
-    let files = sources(&["package-lock.json"]);
-    assert!(files.len() >= 9, "the files were not found: {files:?}");
-    for (path, text) in files {
+    let found = files(&["package-lock.json"]);
+    assert!(found.len() >= 9, "not all were found: {:?}", found.keys());
+    for (path, text) in found {
         let lock: Value = serde_json::from_str(&text).unwrap();
         for (name, package) in lock["packages"].as_object().unwrap() {
             let ours = !name.contains("node_modules/") || package["link"] == true;
