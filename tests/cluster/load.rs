@@ -169,6 +169,17 @@ impl Load {
         ledger.len()
     }
 
+    /// Ends, and checks that every node holds what was acknowledged at its place. Others may have acted meanwhile.
+    pub(crate) async fn check_leaves(mut self, cluster: &Cluster) {
+        self.end().await;
+        let ledger = &self.shared.ledger;
+        cluster.wait_for(ledger.last_sequence()).await;
+        for node in &cluster.nodes {
+            let client = connect(&node.setup.url()).await;
+            ledger.check_leaves(&client, 0).await;
+        }
+    }
+
     async fn end(&mut self) {
         self.shared.is_over.store(true, Ordering::SeqCst);
         while let Some(ended) = self.workers.join_next().await {

@@ -125,7 +125,7 @@ async fn a_cluster_lives_with_the_rights_that_are_shipped() {
     assert!(account.download(&file.resource).await.unwrap() == content);
     cluster.nodes[leader].start();
     cluster.wait_until_ready().await;
-    load.check(&cluster).await;
+    load.check_leaves(&cluster).await;
     for node in &cluster.nodes {
         let log = node.setup.log();
         assert!(
