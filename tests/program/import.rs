@@ -75,7 +75,7 @@ impl Place {
     /// The command, without a login.
     pub(crate) fn command(&self, file: &Path) -> Command {
         let mut import = kedge();
-        import.arg("import").arg(file);
+        import.args(["import", "--yes"]).arg(file);
         import.args(["--url", &self.setup.url()]);
         import.args(["--template", &self.template.to_string()]);
         import.arg("--key-file").arg(self.path("key"));
@@ -224,7 +224,8 @@ fn faulty() -> (String, [String; 3]) {
 }
 
 fn numbered() -> NewTemplate {
-    let schema = json!({"properties": {"seat": {"type": "integer", "maximum": 50}}});
+    let seat = json!({"type": "integer", "maximum": 50});
+    let schema = json!({"properties": {"seat": seat}, "additionalProperties": true});
     NewTemplate {
         schema: Some(properties(&schema)),
         ..ticket()

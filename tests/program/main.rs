@@ -7,6 +7,7 @@ mod commands;
 mod health;
 mod import;
 mod import_csv;
+mod import_form;
 mod import_killed;
 mod limits;
 mod log;

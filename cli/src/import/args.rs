@@ -16,6 +16,9 @@ pub(super) enum Format {
     Ndjson,
     /// RFC 4180, with a header.
     Csv,
+    /// Blocks of a QLDB journal as its export writes them (Ion text, Ion binary or JSON), or rows of a committed view:
+    /// the last revision of each document. FILE may be the folder of an export.
+    Qldb,
 }
 
 /// What an empty CSV field means.
@@ -51,10 +54,21 @@ pub(super) enum OnError {
     Skip,
 }
 
+/// Whether to mint.
+#[derive(clap::Args)]
+pub(super) struct Consent {
+    /// Check every record, show the first objects as they would be minted, and send nothing.
+    #[arg(long)]
+    pub(super) check: bool,
+    /// Mint without asking. Otherwise the command shows the first objects and asks.
+    #[arg(long, short = 'y')]
+    pub(super) yes: bool,
+}
+
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The records: NDJSON (a JSON object on each line) or CSV with a header, also compressed by gzip; - for standard
-    /// input.
+    /// The records: NDJSON (a JSON object on each line), CSV with a header, or an export of a QLDB journal (with --format
+    /// qldb), also compressed by gzip; - for standard input.
     #[arg(value_name = "FILE")]
     pub(super) file: PathBuf,
     /// The server.
@@ -98,9 +112,14 @@ pub(crate) struct Args {
     /// The names of the CSV columns, separated by commas, for a file without a header.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(super) columns: Vec<String>,
-    /// Check every record and send nothing.
+    /// The table of a QLDB export whose documents are imported; needed if the export has several.
+    #[arg(long, value_name = "NAME")]
+    pub(super) table: Option<String>,
+    /// Take columns and members that the template's schema does not name.
     #[arg(long)]
-    pub(super) check: bool,
+    pub(super) allow_extra: bool,
+    #[command(flatten)]
+    pub(super) consent: Consent,
     /// What happens to records that are not valid, or that the server refuses.
     #[arg(long, default_value = "stop")]
     pub(super) on_error: OnError,

@@ -13,7 +13,7 @@ use kedge_protocol::{Address, Hash, Id, Prefix};
 use serde_json::Value;
 
 use super::csv_types::shortened;
-use super::records::Reader;
+use super::records::{Reader, SkippedRows};
 use super::rejected::Rejected;
 use super::shape::{Fault, Mint, Shape};
 use crate::output::Failure;
@@ -133,6 +133,21 @@ impl Rules {
     /// Decides as the server would, as far as that depends on the record and the template alone.
     fn check(&self, mint: &Mint, shape: &Shape) -> Result<(), Fault> {
         let payload = self.payload(mint, shape)?;
+        let properties = self.properties_of(mint);
+        let bytes = properties.len();
+        if bytes > OBJECT_PROPERTIES_BYTES_MAX || payload.len() > PAYLOAD_BYTES_MAX {
+            return Err(fault_of(&Refusal::ObjectTooLarge { bytes }, shape));
+        }
+        match &self.schema {
+            None => Ok(()),
+            Some(schema) => schema
+                .validate(&properties, "/properties")
+                .map_err(|refusal| fault_of(&refusal, shape)),
+        }
+    }
+
+    /// The properties of the object that a record becomes.
+    fn properties_of(&self, mint: &Mint) -> String {
         let mut properties = self.properties.clone();
         let variation = mint
             .variation
@@ -144,16 +159,7 @@ impl Rules {
         if mint.properties != "{}" {
             properties = merge(&properties, &mint.properties);
         }
-        let bytes = properties.len();
-        if bytes > OBJECT_PROPERTIES_BYTES_MAX || payload.len() > PAYLOAD_BYTES_MAX {
-            return Err(fault_of(&Refusal::ObjectTooLarge { bytes }, shape));
-        }
-        match &self.schema {
-            None => Ok(()),
-            Some(schema) => schema
-                .validate(&properties, "/properties")
-                .map_err(|refusal| fault_of(&refusal, shape)),
-        }
+        properties
     }
 }
 
@@ -216,6 +222,21 @@ pub(super) struct Checked {
     pub(super) bad: Bits,
     pub(super) sha256: Hash,
     pub(super) bytes: u64,
+    pub(super) skipped: SkippedRows,
+    /// The first valid records.
+    pub(super) sample: Vec<SampleObject>,
+}
+
+/// Records that are shown before any is minted.
+const SAMPLE_OBJECTS: usize = 3;
+
+/// A record as it would be minted.
+pub(super) struct SampleObject {
+    pub(super) line: u64,
+    pub(super) owner: Option<String>,
+    pub(super) variation: Option<String>,
+    /// The object's properties, those of the template and the variation included, as JSON.
+    pub(super) properties: String,
 }
 
 /// Reads all records and rejects those that are not valid.
@@ -226,6 +247,7 @@ pub(super) fn check(reader: &Reader<'_>, rejected: &mut Rejected) -> Result<Chec
     }
     let mut records = reader.records()?;
     let mut bad = Bits::default();
+    let mut sample = Vec::new();
     let mut count = 0;
     // A digest of each key, because keys can be long.
     let mut keys: HashMap<[u8; 16], u64> = HashMap::new();
@@ -235,6 +257,14 @@ pub(super) fn check(reader: &Reader<'_>, rejected: &mut Rejected) -> Result<Chec
         let key = item.mint.as_ref().ok().and_then(|mint| mint.key.clone());
         let checked = item.mint.and_then(|mint| {
             reader.rules.check(&mint, reader.shape)?;
+            if sample.len() < SAMPLE_OBJECTS {
+                sample.push(SampleObject {
+                    line: item.line,
+                    properties: reader.rules.properties_of(&mint),
+                    owner: mint.owner.clone(),
+                    variation: mint.variation.clone(),
+                });
+            }
             let Some(key) = &mint.key else { return Ok(()) };
             let Hash(digest) = sha256(key.as_bytes());
             let (short, _) = digest.split_at(16);
@@ -260,5 +290,7 @@ pub(super) fn check(reader: &Reader<'_>, rejected: &mut Rejected) -> Result<Chec
         bad,
         sha256: seen.sha256(),
         bytes: seen.bytes,
+        skipped: records.skipped().clone(),
+        sample,
     })
 }

@@ -53,6 +53,69 @@ fn collect_at(root: &Value, schema: &Value, path: &[String], left: usize, types:
     }
 }
 
+/// Whether a schema has a place for a property: it names it, or it names none, or it says what others are.
+pub(super) fn names(schema: &Value, path: &[String]) -> bool {
+    let mut members = Members::default();
+    members.collect(schema, schema, path, REFERENCES_MAX);
+    members.named || !members.names_others || members.open
+}
+
+/// What a schema says of the members of an object.
+#[derive(Default)]
+struct Members {
+    /// It names the member that is looked for.
+    named: bool,
+    /// It names other ones.
+    names_others: bool,
+    /// It says what members are that it does not name.
+    open: bool,
+}
+
+impl Members {
+    fn collect(&mut self, root: &Value, schema: &Value, path: &[String], left: usize) {
+        let Some((name, rest)) = path.split_first() else {
+            self.named = true;
+            return;
+        };
+        if left == 0 {
+            self.open = true;
+            return;
+        }
+        let target = schema.get("$ref").and_then(Value::as_str);
+        if let Some(target) = target.and_then(|target| root.pointer(target.strip_prefix('#')?)) {
+            self.collect(root, target, path, left - 1);
+        }
+        for keyword in ["allOf", "anyOf", "oneOf"] {
+            let parts = schema.get(keyword).and_then(Value::as_array);
+            for part in parts.into_iter().flatten() {
+                self.collect(root, part, path, left - 1);
+            }
+        }
+        for keyword in [
+            "if",
+            "then",
+            "else",
+            "patternProperties",
+            "propertyNames",
+            "dependentSchemas",
+        ] {
+            self.open |= schema.get(keyword).is_some();
+        }
+        for keyword in ["additionalProperties", "unevaluatedProperties"] {
+            self.open |= schema
+                .get(keyword)
+                .is_some_and(|others| *others != Value::Bool(false));
+        }
+        match schema.get("properties").and_then(Value::as_object) {
+            None => {}
+            Some(all) => match all.get(name) {
+                Some(member) => self.collect(root, member, rest, left - 1),
+                None => self.names_others |= !all.is_empty(),
+            },
+        }
+    }
+}
+
 /// The types that a schema itself states.
 fn stated(schema: &Value) -> Vec<Type> {
     let of_name = |name: &Value| match name.as_str() {
@@ -138,6 +201,42 @@ mod tests {
     fn at(schema: &Value, path: &[&str]) -> Vec<Type> {
         let path: Vec<String> = path.iter().map(|&name| name.to_owned()).collect();
         types_at(Some(schema), &path)
+    }
+
+    #[test]
+    fn a_schema_that_names_members_has_no_place_for_others() {
+        let schema = json!({
+            "properties": {"sku": {}, "address": {"properties": {"zip": {}}}, "any": {"type": "object"}},
+            "allOf": [{"properties": {"late": {}}}],
+        });
+        let has = |schema: &Value, path: &[&str]| {
+            let path: Vec<String> = path.iter().map(|&name| name.to_owned()).collect();
+            names(schema, &path)
+        };
+        for path in [
+            vec!["sku"],
+            vec!["late"],
+            vec!["address", "zip"],
+            vec!["any", "x"],
+            vec!["sku", "x"],
+        ] {
+            assert!(has(&schema, &path), "{path:?}");
+        }
+        for path in [vec!["skuu"], vec!["address", "city"], vec!["sku;name"]] {
+            assert!(!has(&schema, &path), "{path:?}");
+        }
+        for open in [
+            json!({}),
+            json!({"required": ["a"]}),
+            json!({"properties": {"a": {}}, "additionalProperties": true}),
+            json!({"properties": {"a": {}}, "patternProperties": {"^x": {}}}),
+        ] {
+            assert!(has(&open, &["xyz"]), "{open}");
+        }
+        assert!(!has(
+            &json!({"properties": {"a": {}}, "additionalProperties": false}),
+            &["b"]
+        ));
     }
 
     #[test]

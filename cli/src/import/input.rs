@@ -12,10 +12,11 @@ use kedge_protocol::hash::Sha256Stream;
 use tempfile::NamedTempFile;
 
 use super::args::{Args, Format};
+use super::qldb;
 use crate::output::Failure;
 
 /// How gzip begins (RFC 1952, 2.3.1).
-const GZIP: &[u8] = &[0x1f, 0x8b];
+pub(super) const GZIP: &[u8] = &[0x1f, 0x8b];
 /// How UTF-8 may begin.
 const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
 /// How UTF-16 begins, in either order.
@@ -71,15 +72,22 @@ impl Input {
             None if ends(".csv") || ends(".tsv") => Format::Csv,
             None if ends(".ndjson") || ends(".jsonl") || ends(".json") => Format::Ndjson,
             None => {
-                let why = "option --format: state ndjson or csv, because the file's name does not";
+                let why =
+                    "option --format: state ndjson, csv or qldb, because the file's name does not";
                 return Err(Failure::usage(why));
             }
         };
-        if format == Format::Ndjson && !(args.columns.is_empty() && args.types.is_empty()) {
+        if format != Format::Qldb && args.table.is_some() {
+            let why = "option --table is for --format qldb";
+            return Err(Failure::usage(why));
+        }
+        if format != Format::Csv && !(args.columns.is_empty() && args.types.is_empty()) {
             let why = "options --columns and --type are for CSV: NDJSON names and types its values itself";
             return Err(Failure::usage(why));
         }
-        let spooled = if args.file == Path::new("-") {
+        let spooled = if format == Format::Qldb {
+            Some(journal(args, progress)?)
+        } else if args.file == Path::new("-") {
             Some(spool(progress)?)
         } else {
             None
@@ -130,13 +138,27 @@ impl Input {
     }
 }
 
-/// Copies standard input to a file that only its owner can read.
-fn spool(progress: &Path) -> Result<NamedTempFile, Failure> {
+/// The folder of temporary files: that of the progress file, which has room for the records.
+fn folder_of(progress: &Path) -> &Path {
     let folder = progress
         .parent()
         .filter(|path| !path.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
+/// Writes the documents of a QLDB export to a file that only its owner can read.
+fn journal(args: &Args, progress: &Path) -> Result<NamedTempFile, Failure> {
+    let folder = folder_of(progress);
+    let failed = |error| Failure::usage(format!("{}: {error}", folder.display()));
+    let mut file = NamedTempFile::new_in(folder).map_err(failed)?;
+    qldb::convert(&args.file, args.table.as_deref(), &mut file, folder)?;
+    Ok(file)
+}
+
+/// Copies standard input to a file that only its owner can read.
+fn spool(progress: &Path) -> Result<NamedTempFile, Failure> {
     let spooled = || {
-        let mut file = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+        let mut file = NamedTempFile::new_in(folder_of(progress))?;
         io::copy(&mut io::stdin().lock(), &mut file)?;
         file.flush()?;
         Ok(file)
@@ -145,7 +167,7 @@ fn spool(progress: &Path) -> Result<NamedTempFile, Failure> {
 }
 
 impl Stream {
-    #[cfg(test)]
+    /// A stream of bytes that are in memory.
     pub(super) fn of_bytes(bytes: &[u8]) -> Self {
         Self {
             inner: Box::new(io::Cursor::new(bytes.to_vec())),

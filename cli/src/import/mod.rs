@@ -1,4 +1,4 @@
-//! `kedge import`: existing records, as NDJSON or CSV, become minted objects.
+//! `kedge import`: existing records, as NDJSON, CSV or an export of QLDB, become minted objects.
 //!
 //! The input is read twice. The first time every record is checked, with the rules by which the server decides; the
 //! second time the records are sent in signed batches. Before a batch is sent, what it is signed with goes into the
@@ -9,11 +9,14 @@ mod access;
 mod args;
 mod batches;
 mod check;
+mod confirmation;
 mod csv;
 mod csv_types;
+mod form;
 mod input;
 mod journal;
 mod progress;
+mod qldb;
 mod records;
 mod rejected;
 mod report;
@@ -71,13 +74,14 @@ fn spares_input(args: &Args) -> Result<(), Failure> {
 pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     let path = progress_path(&args)?;
     spares_input(&args)?;
-    if args.on_error == OnError::Skip && args.rejected.is_none() && !args.check {
+    if args.on_error == OnError::Skip && args.rejected.is_none() && !args.consent.check {
         let why = "option --rejected: name a file for the records that --on-error skip leaves out";
         return Err(Failure::usage(why));
     }
     let key = args.key_args.read()?;
     let shape = Shape::new(&args)?;
     let input = Input::open(&args, &path)?;
+    form::check(&input, &args)?;
     let account = args.access.account(&args.url, key).await?;
     let rules = Rules::fetch(&account, args.template, args.variation.is_some()).await?;
     let reader = Reader {
@@ -89,13 +93,17 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     let mut rejected = Rejected::create(args.rejected.as_deref(), &input)?;
     let checked = check::check(&reader, &mut rejected)?;
     let mut report = Report::new(&args, &input, &checked);
-    if args.check {
+    let stops = args.on_error == OnError::Stop && rejected.count() > 0;
+    if !stops {
+        confirmation::confirm(&args, &checked, rejected.count(), &path)?;
+    }
+    if args.consent.check {
         return end(&args, report, rejected, None);
     }
     let header = Header::new(&args, &input, &shape, &checked, &account)?;
     let mut progress = Progress::open(&path, &header)?;
     report.resumes(&progress);
-    if args.on_error == OnError::Stop && rejected.count() > 0 {
+    if stops {
         let why = "records are not valid, so none was sent; --on-error skip imports the others";
         return end(&args, report, rejected, Some(why.to_owned()));
     }

@@ -15,8 +15,8 @@ use super::journal::{Entry, Journal};
 use super::shape::Shape;
 use crate::output::Failure;
 
-/// The version of the progress file.
-const VERSION: u32 = 1;
+/// The version of the progress file. In version 1, empty CSV rows counted as records.
+const VERSION: u32 = 2;
 
 /// Which import a progress file is of. All but `id` must be the same in every run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -47,7 +47,31 @@ pub(super) struct Records<'a> {
     kind: Kind,
     seen: Rc<RefCell<Seen>>,
     next: u64,
+    skipped: SkippedRows,
 }
+
+/// CSV records without any value, as spreadsheets write them below a table. They are no records.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct SkippedRows {
+    pub(super) count: u64,
+    /// The lines of the first ones.
+    pub(super) lines: Vec<u64>,
+}
+
+/// Lines of skipped rows that are reported.
+const SKIPPED_LINES_MAX: usize = 10;
+
+impl SkippedRows {
+    fn add(&mut self, line: u64) {
+        self.count += 1;
+        if self.lines.len() < SKIPPED_LINES_MAX {
+            self.lines.push(line);
+        }
+    }
+}
+
+/// Excel's "CSV" without "UTF-8" is Windows-1252 in most of Europe and America.
+const NOT_UTF_8: &str = "is not UTF-8; convert the file, as with iconv -f WINDOWS-1252 -t UTF-8";
 
 /// A record's line, itself, and what it asks for.
 type Read = (u64, Source, Result<Mint, Fault>);
@@ -71,7 +95,7 @@ impl Reader<'_> {
     pub(super) fn records(&self) -> Result<Records<'_>, Failure> {
         let (stream, seen) = self.input.stream()?;
         let kind = match self.input.format {
-            Format::Ndjson => Kind::Lines { stream, line: 0 },
+            Format::Ndjson | Format::Qldb => Kind::Lines { stream, line: 0 },
             Format::Csv => self.csv(stream)?,
         };
         Ok(Records {
@@ -79,6 +103,7 @@ impl Reader<'_> {
             kind,
             seen,
             next: 0,
+            skipped: SkippedRows::default(),
         })
     }
 
@@ -143,6 +168,11 @@ impl Records<'_> {
         self.seen.borrow().clone()
     }
 
+    /// The rows without any value that were passed so far.
+    pub(super) fn skipped(&self) -> &SkippedRows {
+        &self.skipped
+    }
+
     fn next_line(&mut self) -> io::Result<Option<Read>> {
         let Kind::Lines { stream, line } = &mut self.kind else {
             return Ok(None);
@@ -161,8 +191,15 @@ impl Records<'_> {
     }
 
     fn next_fields(&mut self) -> io::Result<Option<Read>> {
-        let Some((line, record)) = self.kind.read_ahead()? else {
-            return Ok(None);
+        let (line, record) = loop {
+            let Some((line, record)) = self.kind.read_ahead()? else {
+                return Ok(None);
+            };
+            let is_empty = |field: &Vec<u8>| field.trim_ascii().is_empty();
+            if !record.iter().all(is_empty) {
+                break (line, record);
+            }
+            self.skipped.add(line);
         };
         let Kind::Csv {
             columns,
@@ -190,12 +227,13 @@ impl Records<'_> {
 
 impl Reader<'_> {
     fn of_line(&self, bytes: &[u8]) -> Result<Mint, Fault> {
-        let text = std::str::from_utf8(bytes).map_err(|_| Fault::new("is not UTF-8"))?;
+        let text = std::str::from_utf8(bytes).map_err(|_| Fault::new(NOT_UTF_8))?;
         let text = text.trim_ascii();
         if let Err(error) = json::check(text) {
             return Err(Fault::new(format!("is not acceptable JSON: {error}")));
         }
-        self.shape.mint(&self.shape.json_row(text)?)
+        self.shape
+            .mint(&self.shape.json_row(text)?, self.rules.schema_value())
     }
 
     fn of_fields(&self, columns: &Columns, record: &Fields) -> Result<Mint, Fault> {
@@ -203,8 +241,9 @@ impl Reader<'_> {
         for (place, field) in record.iter().enumerate() {
             let name = columns.names.get(place).map_or("", String::as_str);
             let text = std::str::from_utf8(field);
-            fields.push(text.map_err(|_| Fault::of(name, "is not UTF-8"))?);
+            fields.push(text.map_err(|_| Fault::of(name, NOT_UTF_8))?);
         }
-        self.shape.mint(&self.shape.csv_row(columns, &fields)?)
+        self.shape
+            .mint(&self.shape.csv_row(columns, &fields)?, None)
     }
 }

@@ -30,6 +30,10 @@ pub(super) struct Report {
     check: bool,
     /// Records in the input.
     read: u64,
+    /// CSV rows without any value, which are no records.
+    empty_rows: u64,
+    /// The lines of the first empty rows.
+    empty_row_lines: Vec<u64>,
     /// Records that are minted, by this run and those before it.
     minted: u64,
     minted_before: u64,
@@ -57,8 +61,10 @@ impl Report {
             sha256: checked.sha256,
             bytes: checked.bytes,
             template: args.template,
-            check: args.check,
+            check: args.consent.check,
             read: checked.records,
+            empty_rows: checked.skipped.count,
+            empty_row_lines: checked.skipped.lines.clone(),
             minted: 0,
             minted_before: 0,
             rejected: 0,
@@ -129,6 +135,19 @@ impl Report {
     /// As people read it.
     pub(super) fn as_text(&self) -> String {
         let mut rows = vec![("records", self.read.to_string())];
+        if self.empty_rows > 0 {
+            let lines: Vec<String> = self.empty_row_lines.iter().map(u64::to_string).collect();
+            let more = if self.empty_rows > lines.len() as u64 {
+                ", …"
+            } else {
+                ""
+            };
+            let lines = lines.join(", ");
+            rows.push((
+                "empty rows",
+                format!("{} skipped, in lines {lines}{more}", self.empty_rows),
+            ));
+        }
         if self.check {
             rows.push(("valid", (self.read - self.rejected).to_string()));
         } else {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use kedge_machine::json::{Members, compact, quoted};
 
 use super::args::{Args, Empty, Format, Type};
-use super::csv_types::{convert, types_at};
+use super::csv_types::{convert, names, types_at};
 use crate::output::Failure;
 
 /// What is wrong with a record, and in which column.
@@ -58,6 +58,7 @@ pub(super) struct Shape {
     variation: Option<String>,
     types: Vec<(String, Type)>,
     empty: Empty,
+    allow_extra: bool,
 }
 
 /// The types of CSV columns, in their order.
@@ -89,8 +90,11 @@ impl Shape {
             return Err(Failure::usage(why));
         }
         let pairs = args.maps.iter();
+        // A row of QLDB's committed view has the document in `data`.
+        let document = (args.format == Some(Format::Qldb)).then(|| "/data".to_owned());
         Ok(Self {
-            at: args.properties.clone(),
+            at: args.properties.clone().or(document),
+            allow_extra: args.allow_extra,
             maps: pairs
                 .map(|(field, column)| (path_of(field), column.clone()))
                 .collect(),
@@ -161,6 +165,13 @@ impl Shape {
             }
         };
         let places: Vec<Option<Vec<String>>> = names.iter().map(place).collect();
+        for (name, place) in names.iter().zip(&places) {
+            let is_typed = self.types.iter().any(|(column, _)| column == name);
+            if let Some(place) = place.as_ref().filter(|_| !is_typed) {
+                self.known(schema, place, name)
+                    .map_err(|fault| Failure::usage(format!("column {name:?} {}", fault.reason)))?;
+            }
+        }
         let types = names.iter().zip(&places).map(|(name, place)| {
             let given = self.types.iter().find(|(column, _)| column == name);
             match (given, place) {
@@ -174,6 +185,25 @@ impl Shape {
             are_properties: places.iter().map(Option::is_some).collect(),
             names,
         })
+    }
+
+    /// Refuses a property that the template's schema does not name, if it names any.
+    fn known(
+        &self,
+        schema: Option<&serde_json::Value>,
+        place: &[String],
+        column: &str,
+    ) -> Result<(), Fault> {
+        if self.allow_extra || schema.is_none_or(|schema| names(schema, place)) {
+            return Ok(());
+        }
+        let place = place.join("/");
+        Err(Fault::of(
+            column,
+            format!(
+                "becomes the property {place:?}, which the template's schema does not name: --map FIELD={column} renames it, --omit {column} leaves it out, --allow-extra takes it"
+            ),
+        ))
     }
 
     /// The members of a CSV record.
@@ -237,11 +267,19 @@ impl Shape {
     }
 
     /// What a record asks for.
-    pub(super) fn mint(&self, row: &Row<'_>) -> Result<Mint, Fault> {
+    pub(super) fn mint(
+        &self,
+        row: &Row<'_>,
+        schema: Option<&serde_json::Value>,
+    ) -> Result<Mint, Fault> {
         let mut properties = Node::default();
         for (name, value) in &row.members {
             if self.keeps_name(name) {
                 let path = [name.clone().into_owned()];
+                // Columns of CSV were looked at with the header.
+                if row.root.is_some() {
+                    self.known(schema, &path, name)?;
+                }
                 properties.put(&path, value).map_err(|()| twice(name))?;
             }
         }

@@ -1,0 +1,109 @@
+//! The first objects as they would be minted, and the question whether to mint: a ledger cannot take them back.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+
+use super::args::Args;
+use super::check::{Checked, SampleObject};
+use crate::output::Failure;
+
+/// Characters of an object that are shown.
+const OBJECT_CHARACTERS_MAX: usize = 400;
+
+/// Shows the first objects; asks too, unless this is a check, the answer was given, or the import began earlier.
+pub(super) fn confirm(
+    args: &Args,
+    checked: &Checked,
+    rejected: u64,
+    progress: &Path,
+) -> Result<(), Failure> {
+    let begun = progress.exists();
+    if checked.sample.is_empty() || (begun && !args.consent.check) {
+        return Ok(());
+    }
+    let failed = |error: io::Error| Failure::refused(format!("standard error: {error}"));
+    io::stderr()
+        .lock()
+        .write_all(shown(args, checked, rejected).as_bytes())
+        .map_err(failed)?;
+    if args.consent.check || args.consent.yes {
+        return Ok(());
+    }
+    if !io::stdin().is_terminal() {
+        let why = "option --yes: standard input is not a terminal, so the command cannot ask. Look at the objects above, and pass --yes to mint them";
+        return Err(Failure::usage(why));
+    }
+    let mut stderr = io::stderr().lock();
+    write!(stderr, "Mint them? They cannot be unminted. [y/N] ").map_err(failed)?;
+    stderr.flush().map_err(failed)?;
+    let mut answer = String::new();
+    io::stdin()
+        .read_line(&mut answer)
+        .map_err(|error| Failure::refused(format!("standard input: {error}")))?;
+    match answer.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => Err(Failure::refused("nothing was minted")),
+    }
+}
+
+fn shown(args: &Args, checked: &Checked, rejected: u64) -> String {
+    let count = checked.records - rejected;
+    let mut text = format!("{count} objects from {}", args.template);
+    if rejected > 0 {
+        text += &format!(", {rejected} records rejected");
+    }
+    if checked.skipped.count > 0 {
+        text += &format!(", {} empty rows skipped", checked.skipped.count);
+    }
+    text += "; the first ones:\n";
+    for object in &checked.sample {
+        let SampleObject {
+            line,
+            owner,
+            variation,
+            properties,
+        } = object;
+        text += &format!("  line {line}: {}", printable(properties));
+        if let Some(variation) = variation {
+            text += &format!(", variation {}", printable(variation));
+        }
+        if let Some(owner) = owner {
+            text += &format!(", owner {}", printable(owner));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// The beginning of a text, without characters that a terminal acts on.
+fn printable(text: &str) -> String {
+    let plain = |shown: char| {
+        if shown.is_control() {
+            '\u{fffd}'
+        } else {
+            shown
+        }
+    };
+    let mut beginning: String = text
+        .chars()
+        .take(OBJECT_CHARACTERS_MAX)
+        .map(plain)
+        .collect();
+    if text.chars().nth(OBJECT_CHARACTERS_MAX).is_some() {
+        beginning.push('…');
+    }
+    beginning
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_is_short_and_moves_no_cursor() {
+        assert_eq!(printable("{\"a\":\"\u{9b}2J\"}"), "{\"a\":\"\u{fffd}2J\"}");
+        let shown = printable(&"x".repeat(OBJECT_CHARACTERS_MAX + 1));
+        assert_eq!(shown.chars().count(), OBJECT_CHARACTERS_MAX + 1);
+        assert!(shown.ends_with('…'), "{shown}");
+    }
+}
