@@ -11,7 +11,12 @@ use std::path::{Path, PathBuf};
 use kedge_client::{Account, BatchMode, Client, Error, NewAction, NewObject};
 use kedge_log::env::RealEnv;
 use kedge_log::{FileLog, Frame, Log as _, LogReader};
-use kedge_protocol::Id;
+use kedge_protocol::batch::SignedBatch;
+use kedge_protocol::chain::{Leaf, next_head};
+use kedge_protocol::merkle::BatchTree;
+use kedge_protocol::record::RequestRecord;
+use kedge_protocol::signature::SigningKey;
+use kedge_protocol::{Hash, Id};
 use kedge_storage::{Group, Store, StoreOptions};
 use serde_json::{Value, json};
 
@@ -30,7 +35,10 @@ struct Made {
 }
 
 async fn made(directory: &tempfile::TempDir, rng: &mut Rng) -> Made {
-    let setup = Setup::development(&directory.path().join("data"));
+    made_by(Setup::development(&directory.path().join("data")), rng).await
+}
+
+async fn made_by(setup: Setup, rng: &mut Rng) -> Made {
     let server = setup.start();
     let client = connect(&setup.url()).await;
     let account = register(&client, rng.key()).await;
@@ -220,7 +228,7 @@ async fn verify_names_the_sequence_of_a_changed_record() {
     let all = made.ledger.after(0);
     let sequence = all[usize::try_from(rng.below(8)).unwrap()].sequence;
     let log = made.setup.data().join("log");
-    forge(&made, &log, sequence);
+    forge(&made, sequence);
 
     let reported = kedge().args(["verify", "log"]).arg(&log).output().unwrap();
     assert!(!reported.status.success());
@@ -240,13 +248,27 @@ async fn verify_names_the_sequence_of_a_changed_record() {
 }
 
 /// Rewrites the log with another payload of one action.
-fn forge(made: &Made, log: &Path, sequence: u64) {
+fn forge(made: &Made, sequence: u64) {
+    rewrite(made, |records, _| {
+        let mut forged = records.iter_mut();
+        if let Some(record) = forged.find(|record| record.first_sequence == sequence) {
+            record.actions[0].payload = Cow::Borrowed(r#"{"properties":{"forged":true}}"#);
+        }
+    });
+}
+
+/// The batches of a frame, with their leaves.
+type Batches = Vec<(SignedBatch, Vec<Hash>)>;
+
+/// Rewrites the log with each frame's requests and batches changed.
+fn rewrite(made: &Made, mut change: impl FnMut(&mut Vec<RequestRecord<'_>>, &mut Batches)) {
+    let log = made.setup.data().join("log");
     let (keys, identity) = (
         kedge_upkeep::side_keys::read(&made.setup.data().join("keys")).unwrap(),
         made.client.domain().separator(),
     );
     let env = std::sync::Arc::new(RealEnv);
-    let (reader, _) = LogReader::open(env.clone(), log, None, 0).unwrap();
+    let (reader, _) = LogReader::open(env.clone(), &log, None, 0).unwrap();
     let forged = log.with_file_name("forged");
     let opened = FileLog::open(
         env,
@@ -259,20 +281,24 @@ fn forge(made: &Made, log: &Path, sequence: u64) {
     let (mut writing, _) = opened.unwrap();
     for stored in reader.frames(1) {
         let stored = stored.unwrap();
-        let mut frame = Frame::new();
-        for request in stored.requests().unwrap() {
-            let mut record = request.into_record().unwrap();
-            if record.first_sequence == sequence {
-                record.actions[0].payload = Cow::Borrowed(r#"{"properties":{"forged":true}}"#);
-            }
-            frame.push_request(&record).unwrap();
-        }
+        let requests = stored.requests().unwrap().into_iter();
+        let records = requests.map(|request| request.into_record().unwrap());
+        let mut records: Vec<_> = records.collect();
         let leaves = stored.leaves().unwrap();
         let mut rest = leaves.as_slice();
+        let mut batches: Batches = Vec::new();
         for batch in stored.batches().unwrap() {
             let (own, others) = rest.split_at(batch.header.count as usize);
-            frame.push_batch(&batch, own).unwrap();
+            batches.push((batch, own.to_vec()));
             rest = others;
+        }
+        change(&mut records, &mut batches);
+        let mut frame = Frame::new();
+        for record in &records {
+            frame.push_request(record).unwrap();
+        }
+        for (batch, leaves) in &batches {
+            frame.push_batch(batch, leaves).unwrap();
         }
         for entry in stored.side(&identity, &keys).unwrap() {
             frame.push_side(entry);
@@ -281,8 +307,78 @@ fn forge(made: &Made, log: &Path, sequence: u64) {
     }
     writing.durability().sync().unwrap();
     drop(writing);
-    std::fs::remove_dir_all(log).unwrap();
-    std::fs::rename(&forged, log).unwrap();
+    std::fs::remove_dir_all(&log).unwrap();
+    std::fs::rename(&forged, &log).unwrap();
+}
+
+/// The last request of the last batch, with the signature of somebody else. Everything that follows from it is as a sequencer
+/// leaves it that checks no signatures.
+fn unsign(made: &Made, key: &SigningKey) -> u64 {
+    let sequencer = made.setup.data().join("keys/sequencer.key");
+    let sequencer = kedge_config::secrets::development_key(&sequencer).unwrap();
+    let separator = made.client.domain().separator();
+    let last = made.verify().unwrap().batches - 1;
+    let mut unsigned = 0;
+    rewrite(made, |records, batches| {
+        let Some((batch, leaves)) = batches
+            .iter_mut()
+            .find(|(one, _)| one.header.number == last)
+        else {
+            return;
+        };
+        let record = records.last_mut().unwrap();
+        let digest = record
+            .head
+            .digest(&separator, &record.action_hashes().unwrap());
+        record.signature = key.sign(&digest);
+        let own = Leaf::hash_each(&record.placed(&record.hashes()));
+        let first = leaves.len() - own.len();
+        leaves[first..].copy_from_slice(&own);
+        let head = batch.header.previous_head;
+        batch.header.head = leaves
+            .iter()
+            .fold(head, |head, leaf| next_head(&head, leaf));
+        batch.header.root = BatchTree::new(leaves).root();
+        *batch = batch.header.sign(&separator, &sequencer);
+        unsigned = record.first_sequence;
+    });
+    std::fs::remove_dir_all(made.setup.store()).unwrap();
+    unsigned
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_action_that_nobody_signed_stops_no_start_and_is_never_anchored() {
+    let mut rng = Rng::seeded("unsigned action");
+    let directory = tempfile::tempdir().unwrap();
+    let setup = Setup::development(&directory.path().join("data")).set("anchor_on_shutdown", false);
+    let made = made_by(setup, &mut rng).await;
+    let sequence = unsign(&made, &rng.key());
+    let server = made.setup.start();
+    let why = server.why_read_only().await;
+    let named = format!("the request at sequence {sequence} is not signed by whom it names");
+    assert!(why.starts_with(&named), "{why}");
+    let port = made.setup.metrics_port();
+    for metric in ["kedge_storage_read_only", "kedge_storage_unsigned_action"] {
+        assert!(http::metric(port, metric, &[]).await > 0.5, "{metric}");
+    }
+    let first = made.ledger.after(0)[0];
+    let read = made.account.action(first.id).await.unwrap();
+    assert_eq!(read.sequence, first.sequence);
+    let refused = made.account.mint(made.template, &NewObject::default());
+    let refused = refused.await.unwrap_err();
+    assert!(matches!(&refused, Error::Refused(envelope) if envelope.status == 503));
+    let anchored = kedge()
+        .args(["admin", "anchor-now", "--socket"])
+        .arg(made.setup.data().join("admin.sock"))
+        .output()
+        .unwrap();
+    assert!(!anchored.status.success(), "{anchored:?}");
+    let anchors = http::get(made.setup.port(), "/anchors").await.json();
+    assert_eq!(anchors["items"], json!([]));
+    server.stop();
+    // Verification names it too.
+    let named = made.verify().unwrap_err().to_string();
+    assert!(named.contains(&format!("sequence {sequence}")), "{named}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

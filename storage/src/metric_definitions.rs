@@ -31,6 +31,8 @@ pub const COMMIT_FAILURES: &str = "kedge_storage_commit_failures_total";
 pub const SNAPSHOTS: &str = "kedge_storage_snapshots";
 /// 1 while the store accepts no commits.
 pub const READ_ONLY: &str = "kedge_storage_read_only";
+/// 1 if the end of the log holds an action that its author did not sign.
+pub const UNSIGNED_ACTION: &str = "kedge_storage_unsigned_action";
 
 /// Registers what the metrics mean with the recorder.
 pub fn describe() {
@@ -79,6 +81,10 @@ pub fn describe() {
         "Snapshots held; each keeps the rows that were replaced or deleted since it was taken"
     );
     describe_gauge!(READ_ONLY, "1 while the store accepts no commits");
+    describe_gauge!(
+        UNSIGNED_ACTION,
+        "1 if the end of the log holds an action that its author did not sign"
+    );
     // A counter that first appears with its first event shows no rate for that event.
     for name in [
         COMMITTED_BYTES,

@@ -199,6 +199,8 @@ pub struct Store {
     pub(crate) high_water: Option<HighWater>,
     /// Why it was opened read-only; that lasts until it is opened again.
     pub(crate) read_only: Option<String>,
+    /// Whether the end of its log holds an action that its author did not sign.
+    pub(crate) has_unsigned_action: bool,
     /// Why it accepts no commits for now.
     pub(crate) suspended: RwLock<Option<String>>,
     pub(crate) env: Arc<dyn Env>,
@@ -219,6 +221,11 @@ impl Store {
             Some(why) => Mode::ReadOnly(why),
             None => Mode::ReadWrite,
         }
+    }
+
+    /// Whether the end of its log holds an action that its author did not sign. Nothing may attest such a log.
+    pub fn has_unsigned_action(&self) -> bool {
+        self.has_unsigned_action
     }
 
     fn why_read_only(&self) -> Option<String> {

@@ -177,6 +177,10 @@ impl AnchorState {
             // An answer has a deadline and an anchor has none, so the answer gets the nonce.
             return self.record_lag(now_ms);
         }
+        if self.engine.inner.store.has_unsigned_action() {
+            self.reply(|| Err("the log holds an action that nobody signed".into()))?;
+            return self.record_lag(now_ms);
+        }
         self.reconsider().await?;
         self.adopt().await?;
         if self.doubt.is_some() {

@@ -14,6 +14,14 @@ pub enum Fault {
         /// What is wrong there.
         what: String,
     },
+    /// The request that begins at this sequence is not signed by whom it names, in a log that is whole otherwise.
+    #[error("sequence {sequence}: {what}")]
+    Signature {
+        /// The request's first sequence.
+        sequence: u64,
+        /// What is wrong with the signature.
+        what: String,
+    },
     /// These sequences, or what belongs to them, cannot be read.
     #[error("sequences {first_sequence} to {last_sequence} cannot be read: {source}")]
     Unreadable {
@@ -51,7 +59,7 @@ impl Fault {
     /// The first sequence that it is about, if it is about the log itself.
     pub(crate) fn sequence(&self) -> Option<u64> {
         match self {
-            Self::Wrong { sequence, .. } => Some(*sequence),
+            Self::Wrong { sequence, .. } | Self::Signature { sequence, .. } => Some(*sequence),
             Self::Unreadable { first_sequence, .. } => Some(*first_sequence),
             Self::Table(_) | Self::Ids(_) | Self::Rows { .. } => None,
         }

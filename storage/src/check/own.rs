@@ -223,7 +223,10 @@ impl<'a> BatchReader<'a> {
             if self.terms.request_signatures {
                 record
                     .verify_signature_over(&self.terms.separator, &hashes)
-                    .map_err(|error| Fault::wrong(next, error.to_string()))?;
+                    .map_err(|error| Fault::Signature {
+                        sequence: next,
+                        what: error.to_string(),
+                    })?;
             }
             next = record.last_sequence() + 1;
             requests.push(OwnRequest {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use kedge_log::{FileLog, Log, LogReader, Position, SideEntry, StoredFrame};
 use parking_lot::{Mutex, RwLock};
 
-use super::tail::check_tail;
+use super::tail::{Unsigned, check_tail};
 use super::{
     OpenError, check_meta, in_use, index_actions, is_empty, make, of_system, open_database,
     unreadable, whole,
@@ -16,7 +16,7 @@ use super::{
 use crate::group::Group;
 use crate::high_water::{HighWater, Mark};
 use crate::making;
-use crate::metric_definitions::READ_ONLY;
+use crate::metric_definitions::{READ_ONLY, UNSIGNED_ACTION};
 use crate::recent::{Recent, batch_through, row_writes, write_batch};
 use crate::released::{MARK_FILE, MissingMark, equivocation, open_mark};
 use crate::rocks::{Access as Files, Database};
@@ -70,6 +70,7 @@ impl Store {
             replay_bytes_max: options.replay_bytes_max,
             high_water: None,
             read_only: Some("it has no log".to_owned()),
+            has_unsigned_action: false,
             suspended: RwLock::new(None),
             env: options.env,
         })
@@ -209,7 +210,8 @@ impl Opening {
     /// Opens the store.
     ///
     /// # Errors
-    /// [`OpenError::Behind`] if frames were not applied; [`OpenError::Tampered`] if the log's end does not hold.
+    /// [`OpenError::Behind`] if frames were not applied; [`OpenError::Tampered`] if the log's end does not hold. A log
+    /// whose end holds an action that its author did not sign, and is whole otherwise, accepts nothing.
     pub fn finish(mut self) -> Result<Store, OpenError> {
         let mut snapshot = self.snapshot();
         let path = self.options.path.clone();
@@ -226,6 +228,8 @@ impl Opening {
         if head.batches == 0 {
             snapshot = self.begin_with_key(snapshot)?;
         }
+        let unsigned = check_tail(&snapshot, &self.options, &head, end.as_ref())?;
+        self.refuse_unsigned(unsigned.as_ref());
         let Self {
             database,
             options,
@@ -234,7 +238,6 @@ impl Opening {
             mark,
             applied_bytes,
         } = self;
-        check_tail(&snapshot, &options, &head, end.as_ref())?;
         database.time().reached(head.last_sealed_at_ms);
         let high_water = match &why {
             None => Some(open_mark(
@@ -269,6 +272,7 @@ impl Opening {
             replay_bytes_max: options.replay_bytes_max,
             high_water,
             read_only: why,
+            has_unsigned_action: unsigned.is_some(),
             suspended: RwLock::new(None),
             env: options.env,
         };
@@ -281,6 +285,23 @@ impl Opening {
 }
 
 impl Opening {
+    /// Accepts nothing after an action that its author did not sign.
+    fn refuse_unsigned(&mut self, unsigned: Option<&Unsigned>) {
+        metrics::gauge!(UNSIGNED_ACTION).set(f64::from(u8::from(unsigned.is_some())));
+        let Some(unsigned) = unsigned else {
+            return;
+        };
+        let what = unsigned.to_string();
+        tracing::error!(
+            sequence = unsigned.sequence,
+            what,
+            "the log holds an action that nobody signed; the store is read-only"
+        );
+        self.log = None;
+        self.why.get_or_insert(what);
+        metrics::gauge!(READ_ONLY).set(1.0);
+    }
+
     /// Names the first key in a log that is still empty, or replaces it if nothing was signed yet.
     fn begin_with_key(&mut self, snapshot: Snapshot) -> Result<Snapshot, OpenError> {
         let key = self.options.sequencer;

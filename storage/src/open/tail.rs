@@ -14,32 +14,77 @@ use crate::tables::meta::LogHead;
 /// How many of the last batches are recomputed.
 const TAIL_BATCHES: u64 = 2;
 
+/// What a log's end lacks that is whole: a request there is not signed by whom it names.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Unsigned {
+    /// The request's first sequence.
+    pub(super) sequence: u64,
+    /// What is wrong with the signature.
+    pub(super) what: String,
+}
+
+impl std::fmt::Display for Unsigned {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { sequence, what } = self;
+        write!(
+            f,
+            "the request at sequence {sequence} is not signed by whom it names ({what}), although the sequencer has put it into \
+             the log: nothing is written and nothing is anchored. Find out how it got there (KedgeUnsignedAction in \
+             docs/OPERATIONS.md), and restore the log as it was before it (`kedge restore --to-sequence {}`)",
+            sequence.saturating_sub(1),
+        )
+    }
+}
+
 /// Recomputes the last batches and compares them with the head, the tree and the signatures. `end` is where the log
-/// ends, if there is one.
+/// ends, if there is one. A wrong signature of a request is no damage: the sequencer has signed what stands there.
 pub(super) fn check_tail(
     snapshot: &Snapshot,
     options: &StoreOptions,
     head: &LogHead,
     end: Option<&Position>,
-) -> Result<(), OpenError> {
-    let walked = || -> Result<LogHead, Fault> {
-        if let Some(end) = end {
-            ends_at(end, head)?;
+) -> Result<Option<Unsigned>, OpenError> {
+    match walked(snapshot, options, head, end, true) {
+        Err(Fault::Signature { sequence, what }) => {
+            let rest = walked(snapshot, options, head, end, false);
+            judged(options, head, rest)?;
+            Ok(Some(Unsigned { sequence, what }))
         }
-        let start = head.batches.saturating_sub(TAIL_BATCHES);
-        let mut walk = Walk::begin(snapshot, &options.domain, start)?;
-        let terms = Terms {
-            separator: options.domain.separator(),
-            keys: Arc::new(snapshot.sequencer_keys()?),
-            request_signatures: true,
-        };
-        let mut reader = BatchReader::new(snapshot, terms);
-        for number in start..head.batches {
-            walk.join(reader.batch(number), |_, _| Ok(()))?;
-        }
-        Ok(walk.head)
+        walked => judged(options, head, walked).map(|()| None),
+    }
+}
+
+/// Where the last batches lead.
+fn walked(
+    snapshot: &Snapshot,
+    options: &StoreOptions,
+    head: &LogHead,
+    end: Option<&Position>,
+    request_signatures: bool,
+) -> Result<LogHead, Fault> {
+    if let Some(end) = end {
+        ends_at(end, head)?;
+    }
+    let start = head.batches.saturating_sub(TAIL_BATCHES);
+    let mut walk = Walk::begin(snapshot, &options.domain, start)?;
+    let terms = Terms {
+        separator: options.domain.separator(),
+        keys: Arc::new(snapshot.sequencer_keys()?),
+        request_signatures,
     };
-    match walked() {
+    let mut reader = BatchReader::new(snapshot, terms);
+    for number in start..head.batches {
+        walk.join(reader.batch(number), |_, _| Ok(()))?;
+    }
+    Ok(walk.head)
+}
+
+fn judged(
+    options: &StoreOptions,
+    head: &LogHead,
+    walked: Result<LogHead, Fault>,
+) -> Result<(), OpenError> {
+    match walked {
         Ok(found) if found == *head => Ok(()),
         Ok(found) => Err(OpenError::Tampered(Fault::wrong(
             found.sequence,

@@ -209,6 +209,42 @@ fn a_log_with_another_end_is_refused() {
     assert_eq!(open(directory.path()).unwrap().mode(), Mode::ReadWrite);
 }
 
+/// The sequencer has signed the batch, so the log is whole; but nobody may attest it, or write on.
+#[test]
+fn an_action_that_its_author_did_not_sign_is_read_and_nothing_follows_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut log = Log::default();
+    let store = open(directory.path()).unwrap();
+    log.commit_many(&store, 3);
+    let signed = log.head.sequence;
+    log.forged = true;
+    log.commit_many(&store, 1);
+    log.forged = false;
+    store.close().unwrap();
+    let before = contents(&log_path(directory.path()));
+
+    let store = open(directory.path()).unwrap();
+    let reason = why(&store);
+    let named = format!("the request at sequence {}", signed + 1);
+    assert!(reason.contains(&named), "{reason}");
+    let remedy = format!("--to-sequence {signed}");
+    assert!(reason.contains(&remedy), "{reason}");
+    assert!(store.has_unsigned_action());
+    let batch = store.snapshot().batch(3).unwrap();
+    assert!(batch.is_some(), "it is served");
+    let (group, _) = log.batch(&log.two_requests());
+    assert!(store.commit(group).is_err());
+    store.close().unwrap();
+    assert_eq!(contents(&log_path(directory.path())), before);
+
+    // Damage next to it is damage.
+    tamper(directory.path(), "meta", b"head", |row| {
+        *row.last_mut().unwrap() ^= 1;
+    });
+    let error = open(directory.path()).unwrap_err();
+    assert!(matches!(error, OpenError::Tampered(_)), "{error}");
+}
+
 /// So is each change to the rows that lead to them.
 #[test]
 fn rows_that_contradict_the_end_of_the_log_are_refused() {
