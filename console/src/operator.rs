@@ -15,6 +15,7 @@ use hyper::header::{
     X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Method, Request, Response, StatusCode};
+use kedge_http::server::parsing;
 use kedge_http::stream::Body;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -75,11 +76,15 @@ fn refused(status: StatusCode, why: &str) -> Response<Full<Bytes>> {
 
 impl Page {
     async fn respond(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
-        let mut response = match request.uri().path() {
-            COMMAND_PATH => self.command(request).await,
-            "/" => Self::to_page(),
-            path if covers(path) => self.file(&request),
-            _ => refused(StatusCode::NOT_FOUND, "the operator's page is at /"),
+        let (parts, body) = request.into_parts();
+        let fault = parsing::fault(&parts, usize::MAX);
+        let request = Request::from_parts(parts, body);
+        let mut response = match (fault, request.uri().path()) {
+            (Some(fault), _) => refused(fault.status(), &fault.message),
+            (None, COMMAND_PATH) => self.command(request).await,
+            (None, "/") => Self::to_page(),
+            (None, path) if covers(path) => self.file(&request),
+            (None, _) => refused(StatusCode::NOT_FOUND, "the operator's page is at /"),
         };
         let headers = response.headers_mut();
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

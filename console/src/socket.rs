@@ -11,6 +11,8 @@ use tokio::net::{UnixListener, UnixStream};
 
 /// Bytes of the longest command.
 const LINE_BYTES_MAX: u64 = 64 * 1024;
+/// The pause after the system refused a connection.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How long a connection may stay silent.
 const LINE_TIMEOUT: Duration = Duration::from_mins(1);
 
@@ -65,7 +67,16 @@ where
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
     let answer = Arc::new(answer);
     tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
+        loop {
+            let stream = match listener.accept().await {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    // Its usual cause is a lack of file descriptors, which passes.
+                    tracing::warn!(%error, "an operator's connection could not be accepted");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
+                }
+            };
             let answer = Arc::clone(&answer);
             tokio::spawn(async move {
                 if let Err(error) = converse(stream, &*answer).await {

@@ -15,6 +15,10 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
+use super::HEADERS_MAX;
+
+/// Bytes of a request's line and headers.
+const HEADER_BYTES_MAX: usize = 32 * 1024;
 /// Connections that are served at one time; more wait in the kernel.
 const CONNECTIONS_MAX: usize = 16;
 /// How long a caller may take to send a request's headers.
@@ -68,6 +72,8 @@ where
     hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIMEOUT)
+        .max_headers(HEADERS_MAX)
+        .max_buf_size(HEADER_BYTES_MAX)
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service)
         .await
