@@ -13,18 +13,37 @@ kedge() { "$target_dir/release/kedge" "$@"; }
 ports=(8081 8082 8083)
 chain_listen="${CLUSTER_CHAIN_LISTEN:-127.0.0.1:8555}"
 
-nats_urls() { printf '"nats://127.0.0.1:%s",' 14222 14223 14224 | sed 's/,$//'; }
+nats_urls() { printf '"tls://127.0.0.1:%s",' 14222 14223 14224 | sed 's/,$//'; }
 monitors() { printf '"http://127.0.0.1:%s",' 18222 18223 18224 | sed 's/,$//'; }
 
+# An authority, and by it a certificate of the servers and one of each node, whose name in it is the node's user
+# (packages/nats/kedge.conf).
+make_certificates() {
+  local place="$data/certificates" name
+  [[ -f "$place/node3.pem" ]] && return
+  mkdir -p -m 700 "$place"
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 3650 -subj "/CN=make cluster" \
+    -keyout "$place/authority.key" -out "$place/authority.pem" 2>/dev/null
+  for name in server node1 node2 node3; do
+    openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj "/CN=$name" \
+      -keyout "$place/$name.key" -out "$place/$name.csr" 2>/dev/null
+    openssl x509 -req -in "$place/$name.csr" -CA "$place/authority.pem" -CAkey "$place/authority.key" -days 3650 \
+      -extfile <(printf 'subjectAltName=DNS:%s,IP:127.0.0.1\n' "$name") -out "$place/$name.pem" 2>/dev/null
+  done
+}
+
 start_nats() {
-  local index sync=""
+  local index sync="" place="$data/certificates"
   if nats_can_sync; then sync=", sync_interval: always"; fi
+  cp packages/nats/kedge.conf "$data/kedge.conf"
   for index in 0 1 2; do
     cat >"$data/nats$index.conf" <<CONF
 server_name: nats$index
 listen: 127.0.0.1:$((14222 + index))
 http: 127.0.0.1:$((18222 + index))
 max_payload: 67108864
+tls { cert_file: "$place/server.pem", key_file: "$place/server.key", ca_file: "$place/authority.pem", verify_and_map: true }
+include "kedge.conf"
 jetstream { store_dir: "$data/nats$index"$sync }
 cluster { name: kedge, listen: 127.0.0.1:$((16222 + index)), routes: ["nats://127.0.0.1:16222", "nats://127.0.0.1:16223", "nats://127.0.0.1:16224"] }
 CONF
@@ -109,6 +128,9 @@ node = "$name"
 servers = [$(nats_urls)]
 monitors = [$(monitors)]
 unsynced_allowed = $(nats_can_sync && echo false || echo true)
+ca_file = "$data/certificates/authority.pem"
+certificate_file = "$data/certificates/$name.pem"
+key_file = "$data/certificates/$name.key"
 TOML
   : >"$place.log"
   keep_node "$name" "$place" "$@" &
@@ -117,7 +139,7 @@ TOML
 
 nats_and_curl() {
   install_nats
-  install_packages curl
+  install_packages curl openssl
 }
 
 role_of() { curl --silent "http://127.0.0.1:$1/readyz" | grep -o '"role":"[a-z]*"' | cut -d'"' -f4; }
@@ -158,6 +180,7 @@ printf '\n==> 4. Start\n'
 mkdir -p -m 700 "$data"
 trap 'trap - EXIT; kill $(jobs -p) 2>/dev/null; wait' EXIT INT TERM
 make_keys
+make_certificates
 start_chain
 start_nats
 start_node 0 "$@"

@@ -68,7 +68,7 @@ stage() {
   # The console is in the program; its folder also has what was installed to build it.
   mkdir -p "$to/share/kedge/dashboards"
   find dashboards -mindepth 1 -maxdepth 1 ! -name console -exec cp -r {} "$to/share/kedge/dashboards/" \;
-  cp -r packages/compose packages/helm "$to/share/kedge/packages/"
+  cp -r packages/compose packages/helm packages/nats "$to/share/kedge/packages/"
 }
 
 archive() {

@@ -156,7 +156,6 @@ impl AdminSocket {
             Command::ClusterStatus => self.cluster_status().await,
             Command::HandOver { to } => self.hand_over(to).await,
             Command::RemoveNode { node } => self.remove_node(&node).await,
-            Command::TrustEdge { edge } => self.trust_edge(&edge).await,
             Command::Tier {
                 organization_id,
                 tier,

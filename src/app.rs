@@ -9,7 +9,6 @@ use kedge_actors::fair::{Full, Turn, Turns, share};
 use kedge_actors::{Engine, Published};
 use kedge_config::Config;
 use kedge_config::secrets::{self, SecretError};
-use kedge_edge::Tripwire;
 use kedge_http::auth::api_key::ApiKeys;
 use kedge_http::auth::bearer::AccessTokens;
 use kedge_http::auth::code::{InvitationCodes, MacKey};
@@ -26,7 +25,7 @@ use kedge_http::events::Streams;
 use kedge_http::files::Files;
 use kedge_http::limits::budget::ANSWER_BYTES;
 use kedge_http::limits::{Budget, ClientAddress, Holder, Place, Places, RateLimits, Share};
-use kedge_http::signing::{SignatureHeaders, SignedTexts, Verifier, Voucher};
+use kedge_http::signing::{SignatureHeaders, SignedTexts, Verifier};
 use kedge_http::v2;
 use kedge_protocol::signature::SigningKey;
 use kedge_replica::Replica;
@@ -118,8 +117,6 @@ pub struct App {
     pub is_shared: bool,
     /// The node's part among several, if there are several. A node whose store is read-only takes none.
     pub replica: OnceLock<Replica>,
-    /// Which edges it trusts while it leads, if it takes requests from edges.
-    pub tripwire: OnceLock<Arc<Tripwire>>,
     /// The URL that callers know.
     pub public_url: String,
     /// Traces requests, if a collector is configured.
@@ -212,7 +209,6 @@ impl App {
             cors: Cors::new(config.cors_origins.clone()),
             is_shared: !config.cluster_servers.is_empty(),
             replica: OnceLock::new(),
-            tripwire: OnceLock::new(),
             public_url,
             tracer,
             engine,
@@ -230,19 +226,18 @@ impl App {
         auth::authenticate(&self.access, &self.api_keys, &published, headers, now_s)
     }
 
-    /// Hashes and checks a signed request, whose signature `voucher` may vouch for.
+    /// Hashes and checks a signed request.
     pub async fn check(
         &self,
         asker: Asker,
         headers: SignatureHeaders,
         signed: SignedTexts,
-        voucher: Option<Arc<dyn Voucher>>,
     ) -> Result<Submission, ApiError> {
         let expires_at = Instant::now() + self.request_timeout;
         let verifier = Arc::clone(&self.verifier);
         let bytes = signed.text.len();
         self.compute(bytes, move || {
-            verifier.check_unless(asker, &headers, signed, expires_at, voucher.as_deref())
+            verifier.check(asker, &headers, signed, expires_at)
         })
         .await?
     }

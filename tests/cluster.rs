@@ -36,6 +36,8 @@ mod network;
 mod nodes;
 #[path = "cluster/operations.rs"]
 mod operations;
+#[path = "cluster/rights.rs"]
+mod rights;
 #[path = "cluster/signed.rs"]
 mod signed;
 #[path = "cluster/splits.rs"]
@@ -47,8 +49,6 @@ mod traced;
 mod troubles;
 #[path = "cluster/versions.rs"]
 mod versions;
-#[path = "cluster/vouching.rs"]
-mod vouching;
 
 use std::time::{Duration, Instant};
 

@@ -65,7 +65,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("telemetry", "http actors config tls"),
     ("webhooks", "actors storage machine config protocol tls"),
     ("replica", "actors cluster storage config protocol tls"),
-    ("edge", "http actors replica cluster config protocol tls"),
+    ("edge", "http replica config tls"),
     ("watchtower", "client chain protocol"),
     ("upkeep", "http replay storage log config protocol"),
     (

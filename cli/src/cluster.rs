@@ -33,14 +33,6 @@ pub(crate) struct RemoveArgs {
 }
 
 #[derive(Args)]
-pub(crate) struct TrustEdgeArgs {
-    /// The edge, as `kedge cluster status` names it.
-    edge: String,
-    #[command(flatten)]
-    socket: SocketArgs,
-}
-
-#[derive(Args)]
 pub(crate) struct ReseedArgs {
     /// The configuration file of the node with the longest log.
     #[arg(long, value_name = "FILE", env = "KEDGE_CONFIG")]
@@ -74,10 +66,6 @@ pub(crate) enum Command {
     ///
     /// Stop it first: a node that still runs is listed again within a second.
     Remove(RemoveArgs),
-    /// Trust an edge again that vouched for a wrong signature.
-    ///
-    /// Find out first why it did, and replace its NATS credentials. All nodes trust it again within seconds.
-    TrustEdge(TrustEdgeArgs),
 }
 
 pub(crate) async fn run(command: Command) -> Result<(), Failure> {
@@ -90,10 +78,6 @@ pub(crate) async fn run(command: Command) -> Result<(), Failure> {
         ),
         Command::Remove(args) => (
             json!({ "command": "remove_node", "node": args.node }),
-            args.socket,
-        ),
-        Command::TrustEdge(args) => (
-            json!({ "command": "trust_edge", "edge": args.edge }),
             args.socket,
         ),
     };

@@ -11,9 +11,8 @@ use super::serve::name_and_value;
 pub(crate) struct Args {
     /// The configuration file, with the same options as a node's.
     ///
-    /// An edge needs `listen` and, in the section `[cluster]`, `servers` and `node`: a name of its own. With `chain_id` and
-    /// `chain_contract` it checks signatures, if the nodes name it in `cluster_edges`. Keys and the data directory are not
-    /// used.
+    /// An edge needs `listen` and, in the section `[edge]`, `nodes`: the URLs of all nodes. Keys, the data directory and the
+    /// section `[cluster]` are not used.
     #[arg(long, value_name = "FILE", env = "KEDGE_CONFIG")]
     config: Option<PathBuf>,
     /// Address and port for callers; port 0 picks a free one.

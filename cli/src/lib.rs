@@ -105,9 +105,8 @@ enum Command {
     Cluster(cluster::Command),
     /// Run an edge: take requests for the nodes that share a log, and pass them on.
     ///
-    /// An edge keeps nothing, and any number of them may run. It finds the nodes by the cluster's servers. Changes go
-    /// straight to the node that leads; everything else to a node that is ready. Stop it with SIGTERM: requests in
-    /// flight are answered first.
+    /// An edge keeps nothing, and any number of them may run. Changes go straight to the node that leads; everything
+    /// else to a node that is ready. Stop it with SIGTERM: requests in flight are answered first.
     Edge(edge::Args),
     /// Copy a running server's data directory, and check the copy.
     ///

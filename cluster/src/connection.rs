@@ -89,7 +89,7 @@ impl Cluster {
     }
 
     /// A node's connection to servers of a simulator. What only NATS does is not there: questions to the leader, contents
-    /// of files, edges that are not trusted, reseeding.
+    /// of files, reseeding.
     ///
     /// # Errors
     /// [`ConnectError`] if the options are wrong, or the servers do not answer.
@@ -126,35 +126,6 @@ impl Cluster {
             roaming: Roaming::default(),
             health,
             _tasks: tasks,
-        })))
-    }
-
-    /// Connects without making or checking anything, for a program that keeps no log: to see the nodes and the lease.
-    ///
-    /// # Errors
-    /// [`ConnectError`] if no server answers, or there is no cluster of this name.
-    pub async fn join(options: ClusterOptions) -> Result<Self, ConnectError> {
-        options.check()?;
-        let (health, events) = health::channel();
-        let client = dial(&options, health).await?;
-        let context = ContextBuilder::new()
-            .timeout(options.publish_timeout)
-            .build(client.clone());
-        let bucket = context.get_key_value(options.stream()).await;
-        let bucket = bucket.map_err(|error| engine("the nodes' bucket cannot be read", &error))?;
-        let nats = open(&options, client, context, bucket).await?;
-        Ok(Self(Arc::new(Inner {
-            options,
-            identity: Hash::ZERO,
-            runtime: Handle::current(),
-            servers: Arc::clone(&nats) as _,
-            nats: Some(nats),
-            offset: Mutex::new(None),
-            reported: watch::channel(None).0,
-            synced: watch::channel(BTreeMap::new()).1,
-            roaming: Roaming::default(),
-            health: events,
-            _tasks: JoinSet::new(),
         })))
     }
 
@@ -210,6 +181,7 @@ async fn dial(
     let chooser = Chooser::default();
     let mut connecting = ConnectOptions::new()
         .name(format!("kedge {} {}", options.name, options.node))
+        .custom_inbox_prefix(options.inbox_prefix())
         .ping_interval(PING_INTERVAL)
         .connection_timeout(Duration::from_secs(2))
         .request_timeout(Some(options.publish_timeout))

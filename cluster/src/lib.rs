@@ -10,14 +10,13 @@
 //! - [`Following`]: the stream's frames in order, each checked to continue the one before.
 //! - [`ReplicatedLog`]: the [`Log`](kedge_log::Log) of a node; [`Leading`] turns its appending on and off.
 //! - [`Questions`]: what other nodes ask the leader, and [`Cluster::ask`].
-//! - [`Lease`], [`Member`]: who leads, and who is there. [`DistrustedEdges`]: which edges were caught.
+//! - [`Lease`], [`Member`]: who leads, and who is there.
 //! - [`Servers`]: what carries the log. It is NATS, or a simulator's.
 //! - [`Cluster::reseed`]: makes the stream again from a node's own segments.
 
 mod asking;
 mod connection;
 mod contents;
-mod distrusted;
 mod error;
 mod following;
 mod health;
@@ -37,7 +36,6 @@ mod synced;
 
 pub use asking::{AskError, Question, Questions};
 pub use connection::Cluster;
-pub use distrusted::{Caught, DistrustedEdges};
 pub use error::{Broken, ConnectError, LeadError, ReseedError, StreamError};
 pub use following::Following;
 pub use health::Health;

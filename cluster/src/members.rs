@@ -59,25 +59,6 @@ impl Cluster {
     /// # Errors
     /// [`StreamError::Unreachable`] if the servers do not answer.
     pub async fn members(&self) -> Result<Vec<Member>, StreamError> {
-        Ok(self.list().await?.0)
-    }
-
-    /// The same within `patience`, for a program that reports nothing itself and asks again and again. A connection
-    /// through which no node's report gets newer for a while is given up for another server.
-    ///
-    /// # Errors
-    /// [`StreamError::Unreachable`] if the servers do not answer in time.
-    pub async fn watched_members(&self, patience: Duration) -> Result<Vec<Member>, StreamError> {
-        let late = |_| StreamError::Unreachable(format!("no answer within {patience:?}"));
-        let listed = tokio::time::timeout(patience, self.list()).await;
-        let listed = listed.map_err(late).flatten();
-        let newest = listed.as_ref().ok().map(|(_, newest)| *newest);
-        self.note_seen(newest).await;
-        Ok(listed?.0)
-    }
-
-    /// The nodes, and when the newest report of them was stored, by the servers' clock.
-    async fn list(&self) -> Result<(Vec<Member>, SystemTime), StreamError> {
         let mut members = Vec::new();
         let mut newest = SystemTime::UNIX_EPOCH;
         for entry in self.0.servers.entries(PREFIX).await? {
@@ -93,6 +74,6 @@ impl Cluster {
         });
         let mut members: Vec<Member> = aged.collect();
         members.sort_by(|one, other| one.node.cmp(&other.node));
-        Ok((members, newest))
+        Ok(members)
     }
 }

@@ -118,6 +118,12 @@ impl ClusterOptions {
         format!("kedge.{}.{what}.{term}.{from}", self.name)
     }
 
+    /// Where answers to this node arrive. Each node has its own, so that the servers can be set to let no other user hear
+    /// them: they hold what is shown once. `packages/nats/kedge.conf` names it too.
+    pub(crate) fn inbox_prefix(&self) -> String {
+        format!("_INBOX.kedge.{}.{}", self.name, self.node)
+    }
+
     /// Bytes that a message may need: a frame and its headers.
     pub(crate) fn payload_bytes_max(&self) -> usize {
         self.frame_bytes_max + 1024

@@ -1,8 +1,7 @@
 //! Leaving a server that still answers but has lost the others: nothing that it is sent gets into a stream. A node
-//! notices that what it states of itself is not stored, and connects to another server. An edge states nothing: it notices
-//! that no node's statement gets newer.
+//! notices that what it states of itself is not stored, and connects to another server.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use async_nats::{ReconnectToServer, Server, ServerAddr, ServerInfo};
 use parking_lot::Mutex;
@@ -23,8 +22,6 @@ struct Known {
     /// When something was last stored, or the node last moved.
     since: Instant,
     wait: Duration,
-    /// When the servers stored the newest statement of a node that was seen, by their clock.
-    newest: SystemTime,
 }
 
 impl Default for Roaming {
@@ -32,20 +29,11 @@ impl Default for Roaming {
         Self(Mutex::new(Known {
             since: Instant::now(),
             wait: WAIT_MIN,
-            newest: SystemTime::UNIX_EPOCH,
         }))
     }
 }
 
 impl Roaming {
-    /// Notes the time of the newest statement of a node. True if it is newer than all before.
-    fn see(&self, newest: SystemTime) -> bool {
-        let mut known = self.0.lock();
-        let is_newer = newest > known.newest;
-        known.newest = known.newest.max(newest);
-        is_newer
-    }
-
     /// Notes whether something was stored. True if the node should move.
     fn note(&self, is_stored: bool) -> bool {
         let mut known = self.0.lock();
@@ -91,13 +79,6 @@ impl Chooser {
 }
 
 impl Cluster {
-    /// Notes the time of the newest statement of a node, if the nodes could be listed, and moves to another server if none
-    /// has got newer for a while.
-    pub(crate) async fn note_seen(&self, newest: Option<SystemTime>) {
-        let is_newer = newest.is_some_and(|newest| self.0.roaming.see(newest));
-        self.note_stored(is_newer).await;
-    }
-
     /// Notes whether the servers stored something, and moves to another server if they have not for a while.
     pub(crate) async fn note_stored(&self, is_stored: bool) {
         let inner = &self.0;
@@ -155,17 +136,6 @@ mod tests {
         let chosen: Vec<_> = (0..3).map(|_| name(&pool, &known).unwrap()).collect();
         assert_eq!(chosen, ["b", "c", "b"]);
         assert_eq!(name(&pool[..1], &known).unwrap(), "a");
-    }
-
-    #[test]
-    fn what_a_server_shows_counts_only_as_long_as_it_gets_newer() {
-        let roaming = Roaming::default();
-        let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
-        assert!(roaming.see(at(10)));
-        assert!(!roaming.see(at(10)), "the same statement");
-        // Another server may lag.
-        assert!(!roaming.see(at(9)));
-        assert!(roaming.see(at(11)));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod cluster;
 pub mod durable;
+mod edge;
 mod forms;
 mod network;
 mod options;
@@ -90,12 +91,8 @@ pub fn load(sources: &Sources<'_>) -> Result<Config, ConfigError> {
 /// Reads the configuration of an edge: what only a node needs may be missing.
 pub fn load_edge(sources: &Sources<'_>) -> Result<Config, ConfigError> {
     let config = read(sources)?;
-    if config.cluster_servers.is_empty() {
-        let message = "is required: an edge finds the nodes by the cluster's servers";
-        return Err(wrong("cluster_servers", message));
-    }
+    edge::check(&config)?;
     common(&config)?;
-    cluster::names(&config)?;
     Ok(config)
 }
 
@@ -127,7 +124,19 @@ fn read(sources: &Sources<'_>) -> Result<Config, ConfigError> {
 }
 
 /// The sections that the file may have: each holds the options that begin with its name.
-const SECTIONS: [&str; 2] = ["cluster", "tracing"];
+const SECTIONS: [&str; 3] = ["cluster", "edge", "tracing"];
+
+/// Options that are no longer there, with what to do instead.
+const REMOVED: [(&str, &str); 2] = [
+    (
+        "cluster_edges",
+        "is no longer there: nodes check every signature themselves; remove it",
+    ),
+    (
+        "cluster_edge_recheck",
+        "is no longer there: nodes check every signature themselves; remove it",
+    ),
+];
 
 /// The file's values, with those of its sections under the options' own names.
 fn sections(file: impl figment::Provider) -> Result<Figment, ConfigError> {
@@ -258,9 +267,14 @@ fn cluster(config: &Config) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Explains an unreadable number with the option's range: the reader reports only that the type is
-/// wrong.
+/// Explains an option that was removed, and an unreadable number with the option's range: the reader reports only that a
+/// name is unknown or a type is wrong.
 fn unreadable(error: figment::Error) -> ConfigError {
+    if let figment::error::Kind::UnknownField(name, _) = &error.kind
+        && let Some((option, message)) = REMOVED.iter().find(|(option, _)| option == name)
+    {
+        return wrong(option, *message);
+    }
     let defaults = Config::default();
     let known = ranges(&defaults);
     let of = |name: &String| known.iter().find(|range| range.option == name);
@@ -429,5 +443,12 @@ mod tests {
         sources.overrides = vec![("request_max".into(), "9".into())];
         let error = load(&sources).unwrap_err().to_string();
         assert!(error.contains("request_max"), "{error}");
+        sources.overrides = Vec::new();
+        std::fs::write(&file, "dev = true\n[cluster]\nedges = [\"edge1\"]\n").unwrap();
+        let error = load(&sources).unwrap_err().to_string();
+        assert!(
+            error.contains("option cluster_edges: is no longer there"),
+            "{error}"
+        );
     }
 }

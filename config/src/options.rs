@@ -300,11 +300,6 @@ options! {
         /// What a node that follows does with changes: `forward` hands them to the leader, `redirect` answers 307 with
         /// the leader's URL.
         cluster_writes: ClusterWrites = ClusterWrites::Forward;
-        /// The names of the edges (`kedge edge`) whose word for a request's signature this node believes while it leads.
-        cluster_edges: Vec<String> = Vec::new();
-        /// Of so many signatures that edges have checked, this node checks one again. The first wrong one ends the trust in
-        /// that edge.
-        cluster_edge_recheck: u64 = 64;
         /// File with the NATS user's credentials (`.creds`).
         cluster_credentials_file: Option<PathBuf> = None;
         /// PEM file with the authorities that the NATS servers' certificates come from. If set, TLS is required.
@@ -313,6 +308,13 @@ options! {
         cluster_certificate_file: Option<PathBuf> = None;
         /// PEM file with the key of that certificate.
         cluster_key_file: Option<PathBuf> = None;
+    }
+    "Edge" {
+        /// URLs of all nodes, to which an edge (`kedge edge`) passes requests, such as `https://node1.example.com:8443`.
+        /// Nodes do not use it. In the file these options may stand in a section `[edge]`, without `edge_`.
+        edge_nodes: Vec<String> = Vec::new();
+        /// The name by which an edge marks the requests that it passes on.
+        edge_name: String = "edge".to_owned();
     }
     "Claims" {
         /// The verification key of the claim circuit's ceremony, as snarkjs writes it

@@ -34,7 +34,7 @@ pub fn ranges(config: &Config) -> Vec<Range> {
     let body_bytes_max = kedge_protocol::limits::BODY_BYTES_MAX as u64;
     let of_delays = (config.webhook_retry_schedule_s.iter())
         .map(|delay_s| ("webhook_retry_schedule_s", *delay_s, 0, 366 * 24 * 60 * 60));
-    let ranges: [(&'static str, u64, u64, u64); 61] = [
+    let ranges: [(&'static str, u64, u64, u64); 60] = [
         ("cluster_replicas", config.cluster_replicas as u64, 1, 5),
         (
             "cluster_replicas_synced",
@@ -63,12 +63,6 @@ pub fn ranges(config: &Config) -> Vec<Range> {
         ),
         ("tracing_interval_ms", config.tracing_interval_ms, 1, 60_000),
         ("cluster_lease_ms", config.cluster_lease_ms, 300, 60_000),
-        (
-            "cluster_edge_recheck",
-            config.cluster_edge_recheck,
-            1,
-            1 << 20,
-        ),
         ("connections_max", config.connections_max as u64, 1, 1 << 20),
         (
             "connections_per_address",

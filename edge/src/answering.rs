@@ -6,30 +6,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Empty, Full};
+use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{HeaderName, HeaderValue, STRICT_TRANSPORT_SECURITY};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode, Version};
-use kedge_cluster::AskError;
+use kedge_http::body::{self, Broken};
 use kedge_http::envelope::Form;
 use kedge_http::error::ApiError;
 use kedge_http::server::line::{Line, Using};
 use kedge_http::server::sent::SentBody;
 use kedge_http::server::{Answering, parsing};
-use kedge_http::signing::Signs;
 use kedge_http::stream::Body;
-use kedge_protocol::Hash;
 use metrics::{counter, histogram};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::checking::{Checker, is_pure};
 use crate::metric_definitions as metric;
 use crate::nodes::Nodes;
 use crate::own;
-use crate::passing::{PassError, Passing, Sent, answer_of, boxed};
+use crate::passing::{Outgoing, PassError, Passing, answer_of};
 use crate::run::{Route, Way};
-use crate::wire::{Answered, BODY_BYTES_MAX, Submitted};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Bodies of reads up to this size are kept, so that another node can be asked.
@@ -47,13 +43,11 @@ pub(crate) struct Edge {
     pub(crate) nodes: Arc<Nodes>,
     pub(crate) passing: Passing,
     pub(crate) route: Route,
-    /// Checks signatures, if this edge does.
-    pub(crate) checker: Option<Checker>,
     /// Room for bodies that are kept, in pieces of [`ROOM_BYTES`].
     pub(crate) room: Arc<Semaphore>,
     /// How long a body may take to arrive.
     pub(crate) body_timeout: Duration,
-    /// How long a node may take to begin its answer to a read, and the leader for a submitted request.
+    /// How long a node may take to begin its answer.
     pub(crate) patience: Duration,
     pub(crate) header_bytes_max: usize,
     pub(crate) tls: bool,
@@ -65,16 +59,19 @@ pub(crate) struct Edge {
 /// A body on its way, which can be sent more than once if it is kept.
 enum Arriving {
     /// With its room.
-    Kept(Bytes, Option<OwnedSemaphorePermit>),
+    Kept {
+        bytes: Bytes,
+        _room: Option<OwnedSemaphorePermit>,
+    },
     Once(Option<Incoming>),
 }
 
 impl Arriving {
     /// The body to send; `None` if it was sent and is not kept.
-    fn take(&mut self) -> Option<Sent> {
+    fn take(&mut self) -> Option<Outgoing> {
         match self {
-            Self::Kept(bytes, _) => Some(boxed(Full::new(bytes.clone()))),
-            Self::Once(body) => body.take().map(http_body_util::BodyExt::boxed_unsync),
+            Self::Kept { bytes, .. } => Some(Outgoing::whole(bytes.clone())),
+            Self::Once(body) => body.take().map(Outgoing::arriving),
         }
     }
 }
@@ -151,33 +148,34 @@ impl Edge {
         }
         let (to, passed) = match (self.route)(&parts.method, parts.uri.path()) {
             Way::Node => ("node", self.to_node(parts, body, caller).await),
-            Way::Leader => {
-                let passing = self.to_leader(parts, body.boxed_unsync(), caller);
-                ("leader", passing.await)
-            }
-            Way::Signed(signs, id) => self.signed((signs, &id), parts, body, caller).await,
+            Way::Leader => ("leader", self.to_leader(parts, body, caller).await),
         };
         let outcome = match &passed {
             Ok(_) => "answered",
-            Err(PassError::Unreached(_)) => "unreached",
+            Err(PassError::Refused(_) | PassError::Unsent(_)) => "unreached",
             Err(PassError::Unknown(_)) => "unknown",
+            Err(PassError::BodyBroken | PassError::BodyLate) => "body",
         };
         counter!(metric::PASSED, "to" => to, "outcome" => outcome).increment(1);
         histogram!(metric::PASSING_SECONDS, "to" => to).record(begun.elapsed());
         passed.map_err(|error| {
             tracing::debug!(%error, to, "a request was not answered");
-            match (error, to) {
-                (PassError::Unknown(_), "leader" | "submitted") => ApiError::unknown(None),
-                (PassError::Unreached(_), "leader" | "submitted") => ApiError::unavailable(
-                    "the node that leads the log cannot be reached; nothing was changed, try again",
-                    NO_NODE_RETRY_S,
-                ),
-                _ => ApiError::unavailable(
-                    "no node answers at the moment; try again",
-                    NO_NODE_RETRY_S,
-                ),
-            }
+            self.refusal_of(&error, to == "leader")
         })
+    }
+
+    /// What the caller learns of a request that was not answered.
+    fn refusal_of(&self, error: &PassError, is_change: bool) -> ApiError {
+        match error {
+            PassError::BodyBroken => body::of_broken(Broken::Off),
+            PassError::BodyLate => body::late(self.body_timeout),
+            PassError::Unknown(_) if is_change => ApiError::unknown(None),
+            PassError::Refused(_) | PassError::Unsent(_) if is_change => ApiError::unavailable(
+                "the node that leads the log cannot be reached; nothing was changed, try again",
+                NO_NODE_RETRY_S,
+            ),
+            _ => ApiError::unavailable("no node answers at the moment; try again", NO_NODE_RETRY_S),
+        }
     }
 
     /// Has the leader answer. Once another node leads, nobody waits for the former one for long; nor does anybody wait for
@@ -185,15 +183,14 @@ impl Edge {
     async fn to_leader(
         &self,
         parts: &Parts,
-        body: Sent,
+        body: Incoming,
         caller: IpAddr,
     ) -> Result<Response<Body>, PassError> {
-        let unreached = |why: &str| PassError::Unreached(why.to_owned());
-        let leader = self.nodes.leader();
-        let leader = leader.ok_or_else(|| unreached("no node leads"))?;
-        let url = leader.url.trim_end_matches('/');
+        let unsent = || PassError::Unsent("no node leads".to_owned());
+        let leader = self.nodes.leader().ok_or_else(unsent)?;
         let limit = self.body_timeout + self.patience;
-        let passing = self.passing.pass(url, parts, body, caller);
+        let body = Outgoing::arriving(body);
+        let passing = self.passing.pass(&leader.url, parts, body, caller);
         let passing = tokio::time::timeout(limit, passing);
         tokio::select! {
             biased;
@@ -208,95 +205,35 @@ impl Edge {
         tokio::time::sleep(LATE_ANSWER).await;
     }
 
-    /// Checks a signed request, and submits it if its signature is right. If it cannot be checked here, or the leader takes
-    /// no word of this edge, it is passed on like any other.
-    async fn signed(
-        &self,
-        (signs, id): (&Signs, &str),
-        parts: &Parts,
-        body: Incoming,
-        caller: IpAddr,
-    ) -> (&'static str, Result<Response<Body>, PassError>) {
-        let checker = self.checker.as_ref().filter(|_| is_pure(signs));
-        let most = checker.map_or(0, |_| BODY_BYTES_MAX as u64);
-        let (body, _room, checker) = match (self.arrived(body, most).await, checker) {
-            (Ok(Arriving::Kept(body, room)), Some(checker)) => (body, room, checker),
-            (Ok(mut body), _) => {
-                let sent = body.take().unwrap_or_else(|| boxed(Empty::new()));
-                return ("leader", self.to_leader(parts, sent, caller).await);
-            }
-            (Err(error), _) => return ("leader", Err(error)),
-        };
-        if let Some(digest) = checker.digest(signs, id, parts, &body)
-            && let Some(answered) = self.submit(digest, parts, &body, caller).await
-        {
-            return ("submitted", answered);
-        }
-        let passing = self.to_leader(parts, boxed(Full::new(body)), caller);
-        ("leader", passing.await)
-    }
-
-    /// The leader's answer to a request that was checked; `None` if it did nothing with it.
-    async fn submit(
-        &self,
-        digest: Hash,
-        parts: &Parts,
-        body: &Bytes,
-        caller: IpAddr,
-    ) -> Option<Result<Response<Body>, PassError>> {
-        let leader = self.nodes.leader()?;
-        let submitted = Submitted::of(parts, body, caller, digest, self.patience).write()?;
-        let asking = self.nodes.ask(leader.term, submitted, self.patience);
-        let asked = tokio::select! {
-            biased;
-            asked = asking => asked,
-            () = self.replaced(leader.term) => return Some(Err(replaced())),
-        };
-        let answer = match asked {
-            Ok(answer) => Answered::read(&answer),
-            Err(AskError::Nobody(_)) => return None,
-            Err(AskError::Unanswered(why)) => return Some(Err(PassError::Unknown(why))),
-        };
-        let response = match answer {
-            Ok(Answered::Given {
-                status,
-                headers,
-                body,
-            }) => Answered::response(status, headers, body),
-            Ok(Answered::Refused(refusal)) => {
-                tracing::debug!(?refusal, "the leader took no word of this edge");
-                return None;
-            }
-            Ok(Answered::TooLong) => {
-                return Some(Err(PassError::Unknown("the answer is too long".to_owned())));
-            }
-            Err(malformed) => Err(malformed),
-        };
-        let response = response.map_err(|error| PassError::Unknown(error.to_string()));
-        Some(response.map(|response| response.map(Body::from)))
-    }
-
     /// Has a node that is ready answer: the next one in turn, or the one after that if it does not answer. Nothing that
-    /// is passed here changes anything, so it may be asked for more than once.
+    /// is passed here changes anything, so it may be asked for more than once. A node that accepts no connection is left
+    /// out; whether one that gives no answer is to be is for the edge's own questions to find out, because what a caller
+    /// sends may be the reason.
     async fn to_node(
         &self,
         parts: &Parts,
         body: Incoming,
         caller: IpAddr,
     ) -> Result<Response<Body>, PassError> {
-        let mut failed = PassError::Unreached("no node is ready".to_owned());
-        let mut body = self.arrived(body, KEPT_BYTES_MAX).await?;
+        let mut failed = PassError::Unsent("no node is ready".to_owned());
+        let mut body = self.arrived(body).await?;
+        let limit = match body {
+            Arriving::Kept { .. } => self.patience,
+            Arriving::Once(_) => self.body_timeout + self.patience,
+        };
         for node in self.nodes.in_turn() {
             let Some(body) = body.take() else {
                 break;
             };
             let passing = self.passing.pass(&node.url, parts, body, caller);
-            let passed = tokio::time::timeout(self.patience, passing).await;
+            let passed = tokio::time::timeout(limit, passing).await;
             match passed.map_err(late).and_then(|passed| passed) {
                 Ok(response) => return Ok(answer_of(response)),
                 Err(error) => {
                     tracing::debug!(node = node.name, %error, "a node gave no answer");
-                    self.nodes.leave_out(&node);
+                    if matches!(error, PassError::Refused(_)) {
+                        self.nodes.leave_out(&node);
+                    }
                     failed = error;
                 }
             }
@@ -304,13 +241,17 @@ impl Edge {
         Err(failed)
     }
 
-    /// Keeps a body that states that it has at most so many bytes, if there is room; another one is passed on as it
-    /// arrives.
-    async fn arrived(&self, body: Incoming, most: u64) -> Result<Arriving, PassError> {
+    /// Keeps a body that states that it has at most [`KEPT_BYTES_MAX`] bytes, if there is room; another one is passed on
+    /// as it arrives.
+    async fn arrived(&self, body: Incoming) -> Result<Arriving, PassError> {
         if body.is_end_stream() {
-            return Ok(Arriving::Kept(Bytes::new(), None));
+            return Ok(Arriving::Kept {
+                bytes: Bytes::new(),
+                _room: None,
+            });
         }
-        let bytes = body.size_hint().exact().filter(|bytes| *bytes <= most);
+        let bytes = body.size_hint().exact();
+        let bytes = bytes.filter(|bytes| *bytes <= KEPT_BYTES_MAX);
         let room = bytes.and_then(|bytes| {
             let pieces = u32::try_from(bytes / ROOM_BYTES + 1).ok()?;
             Arc::clone(&self.room).try_acquire_many_owned(pieces).ok()
@@ -318,11 +259,13 @@ impl Edge {
         let Some(room) = room else {
             return Ok(Arriving::Once(Some(body)));
         };
-        let read = tokio::time::timeout(self.body_timeout, body.collect()).await;
-        if let Ok(Ok(read)) = read {
-            return Ok(Arriving::Kept(read.to_bytes(), Some(room)));
+        match tokio::time::timeout(self.body_timeout, body.collect()).await {
+            Ok(Ok(read)) => Ok(Arriving::Kept {
+                bytes: read.to_bytes(),
+                _room: Some(room),
+            }),
+            Ok(Err(_)) => Err(PassError::BodyBroken),
+            Err(_) => Err(PassError::BodyLate),
         }
-        let why = "the body broke off, or took too long";
-        Err(PassError::Unreached(why.to_owned()))
     }
 }

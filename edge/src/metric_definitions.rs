@@ -8,19 +8,13 @@ pub const PASSED: &str = "kedge_edge_passed_total";
 pub const PASSING_SECONDS: &str = "kedge_edge_passing_seconds";
 /// Nodes that are ready.
 pub const READY_NODES: &str = "kedge_edge_ready_nodes";
-/// Signatures of requests that edges submitted to this node, by where they were checked.
-pub const SIGNATURES: &str = "kedge_edge_signatures_total";
-/// Messages of edges that this node refused, by reason.
-pub const REFUSED: &str = "kedge_edge_refused_total";
-/// Edges that vouched for a wrong signature, and are no longer trusted.
-pub const DISTRUSTED: &str = "kedge_edge_distrusted";
+/// Where requests are passed to: to the leader, or to any node that is ready.
+const TARGETS: [&str; 2] = ["leader", "node"];
+/// What comes of them: an answer; nothing was reached; it broke off, and its outcome is unknown; or the caller's body broke
+/// off or was late.
+const OUTCOMES: [&str; 4] = ["answered", "unreached", "unknown", "body"];
 
-/// Where requests are passed to: over HTTP, and over the cluster's servers, to the leader; to a node.
-const TARGETS: [&str; 3] = ["leader", "submitted", "node"];
-/// What comes of them: an answer; nothing was reached; or it broke off, and its outcome is unknown.
-const OUTCOMES: [&str; 3] = ["answered", "unreached", "unknown"];
-
-/// Describes those of an edge.
+/// Describes them.
 pub fn describe() {
     describe_counter!(
         PASSED,
@@ -39,30 +33,4 @@ pub fn describe() {
             counter!(PASSED, "to" => to, "outcome" => outcome).increment(0);
         }
     }
-}
-
-/// Describes those of a node that serves edges.
-pub fn describe_serving() {
-    describe_counter!(
-        SIGNATURES,
-        Unit::Count,
-        "Signatures of requests that edges submitted to this node, by where they were checked"
-    );
-    describe_counter!(
-        REFUSED,
-        Unit::Count,
-        "Messages of edges that this node refused, by reason"
-    );
-    describe_gauge!(
-        DISTRUSTED,
-        Unit::Count,
-        "Edges that vouched for a wrong signature, and are no longer trusted"
-    );
-    for checked in ["edge", "here"] {
-        counter!(SIGNATURES, "checked" => checked).increment(0);
-    }
-    for reason in ["untrusted", "crowded", "malformed"] {
-        counter!(REFUSED, "reason" => reason).increment(0);
-    }
-    gauge!(DISTRUSTED).set(0.0);
 }

@@ -53,7 +53,7 @@ pub(crate) fn readiness(edge: &str, nodes: &Nodes) -> Response<Body> {
         "status": word,
         "edge": edge,
         "nodes": names,
-        "leader": leader.as_ref().map(|leader| &leader.node),
+        "leader": leader.as_ref().map(|leader| &leader.name),
         "term": leader.as_ref().map(|leader| leader.term),
     });
     answer(status, "application/json", body.to_string().into_bytes())

@@ -1,18 +1,22 @@
 //! A request on its way to a node, and the answer on its way back. Neither body is gathered: the caller sends to the node
 //! and reads from it, at their own pace.
 
+use std::error::Error;
 use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
-use http_body_util::BodyExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body as HttpBody, Incoming};
 use hyper::header::{CONNECTION, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue};
 use hyper::header::{TE, TRANSFER_ENCODING, UPGRADE};
 use hyper::http::request::Parts;
-use hyper::{Request, Response, Uri, Version};
+use hyper::{Request, Response, Version};
 use kedge_http::stream::{Body, BrokenOff};
-use kedge_replica::{FORWARDED_BY, NodeClient};
+use kedge_replica::{FORWARDED_BY, NodeClient, uri_at};
+use rustix::io::Errno;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
@@ -25,28 +29,88 @@ const OF_CONNECTION: [HeaderName; 6] = [
     UPGRADE,
     EXPECT,
 ];
+/// What a process lacks itself if it cannot open a connection: files, ports, memory.
+const OWN_LACKS: [Errno; 5] = [
+    Errno::MFILE,
+    Errno::NFILE,
+    Errno::ADDRNOTAVAIL,
+    Errno::NOBUFS,
+    Errno::NOMEM,
+];
 
 /// A body on its way to a node.
 pub(crate) type Sent = UnsyncBoxBody<Bytes, hyper::Error>;
 /// Connections to nodes.
 pub(crate) type Http = NodeClient<Sent>;
 
-/// Why a request got no answer.
+/// Why a request got no answer. Only the first says something of the node.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PassError {
-    /// Nothing was sent.
-    #[error("the node cannot be reached: {0}")]
-    Unreached(String),
+    /// The node accepts no connection. Nothing was sent.
+    #[error("the node accepts no connection: {0}")]
+    Refused(String),
+    /// Nothing was sent, for another reason.
+    #[error("nothing was sent: {0}")]
+    Unsent(String),
     /// It was sent; what became of it is unknown.
     #[error("the node's answer did not arrive: {0}")]
     Unknown(String),
+    /// The caller broke its body off, so no node has done anything.
+    #[error("the caller's body broke off")]
+    BodyBroken,
+    /// The caller's body took too long.
+    #[error("the caller's body took too long")]
+    BodyLate,
 }
 
-/// A body without an error of its own, as one that is sent.
-pub(crate) fn boxed(
-    body: impl HttpBody<Data = Bytes, Error = std::convert::Infallible> + Send + 'static,
-) -> Sent {
-    body.map_err(|never| match never {}).boxed_unsync()
+/// A caller's body on its way to a node.
+pub(crate) struct Outgoing {
+    pub(crate) body: Sent,
+    /// Whether the caller broke it off.
+    is_broken: Arc<AtomicBool>,
+}
+
+impl Outgoing {
+    /// One that is here.
+    pub(crate) fn whole(bytes: Bytes) -> Self {
+        let body = Full::new(bytes).map_err(|never| match never {});
+        Self {
+            body: body.boxed_unsync(),
+            is_broken: Arc::default(),
+        }
+    }
+
+    /// One that still arrives.
+    pub(crate) fn arriving(body: Incoming) -> Self {
+        let is_broken = Arc::new(AtomicBool::new(false));
+        let noting = Arc::clone(&is_broken);
+        let body = body.map_err(move |error| {
+            noting.store(true, Ordering::Relaxed);
+            error
+        });
+        Self {
+            body: body.boxed_unsync(),
+            is_broken,
+        }
+    }
+}
+
+/// Whether this process could not connect for want of something of its own, which says nothing of the node. Callers can
+/// bring that about.
+pub(crate) fn is_own(error: &(dyn Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(found) = cause {
+        let of_system = found.downcast_ref::<std::io::Error>();
+        let code = of_system.and_then(std::io::Error::raw_os_error);
+        if code.is_some_and(|code| OWN_LACKS.iter().any(|lack| lack.raw_os_error() == code)) {
+            return true;
+        }
+        cause = match of_system.and_then(std::io::Error::get_ref) {
+            Some(inner) => Some(inner),
+            None => found.source(),
+        };
+    }
+    false
 }
 
 /// Sends requests on.
@@ -71,21 +135,23 @@ impl Passing {
         &self,
         node: &str,
         parts: &Parts,
-        body: Sent,
+        body: Outgoing,
         caller: IpAddr,
     ) -> Result<Response<Incoming>, PassError> {
-        let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
-        let uri = format!("{node}{path}").parse::<Uri>();
-        let uri = uri.map_err(|error| PassError::Unreached(error.to_string()))?;
-        let mut request = Request::new(body);
+        let uri = uri_at(node, &parts.uri).map_err(|error| PassError::Unsent(error.to_string()))?;
+        let mut request = Request::new(body.body);
         *request.method_mut() = parts.method.clone();
         *request.uri_mut() = uri;
         *request.version_mut() = Version::HTTP_11;
-        *request.headers_mut() = self.headers(&parts.headers, caller);
+        *request.headers_mut() = self.headers(&parts.headers, caller)?;
         self.http.request(request).await.map_err(|error| {
             let why = error.to_string();
-            if error.is_connect() {
-                PassError::Unreached(why)
+            if body.is_broken.load(Ordering::Relaxed) {
+                PassError::BodyBroken
+            } else if is_own(&error) {
+                PassError::Unsent(why)
+            } else if error.is_connect() {
+                PassError::Refused(why)
             } else {
                 PassError::Unknown(why)
             }
@@ -93,14 +159,19 @@ impl Passing {
     }
 
     /// A request's headers, with its caller's address and who sends it on.
-    fn headers(&self, brought: &HeaderMap, caller: IpAddr) -> HeaderMap {
+    fn headers(&self, brought: &HeaderMap, caller: IpAddr) -> Result<HeaderMap, PassError> {
+        let too_many = |_| PassError::Unsent("it has too many header fields".to_owned());
         let mut headers = without_connection(brought.clone());
         headers.remove(HOST);
         if let Ok(caller) = HeaderValue::from_str(&caller.to_string()) {
-            headers.append(FORWARDED_FOR, caller);
+            headers
+                .try_append(FORWARDED_FOR, caller)
+                .map_err(too_many)?;
         }
-        headers.insert(FORWARDED_BY, self.edge.clone());
         headers
+            .try_insert(FORWARDED_BY, self.edge.clone())
+            .map_err(too_many)?;
+        Ok(headers)
     }
 }
 
@@ -149,12 +220,39 @@ mod tests {
             let name = HeaderName::from_static(name);
             brought.insert(name, HeaderValue::from_static(value));
         }
-        let headers = passing.headers(&brought, "192.0.2.1".parse().unwrap());
+        let headers = passing
+            .headers(&brought, "192.0.2.1".parse().unwrap())
+            .unwrap();
         let forwarded: Vec<_> = headers.get_all(FORWARDED_FOR).iter().collect();
         assert_eq!(forwarded, ["192.0.2.9", "192.0.2.1"]);
         assert_eq!(headers[FORWARDED_BY], "edge1");
         assert_eq!(headers["content-length"], "7");
         assert_eq!(headers["x-signature"], "0x12");
         assert_eq!(headers.len(), 5, "{headers:?}");
+    }
+
+    #[test]
+    fn what_this_process_lacks_says_nothing_of_a_node() {
+        let of = |errno: Errno| std::io::Error::from_raw_os_error(errno.raw_os_error());
+        assert!(is_own(&of(Errno::MFILE)));
+        assert!(is_own(&std::io::Error::other(of(Errno::ADDRNOTAVAIL))));
+        assert!(!is_own(&of(Errno::CONNREFUSED)));
+        assert!(!is_own(&std::io::Error::other("timed out")));
+    }
+
+    #[test]
+    fn too_many_header_fields_are_an_error_and_no_panic() {
+        let passing = Passing::new(kedge_replica::node_client().unwrap(), "edge1");
+        let mut brought = HeaderMap::new();
+        let mut number = 0;
+        loop {
+            let name = HeaderName::try_from(format!("x-{number}")).unwrap();
+            if brought.try_append(name, HeaderValue::from(number)).is_err() {
+                break;
+            }
+            number += 1;
+        }
+        let passed = passing.headers(&brought, "192.0.2.1".parse().unwrap());
+        assert!(matches!(passed, Err(PassError::Unsent(_))));
     }
 }

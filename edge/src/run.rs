@@ -1,4 +1,4 @@
-//! The process: it connects, learns of the nodes, and serves until it is stopped.
+//! The process: it learns of the nodes, and serves until it is stopped.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -6,19 +6,14 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use hyper::Method;
-use kedge_cluster::{Cluster, ConnectError};
 use kedge_config::Config;
 use kedge_config::secrets::{self, SecretError};
 use kedge_http::server::shedding::Shedding;
 use kedge_http::server::{Bound, ServerError, stopping};
-use kedge_http::signing::Signs;
-use kedge_protocol::eip712::Domain;
-use kedge_replica::cluster_options;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 
 use crate::answering::{Edge, ROOM_BYTES};
-use crate::checking::Checker;
 use crate::metric_definitions;
 use crate::nodes::Nodes;
 use crate::passing::Passing;
@@ -29,8 +24,6 @@ pub enum Way {
     Node,
     /// To the leader.
     Leader,
-    /// To the leader, signed like this; with the id in the path.
-    Signed(&'static Signs, String),
 }
 
 /// The way of a request with this method and path.
@@ -42,14 +35,6 @@ const MARGIN: Duration = Duration::from_secs(2);
 /// Why the edge does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum EdgeError {
-    /// The cluster is not configured.
-    #[error(
-        "option cluster_servers: is required: an edge finds the nodes by the cluster's servers"
-    )]
-    NoServers,
-    /// The cluster's servers.
-    #[error(transparent)]
-    Cluster(#[from] ConnectError),
     /// The listener.
     #[error(transparent)]
     Server(#[from] ServerError),
@@ -72,19 +57,16 @@ pub async fn run(config: Config, route: Route) -> Result<(), EdgeError> {
     // One that comes during the start must not end the process.
     let hangups = signal(SignalKind::hangup())?;
     metric_definitions::describe();
-    let options = cluster_options(&config).ok_or(EdgeError::NoServers)?;
-    let name = options.node.clone();
+    let name = config.edge_name.clone();
     let bound = Bound::bind(&config).await?;
     let http = kedge_replica::node_client()?;
-    let cluster = Cluster::join(options).await?;
-    let nodes = Nodes::new(cluster, http.clone());
-    tokio::spawn(Arc::clone(&nodes).watch());
+    let nodes = Nodes::new(&config.edge_nodes, http.clone());
+    nodes.watch();
     let wait_target = Duration::from_millis(config.wait_target_ms);
     let shedding = Shedding::start(wait_target, config.requests_min).map_err(ServerError::Probe)?;
     let room = config.body_bytes_total_max / ROOM_BYTES as usize;
     let edge = Edge {
         passing: Passing::new(http, &name),
-        checker: checker(&config),
         room: Arc::new(Semaphore::new(room)),
         body_timeout: Duration::from_secs(config.body_timeout_s),
         patience: Duration::from_secs(config.request_timeout_s) + MARGIN,
@@ -103,15 +85,6 @@ pub async fn run(config: Config, route: Route) -> Result<(), EdgeError> {
     bound.serve(&config, edge, shedding, stop, || ()).await;
     tracing::info!("stopped");
     Ok(())
-}
-
-/// Checks signatures, if the log's domain is configured.
-fn checker(config: &Config) -> Option<Checker> {
-    let domain = Domain {
-        chain_id: config.chain_id?,
-        verifying_contract: config.chain_contract?,
-    };
-    Some(Checker::new(domain))
 }
 
 /// Reads the certificate again on SIGHUP; one that cannot be read stays as it was.

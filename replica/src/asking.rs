@@ -1,6 +1,7 @@
 //! What nodes ask the leader, over the servers that they share: quicker than HTTP, and nobody without the cluster's
 //! credentials can ask.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -70,7 +71,11 @@ async fn listen_in(
             biased;
             () = over(standing, term) => return,
             question = questions.next() => match question {
-                Some(question) => take(question),
+                Some(question) => {
+                    if !survived(|| take(question)) {
+                        tracing::error!(what, term, "a question of another node ended in a panic");
+                    }
+                }
                 None => return tokio::time::sleep(PAUSE).await,
             },
         }
@@ -82,4 +87,20 @@ async fn over(standing: &mut watch::Receiver<Standing>, term: u64) {
     let is_over = |standing: &Standing| standing.role != Role::Leader || standing.term != term;
     // A node that has ended leads no longer either.
     let _ = standing.wait_for(is_over).await;
+}
+
+/// Does some work; false if it panicked. The task that listens continues in either case.
+fn survived(work: impl FnOnce()) -> bool {
+    catch_unwind(AssertUnwindSafe(work)).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_that_panics_does_not_end_the_listening() {
+        assert!(!survived(|| panic!("on purpose")));
+        assert!(survived(|| ()));
+    }
 }

@@ -9,8 +9,9 @@ use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::Body as HttpBody;
 use hyper::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue};
-use hyper::header::{TE, TRANSFER_ENCODING, UPGRADE};
+use hyper::header::{MaxSizeReached, TE, TRANSFER_ENCODING, UPGRADE};
 use hyper::http::request::Parts;
+use hyper::http::uri::PathAndQuery;
 use hyper::{Request, Response, Uri};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
@@ -75,6 +76,24 @@ where
         .build(connector))
 }
 
+/// The URI at a node for what a caller asked for, which stays as it is, `*` too.
+///
+/// # Errors
+/// If the node's URL is none.
+pub fn uri_at(node: &str, asked: &Uri) -> Result<Uri, hyper::http::Error> {
+    let mut parts = node.parse::<Uri>()?.into_parts();
+    let asked = asked.path_and_query().cloned();
+    let asked = asked.unwrap_or(PathAndQuery::from_static("/"));
+    let prefix = parts.path_and_query.as_ref();
+    let prefix = prefix.map_or("", |path| path.path().trim_end_matches('/'));
+    parts.path_and_query = Some(if prefix.is_empty() || asked.as_str() == "*" {
+        asked
+    } else {
+        format!("{prefix}{asked}").parse()?
+    });
+    Ok(Uri::from_parts(parts)?)
+}
+
 /// Sends requests to leaders.
 #[derive(Clone)]
 pub struct Forwarder {
@@ -110,13 +129,12 @@ impl Forwarder {
         caller: IpAddr,
     ) -> Result<Response<Bytes>, ForwardError> {
         let unreached = |error: &dyn std::fmt::Display| ForwardError::Unreached(error.to_string());
-        let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
-        let uri = format!("{}{path}", leader.trim_end_matches('/'));
-        let uri: Uri = uri.parse().map_err(|error| unreached(&error))?;
+        let uri = uri_at(leader, &parts.uri).map_err(|error| unreached(&error))?;
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = parts.method.clone();
         *request.uri_mut() = uri;
-        *request.headers_mut() = self.headers(&parts.headers, caller);
+        let headers = self.headers(&parts.headers, caller);
+        *request.headers_mut() = headers.map_err(|error| unreached(&error))?;
         let sending = async {
             let response = self.http.request(request).await.map_err(|error| {
                 if error.is_connect() {
@@ -144,16 +162,16 @@ impl Forwarder {
             .map_err(|_| late())?
     }
 
-    fn headers(&self, brought: &HeaderMap, caller: IpAddr) -> HeaderMap {
+    fn headers(&self, brought: &HeaderMap, caller: IpAddr) -> Result<HeaderMap, MaxSizeReached> {
         let mut headers = brought.clone();
         for name in OF_CONNECTION {
             headers.remove(name);
         }
         if let Ok(caller) = HeaderValue::from_str(&caller.to_string()) {
-            headers.append(FORWARDED_FOR, caller);
+            headers.try_append(FORWARDED_FOR, caller)?;
         }
-        headers.insert(FORWARDED_BY, self.node.clone());
-        headers
+        headers.try_insert(FORWARDED_BY, self.node.clone())?;
+        Ok(headers)
     }
 }
 
@@ -163,4 +181,29 @@ pub fn answer_headers(mut headers: HeaderMap) -> HeaderMap {
         headers.remove(name);
     }
     headers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_caller_asks_for_stays_as_it_is() {
+        let at = |node: &str, asked: &str| {
+            let uri = uri_at(node, &asked.parse().unwrap()).unwrap();
+            (
+                uri.authority().unwrap().to_string(),
+                uri.path_and_query().unwrap().to_string(),
+            )
+        };
+        let expect = |path: &str| ("node:8443".to_owned(), path.to_owned());
+        assert_eq!(at("https://node:8443", "/a?b=%2F"), expect("/a?b=%2F"));
+        assert_eq!(at("https://node:8443/", "*"), expect("*"));
+        assert_eq!(at("https://node:8443/kedge/", "/a?b"), expect("/kedge/a?b"));
+        assert_eq!(at("https://node:8443", "http://other/a"), expect("/a"));
+        assert_eq!(at("https://node:8443", "other:80"), expect("/"));
+        let long = format!("/{}", "a".repeat(65_000));
+        assert_eq!(at("https://node:8443", &long), expect(&long));
+        assert!(uri_at("no URL", &Uri::from_static("/")).is_err());
+    }
 }

@@ -29,7 +29,9 @@ use kedge_protocol::Address;
 use kedge_storage::Store;
 use tokio::sync::{mpsc, oneshot, watch};
 
-pub use forward::{FORWARDED_BY, ForwardError, Forwarder, NodeClient, answer_headers, node_client};
+pub use forward::{
+    FORWARDED_BY, ForwardError, Forwarder, NodeClient, answer_headers, node_client, uri_at,
+};
 pub use options::{GROUP_BYTES_MAX, cluster_options, lease};
 pub use standing::{Leader, Role, Standing};
 

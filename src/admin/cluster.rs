@@ -1,6 +1,5 @@
 //! The operator's commands about the nodes of a cluster.
 
-use kedge_protocol::time::rfc3339;
 use kedge_replica::Replica;
 use kedge_storage::Mode;
 use serde_json::{Map, Value, json};
@@ -8,7 +7,6 @@ use serde_json::{Map, Value, json};
 use super::{AdminSocket, members};
 
 const NO_CLUSTER: &str = "this server is a single node: cluster_servers is not set";
-const NO_EDGES: &str = "this node takes nothing from edges: cluster_edges is empty";
 
 impl AdminSocket {
     /// This node's part among several.
@@ -71,32 +69,8 @@ impl AdminSocket {
             "problem": standing.problem,
             "stream_connected": health.connected,
             "stream_error": health.last_error,
-            "distrusted_edges": self.distrusted_edges(),
             "nodes": nodes,
         })))
-    }
-
-    /// The edges that no node trusts, with how each was caught. Nothing on a node that takes nothing from edges.
-    fn distrusted_edges(&self) -> Option<Map<String, Value>> {
-        let distrusted = self.app.tripwire.get()?.distrusted().into_iter();
-        let shown = distrusted.map(|(edge, caught)| {
-            let view = json!({
-                "at": rfc3339(caught.at_ms),
-                "digest": caught.digest,
-                "caught_by": caught.by,
-            });
-            (edge, view)
-        });
-        Some(shown.collect())
-    }
-
-    /// Trusts an edge again that was caught, on all nodes.
-    pub(super) async fn trust_edge(&self, edge: &str) -> Result<Map<String, Value>, String> {
-        let replica = self.replica()?;
-        let tripwire = self.app.tripwire.get().ok_or(NO_EDGES)?;
-        let trusted = tripwire.trust_again(replica.cluster(), edge).await;
-        trusted.map_err(|error| error.to_string())?;
-        Ok(members(json!({ "trusted": edge })))
     }
 
     /// Lets another node lead.

@@ -54,9 +54,6 @@ pub(super) enum Command {
     RemoveNode {
         node: String,
     },
-    TrustEdge {
-        edge: String,
-    },
     Tier {
         organization_id: Id,
         tier: String,
@@ -96,7 +93,6 @@ impl Command {
             Self::ClusterStatus => "cluster_status",
             Self::HandOver { .. } => "hand_over",
             Self::RemoveNode { .. } => "remove_node",
-            Self::TrustEdge { .. } => "trust_edge",
             Self::Tier { .. } => "tier",
             Self::Tiers { .. } => "tiers",
         }

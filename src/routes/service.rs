@@ -2,12 +2,11 @@
 
 use hyper::StatusCode;
 use kedge_actors::{NodeHealth, Published};
-use kedge_api::scalars::{AddressText, HashText, Time};
+use kedge_api::scalars::{AddressText, HashText};
 use kedge_api::service::{
-    AnchoringView, ClusterView, DistrustedEdgeView, DomainView, HealthView, NodeView, ReadyView,
-    TypeMember, Types, VersionView,
+    AnchoringView, ClusterView, DomainView, HealthView, NodeView, ReadyView, TypeMember, Types,
+    VersionView,
 };
-use kedge_cluster::{Caught, DistrustedEdges};
 use kedge_http::error::ApiError;
 use kedge_http::reply::Reply;
 use kedge_protocol::eip712::{DOMAIN_NAME, DOMAIN_VERSION};
@@ -79,22 +78,12 @@ pub async fn health(call: Call) -> Result<Reply, ApiError> {
     Reply::ok(sequence(&call), &HealthView { status: "ok" })
 }
 
-fn distrusted_edge((edge, caught): (String, Caught)) -> DistrustedEdgeView {
-    DistrustedEdgeView {
-        edge,
-        at: Time(caught.at_ms),
-        digest: HashText(caught.digest),
-        caught_by: caught.by,
-    }
-}
-
 /// A follower that lags by more is not ready.
 const LAG_MAX_S: f64 = 1.0;
 
-fn cluster_of(standing: Standing, distrusted: DistrustedEdges) -> ClusterView {
-    let edges: Vec<_> = distrusted.into_iter().map(distrusted_edge).collect();
+fn cluster_of(node: &str, standing: Standing) -> ClusterView {
     ClusterView {
-        distrusted_edges: (!edges.is_empty()).then_some(edges),
+        node: node.to_owned(),
         role: standing.role.name(),
         term: standing.term,
         frame: standing.frame,
@@ -161,10 +150,10 @@ pub async fn ready(call: Call) -> Result<Reply, ApiError> {
         (None, Mode::ReadWrite) => engine.check_clock().err().map(|why| why.to_string()),
     };
     let replica = call.app.replica.get();
-    let tripwire = call.app.tripwire.get();
-    let distrusted = tripwire.map(|tripwire| tripwire.distrusted());
-    let distrusted = distrusted.unwrap_or_default();
-    let cluster = replica.map(|replica| cluster_of(replica.standing(), distrusted));
+    let cluster = replica.map(|replica| {
+        let node = &replica.cluster().options().node;
+        cluster_of(node, replica.standing())
+    });
     let reason = reason.or_else(|| cluster.as_ref().and_then(why_not));
     let (status, text, mode) = if reason.is_none() {
         (StatusCode::OK, "ready", "read_write")

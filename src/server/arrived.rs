@@ -136,8 +136,7 @@ impl Dispatch {
         let Some((asker, signed)) = read else {
             return Ok(None);
         };
-        let voucher = context.voucher.take();
-        let submission = self.app.check(asker, headers, signed, voucher).await?;
+        let submission = self.app.check(asker, headers, signed).await?;
         context.signer_is_known = true;
         Ok(Some(submission))
     }

@@ -33,8 +33,7 @@ use kedge_http::server::request_ids::RequestIds;
 use kedge_http::server::sent::SentBody;
 use kedge_http::server::shedding::Shedding;
 use kedge_http::server::{Answering, ServerError, parsing};
-use kedge_http::signing::{SignatureHeaders, Voucher};
-use kedge_http::stream::Body;
+use kedge_http::signing::SignatureHeaders;
 use kedge_http::v2;
 use kedge_protocol::Address;
 use kedge_replica::Forwarder;
@@ -85,8 +84,6 @@ pub(super) struct RequestContext {
     /// The alleged signer, and whether the signature proves it.
     pub(super) signer: Option<Address>,
     pub(super) signer_is_known: bool,
-    /// The edge that has checked the signature.
-    pub(super) voucher: Option<Arc<dyn Voucher>>,
     /// The request's trace, if it is sampled.
     pub(super) traced: Option<Box<Traced>>,
 }
@@ -187,27 +184,7 @@ impl Dispatch {
             session: None,
             signer: None,
             signer_is_known: false,
-            voucher: None,
         }
-    }
-
-    /// Answers a request that an edge has submitted, and whose signature it may vouch for.
-    pub(super) async fn submitted(
-        &self,
-        request: Request<Bytes>,
-        caller: IpAddr,
-        voucher: Arc<dyn Voucher>,
-    ) -> Response<Bytes> {
-        let begun = Instant::now();
-        let _under_way = self.metrics.begin();
-        let (mut parts, body) = request.into_parts();
-        let mut context = self.context(&parts, Arriving::whole(body), caller, false);
-        context.voucher = Some(voucher);
-        let replying = self.replied(&mut parts, &mut context, false, begun);
-        let (reply, _held, readers) = replying.await;
-        let mut response = self.finish(reply, &context);
-        readers.write(response.headers_mut());
-        response.map(Body::into_whole)
     }
 
     /// The reply to a request, what it holds until it is sent, and who may read it.

@@ -6,7 +6,7 @@ use kedge_http::server::open_files;
 use kedge_telemetry::logging;
 
 use super::RunError;
-use crate::endpoint::{Router, Signs, TABLE};
+use crate::endpoint::{Router, TABLE};
 use crate::metrics;
 
 /// Runs an edge until SIGINT or SIGTERM.
@@ -19,16 +19,9 @@ pub async fn run_edge(config: Config) -> Result<(), RunError> {
         tracing::info!(url = %format_args!("http://{bound}/metrics"), "metrics");
     }
     let router = Router::default();
-    let route: kedge_edge::Route = Box::new(move |method, path| {
-        let Ok(found) = router.find(method, path) else {
-            return Way::Node;
-        };
-        let endpoint = &TABLE[found.index];
-        match &endpoint.signs {
-            _ if !endpoint.changes() => Way::Node,
-            Signs::Nothing => Way::Leader,
-            signs => Way::Signed(signs, found.id),
-        }
+    let route: kedge_edge::Route = Box::new(move |method, path| match router.find(method, path) {
+        Ok(found) if TABLE[found.index].changes() => Way::Leader,
+        _ => Way::Node,
     });
     Ok(kedge_edge::run(config, route).await?)
 }

@@ -1,67 +1,20 @@
-//! Edges that what they depend on has left. A NATS server that has lost the others still answers, but knows nothing new: the
-//! edge leaves it as the nodes do, and learns who leads. A leader that never answers holds no caller for ever.
+//! Edges in front of nodes that do not answer, and of callers that mean harm. A node is left out for what it does itself,
+//! never for what a caller sends.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
 
 use crate::edge::Edge;
-use crate::engine::{BUCKET, STREAM};
-use crate::link::{Flow, Link};
-use crate::network::Network;
-use crate::nodes::Cluster;
-use crate::signed::Signer;
-use crate::support::{Rng, eventually, http};
+use crate::support::http;
+use crate::support::server::Setup;
 
-const PATIENCE: Duration = Duration::from_mins(1);
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_edge_leaves_a_server_that_has_lost_the_others() {
-    let mut rng = Rng::seeded("cluster-lonely-edge");
-    let (mut cluster, network) = Network::start().await;
-    let mut signer = Signer::register(&cluster, &mut rng).await;
-    // Without this server nothing has to be elected.
-    let leads_nothing = || async {
-        let leaders = [STREAM, BUCKET].map(|stream| cluster.nats.leader_of(stream));
-        let leaders = [leaders[0]?, leaders[1]?];
-        (0..3).find(|server| !leaders.contains(server))
-    };
-    let lonely = eventually("the streams are led", PATIENCE, leads_nothing).await;
-
-    // The edge finds no other server at first.
-    let link = Link::to(&cluster.nats.urls());
-    let others = || link.ways.iter().enumerate();
-    for (_, way) in others().filter(|(server, _)| *server != lonely) {
-        way.set(Flow::CUT);
-    }
-    let servers = format!("cluster_servers={:?}", link.urls());
-    let edge = Edge::start_with(&cluster, "edge1", &[servers]).await;
-    link.heal();
-    assert_eq!(signer.mint().send(edge.port).await.status, 201);
-
-    network.set_server(lonely, Flow::CUT);
-    network.set_nodes(&[0, 1, 2], &[lonely], Flow::CUT);
-    let former = cluster.leader().await;
-    cluster.nodes[former].kill();
-    let leader = cluster.leader_among(former).await;
-    let name = cluster.nodes[leader].name.clone();
-    let known = || async {
-        let answer = http::try_get(edge.port, "/readyz").await?;
-        (answer.json()["leader"] == name.as_str()).then_some(())
-    };
-    eventually("the edge knows the new leader", PATIENCE, known).await;
-    let change = signer.mint_once("by-another-server");
-    let accepted = || async {
-        let answer = change.try_send(edge.port).await?;
-        (answer.status == 201).then_some(())
-    };
-    eventually("a change passes the edge", PATIENCE, accepted).await;
-    network.heal();
-    cluster.nodes[former].start();
-    cluster.wait_until_ready().await;
-    cluster.stop();
-}
+/// How long a caller that means harm keeps its connection.
+const HELD: Duration = Duration::from_millis(100);
 
 /// Says that it is ready, and answers nothing else.
 async fn say_only_ready(mut stream: TcpStream) {
@@ -78,17 +31,16 @@ async fn say_only_ready(mut stream: TcpStream) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_never_answers_holds_nobody_for_ever() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = silent.local_addr().unwrap();
-    let url = format!("\"http://{address}\"");
+    let url = format!("http://{}", silent.local_addr().unwrap());
     tokio::spawn(async move {
         while let Ok((stream, _)) = silent.accept().await {
             tokio::spawn(say_only_ready(stream));
         }
     });
-    let cluster = Cluster::start_with(3, |setup, _| setup.set("cluster_url", &url)).await;
-    let limits = ["request_timeout_s=1", "body_timeout_s=1"].map(str::to_owned);
-    let edge = Edge::start_with(&cluster, "edge1", &limits).await;
-    // A change without a signature: an edge passes it on as it is.
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("edge.log");
+    let limits = ["request_timeout_s=1", "body_timeout_s=1"];
+    let edge = Edge::start_for(&[url], &log, "edge1", &limits).await;
     let answer = http::post(edge.port, "/webhooks/any/test", &[], "{}").await;
     assert_eq!(answer.status, 503, "{}", answer.body);
     assert!(
@@ -96,5 +48,95 @@ async fn a_leader_that_never_answers_holds_nobody_for_ever() {
         "{}",
         answer.body
     );
-    cluster.stop();
+}
+
+/// What callers without credentials can send.
+fn harmful() -> Vec<Vec<u8>> {
+    let search = "POST /objects/search HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n";
+    let change = "POST /sessions HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n";
+    let many: String = (0..99).map(|n| format!("x-{n}: 1\r\n")).collect();
+    let long = "a".repeat(30_000);
+    let mut all: Vec<String> = [
+        "OPTIONS * HTTP/1.1\r\nhost: a\r\n\r\n",
+        "GET * HTTP/1.1\r\nhost: a\r\n\r\n",
+        "CONNECT other:80 HTTP/1.1\r\nhost: other:80\r\n\r\n",
+        "GET http://other/batches HTTP/1.1\r\nhost: other\r\n\r\n",
+        "GET /batches HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n",
+        "GET /batches HTTP/1.0\r\n\r\n",
+        "GET /batches HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\n\r\nab",
+        "TRACE / HTTP/1.1\r\nhost: a\r\n\r\n",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    for head in [search, change] {
+        all.extend([
+            format!("{head}transfer-encoding: chunked\r\n\r\nzz\r\n"),
+            format!("{head}transfer-encoding: chunked\r\n\r\n5\r\nab"),
+            format!(
+                "{head}content-length: 9\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n"
+            ),
+            format!("{head}content-length: 100\r\n\r\n{{"),
+            format!("{head}content-length: 100000\r\n\r\n{{"),
+            format!("{head}content-length: 1000000000\r\n\r\n{{"),
+            format!("{head}expect: 100-continue\r\ncontent-length: 70000\r\n\r\n"),
+        ]);
+    }
+    all.push(format!("GET /batches HTTP/1.1\r\nhost: a\r\n{many}\r\n"));
+    all.push(format!("GET /batches?a={long} HTTP/1.1\r\nhost: a\r\n\r\n"));
+    let mut all: Vec<Vec<u8>> = all.into_iter().map(String::into_bytes).collect();
+    all.push(b"GET /batches?\xff\xfe HTTP/1.1\r\nhost: a\r\n\r\n".to_vec());
+    all
+}
+
+async fn send(port: u16, bytes: &[u8]) {
+    let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)).await else {
+        return;
+    };
+    // Whatever comes of it: the connection ends soon.
+    let _sent = stream.write_all(bytes).await;
+    let mut answer = Vec::new();
+    let _read = tokio::time::timeout(HELD, stream.read_to_end(&mut answer)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_callers_send_takes_no_node_out_of_service() {
+    let folder = tempfile::tempdir().unwrap();
+    let setup = Setup::development(&folder.path().join("node"))
+        .set("trusted_proxies", r#"["127.0.0.0/8"]"#);
+    let server = setup.start();
+    let log = folder.path().join("edge.log");
+    let urls = [setup.url()];
+    let edge = Edge::start_for(&urls, &log, "edge1", &["connections_per_address=1000"]).await;
+    let port = edge.port;
+    let is_over = Arc::new(AtomicBool::new(false));
+    let over = Arc::clone(&is_over);
+    let sending = tokio::spawn(async move {
+        let harmful = harmful();
+        let mut rounds = 0;
+        while !over.load(Ordering::Relaxed) {
+            let mut sending = JoinSet::new();
+            for bytes in harmful.clone() {
+                sending.spawn(async move { send(port, &bytes).await });
+            }
+            sending.join_all().await;
+            rounds += 1;
+        }
+        rounds
+    });
+    for read in 0..60 {
+        let answer = http::get(port, "/batches").await;
+        assert_eq!(answer.status, 200, "read {read}: {}", answer.body);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    is_over.store(true, Ordering::Relaxed);
+    let rounds = sending.await.unwrap();
+    assert!(rounds >= 5, "{rounds} rounds");
+    let ready = http::get(port, "/readyz").await;
+    assert_eq!(ready.status, 200, "{}", ready.body);
+    assert_eq!(
+        http::get(setup.port(), "/readyz").await.status,
+        200,
+        "the node itself"
+    );
+    server.stop();
 }

@@ -20,6 +20,8 @@ use crate::support::anvil::{deploy_anchor, rpc};
 use crate::support::server::{Server, Setup};
 use crate::support::{PASSWORD, connect, copy_directory, eventually, http};
 
+/// The rights of nodes on the NATS servers, as they are shipped.
+const RIGHTS: &str = include_str!("../../packages/nats/kedge.conf");
 /// The chain id of the embedded chain.
 pub(crate) const CHAIN_ID: u64 = 1_337;
 /// How long a cluster may take to come up.
@@ -118,7 +120,7 @@ impl Cluster {
         Self::start_on(nats.await.unwrap(), count, change).await
     }
 
-    /// The same, on servers that ask for certificates of the authority in a folder.
+    /// The same, on servers that ask for certificates of the authority in a folder, with the rights that are shipped.
     pub(crate) async fn start_certified(
         certificates: &'static Path,
         count: usize,
@@ -128,7 +130,8 @@ impl Cluster {
             certificates: Some(certificates),
             ..settings()
         };
-        let nats = tokio::task::spawn_blocking(move || Servers::start_with(3, settings));
+        let start = move || Servers::start_with_lines(3, settings, RIGHTS);
+        let nats = tokio::task::spawn_blocking(start);
         Self::start_on(nats.await.unwrap(), count, change).await
     }
 
@@ -270,6 +273,11 @@ impl Cluster {
             None
         };
         eventually("another node leads", UP_LIMIT, found).await
+    }
+
+    /// The nodes' URLs.
+    pub(crate) fn urls(&self) -> Vec<String> {
+        self.nodes.iter().map(Node::url).collect()
     }
 
     /// The chain's URL.

@@ -30,7 +30,7 @@ pub(crate) struct Prepared {
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) body: String,
     /// The digest that was signed.
-    pub(crate) digest: Hash,
+    digest: Hash,
 }
 
 impl Signer {

@@ -36,6 +36,7 @@ CONTENTS = [
     "share/kedge/dashboards/prometheus/rules/alerts.yml",
     "share/kedge/packages/compose/compose.yaml",
     "share/kedge/packages/helm/kedge/Chart.yaml",
+    "share/kedge/packages/nats/kedge.conf",
 ]
 
 

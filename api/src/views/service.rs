@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::scalars::{AddressText, HashText, Time};
+use super::scalars::{AddressText, HashText};
 
 /// A member of an EIP-712 type.
 #[derive(Serialize, JsonSchema)]
@@ -92,6 +92,8 @@ pub struct ReadyView {
 /// What a node is among several that share a log. A follower is ready once it lags by less than a second.
 #[derive(Serialize, JsonSchema)]
 pub struct ClusterView {
+    /// This node's name.
+    pub node: String,
     /// `leader` or `follower`.
     pub role: &'static str,
     /// The newest term it knows.
@@ -111,22 +113,6 @@ pub struct ClusterView {
     /// Why it cannot continue, if so: the operator has to act.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// Edges that vouched for a wrong signature: no node believes them any more. Absent if there are none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub distrusted_edges: Option<Vec<DistrustedEdgeView>>,
-}
-
-/// An edge that vouched for a wrong signature. What it submits is refused until the operator trusts it again.
-#[derive(Serialize, JsonSchema)]
-pub struct DistrustedEdgeView {
-    /// Its name.
-    pub edge: String,
-    /// When it was caught.
-    pub at: Time,
-    /// The digest whose signature was wrong.
-    pub digest: HashText,
-    /// The node that caught it.
-    pub caught_by: String,
 }
 
 /// How far the chain lags behind the log. A lag does not make the server unready.

@@ -16,10 +16,8 @@ use crate::server::Server;
 const SERVERS: usize = 3;
 const UP_WITHIN: Duration = Duration::from_mins(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
-/// The name of the edge that the nodes trust.
-const EDGE: &str = "edge1";
-/// The metric of requests that an edge checked and submitted to the leader.
-const SUBMITTED: &str = "kedge_edge_passed_total{to=\"submitted\",outcome=\"answered\"}";
+/// The metric of requests that an edge passed to the leader.
+const PASSED: &str = "kedge_edge_passed_total{to=\"leader\",outcome=\"answered\"}";
 /// The development chain's first key, which is public.
 const PAYER: &str = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
 
@@ -39,8 +37,6 @@ pub(super) struct Cluster {
     place: PathBuf,
     /// The lines that all nodes share.
     settings: String,
-    /// The lines of an edge.
-    edge_settings: String,
     /// Where the edge's metrics are.
     edge_metrics: String,
     pub(super) nodes: Vec<Server>,
@@ -92,12 +88,11 @@ impl Cluster {
             return Err("no port is free".into());
         };
         let keys = [&sequencer, &payer, &operator];
-        let (settings, edge_settings) = settings(&printed, keys, &ports, metrics)?;
+        let settings = settings(&printed, keys, &ports)?;
         let mut cluster = Self {
             program: program.to_owned(),
             place: place.to_owned(),
             settings,
-            edge_settings,
             edge_metrics: format!("127.0.0.1:{metrics}"),
             nodes: Vec::new(),
             servers,
@@ -134,10 +129,15 @@ impl Cluster {
         Server::spawn(command, data.join("admin.sock"))
     }
 
-    /// Starts an edge that checks signatures for the leader.
+    /// Starts an edge.
     pub(super) async fn start_edge(&self) -> Result<Server> {
         let config = self.place.join("edge.toml");
-        fs::write(&config, &self.edge_settings)?;
+        let urls: Vec<&str> = self.nodes.iter().map(|node| node.url.as_str()).collect();
+        let metrics = &self.edge_metrics;
+        let text = format!(
+            "log_filter = \"error\"\nmetrics_listen = {metrics:?}\n[edge]\nnodes = {urls:?}\n"
+        );
+        fs::write(&config, text)?;
         let mut command = Command::new(&self.program);
         command
             .args(["edge", "--listen", "127.0.0.1:0", "--config"])
@@ -147,15 +147,15 @@ impl Cluster {
         Ok(edge)
     }
 
-    /// How many requests the edge has checked and submitted, and got an answer to.
-    pub(super) async fn submitted(&self) -> Result<u64> {
+    /// How many requests the edge has passed to the leader, and got an answer to.
+    pub(super) async fn passed(&self) -> Result<u64> {
         let mut connection = Connection::open(&self.edge_metrics).await?;
         let host = &self.edge_metrics;
         let head = format!("GET /metrics HTTP/1.1\r\nhost: {host}\r\n\r\n");
         let answer = connection.exchange(head.as_bytes(), &[]).await?;
         let text = String::from_utf8_lossy(answer.body);
-        let count = text.lines().find_map(|line| line.strip_prefix(SUBMITTED));
-        let count = count.ok_or("the edge has no metric of what it submitted")?;
+        let count = text.lines().find_map(|line| line.strip_prefix(PASSED));
+        let count = count.ok_or("the edge has no metric of what it passed on")?;
         Ok(count.trim().parse()?)
     }
 
@@ -195,14 +195,13 @@ impl Cluster {
     }
 }
 
-/// The lines that all nodes share, and those of an edge, whose metrics are on a port: on the chain that printed this, with
-/// these keys of the sequencer, the payer and the operator, and on servers with these ports.
+/// The lines that all nodes share: on the chain that printed this, with these keys of the sequencer, the payer and the
+/// operator, and on servers with these ports.
 fn settings(
     printed: &str,
     [sequencer, payer, operator]: [&PathBuf; 3],
     ports: &[u16],
-    metrics: u16,
-) -> Result<(String, String)> {
+) -> Result<String> {
     let urls = |scheme: &str, from: usize| -> Vec<String> {
         let ports = ports[from..from + SERVERS].iter();
         ports
@@ -233,15 +232,11 @@ fn settings(
         operator.display(),
     );
     let shared = format!(
-        "servers = {:?}\nmonitors = {:?}\nunsynced_allowed = true\nedges = [{EDGE:?}]\n",
+        "servers = {:?}\nmonitors = {:?}\nunsynced_allowed = true\n",
         urls("nats", 0),
         urls("http", SERVERS),
     );
-    let edge_settings = format!(
-        "{domain}metrics_listen = \"127.0.0.1:{metrics}\"\n[cluster]\nnode = {EDGE:?}\nservers = {:?}\n",
-        urls("nats", 0)
-    );
-    Ok((format!("{settings}\n[cluster]\n{shared}"), edge_settings))
+    Ok(format!("{settings}\n[cluster]\n{shared}"))
 }
 
 fn make_private(folder: &Path) -> Result<()> {

@@ -46,7 +46,7 @@ pub(crate) struct Settings {
     /// Whether to sync before an acknowledgement.
     pub(crate) sync_always: bool,
     /// The folder of `server.pem`, `server.key` and `authority.pem`: then only who has a certificate of that authority
-    /// connects.
+    /// connects, as the user whose name is in it.
     pub(crate) certificates: Option<&'static Path>,
 }
 
@@ -93,7 +93,7 @@ fn tls_line(folder: &Path) -> String {
     let (certificate, key) = (file("server.pem"), file("server.key"));
     let authority = file("authority.pem");
     format!(
-        "tls {{ cert_file: {certificate:?}, key_file: {key:?}, ca_file: {authority:?}, verify: true }}\n"
+        "tls {{ cert_file: {certificate:?}, key_file: {key:?}, ca_file: {authority:?}, verify_and_map: true }}\n"
     )
 }
 

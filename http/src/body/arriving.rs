@@ -6,9 +6,8 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::Full;
 use hyper::HeaderMap;
-use hyper::body::{Body as _, Frame, Incoming};
+use hyper::body::{Body as _, Incoming};
 use hyper::header::{CONTENT_LENGTH, EXPECT};
 use tokio::time::{Instant, Sleep, sleep_until};
 
@@ -26,42 +25,9 @@ pub enum Broken {
     Slow(u64),
 }
 
-/// Where a body comes from.
-enum Source {
-    /// A connection.
-    Connection(Incoming),
-    /// A message that holds all of it.
-    Whole(Full<Bytes>),
-}
-
-impl Source {
-    fn is_end_stream(&self) -> bool {
-        match self {
-            Self::Connection(body) => body.is_end_stream(),
-            Self::Whole(body) => body.is_end_stream(),
-        }
-    }
-
-    fn poll_frame(
-        &mut self,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
-        match self {
-            Self::Connection(body) => {
-                let frame = Pin::new(body).poll_frame(context);
-                frame.map_err(|_| Broken::Off)
-            }
-            Self::Whole(body) => {
-                let frame = Pin::new(body).poll_frame(context);
-                frame.map_err(|never| match never {})
-            }
-        }
-    }
-}
-
 /// The body of a request.
 pub struct Arriving {
-    body: Source,
+    body: Incoming,
     pace: Pace,
     announced: Option<u64>,
     read: u64,
@@ -79,24 +45,11 @@ impl Arriving {
             .and_then(|value| value.to_str().ok()?.parse().ok());
         Self {
             ended: body.is_end_stream(),
-            body: Source::Connection(body),
+            body,
             pace: Pace::new(bytes_per_s_min),
             announced,
             read: 0,
             waits: headers.contains_key(EXPECT),
-            broken: false,
-        }
-    }
-
-    /// A body that is here already.
-    pub fn whole(body: Bytes) -> Self {
-        Self {
-            announced: Some(body.len() as u64),
-            ended: body.is_empty(),
-            body: Source::Whole(Full::new(body)),
-            pace: Pace::new(0),
-            read: 0,
-            waits: false,
             broken: false,
         }
     }
@@ -134,11 +87,11 @@ impl Arriving {
         }
         self.waits = false;
         loop {
-            let frame = match self.body.poll_frame(context) {
+            let frame = match Pin::new(&mut self.body).poll_frame(context) {
                 Poll::Ready(Some(Ok(frame))) => frame,
-                Poll::Ready(Some(Err(broken))) => {
+                Poll::Ready(Some(Err(_))) => {
                     self.broken = true;
-                    return Poll::Ready(Some(Err(broken)));
+                    return Poll::Ready(Some(Err(Broken::Off)));
                 }
                 Poll::Ready(None) => {
                     self.ended = true;

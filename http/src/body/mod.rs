@@ -221,7 +221,8 @@ fn too_large(bytes_max: usize) -> ApiError {
     ApiError::new(Code::PayloadTooLarge, message)
 }
 
-fn of_broken(broken: Broken) -> ApiError {
+/// The answer to a caller whose body broke off.
+pub fn of_broken(broken: Broken) -> ApiError {
     ApiError::new(Code::ValidationError, broken.to_string())
 }
 

@@ -76,15 +76,6 @@ impl From<(String, ActionText)> for SignedTexts {
     }
 }
 
-/// Somebody else who has checked signatures, and may be believed.
-pub trait Voucher: Send + Sync {
-    /// Whether the signature of this digest need not be checked here.
-    fn vouches(&self, digest: &Hash) -> bool;
-
-    /// The signature of this digest proved to be wrong.
-    fn refuted(&self, digest: &Hash);
-}
-
 /// The log's domain with its separator, and frequent signers.
 pub struct Verifier {
     domain: Domain,
@@ -107,25 +98,13 @@ impl Verifier {
         &self.domain
     }
 
-    /// Hashes what `asker` signed and checks the signature.
+    /// Hashes what `asker` signed and checks the signature. Nowhere else is a signature of a request accepted.
     pub fn check(
         &self,
         asker: Asker,
         headers: &SignatureHeaders,
         signed: SignedTexts,
         expires_at: Instant,
-    ) -> Result<Submission, ApiError> {
-        self.check_unless(asker, headers, signed, expires_at, None)
-    }
-
-    /// Hashes what `asker` signed, and checks the signature unless `voucher` vouches for it.
-    pub fn check_unless(
-        &self,
-        asker: Asker,
-        headers: &SignatureHeaders,
-        signed: SignedTexts,
-        expires_at: Instant,
-        voucher: Option<&dyn Voucher>,
     ) -> Result<Submission, ApiError> {
         let SignedTexts {
             text,
@@ -163,7 +142,7 @@ impl Verifier {
             })
             .collect();
         let digest = head.digest(&self.separator, &action_hashes);
-        self.check_signer(headers, &digest, voucher)
+        self.check_signer(headers, &digest)
             .map_err(|error| match submitted.as_slice() {
                 [only] if only.kind == Kind::FileCreate => {
                     let (name, digest) = (&text[only.target.clone()], &text[only.payload.clone()]);
@@ -187,23 +166,7 @@ impl Verifier {
         })
     }
 
-    fn check_signer(
-        &self,
-        headers: &SignatureHeaders,
-        digest: &Hash,
-        voucher: Option<&dyn Voucher>,
-    ) -> Result<(), ApiError> {
-        if voucher.is_some_and(|voucher| voucher.vouches(digest)) {
-            return Ok(());
-        }
-        let checked = self.recover_signer(headers, digest);
-        if let (Err(_), Some(voucher)) = (&checked, voucher) {
-            voucher.refuted(digest);
-        }
-        checked
-    }
-
-    fn recover_signer(&self, headers: &SignatureHeaders, digest: &Hash) -> Result<(), ApiError> {
+    fn check_signer(&self, headers: &SignatureHeaders, digest: &Hash) -> Result<(), ApiError> {
         let invalid = |why: String| ApiError::new(Code::SignatureInvalid, why);
         let found = self
             .signers
@@ -234,7 +197,6 @@ mod tests {
     use kedge_protocol::action::{ActionWords, salt};
     use kedge_protocol::signature::SigningKey;
     use kedge_protocol::{Address, chain};
-    use parking_lot::Mutex;
 
     use super::*;
 
@@ -274,52 +236,6 @@ mod tests {
             disclosed: None,
         };
         (headers, (text, action).into())
-    }
-
-    /// Vouches or not, and notes what it learns.
-    #[derive(Default)]
-    struct Noting {
-        vouches: bool,
-        asked: Mutex<Vec<Hash>>,
-        refuted: Mutex<Vec<Hash>>,
-    }
-
-    impl Voucher for Noting {
-        fn vouches(&self, digest: &Hash) -> bool {
-            self.asked.lock().push(*digest);
-            self.vouches
-        }
-
-        fn refuted(&self, digest: &Hash) {
-            self.refuted.lock().push(*digest);
-        }
-    }
-
-    #[test]
-    fn a_voucher_is_asked_about_what_was_read_here_and_learns_of_a_wrong_signature() {
-        let verifier = Verifier::new(DOMAIN);
-        let check = |(headers, signed), voucher: &Noting| {
-            let now = Instant::now();
-            let asker = Asker::Registration;
-            verifier.check_unless(asker, &headers, signed, now, Some(voucher))
-        };
-        let (trusted, doubted) = (
-            Noting {
-                vouches: true,
-                ..Noting::default()
-            },
-            Noting::default(),
-        );
-        let right = check(request(DOMAIN, "{}", "{}"), &doubted).unwrap();
-        assert_eq!(*doubted.asked.lock(), [right.digest]);
-        assert!(doubted.refuted.lock().is_empty());
-        // Other bytes than were signed: whoever is believed is asked about the digest of these.
-        let wrong = check(request(DOMAIN, "{}", "{ }"), &trusted).unwrap();
-        assert_ne!(wrong.digest, right.digest);
-        assert_eq!(*trusted.asked.lock(), [wrong.digest]);
-        let error = check(request(DOMAIN, "{}", "{ }"), &doubted).unwrap_err();
-        assert_eq!(error.code, Code::SignatureInvalid);
-        assert_eq!(*doubted.refuted.lock(), [wrong.digest]);
     }
 
     #[test]

@@ -2358,8 +2358,6 @@ export interface components {
         };
         /** What a node is among several that share a log. A follower is ready once it lags by less than a second. */
         ClusterView: {
-            /** Edges that vouched for a wrong signature: no node believes them any more. Absent if there are none. */
-            distrusted_edges?: components["schemas"]["DistrustedEdgeView"][] | null;
             /**
              * Format: uint64
              * The last frame of the log that it holds.
@@ -2372,6 +2370,8 @@ export interface components {
             lag_s?: number | null;
             /** The name of the node that leads, as far as it knows. */
             leader: string | null;
+            /** This node's name. */
+            node: string;
             /** Why it cannot continue, if so: the operator has to act. */
             problem?: string | null;
             /** `leader` or `follower`. */
@@ -2576,17 +2576,6 @@ export interface components {
              * How many actions have created and changed it.
              */
             version: number;
-        };
-        /** An edge that vouched for a wrong signature. What it submits is refused until the operator trusts it again. */
-        DistrustedEdgeView: {
-            /** When it was caught. */
-            at: components["schemas"]["Time"];
-            /** The node that caught it. */
-            caught_by: string;
-            /** The digest whose signature was wrong. */
-            digest: components["schemas"]["Hash"];
-            /** Its name. */
-            edge: string;
         };
         /** What a log is bound to for its whole life: a chain and the log's first anchor contract there. */
         Domain: {

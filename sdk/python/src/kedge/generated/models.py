@@ -1862,29 +1862,6 @@ class DisclosedView(TypedDict):
     """
 
 
-class DistrustedEdgeView(TypedDict):
-    """
-    An edge that vouched for a wrong signature. What it submits is refused until the operator trusts it again.
-    """
-
-    at: Time
-    """
-    When it was caught.
-    """
-    caught_by: str
-    """
-    The node that caught it.
-    """
-    digest: Hash
-    """
-    The digest whose signature was wrong.
-    """
-    edge: str
-    """
-    Its name.
-    """
-
-
 class DomainView(TypedDict):
     """
     The domain of every signature, in the shape of EIP-5267's `eip712Domain()`.
@@ -3043,10 +3020,6 @@ class ClusterView(TypedDict):
     What a node is among several that share a log. A follower is ready once it lags by less than a second.
     """
 
-    distrusted_edges: NotRequired[list[DistrustedEdgeView] | None]
-    """
-    Edges that vouched for a wrong signature: no node believes them any more. Absent if there are none.
-    """
     frame: int
     """
     The last frame of the log that it holds.
@@ -3058,6 +3031,10 @@ class ClusterView(TypedDict):
     leader: str | None
     """
     The name of the node that leads, as far as it knows.
+    """
+    node: str
+    """
+    This node's name.
     """
     problem: NotRequired[str | None]
     """
