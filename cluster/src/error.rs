@@ -187,6 +187,9 @@ pub enum LeadError {
     /// The stream cannot be read or written.
     #[error(transparent)]
     Stream(#[from] StreamError),
+    /// The end of this node's log cannot be read.
+    #[error("the end of this node's log cannot be read: {0}")]
+    Log(String),
 }
 
 /// Why the stream was not made again.
