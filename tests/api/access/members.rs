@@ -203,16 +203,16 @@ async fn signing_keys_come_and_go() {
     let mut second = Caller::nobody();
     second.token.clone_from(&ann.token);
     second.wallet_id.clone_from(&ann.wallet_id);
-    let add = |address| json!({ "address": address }).to_string();
+    let add = |key: &Caller| key.joining(&server, &ann.wallet_id).to_string();
     let post = ("POST", "/wallets/me/keys");
     let kind = ("wallet.key_add", ann.wallet_id.as_str());
     let early = change_wallet(&server, &second, r#"{"nickname":"x"}"#).await;
     early.refused(403, "FORBIDDEN");
-    ann.change(&server, post, kind, &add(bob.key.address()))
+    ann.change(&server, post, kind, &add(&bob))
         .await
         .refused(409, "CONFLICT");
     let added = ann
-        .change(&server, post, kind, &add(second.key.address()))
+        .change(&server, post, kind, &add(&second))
         .await
         .expect(201);
     assert_eq!(

@@ -3,4 +3,5 @@
 mod accounts;
 mod keys;
 mod members;
+mod possession;
 pub(crate) mod privileges;
