@@ -106,6 +106,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
             "requests": summary.requests,
             "actions": summary.actions,
             "actions_per_s": actions_per_s,
+            "key_additions_without_consent": summary.additions_without_consent,
             "resources": summary.resources,
             "anchors": summary.anchors,
             "files": files,
@@ -119,6 +120,10 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         (
             "actions",
             format!("{}, {actions_per_s} a second", summary.actions),
+        ),
+        (
+            "key additions without consent",
+            summary.additions_without_consent.to_string(),
         ),
         ("resources", summary.resources.to_string()),
         ("anchors", summary.anchors.to_string()),

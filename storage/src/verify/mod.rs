@@ -16,7 +16,7 @@ use kedge_protocol::chain::Leaf;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::log_tree;
 use kedge_protocol::record::RequestRecord;
-use kedge_protocol::{Hash, KeyOfBatch, SequencerKeys};
+use kedge_protocol::{Hash, KeyOfBatch, SequencerKeys, possession};
 
 use self::index::Indexes;
 use self::resources::Resources;
@@ -48,6 +48,8 @@ pub struct Summary {
     pub requests: u64,
     /// Actions.
     pub actions: u64,
+    /// Keys that joined a wallet without their consent: possible in a log that is older than the rule.
+    pub additions_without_consent: u64,
     /// Resources that actions acted on.
     pub resources: u64,
     /// Anchors.
@@ -108,6 +110,9 @@ pub fn verify(
         walk.join(read, |record, leaves| {
             resources.extend(record, leaves)?;
             indexes.request(record, leaves);
+            let counted = possession::check_record(&terms.separator, record);
+            summary.additions_without_consent +=
+                counted.map_err(|wrong| Fault::wrong(wrong.sequence, wrong.what))?;
             let first = record.first_sequence;
             replay(record, leaves).map_err(|what| Fault::wrong(first, what))?;
             summary.requests += 1;

@@ -48,6 +48,7 @@ fn a_right_store_passes_and_shows_every_request_once() {
         batches: BATCHES,
         requests: 2 * BATCHES,
         actions: 4 * BATCHES,
+        additions_without_consent: 0,
         resources: 2 * BATCHES,
         anchors: 0,
     };
