@@ -176,7 +176,7 @@ impl Account {
             .await
     }
 
-    /// Lets another key sign for the account's wallet. The key consents to it with a signature of its own.
+    /// Lets another key sign for the account's wallet. The key signs its consent.
     pub async fn add_signer(&self, key: &SigningKey) -> Result<Changed<Wallet>> {
         let wallet = self.me().await?.id;
         let separator = self.client().domain().separator();

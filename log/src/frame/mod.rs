@@ -104,9 +104,7 @@ impl Frame {
     /// [`FrameRefused`] if its sequences do not continue those of the frame.
     pub fn push_request(&mut self, record: &RequestRecord<'_>) -> Result<(), FrameRefused> {
         let first = record.first_sequence;
-        let mut actions = record.actions.iter();
-        self.states_consent |=
-            actions.any(|action| possession::is_stated(&action.kind, &action.payload));
+        self.states_consent |= possession::is_stated_in(&record.actions);
         let count = record.actions.len();
         self.requests
             .push(first, count, |out| packed::pack(out, record))

@@ -331,10 +331,9 @@ impl<'a> PackedRequest<'a> {
     /// Whether it states a key's consent to join a wallet.
     pub(crate) fn states_consent(&self) -> bool {
         self.adds_keys()
-            && self.actions().is_ok_and(|actions| {
-                let mut actions = actions.iter();
-                actions.any(|action| possession::is_stated(&action.kind, &action.payload))
-            })
+            && self
+                .actions()
+                .is_ok_and(|actions| possession::is_stated_in(&actions))
     }
 
     /// Like [`Self::into_record`], but keeps the packed request.

@@ -20,6 +20,11 @@ fn of(term: u64) -> Reached {
     }
 }
 
+/// A frame that only opens a term.
+fn empty(after: &Position, term: u64) -> Vec<u8> {
+    encode_empty(after, of(term)).1
+}
+
 fn new_log(env: &SimulatedEnv) -> FileLog {
     open(env, Released::default()).unwrap().0
 }
@@ -205,30 +210,21 @@ fn a_frame_that_does_not_continue_the_log_is_refused_with_both_sides() {
         hash: start().hash,
         ..after
     };
-    let (_, forged) = encode_empty(&elsewhere, of(9));
+    let forged = empty(&elsewhere, 9);
     let both = [start().hash.to_string(), after.hash.to_string()];
     has(refused(&forged), &["hash", &both[0], &both[1]]);
     let shifted = Position {
         next_sequence: 1,
         ..after
     };
-    has(
-        refused(&encode_empty(&shifted, of(9)).1),
-        &["first sequence is 1"],
-    );
+    has(refused(&empty(&shifted, 9)), &["first sequence is 1"]);
     let shifted = Position {
         next_batch: 9,
         ..after
     };
-    has(
-        refused(&encode_empty(&shifted, of(9)).1),
-        &["first batch is 9"],
-    );
+    has(refused(&empty(&shifted, 9)), &["first batch is 9"]);
     // An empty frame opens a new term, and terms never fall.
-    has(
-        refused(&encode_empty(&after, of(1)).1),
-        &["term is 1", "2 or more"],
-    );
+    has(refused(&empty(&after, 1)), &["term is 1", "2 or more"]);
     let (_, zero) = leader
         .encode(&Writer::new().frame(0, 0, 1), &after, of(0))
         .unwrap();

@@ -1,5 +1,5 @@
 //! The consent of a key to join a wallet ([`Kind::WalletKeyAdd`]). An address belongs to one wallet for ever, so it joins
-//! only with a signature of its own key. Without one, anyone could bind a stranger's address to their wallet, and receive
+//! only with a signature by its own key. Without one, anyone could bind a stranger's address to their wallet, and receive
 //! what is transferred to it.
 //!
 //! The consent names the wallet and the key, and no time: it stands until another wallet has the address, which is never.
@@ -13,7 +13,7 @@ use crate::action::Kind;
 use crate::address::Address;
 use crate::eip712;
 use crate::hash::{Hash, keccak, keccak_parts};
-use crate::record::RequestRecord;
+use crate::record::{ActionRecord, RequestRecord};
 use crate::signature::{Signature, SignatureError, SigningKey};
 
 /// The EIP-712 type of a consent.
@@ -110,6 +110,12 @@ impl KeyAddition {
 pub fn is_stated(kind: &Kind, payload: &str) -> bool {
     *kind == Kind::WalletKeyAdd
         && KeyAddition::read(payload).is_ok_and(|addition| addition.possession.is_some())
+}
+
+/// Whether one of these actions states a consent.
+pub fn is_stated_in(actions: &[ActionRecord<'_>]) -> bool {
+    let mut actions = actions.iter();
+    actions.any(|action| is_stated(&action.kind, &action.payload))
 }
 
 /// A key addition in a log that is wrong.

@@ -1,4 +1,4 @@
-//! A key joins a wallet with its own consent only: an address that is somebody else's can't be bound.
+//! A key joins a wallet with its own consent only: an address that belongs to a stranger can't be bound.
 
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::{from_hex, to_hex};
@@ -102,7 +102,6 @@ async fn a_consent_names_the_wallet_the_key_and_the_log() {
     let wallet = ann.wallet_id.as_str();
     let here = server.domain.separator();
     let with = |possession: Value| json!({ "address": new.address(), "possession": possession });
-    let good = possession::consent(&new, &here, wallet);
 
     let elsewhere = Domain {
         chain_id: server.domain.chain_id + 1,
@@ -140,7 +139,16 @@ async fn a_consent_names_the_wallet_the_key_and_the_log() {
         let message = not_consenting(answer, "signature");
         assert!(message.contains("recovers to 0x"), "{why}: {message}");
     }
+}
 
+/// A possession is read as X-Signature is.
+#[tokio::test]
+async fn a_consent_has_one_form() {
+    let server = Server::start().await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let new = SigningKey::from_bytes(&[0x77; 32]).unwrap();
+    let with = |possession: Value| json!({ "address": new.address(), "possession": possession });
+    let good = possession::consent(&new, &server.domain.separator(), &ann.wallet_id);
     let bytes = good.0;
     let mut odd_v = bytes;
     odd_v[64] = 29;
