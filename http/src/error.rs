@@ -14,6 +14,7 @@ use kedge_protocol::Address;
 use kedge_storage::ReadError;
 
 use crate::limits::Share;
+use crate::outward;
 
 /// What an error states besides its code and message.
 #[derive(Clone, PartialEq, Debug)]
@@ -45,6 +46,13 @@ pub enum Detail {
     Nonce(Past),
     /// The address whose key made the signature.
     Recovered(Address),
+    /// The caller asks for what is archived.
+    Archived {
+        /// The first sequence that is here.
+        minimum_sequence: u64,
+        /// The first batch that is here.
+        minimum_batch: u64,
+    },
     /// The first refused action of an all-or-none request.
     Action {
         /// Its index in the request.
@@ -259,10 +267,23 @@ impl From<CheckpointError> for ApiError {
 impl From<ReadError> for ApiError {
     fn from(error: ReadError) -> Self {
         match error {
-            ReadError::Archived { .. } => Self::new(
-                Code::Gone,
-                format!("{error}; ask the server's operator for them"),
-            ),
+            // Where the archive is concerns the operator alone.
+            ReadError::Archived {
+                last_sequence,
+                first_batch,
+                ..
+            } => Self {
+                detail: Detail::Archived {
+                    minimum_sequence: last_sequence + 1,
+                    minimum_batch: first_batch,
+                },
+                ..Self::new(
+                    Code::Gone,
+                    format!(
+                        "sequences up to {last_sequence} are archived; ask the server's operator for them"
+                    ),
+                )
+            },
             error => Self::internal(&error),
         }
     }
@@ -292,7 +313,9 @@ impl From<SubmitError> for ApiError {
             | SubmitError::NotLeading
             | SubmitError::Unavailable => Self::unavailable(message, RETRY_SOON_S),
             SubmitError::Share { limit } => Share::Requests.refused(limit),
-            SubmitError::ReadOnly(_) => Self::unavailable(message, RETRY_LATER_S),
+            SubmitError::ReadOnly(why) => {
+                Self::unavailable(outward::without_paths(&why), RETRY_LATER_S)
+            }
         }
     }
 }

@@ -26,6 +26,7 @@ pub mod idempotency;
 pub mod limits;
 pub mod metric_definitions;
 pub mod operator;
+pub mod outward;
 pub mod query;
 pub mod range;
 pub mod reply;

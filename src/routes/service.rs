@@ -8,6 +8,7 @@ use kedge_api::service::{
     VersionView,
 };
 use kedge_http::error::ApiError;
+use kedge_http::outward::without_paths;
 use kedge_http::reply::Reply;
 use kedge_protocol::eip712::{DOMAIN_NAME, DOMAIN_VERSION};
 use kedge_protocol::{Hash, KeyOfBatch};
@@ -90,8 +91,8 @@ fn cluster_of(node: &str, standing: Standing) -> ClusterView {
         stream_frame: standing.tail,
         lag_s: standing.lag_s(),
         leader: standing.leader.map(|leader| leader.node),
-        stalled: standing.stalled,
-        problem: standing.problem,
+        stalled: standing.stalled.as_deref().map(without_paths),
+        problem: standing.problem.as_deref().map(without_paths),
     }
 }
 
@@ -155,6 +156,8 @@ pub async fn ready(call: Call) -> Result<Reply, ApiError> {
         cluster_of(node, replica.standing())
     });
     let reason = reason.or_else(|| cluster.as_ref().and_then(why_not));
+    // Anybody may ask; the whole reason is the operator's.
+    let reason = reason.as_deref().map(without_paths);
     let (status, text, mode) = if reason.is_none() {
         (StatusCode::OK, "ready", "read_write")
     } else {

@@ -34,6 +34,8 @@ pub enum ReadError {
     Archived {
         /// The last sequence that is not here.
         last_sequence: u64,
+        /// The first batch that is here.
+        first_batch: u64,
         /// Where they are, if that is known.
         place: Option<String>,
     },
