@@ -2,6 +2,8 @@
 
 use metrics::{Unit, counter, describe_counter, describe_gauge, gauge};
 
+/// 1 while the start waits for something outside of the process.
+pub const START_WAITS: &str = "kedge_start_waits";
 /// Open connections.
 pub const CONNECTIONS: &str = "kedge_http_connections";
 /// Connections that the server closed, by reason.
@@ -29,6 +31,11 @@ pub const V2_REQUESTS: &str = "kedge_v2_requests_total";
 
 /// Describes the metrics.
 pub fn describe() {
+    describe_gauge!(
+        START_WAITS,
+        "1 while the start waits for something outside of the process"
+    );
+    gauge!(START_WAITS).set(0.0);
     describe_gauge!(CONNECTIONS, Unit::Count, "Open connections");
     describe_counter!(
         CONNECTIONS_ENDED,

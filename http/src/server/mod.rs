@@ -15,6 +15,7 @@ pub mod sent;
 pub mod shedding;
 pub mod stopping;
 pub mod tls;
+mod waiting;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -34,6 +35,7 @@ use room::Room;
 use sent::SentBody;
 use shedding::Shedding;
 use tls::Tls;
+pub use waiting::Needed;
 
 /// Headers of one request.
 const HEADERS_MAX: usize = 100;
