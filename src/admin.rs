@@ -111,6 +111,10 @@ impl AdminSocket {
             Command::Status => {
                 let mut members = self.status();
                 members.extend(self.anchoring.status());
+                if self.lags() {
+                    // What this node lacks may be anchored or not.
+                    members.remove("batches_not_anchored");
+                }
                 Ok(members)
             }
             Command::RotateTokenKey => {
@@ -122,12 +126,7 @@ impl AdminSocket {
                 Ok(members(json!({ "file": path.display().to_string() })))
             }
             Command::RotateSideKey => self.rotate_side_key().await,
-            Command::RetireTokenKey { id } => {
-                let access = &self.app.access;
-                let retired = access.retire(id.as_deref());
-                let retired = retired.map_err(|error| error.to_string())?;
-                Ok(members(json!({ "retired": retired.join(", ") })))
-            }
+            Command::RetireTokenKey { id } => self.retire_token_key(id).await,
             Command::Recover => {
                 let anchored = self.app.engine.recover().await?;
                 let mut status = self.status();

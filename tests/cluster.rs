@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
+#[path = "cluster/behind.rs"]
+mod behind;
 #[allow(dead_code, reason = "shared with the tests of tracing on one node")]
 #[path = "tracing/collector.rs"]
 mod collector;
@@ -36,6 +38,8 @@ mod network;
 mod nodes;
 #[path = "cluster/operations.rs"]
 mod operations;
+#[path = "cluster/outside.rs"]
+mod outside;
 #[path = "cluster/rights.rs"]
 mod rights;
 #[path = "cluster/signed.rs"]

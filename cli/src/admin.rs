@@ -87,7 +87,7 @@ impl TierArgs {
 
 #[derive(Args)]
 pub(crate) struct RetireArgs {
-    /// The key's id: the `kid` of the tokens that it signed. Without it, all keys.
+    /// The key's id: the `kid` of the tokens that it signed. Without it, all keys; a node among several needs it.
     id: Option<String>,
     #[command(flatten)]
     socket: SocketArgs,
@@ -112,8 +112,8 @@ impl ClockArgs {
 pub(crate) enum Command {
     /// Anchor the newest checkpoint now instead of at the next interval.
     ///
-    /// Returns as soon as the server has begun; `kedge admin status` and GET /anchors show the
-    /// progress.
+    /// Returns once a block contains the anchor, or, with the status `submitted`, after 25 seconds in which
+    /// its transaction was sent. Fails with the reason if it was not.
     AnchorNow(SocketArgs),
     /// Sign new access tokens with a new key; the old key still verifies existing tokens.
     RotateTokenKey(SocketArgs),

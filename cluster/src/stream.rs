@@ -152,6 +152,21 @@ impl Cluster {
         }
     }
 
+    /// Whether the servers answer and do not have the stream.
+    ///
+    /// # Errors
+    /// [`StreamError::Gone`] if that is so. What cannot be known now is no error.
+    pub async fn check_there(&self) -> Result<(), StreamError> {
+        // A simulator's servers keep it.
+        if self.0.nats().is_err() {
+            return Ok(());
+        }
+        match self.ends().await {
+            Err(error @ StreamError::Gone { .. }) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     pub(crate) async fn ends(&self) -> Result<Ends, StreamError> {
         self.0.servers.ends().await
     }

@@ -9,7 +9,8 @@ use hyper::Method;
 use kedge_config::Config;
 use kedge_config::secrets::{self, SecretError};
 use kedge_http::server::shedding::Shedding;
-use kedge_http::server::{Bound, ServerError, stopping};
+use kedge_http::server::stopping::{self, EndsAtOnce};
+use kedge_http::server::{Bound, ServerError};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 
@@ -56,6 +57,7 @@ pub enum EdgeError {
 pub async fn run(config: Config, route: Route) -> Result<(), EdgeError> {
     // One that comes during the start must not end the process.
     let hangups = signal(SignalKind::hangup())?;
+    let ends_at_once = EndsAtOnce::begin()?;
     metric_definitions::describe();
     let name = config.edge_name.clone();
     let bound = Bound::bind(&config).await?;
@@ -81,6 +83,7 @@ pub async fn run(config: Config, route: Route) -> Result<(), EdgeError> {
     reload_on_hangup(hangups, &bound);
     // Before the edge announces itself, so that a stop right after that is noticed.
     let stop = stopping::signal()?;
+    drop(ends_at_once);
     announce(&bound.url())?;
     bound.serve(&config, edge, shedding, stop, || ()).await;
     tracing::info!("stopped");

@@ -156,6 +156,12 @@ pub async fn ready(call: Call) -> Result<Reply, ApiError> {
         cluster_of(node, replica.standing())
     });
     let reason = reason.or_else(|| cluster.as_ref().and_then(why_not));
+    let unfit = replica.and_then(|replica| replica.standing().unfit);
+    let reason = reason.or_else(|| {
+        unfit
+            .filter(|unfit| unfit.bars_reads)
+            .map(|unfit| unfit.why)
+    });
     // Anybody may ask; the whole reason is the operator's.
     let reason = reason.as_deref().map(without_paths);
     let (status, text, mode) = if reason.is_none() {
