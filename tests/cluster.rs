@@ -5,6 +5,8 @@
 
 #[path = "cluster/behind.rs"]
 mod behind;
+#[path = "cluster/bodies.rs"]
+mod bodies;
 #[allow(dead_code, reason = "shared with the tests of tracing on one node")]
 #[path = "tracing/collector.rs"]
 mod collector;

@@ -284,6 +284,13 @@ impl From<ReadError> for ApiError {
                     ),
                 )
             },
+            error if error.is_for_now() => {
+                tracing::warn!(%error, "a read failed for now");
+                Self::unavailable(
+                    "the server lacks open files or memory for now; try again",
+                    1,
+                )
+            }
             error => Self::internal(&error),
         }
     }

@@ -8,8 +8,9 @@ pub const START_WAITS: &str = "kedge_start_waits";
 pub const CONNECTIONS: &str = "kedge_http_connections";
 /// Connections that the server closed, by reason.
 pub const CONNECTIONS_ENDED: &str = "kedge_http_connections_ended_total";
-/// The reasons: the address has too many, the caller reads no answer, or sends no request.
-const ENDS: [&str; 3] = ["address", "stalled", "idle"];
+/// The reasons: the address has too many, too few files may be open, the caller reads no answer, sends no request, sends
+/// the head of one too slowly, or sends too many frames that serve none.
+const ENDS: [&str; 6] = ["address", "files", "stalled", "idle", "late", "flood"];
 /// Requests refused by a limit, by the limit's name.
 pub const RATE_LIMITED: &str = "kedge_rate_limited_total";
 /// Questions of a node that follows for leases of limits, by what came of them.

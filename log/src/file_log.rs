@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kedge_protocol::Hash;
 
-use crate::env::{Env, is_no_space, write_all};
+use crate::env::{Env, is_scarce, lacks_descriptors, write_all};
 use crate::error::{AppendError, Failed, IoError, NotNext, OpenError, ReadError, SyncError};
 use crate::frame::FrameRefused;
 use crate::frame::header::FORMAT;
@@ -72,6 +72,8 @@ pub struct FileLog {
     options: LogOptions,
     sealer: Option<Sealer>,
     open: Arc<Segment>,
+    /// The next segment, whose file has its name but is perhaps not durable yet. No frame follows in the one before.
+    begun: Option<RawSegment>,
     /// Frames in the open segment.
     frames: usize,
     position: Position,
@@ -132,8 +134,9 @@ impl FileLog {
             let spare = Spare::make(&*env, dir.join(FIRST), bytes, bytes)?;
             let last = found.segments.last();
             let format = last.map_or(FORMAT, |last| last.header().format);
-            let begun = spare.begin(&*env, dir, header_at(identity, &position, format));
-            let segment = Arc::new(Segment::Raw(begun.map_err(|error| error.source)?));
+            let begun = spare.name(&*env, dir, header_at(identity, &position, format))?;
+            env.sync_dir(dir).map_err(IoError::at(dir))?;
+            let segment = Arc::new(Segment::Raw(begun));
             found.segments.push(Arc::clone(&segment));
             segment
         };
@@ -152,6 +155,7 @@ impl FileLog {
             options,
             sealer,
             open,
+            begun: None,
             frames,
             position,
             reached: None,
@@ -174,6 +178,9 @@ impl FileLog {
     /// has not. A program that does not know the format then refuses the segment by its header, and changes nothing: a
     /// frame alone would look torn to it.
     fn make_room(&mut self, bytes: u64, format: u16) -> Result<(), AppendError> {
+        if let Some(begun) = self.begun.take() {
+            self.complete(begun)?;
+        }
         let open = self.open.raw();
         let (end, raw_bytes) = open.map_or((0, 0), |raw| (raw.end(), raw.bytes()));
         let before = self.open.header().format;
@@ -192,13 +199,25 @@ impl FileLog {
                 .map_err(|error| self.no_room(error))?,
         };
         let header = header_at(self.shared.identity, &self.position, format.max(before));
-        let begun = spare.begin(env, dir, header).map_err(|error| {
-            if error.changed {
-                AppendError::Failed(self.shared.fail(error.source))
-            } else {
-                self.no_room(error.source)
+        let begun = spare.name(env, dir, header);
+        self.complete(begun.map_err(|error| self.no_room(error))?)
+    }
+
+    /// Makes the name of the next segment durable, and opens the segment.
+    fn complete(&mut self, begun: RawSegment) -> Result<(), AppendError> {
+        let (env, dir) = (&*self.shared.env, &self.shared.dir);
+        if let Err(source) = env.sync_dir(dir) {
+            let error = IoError {
+                path: dir.clone(),
+                source,
+            };
+            // The directory was not even opened, so no sync has failed.
+            if lacks_descriptors(&error.source) {
+                self.begun = Some(begun);
+                return Err(AppendError::NoSpace(error));
             }
-        })?;
+            return Err(AppendError::Failed(self.shared.fail(error)));
+        }
         let segment = Arc::new(Segment::Raw(begun));
         let first_frame = segment.header().first_frame;
         self.shared.segments.rcu(|segments| {
@@ -214,7 +233,7 @@ impl FileLog {
     }
 
     fn no_room(&self, error: IoError) -> AppendError {
-        if is_no_space(&error.source) {
+        if is_scarce(&error.source) {
             AppendError::NoSpace(error)
         } else {
             AppendError::Failed(self.shared.fail(error))

@@ -192,7 +192,9 @@ impl Dispatch {
         let reply = self.refuse(Form::Envelope, &error, &request_id);
         self.metrics
             .end(None, reply.status, Some(error.code), Duration::ZERO);
-        let response = self.with_headers(reply, &request_id, &tally);
+        let mut response = self.with_headers(reply, &request_id, &tally);
+        let readers = self.app.cors.readers_of_unparsed(line.origin());
+        readers.write(response.headers_mut());
         let (parts, body) = response.into_parts();
         parsing::write(parts.status, &parts.headers, &body.into_whole())
     }

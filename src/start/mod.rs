@@ -103,6 +103,9 @@ pub enum RunError {
     /// The stream that several nodes share.
     #[error(transparent)]
     Cluster(#[from] kedge_cluster::ConnectError),
+    /// The system allows too few open files.
+    #[error(transparent)]
+    OpenFiles(#[from] open_files::OpenFilesError),
     /// An edge.
     #[error(transparent)]
     Edge(#[from] kedge_edge::EdgeError),
@@ -150,7 +153,7 @@ pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError>
     let hangups = signal(SignalKind::hangup())?;
     let ends_at_once = EndsAtOnce::begin()?;
     make_private_from_now_on();
-    open_files::allow(&config);
+    open_files::allow(&config)?;
     let env: Arc<dyn Env> = Arc::new(RealEnv);
     let time = timekeeping::timekeeper(&config, &env);
     clock::keep(Arc::clone(&time));
@@ -172,6 +175,7 @@ pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError>
     let connected = Connected::connect(&config, &chain.domain(), &bound).await?;
     let replicate = connected.as_ref().map(Connected::replicate);
     let opened = store::open(&config, &env, &chain, first_key, allowances, replicate).await?;
+    open_files::check()?;
     sequencer_keys::check(&opened.store, &keys, connected.is_some())?;
     let archived = archive::announce(&opened.store, &config.data_dir)?;
     let store = Arc::clone(&opened.store);

@@ -20,7 +20,7 @@ use crate::group::Group;
 use crate::high_water::{HighWater, Released};
 use crate::metric_definitions as names;
 use crate::recent::{Recent, row_writes, write_batch};
-use crate::rocks::{Budget, Database};
+use crate::rocks::{Budget, Database, is_no_space};
 use crate::snapshot::Snapshot;
 use crate::tables::Table;
 use crate::tables::meta::{Applied, LogHead};
@@ -155,7 +155,7 @@ impl CommitError {
 
     pub(crate) fn of_rocks(error: rocksdb::Error) -> Self {
         let text = error.into_string();
-        if text.contains("No space left on device") || text.contains("Disk quota exceeded") {
+        if is_no_space(&text) {
             Self::NoSpace(text)
         } else {
             Self::Failed(text)

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -46,6 +47,22 @@ impl Drop for Server {
             crate::remade::check(&data);
         }
     }
+}
+
+/// The same command for a process that may open so many files.
+pub(crate) fn limited(command: &Command, files: u32) -> Command {
+    let mut limited = Command::new("prlimit");
+    limited
+        .arg(format!("--nofile={files}"))
+        .arg(command.get_program())
+        .args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => limited.env(name, value),
+            None => limited.env_remove(name),
+        };
+    }
+    limited
 }
 
 /// An answer.
@@ -133,7 +150,23 @@ impl Server {
         Self::start_in(dir, &options).await
     }
 
+    /// A server that may open so many files.
+    pub(crate) async fn start_allowed(files: u32, options: &[&str]) -> Self {
+        Self::start_as(tempfile::tempdir().unwrap(), options, |command| {
+            limited(&command, files)
+        })
+        .await
+    }
+
     async fn start_in(dir: tempfile::TempDir, options: &[&str]) -> Self {
+        Self::start_as(dir, options, |command| command).await
+    }
+
+    async fn start_as(
+        dir: tempfile::TempDir,
+        options: &[&str],
+        changed: impl FnOnce(Command) -> Command,
+    ) -> Self {
         let log = std::fs::OpenOptions::new()
             .create(true)
             .append(true)
@@ -147,12 +180,12 @@ impl Server {
             .args(["--set", "log_filter=warn"])
             // `limits` tests them with its own server; the other tests send more than any tier allows.
             .args(["--set", "rate_limits=off"])
-            .args(["--set", "compare_groups_every=16"])
-            .stdout(Stdio::piped())
-            .stderr(log);
+            .args(["--set", "compare_groups_every=16"]);
         for option in options {
             command.args(["--set", option]);
         }
+        let mut command = changed(command);
+        command.stdout(Stdio::piped()).stderr(log);
         let mut child = command.spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let url = (&mut stdout).lines().find_map(|line| {
@@ -202,6 +235,16 @@ impl Server {
         let path = format!("/proc/{}/statm", self.child.id());
         let text = std::fs::read_to_string(path).unwrap();
         text.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4_096
+    }
+
+    /// Processor time that the process has used.
+    pub(crate) fn processor_time(&self) -> Duration {
+        let path = format!("/proc/{}/stat", self.child.id());
+        let text = std::fs::read_to_string(path).unwrap();
+        let (_, rest) = text.rsplit_once(") ").unwrap();
+        let ticks = |field: usize| rest.split(' ').nth(field).unwrap().parse::<u64>().unwrap();
+        // In hundredths of a second: the user's and the system's.
+        Duration::from_millis(10 * (ticks(11) + ticks(12)))
     }
 
     /// Stops the process, and returns its exit code.
