@@ -9,6 +9,7 @@ use hyper::header::{
 };
 use hyper::{Method, StatusCode};
 
+use crate::body::ACCEPT_PATCH;
 use crate::error::ApiError;
 use crate::reply::Reply;
 
@@ -18,7 +19,7 @@ const SENT: &str = "Accept, Authorization, Content-Digest, Content-Type, Idempot
                     X-Signature, X-Signature-Address, X-Signature-Deadline, X-Signature-Nonce, \
                     X-Signature-Salt, Traceparent, Tracestate";
 /// Headers of an answer that a page may read in addition to the plain ones.
-const READ: &str = "Accept-Ranges, Allow, Content-Digest, Content-Disposition, Content-Range, \
+const READ: &str = "Accept-Patch, Accept-Ranges, Allow, Content-Digest, Content-Disposition, Content-Range, \
                     Deprecation, ETag, Idempotent-Replayed, Link, Location, RateLimit, \
                     RateLimit-Policy, Repr-Digest, Retry-After, Sunset, WWW-Authenticate, \
                     X-Nonce-Highest, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, \
@@ -107,7 +108,11 @@ impl Readers {
             .with(ACCESS_CONTROL_ALLOW_HEADERS, SENT)
             .with(ACCESS_CONTROL_MAX_AGE, REMEMBERED_S);
         reply.headers.remove(CONTENT_TYPE);
-        Some(reply)
+        let mut stated = refusal.headers.iter();
+        Some(match stated.find(|(name, _)| *name == ACCEPT_PATCH) {
+            Some((name, types)) => reply.with(name.clone(), types),
+            None => reply,
+        })
     }
 
     /// Writes into an answer's headers who may read it.

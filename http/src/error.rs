@@ -73,8 +73,6 @@ pub struct ApiError {
     pub detail: Detail,
     /// Headers that the answer carries.
     pub headers: Vec<(HeaderName, String)>,
-    /// The answer's status, if it is not its code's usual one.
-    pub status: Option<StatusCode>,
 }
 
 /// What a caller reads when the outcome is unknown.
@@ -96,7 +94,6 @@ impl ApiError {
             message: message.into(),
             detail: Detail::None,
             headers: Vec::new(),
-            status: None,
         }
     }
 
@@ -190,9 +187,7 @@ impl ApiError {
 
     /// The answer's status.
     pub fn status(&self) -> StatusCode {
-        self.status.unwrap_or_else(|| {
-            StatusCode::from_u16(self.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
-        })
+        StatusCode::from_u16(self.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
     /// Adds a header to the answer.

@@ -34,6 +34,7 @@ fn logins() -> Vec<Endpoint> {
             request: Some(schema::<RegisterBody>),
             status: 201,
             response: schema::<Changed<wallets::LoggedIn>>,
+            shows_secret: true,
             prepare: Some(prepare!(wallets::check_registration)),
             ..signed(
                 Method::POST,
@@ -47,6 +48,7 @@ fn logins() -> Vec<Endpoint> {
             auth: Public,
             request: Some(schema::<wallets::LoginBody>),
             response: schema::<wallets::LoggedIn>,
+            shows_secret: true,
             ..unsigned(
                 Method::POST,
                 "/wallets/login",
@@ -58,6 +60,7 @@ fn logins() -> Vec<Endpoint> {
             auth: Public,
             request: Some(schema::<wallets::RefreshBody>),
             response: schema::<wallets::LoggedIn>,
+            shows_secret: true,
             ..unsigned(
                 Method::POST,
                 "/wallets/token/refresh",

@@ -30,6 +30,7 @@ fn changes() -> Vec<Endpoint> {
             request: Some(schema::<WebhookBody>),
             status: 201,
             response: schema::<Changed<WebhookWithSecret>>,
+            shows_secret: true,
             prepare: Some(prepare!(webhooks::create)),
             ..signed(
                 Method::POST,
@@ -65,6 +66,7 @@ fn changes() -> Vec<Endpoint> {
             right: CHANGES,
             request: Some(schema::<RotateBody>),
             response: schema::<Changed<WebhookWithSecret>>,
+            shows_secret: true,
             prepare: Some(prepare!(webhooks::rotate)),
             ..signed(
                 Method::POST,

@@ -19,7 +19,7 @@ use crate::listing::{Listing, Piece, Wanted};
 /// The other end of a list.
 pub const BEFORE: &[Parameter] = &[Parameter {
     name: "before_sequence",
-    schema_type: r#"{"type": "integer", "minimum": 0, "maximum": 18446744073709551615}"#,
+    schema_type: r#"{"type": "integer", "minimum": 0, "maximum": 9223372036854775807}"#,
     description: "Only events before this sequence.",
 }];
 
@@ -89,17 +89,18 @@ pub async fn stream(call: Call) -> Result<Reply, ApiError> {
     let filter = filter::read(&call.query)?;
     let published = call.published();
     let after = match resumed(&call)? {
-        Some(position) => {
-            let last = published.snapshot.last_position()?;
-            let ends_sequence = position == Position::end_of(position.sequence);
-            if position > last && !(ends_sequence && position.sequence <= last.sequence) {
-                let message = format!("the last event is at {last}, not yet at {position}");
-                return Err(ApiError::new(Code::SequenceNotReached, message));
-            }
-            Some(position)
-        }
+        Some(position) => Some(position),
         None => call.query.number("after_sequence")?.map(Position::end_of),
     };
+    if let Some(position) = after {
+        let last = published.snapshot.last_position()?;
+        let ends_sequence = position == Position::end_of(position.sequence);
+        if position > last && !(ends_sequence && position.sequence <= last.sequence) {
+            let sequence = position.sequence;
+            let message = format!("the last event is at {last}, and nothing is at {sequence} yet");
+            return Err(ApiError::new(Code::SequenceNotReached, message));
+        }
+    }
     let body = call.app.streams.open(Subscription {
         organization: session.organization_id,
         wallet: session.wallet_id,

@@ -7,6 +7,7 @@ use kedge_api::service::{
     AnchoringView, ClusterView, DomainView, HealthView, NodeView, ReadyView, TypeMember, Types,
     VersionView,
 };
+use kedge_http::auth::keys::PUBLIC_CACHE;
 use kedge_http::error::ApiError;
 use kedge_http::outward::without_paths;
 use kedge_http::reply::Reply;
@@ -71,7 +72,7 @@ pub struct KeysView {
 /// `GET /.well-known/jwks.json`
 pub async fn keys(call: Call) -> Result<Reply, ApiError> {
     let reply = Reply::ok(sequence(&call), &call.app.access.public_keys())?;
-    Ok(reply.etagged(&call.headers, "public, max-age=300"))
+    Ok(reply.etagged(&call.headers, PUBLIC_CACHE))
 }
 
 /// `GET /healthz`

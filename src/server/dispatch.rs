@@ -53,7 +53,7 @@ const FORWARD_MARGIN: Duration = Duration::from_secs(2);
 /// Answers requests.
 pub(super) struct Dispatch {
     pub(super) app: Arc<App>,
-    router: Router,
+    pub(super) router: Router,
     console: Console,
     pub(super) metrics: HttpMetrics,
     pub(super) ids: RequestIds,
@@ -206,6 +206,11 @@ impl Dispatch {
         let handled = self.route(parts, &readers, context);
         let result = CatchPanic(Box::pin(handled)).instrument(span.clone()).await;
         context.phase("answer");
+        let coding_holder = Self::coding_holder(context);
+        let result = match result {
+            Ok(reply) => Ok(self.coded(reply, parts, coding_holder).await),
+            Err(error) => Err(error),
+        };
         let (result, held) = self.hold(result, parts, context, is_http2);
         let why = context
             .index
@@ -223,6 +228,7 @@ impl Dispatch {
                 let error = if signs { error.of_change() } else { error };
                 let error = self.with_nonce(error, &parts.headers, context);
                 let reply = self.refuse(context.form, &error, &context.request_id);
+                let reply = self.coded(reply, parts, coding_holder).await;
                 (reply, Some(error.code))
             }
         };
@@ -334,6 +340,7 @@ impl Dispatch {
             app.answers.check(&context.tally.holder())?;
         }
         let query = Query::parse(parts.uri.query(), &[&endpoint.parameter_names()])?;
+        endpoint.check_numbers(&query)?;
         endpoint.check_condition(&parts.headers)?;
         if let Some(session) = session {
             session.check(endpoint.right())?;

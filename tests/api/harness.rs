@@ -295,7 +295,9 @@ impl Server {
     pub(crate) fn admin(&self, command: &str) {
         let socket = self.dir.path().join("data/admin.sock");
         let status = kedge()
-            .args(["admin", command, "--json", "--socket"])
+            .arg("admin")
+            .args(command.split(' '))
+            .args(["--json", "--socket"])
             .arg(socket)
             .stdout(Stdio::null())
             .status();

@@ -172,7 +172,7 @@ impl JsonSchema for WholeInput {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "anyOf": [
-                { "type": "integer", "minimum": 1, "maximum": u64::MAX },
+                { "type": "integer", "minimum": 1, "maximum": i64::MAX },
                 { "type": "string", "pattern": "^[1-9][0-9]{0,18}$" },
             ],
         })

@@ -43,7 +43,7 @@ pub const FILTERS: &[Parameter] = &[
     },
     Parameter {
         name: "after_sequence",
-        schema_type: r#"{"type": "integer", "minimum": 0, "maximum": 18446744073709551615}"#,
+        schema_type: r#"{"type": "integer", "minimum": 0, "maximum": 9223372036854775807}"#,
         description: "Only events after this sequence.",
     },
 ];

@@ -3,6 +3,8 @@
 mod answers;
 mod bad_input;
 mod client;
+mod codings;
+mod compressor;
 mod connections;
 mod console;
 mod hints;
