@@ -229,8 +229,11 @@ options! {
         address_requests_per_minute: u32 = 100;
         /// Failed logins a minute from one address.
         login_failures_per_address: u32 = 10;
-        /// Failed logins of one account in a quarter of an hour.
+        /// Failed logins of one account from one address in a quarter of an hour.
         login_failures_per_account: u32 = 5;
+        /// Failed logins of one account in an hour from all addresses together from which it was
+        /// never logged in to. Past half of them the others are spaced over the hour.
+        login_failures_per_account_hour: u32 = 100;
         /// Bytes that an organization of the free tier may have in the log, including what its
         /// actions left; beyond it writes are refused with 403 and reads are served. 0 is no quota.
         log_bytes_free: u64 = 1024 * 1024 * 1024;

@@ -34,7 +34,7 @@ pub fn ranges(config: &Config) -> Vec<Range> {
     let body_bytes_max = kedge_protocol::limits::BODY_BYTES_MAX as u64;
     let of_delays = (config.webhook_retry_schedule_s.iter())
         .map(|delay_s| ("webhook_retry_schedule_s", *delay_s, 0, 366 * 24 * 60 * 60));
-    let ranges: [(&'static str, u64, u64, u64); 61] = [
+    let ranges: [(&'static str, u64, u64, u64); 62] = [
         ("cluster_replicas", config.cluster_replicas as u64, 1, 5),
         (
             "cluster_replicas_synced",
@@ -179,6 +179,12 @@ pub fn ranges(config: &Config) -> Vec<Range> {
         (
             "login_failures_per_account",
             config.login_failures_per_account.into(),
+            1,
+            COUNT_MAX,
+        ),
+        (
+            "login_failures_per_account_hour",
+            config.login_failures_per_account_hour.into(),
             1,
             COUNT_MAX,
         ),

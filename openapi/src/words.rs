@@ -35,8 +35,9 @@ by agreement. Every answer shows the state of the limits in `X-RateLimit-*` and 
 the `ETag` costs nothing. Without credentials a body has at most 16 KiB.
 
 A request that changes or sends something may carry an `Idempotency-Key`. Sent again with the same key and body, it \
-does nothing twice and gets the first answer, with `Idempotent-Replayed: true`. A secret that the first answer showed \
-is in it again, if the same address signs; use random keys. The tokens of a registration are not: log in.
+does nothing twice and gets the first answer, with `Idempotent-Replayed: true`, also after its deadline. The answer is \
+for the wallet or API key that asked, while it may still make the request; another caller of the organization gets \
+IDEMPOTENCY_MISMATCH. A secret that the first answer showed is in it again, if the same address signs; use random keys. The tokens of a registration are not: log in.
 
 Answers of more than 1 KiB are compressed with zstd or gzip for callers whose `Accept-Encoding` names one of them, \
 except for answers that show a secret, file contents and streams of events. Each compressed form \

@@ -40,8 +40,9 @@ const NO_BUFFERING: (HeaderName, &str) = (HeaderName::from_static("x-accel-buffe
 /// `GET /ebus/events`
 pub async fn list(call: Call) -> Result<Reply, ApiError> {
     let published = call.published();
-    let organization = call.session()?.organization_id;
-    let filter = filter::read(&call.query)?;
+    let session = call.session()?;
+    let organization = session.organization_id;
+    let filter = filter::of_caller(&call.query, &session)?;
     let after_sequence = call.query.number("after_sequence")?;
     let before_sequence = call.query.number("before_sequence")?;
     let given = filter::FILTERS.iter().chain(BEFORE);
@@ -86,7 +87,7 @@ const PIECE_EVENTS: usize = 256;
 /// `GET /ebus/events/stream`
 pub async fn stream(call: Call) -> Result<Reply, ApiError> {
     let session = call.session()?;
-    let filter = filter::read(&call.query)?;
+    let filter = filter::of_caller(&call.query, &session)?;
     let published = call.published();
     let after = match resumed(&call)? {
         Some(position) => Some(position),

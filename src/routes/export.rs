@@ -21,10 +21,11 @@ use kedge_protocol::log_tree::Frontier;
 use kedge_protocol::{Id, KeyOfBatch};
 use kedge_storage::Snapshot;
 
-use super::{PLACE_LOST, READS_ACTIONS};
+use super::PLACE_LOST;
 use crate::app::App;
 use crate::call::Call;
 use crate::endpoint::Parameter;
+use kedge_http::auth::rights::READS_ACTIONS;
 
 /// The media type of lines of JSON.
 pub const LINES: &str = "application/x-ndjson";

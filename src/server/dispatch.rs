@@ -314,6 +314,12 @@ impl Dispatch {
             Signs::Nothing => None,
             _ => Some(SignatureHeaders::read(&parts.headers, now_s)?),
         };
+        let overdue = signature.and_then(|signature| signature.check_deadline(now_s).err());
+        let overdue = match overdue {
+            // What was stored for the key, before the deadline, is looked up once the signer's right to it is known.
+            Some(late) if idempotency::key_of(&parts.headers)?.is_none() => return Err(late),
+            overdue => overdue,
+        };
         let arrived = Arrived {
             endpoint,
             id,
@@ -321,6 +327,7 @@ impl Dispatch {
             session,
             query,
             signature,
+            overdue,
             body: self.read_body(endpoint, &parts.headers, context).await?,
         };
         self.answer_arrived(arrived, parts, context).await

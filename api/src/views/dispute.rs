@@ -217,6 +217,28 @@ impl DisputeView {
         })
     }
 
+    /// Without what actions contain, for who may not read that.
+    #[must_use]
+    pub fn without_content(self) -> Self {
+        let hidden = |text: Option<DisclosedTextView>| {
+            text.map(|text| DisclosedTextView { text: None, ..text })
+        };
+        let action = self.action.map(|action| ClaimShownView {
+            disclosed: DisclosedView {
+                target: hidden(action.disclosed.target),
+                payload: hidden(action.disclosed.payload),
+                ..action.disclosed
+            },
+            ..action
+        });
+        Self {
+            evidence: None,
+            action,
+            claim: None,
+            ..self
+        }
+    }
+
     /// The part that does not depend on the verdict.
     fn bare(dispute: &Dispute) -> Self {
         let trace = &dispute.trace;

@@ -6,6 +6,7 @@
 pub mod bus;
 mod file;
 mod headers;
+pub mod names;
 pub mod registration;
 pub mod request;
 mod signers;

@@ -9,6 +9,7 @@ mod connections;
 mod console;
 mod hints;
 mod idempotency;
+mod replays;
 mod secrets;
 mod transport;
 mod v2;
