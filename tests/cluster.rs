@@ -3,8 +3,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
-#[path = "cluster/behind.rs"]
-mod behind;
 #[path = "cluster/bodies.rs"]
 mod bodies;
 #[allow(dead_code, reason = "shared with the tests of tracing on one node")]
@@ -44,6 +42,8 @@ mod operations;
 mod outside;
 #[path = "cluster/rights.rs"]
 mod rights;
+#[path = "cluster/shorter.rs"]
+mod shorter;
 #[path = "cluster/signed.rs"]
 mod signed;
 #[path = "cluster/splits.rs"]

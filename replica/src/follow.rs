@@ -270,7 +270,7 @@ impl Stated {
     pub(crate) async fn again_and_again(self) {
         loop {
             let member = self.member();
-            // While no server answers, nobody could read it either. It is tried again soon: where it fails, the node
+            // While no server answers, no other node could read it either. It is tried again soon: where it fails, the node
             // connects to another server.
             let pause = match self.cluster.put_member(&member).await {
                 Ok(()) => STATED_EVERY,

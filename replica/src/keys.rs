@@ -1,4 +1,4 @@
-//! Keys that all nodes must hold alike. Each node states fingerprints of its own with its place, and compares them with
+//! Keys that all nodes must hold alike. Each node states fingerprints with its place, and compares them with
 //! those of the node that leads, or led last. Otherwise callers would be refused by one node what another one gave them.
 
 use std::collections::BTreeMap;
@@ -122,13 +122,13 @@ fn differing(me: &str, own: &Fingerprints, members: &[Member]) -> Option<Differi
 pub(crate) enum Compared {
     /// They were not compared yet.
     NotYet,
-    /// They are the leader's, or nobody has led.
+    /// They are the leader's, or no node has led.
     Alike,
     /// They are not.
     Differing(Differing),
 }
 
-/// Compares this node's keys with the others', as long as somebody looks at the result. Without keys there is nothing to
+/// Compares this node's keys with the others', as long as the result is looked at. Without keys there is nothing to
 /// compare.
 pub(crate) fn compare(cluster: Cluster, me: String, own: OwnKeys) -> watch::Receiver<Compared> {
     if own().is_empty() {
@@ -214,7 +214,7 @@ mod tests {
         );
         assert!(found.bars_reads());
         assert_eq!(differing("n3", &right, &members), None);
-        // Who leads is the measure itself, and before anybody led there is none.
+        // Who leads is the measure itself, and before the first leader there is none.
         assert_eq!(differing("n1", &wrong, &members), None);
         assert_eq!(differing("n3", &wrong, &members[2..]), None);
         // It stays so after the leader is lost, also where no other node is left.

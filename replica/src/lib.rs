@@ -116,7 +116,7 @@ pub enum HandOverError {
     NotTaken(String),
     /// There is nobody to hand over to.
     #[error(
-        "no other node is up to date and may lead: nobody can take over. `kedge cluster status` shows why"
+        "no other node is up to date and may lead: none can take over. `kedge cluster status` shows why"
     )]
     Nobody,
     /// The node has ended.

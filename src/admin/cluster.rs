@@ -112,7 +112,7 @@ impl AdminSocket {
         Ok(())
     }
 
-    /// Retires token keys on this node. Among several it has to be named, because each node would make a key of its own in
+    /// Retires token keys on this node. Among several it has to be named, because each node would make another key in
     /// place of all; and the answer says which nodes hold it still.
     pub(super) async fn retire_token_key(
         &self,
@@ -123,7 +123,7 @@ impl AdminSocket {
         let ids: Vec<_> = keys.filter_map(|key| key.common.key_id).collect();
         if self.app.is_shared && id.as_ref().is_some_and(|id| ids == [id.as_str()]) {
             return Err(
-                "it is the only token key, and each node would make a key of its own in its place: run `kedge admin \
+                "it is the only token key, and each node would make another key in its place: run `kedge admin \
                  rotate-token-key` on one node first, and copy the new key to the others"
                     .to_owned(),
             );

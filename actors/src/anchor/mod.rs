@@ -6,7 +6,7 @@
 //! - `anchored`: what a node that follows knows of the chain.
 //! - `bond_answers`: answers to what the bond asks of the operator.
 //! - `contract_keys`: the sequencer's keys according to the contract. `node`: whether the node answers.
-//! - `outcome`: what became of an anchor that somebody asked for.
+//! - `outcome`: what became of an anchor that was asked for.
 
 mod actor;
 mod adopting;

@@ -1,4 +1,4 @@
-//! What became of an anchor that somebody asked for: whether a block contains it, or why not.
+//! What became of an anchor that was asked for: whether a block contains it, or why not.
 
 use std::time::{Duration, Instant};
 

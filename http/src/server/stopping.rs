@@ -18,7 +18,7 @@ pub fn signal() -> Result<impl Future<Output = ()>, std::io::Error> {
     })
 }
 
-/// While it lasts, SIGINT and SIGTERM end the process at once: it has not begun to serve, so nothing has to end in order.
+/// While it lasts, SIGINT and SIGTERM end the process immediately: it has not begun to serve, so nothing has to end in order.
 /// The system's own default would ignore them where the server is the first process of a container.
 pub struct EndsAtOnce(tokio::task::JoinHandle<()>);
 

@@ -93,7 +93,7 @@ impl Answering for Waiting {
 pub struct Needed<'a, E> {
     /// What it is, for the log and for callers.
     pub what: &'a str,
-    /// Whether an error may pass without anybody changing the configuration.
+    /// Whether an error may pass without a change of the configuration.
     pub passes: fn(&E) -> bool,
 }
 

@@ -24,8 +24,8 @@ pub(super) struct Contract(Mutex<Option<LatestCheckpoint>>);
 
 impl Anchored for Contract {
     fn latest(&self) -> Answers<'_> {
-        let latest = *self.0.lock();
-        Box::pin(std::future::ready(Ok(latest.into_iter().collect())))
+        let latest: Vec<LatestCheckpoint> = self.0.lock().iter().copied().collect();
+        Box::pin(std::future::ready(Ok(latest)))
     }
 }
 
@@ -38,7 +38,7 @@ pub(super) enum Lost {
     NewerThanCopy,
 }
 
-/// How a run anchors, and how its nodes lose data. It draws from a source of its own, so that other runs are what they were.
+/// How a run anchors, and how its nodes lose data. It has a separate source of chance, so that other runs are what they were.
 pub(super) struct Anchoring {
     pub(super) contract: Arc<Contract>,
     random: Random,

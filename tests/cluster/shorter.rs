@@ -49,7 +49,7 @@ async fn becomes_ready(cluster: &Cluster, index: usize) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_starts_with_less_than_was_anchored_catches_up_and_leads() {
-    let mut rng = Rng::seeded("cluster-behind");
+    let mut rng = Rng::seeded("cluster-shorter");
     let mut cluster = Cluster::start(2).await;
     let mut signer = Signer::register(&cluster, &mut rng).await;
     change_and_anchor(&cluster, &mut signer).await;
