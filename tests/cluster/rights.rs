@@ -82,23 +82,24 @@ impl Certificates {
         (options, refusals)
     }
 
-    async fn cluster(&self) -> Cluster {
+    async fn cluster(&self, rate_limits: &str) -> Cluster {
         let mut number = 0;
         Cluster::start_certified(self.folder, 3, |setup, _| {
             number += 1;
             self.set(setup, &format!("node{number}"))
+                .set("rate_limits", rate_limits)
         })
         .await
     }
 }
 
 /// The whole life of a cluster: registrations, changes through an edge and through followers, an upload that another node
-/// serves, leases of limits, and another leader.
+/// serves, and another leader.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_lives_with_the_rights_that_are_shipped() {
     let mut rng = Rng::seeded("cluster-rights");
     let certificates = Certificates::new();
-    let mut cluster = certificates.cluster().await;
+    let mut cluster = certificates.cluster("off").await;
     let edge = Edge::start(&cluster, "edge1").await;
     let load = Load::start_at(&cluster, &mut rng, 2, &[edge.url()]).await;
     load.progress(20).await;
@@ -114,19 +115,7 @@ async fn a_cluster_lives_with_the_rights_that_are_shipped() {
         assert_eq!(minted.status, 201, "by {}: {}", node.name, minted.body);
     }
 
-    // A follower's question is answered: a lease of a limit.
     let leader = cluster.leader().await;
-    let follower = &cluster.nodes[(leader + 1) % 3];
-    let token = format!("Authorization: Bearer {}", signer.token);
-    let leased = || async {
-        http::get_with(follower.setup.port(), "/wallets/me", &token).await;
-        let port = follower.setup.metrics_port();
-        let leased = [r#"outcome="leased""#];
-        let count = http::metric(port, "kedge_limit_leases_total", &leased).await;
-        (count >= 1.0).then_some(())
-    };
-    eventually("the leader grants a lease", PATIENCE, leased).await;
-
     cluster.nodes[leader].kill();
     let paused = load.progress(20).await;
     assert!(paused <= FAILOVER_LIMIT, "{paused:?}");
@@ -164,7 +153,7 @@ async fn aim(client: &Client, asked: &str, reply: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_is_no_node_reaches_nothing_and_a_node_hears_its_own_answers_alone() {
     let certificates = Certificates::new();
-    let cluster = certificates.cluster().await;
+    let cluster = certificates.cluster("on").await;
     let urls = cluster.nats.urls();
     // An edge, with a certificate of the same authority, and a stranger.
     for name in [Some("edge1"), None] {
@@ -201,7 +190,20 @@ async fn who_is_no_node_reaches_nothing_and_a_node_hears_its_own_answers_alone()
             "{subject}: {refused}"
         );
     }
-    cluster.wait_until_ready().await;
+
+    // A node's own question is answered: a lease of a limit.
+    let mut rng = Rng::seeded("cluster-rights-lease");
+    let signer = Signer::register(&cluster, &mut rng).await;
+    let follower = &cluster.nodes[(cluster.leader().await + 1) % 3];
+    let token = format!("Authorization: Bearer {}\r\n", signer.token);
+    let leased = || async {
+        http::get_with(follower.setup.port(), "/organizations/me", &token).await;
+        let port = follower.setup.metrics_port();
+        let leased = [r#"outcome="leased""#];
+        let count = http::metric(port, "kedge_limit_leases_total", &leased).await;
+        (count >= 1.0).then_some(())
+    };
+    eventually("the leader grants a lease", PATIENCE, leased).await;
     cluster.stop();
     std::fs::remove_dir_all(certificates.folder).unwrap();
 }
@@ -211,7 +213,7 @@ async fn who_is_no_node_reaches_nothing_and_a_node_hears_its_own_answers_alone()
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_of_jetstream_cannot_be_aimed_into_the_log() {
     let certificates = Certificates::new();
-    let cluster = certificates.cluster().await;
+    let cluster = certificates.cluster("off").await;
     let urls = cluster.nats.urls();
     let attacks = [
         (
