@@ -266,12 +266,12 @@ fn leader_of(known: Option<&Leader>, urls: &[String], seen: &[Option<Seen>]) -> 
 mod tests {
     use super::*;
 
-    fn seen(name: &str, leads_in: Option<u64>) -> Option<Seen> {
-        Some(Seen {
+    fn seen(name: &str, leads_in: Option<u64>) -> Seen {
+        Seen {
             name: name.to_owned(),
             is_ready: true,
             leads_in,
-        })
+        }
     }
 
     #[test]
@@ -287,18 +287,21 @@ mod tests {
             term: 6,
         };
         assert_eq!(name(None, [None, None]), None);
-        assert_eq!(name(None, [seen("one", None), seen("two", None)]), None);
-        let both = [seen("one", Some(5)), seen("two", Some(6))];
+        assert_eq!(
+            name(None, [Some(seen("one", None)), Some(seen("two", None))]),
+            None
+        );
+        let both = [Some(seen("one", Some(5))), Some(seen("two", Some(6)))];
         assert_eq!(name(None, both), Some(("two".to_owned(), 6)));
         // It is silent, and the leader before it wakes up.
-        let woken = [seen("one", Some(5)), None];
+        let woken = [Some(seen("one", Some(5))), None];
         assert_eq!(name(Some(&two), woken), Some(("two".to_owned(), 6)));
-        let follows = [seen("one", None), seen("two", None)];
+        let follows = [Some(seen("one", None)), Some(seen("two", None))];
         assert_eq!(name(Some(&two), follows), Some(("two".to_owned(), 6)));
-        let later = [seen("one", Some(7)), None];
+        let later = [Some(seen("one", Some(7))), None];
         assert_eq!(name(Some(&two), later), Some(("one".to_owned(), 7)));
         // Another log, whose terms begin at 1.
-        let another = [seen("one", Some(1)), seen("two", None)];
+        let another = [Some(seen("one", Some(1))), Some(seen("two", None))];
         assert_eq!(name(Some(&two), another), Some(("one".to_owned(), 1)));
     }
 
