@@ -311,7 +311,7 @@ fn rewrite(made: &Made, mut change: impl FnMut(&mut Vec<RequestRecord<'_>>, &mut
     std::fs::rename(&forged, &log).unwrap();
 }
 
-/// The last request of the last batch, with the signature of somebody else. Everything that follows from it is as a sequencer
+/// The last request of the last batch, with another key's signature. Everything that follows from it is as a sequencer
 /// leaves it that checks no signatures.
 fn unsign(made: &Made, key: &SigningKey) -> u64 {
     let sequencer = made.setup.data().join("keys/sequencer.key");
@@ -347,7 +347,7 @@ fn unsign(made: &Made, key: &SigningKey) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_action_that_nobody_signed_stops_no_start_and_is_never_anchored() {
+async fn an_unsigned_action_stops_no_start_and_is_never_anchored() {
     let mut rng = Rng::seeded("unsigned action");
     let directory = tempfile::tempdir().unwrap();
     let setup = Setup::development(&directory.path().join("data")).set("anchor_on_shutdown", false);

@@ -95,7 +95,7 @@ impl Outgoing {
     }
 }
 
-/// Whether this process could not connect for want of something of its own, which says nothing of the node. Callers can
+/// Whether this process could not connect for lack of its own files, ports or memory, which says nothing of the node. Callers can
 /// bring that about.
 pub(crate) fn is_own(error: &(dyn Error + 'static)) -> bool {
     let mut cause = Some(error);

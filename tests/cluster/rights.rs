@@ -1,5 +1,5 @@
-//! The rights on the NATS servers that are shipped (`packages/nats/kedge.conf`): nodes live with them, and with nothing
-//! less can anybody publish into the log, hear another node's answers, or connect at all.
+//! The rights on the NATS servers that are shipped (`packages/nats/kedge.conf`): nodes live with them, and
+//! no other client publishes into the log, hears a node's answers, or connects.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -61,7 +61,7 @@ impl Certificates {
             .set("cluster_key_file", file(&format!("{name}.key")))
     }
 
-    /// How somebody with this certificate connects, and what the servers then refuse.
+    /// How a client with this certificate connects, and what the servers then refuse.
     fn client(&self, name: Option<&str>) -> (ConnectOptions, mpsc::UnboundedReceiver<String>) {
         let (refused, refusals) = mpsc::unbounded_channel();
         let mut options = ConnectOptions::new()

@@ -179,7 +179,7 @@ impl AnchorState {
             return self.record_lag(now_ms);
         }
         if self.engine.inner.store.has_unsigned_action() {
-            self.reply(|| Err("the log holds an action that nobody signed".into()))?;
+            self.reply(|| Err("the log holds an action that its author did not sign".into()))?;
             return self.record_lag(now_ms);
         }
         self.reconsider().await?;

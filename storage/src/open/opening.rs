@@ -312,7 +312,7 @@ impl Opening {
         tracing::error!(
             sequence = unsigned.sequence,
             what,
-            "the log holds an action that nobody signed; the store is read-only"
+            "the log holds an action that its author did not sign; the store is read-only"
         );
         self.log = None;
         self.why.get_or_insert(what);

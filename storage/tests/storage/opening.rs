@@ -209,7 +209,7 @@ fn a_log_with_another_end_is_refused() {
     assert_eq!(open(directory.path()).unwrap().mode(), Mode::ReadWrite);
 }
 
-/// The sequencer has signed the batch, so the log is whole; but nobody may attest it, or write on.
+/// The sequencer has signed the batch, so the log is whole; but nothing may attest it, or be written after it.
 #[test]
 fn an_action_that_its_author_did_not_sign_is_read_and_nothing_follows_it() {
     let directory = tempfile::tempdir().unwrap();
