@@ -327,7 +327,10 @@ impl Log for ReplicatedLog {
             term.end = position;
             (position, bytes)
         });
-        let encoded = shared.file.lock().encode(frame, &term.end, term.reached())?;
+        let encoded = shared
+            .file
+            .lock()
+            .encode(frame, &term.end, term.reached())?;
         if encoded.1.len() > shared.cluster.0.options.frame_bytes_max {
             return Err(FrameRefused("it is longer than the cluster's frame_bytes_max").into());
         }
