@@ -1,10 +1,10 @@
 //! `Idempotency-Key`: a retry with the same key is answered as the first time, and nothing is done twice. The key is
 //! checked after the signature and before the deadline and the nonce, so a retry of the same bytes is answered for as long
 //! as the key is remembered. Whatever the key leads to, the asker's right is judged before (`rights.rs`), and the stored
-//! answer is for the asker of the first request alone. What is needed is stored in the commit of the change itself: a hash of the request, its
-//! place in the log, and what the log does not hold (the resource as it was, why actions failed). From these the outcome
-//! is rebuilt, and the row's `answer` makes the same answer from it. A secret that the answer shows once is kept sealed, so
-//! that the key itself opens it (adr/0020).
+//! answer is for the asker of the first request alone. What is needed is stored in the commit of the change itself: a
+//! hash of the request, its place in the log, and what the log does not hold (the resource as it was, why actions
+//! failed). From these the outcome is rebuilt, and the row's `answer` makes the same answer from it. A secret that the
+//! answer shows once is kept sealed, so that the key itself opens it (adr/0020).
 
 mod rights;
 pub mod secrets;

@@ -364,8 +364,8 @@ async fn an_unsigned_action_stops_no_start_and_is_never_anchored() {
     let first = made.ledger.after(0)[0];
     let read = made.account.action(first.id).await.unwrap();
     assert_eq!(read.sequence, first.sequence);
-    let refused = made.account.mint(made.template, &NewObject::default());
-    let refused = refused.await.unwrap_err();
+    let object = NewObject::default();
+    let refused = made.account.mint(made.template, &object).await.unwrap_err();
     assert!(matches!(&refused, Error::Refused(envelope) if envelope.status == 503));
     let anchored = kedge()
         .args(["admin", "anchor-now", "--socket"])

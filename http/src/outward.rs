@@ -1,5 +1,5 @@
-//! What callers may read of a text that is written for the operator: no paths of the operator's machine. The whole text is
-//! in the server's log and in `kedge admin status`.
+//! What callers may read of a text that is written for the operator: no paths of the operator's machine. The whole text
+//! is in the server's log and in `kedge admin status`.
 
 /// The text with every absolute path replaced.
 pub fn without_paths(text: &str) -> String {

@@ -134,10 +134,15 @@ impl Node {
         Ok(Some(unfit.why))
     }
 
-    /// Lets another node lead, because this one must not. False if there is none.
+    /// Lets another node lead, because this one must not: if none may, the first that does. False if there is none.
     async fn pass_on(&mut self, why: &str, term: u64, revision: u64) -> bool {
-        match self.hand_over(term, revision, None).await {
+        let successor = match self.successor(None).await {
+            Err(HandOverError::Unready(furthest)) => Ok(furthest),
+            found => found,
+        };
+        match successor {
             Ok(successor) => {
+                self.leave(term, revision, Some(successor.clone())).await;
                 tracing::warn!(why, successor, "this node must not lead: another one does");
                 true
             }
@@ -247,11 +252,14 @@ impl Node {
             let (node, why) = (node.clone(), why.clone());
             return Err(HandOverError::Unfit { node, why });
         }
-        others.retain(|member| member.unfit.is_none());
+        let fit = others.iter().filter(|member| member.unfit.is_none());
+        if let Some(furthest) = fit.max_by_key(|member| member.frame) {
+            return Ok(furthest.node.clone());
+        }
         let furthest = others.into_iter().max_by_key(|member| member.frame);
-        furthest
-            .map(|member| member.node)
-            .ok_or(HandOverError::Nobody)
+        Err(furthest.map_or(HandOverError::Nobody, |member| {
+            HandOverError::Unready(member.node)
+        }))
     }
 
     /// Ends leading in order: no new requests, those in flight are answered, then the lease is passed on.

@@ -114,10 +114,11 @@ pub enum HandOverError {
         "this node no longer leads, and {0} has not taken over within 10 seconds: `kedge cluster status` shows who leads"
     )]
     NotTaken(String),
+    /// No other node may lead; the furthest of them.
+    #[error("no other node may lead now: `kedge cluster status` shows why not")]
+    Unready(String),
     /// There is nobody to hand over to.
-    #[error(
-        "no other node is up to date and may lead: none can take over. `kedge cluster status` shows why"
-    )]
+    #[error("no other node is up to date: none can take over")]
     Nobody,
     /// The node has ended.
     #[error("this node no longer takes part")]

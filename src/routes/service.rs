@@ -163,7 +163,7 @@ pub async fn ready(call: Call) -> Result<Reply, ApiError> {
             .filter(|unfit| unfit.bars_reads)
             .map(|unfit| unfit.why)
     });
-    // Anybody may ask; the whole reason is the operator's.
+    // The answer is public; the whole reason is the operator's.
     let reason = reason.as_deref().map(without_paths);
     let (status, text, mode) = if reason.is_none() {
         (StatusCode::OK, "ready", "read_write")

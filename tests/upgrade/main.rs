@@ -1,5 +1,5 @@
-//! Data directories that earlier programs left, opened by this one: everything in them is read as it was, and the log is
-//! continued. `tests/upgrade/README.md` says how a directory is recorded.
+//! Data directories that earlier programs left, opened by this one: everything in them is read as it was, and the log
+//! is continued. `tests/upgrade/README.md` says how a directory is recorded.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 

@@ -1,5 +1,5 @@
-//! How much memory a check or a rebuild takes, and where it puts what does not fit into it. The memory does not grow with
-//! the log.
+//! How much memory a check or a rebuild takes, and where it puts what does not fit into it. The memory does not grow
+//! with the log.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! What became of an anchor that was asked for: whether a block contains it, or why not.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kedge_chain::sender::Health;
 use kedge_protocol::Id;
@@ -76,10 +76,11 @@ impl Engine {
         report: &AnchorReport,
         limit: Duration,
     ) -> Result<AnchorOutcome, String> {
-        let begun = Instant::now();
+        let env = &self.inner.options.env;
+        let begun = env.now();
         let waiting = async {
             loop {
-                let outcome = self.outcome(report, begun.elapsed() >= STEP_GRACE)?;
+                let outcome = self.outcome(report, env.now() >= begun + STEP_GRACE)?;
                 let is_over = outcome.block_number.is_some() || outcome.status.is_none();
                 if is_over {
                     return Ok(outcome);

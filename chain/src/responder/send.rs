@@ -38,7 +38,7 @@ impl<S: AnswerStore> Responder<S> {
             match advanced {
                 // While a nonce is in flight, no other answer may take it.
                 Err(RespondError::Rpc(RpcError::Node(error))) if !is_out => {
-                    let why = format!("the node refused to take the answer: {error}");
+                    let why = format!("the node refused to take the answer: {}", error.message);
                     self.failed(id, Trouble::Node, why);
                 }
                 advanced => return advanced,

@@ -24,7 +24,7 @@ pub(crate) struct BoundsArgs {
 }
 
 impl MemoryArg {
-    /// The bounds of a command that has a place of its own for what does not fit.
+    /// The bounds of a command that has its own place for what does not fit.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds::new(self.memory, None)
     }

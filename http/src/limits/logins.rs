@@ -2,7 +2,7 @@
 //!
 //! - of one account from one address, strictly: this is what a guesser at one address meets;
 //! - from one address, over all accounts;
-//! - of one account from everywhere. Past half of an hour's failures the others are spaced: whoever has many addresses
+//! - of one account from everywhere. Past half of an hour's failures the others are spaced: a guesser with many addresses
 //!   waits for the next place, and gets no more than an hour's failures in any hour.
 //!
 //! An address from which the account was logged in to or refreshed before is known to it, and only the first of these

@@ -1,7 +1,7 @@
 //! Names that people read, as new requests may give them. An e-mail address has one form, so that no other text looks like it and
-//! registers beside it: PRECIS for the local part (RFC 8265, UsernameCaseMapped), UTS 46 for the domain. Names hold no
-//! invisible characters. The rules do not know this: they take what the log holds, also from before. Letters of different
-//! scripts that look alike stay different names.
+//! registers as another one: PRECIS for the local part (RFC 8265, UsernameCaseMapped), UTS 46 for the domain. Names hold
+//! no invisible characters. The rules do not know this: they take what the log holds, also from before. Letters of
+//! different scripts that look alike stay different names.
 
 use std::borrow::Cow;
 

@@ -223,8 +223,8 @@ fn templates_and_variations_are_for_owners_and_admins_of_the_organization() {
 fn a_members_role_excludes_what_administers_the_organization() {
     for kind in Kind::BUILT_IN {
         let administers = match kind.text() {
-            "wallet.register" | "wallet.update" | "wallet.key_add" | "wallet.key_remove" => false,
-            "file.create" => false,
+            "wallet.register" | "wallet.update" | "wallet.key_add" | "wallet.key_remove"
+            | "file.create" => false,
             text => text.contains('.') && !text.starts_with("system."),
         };
         for role in [Role::Owner, Role::Admin, Role::Member] {

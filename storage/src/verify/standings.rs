@@ -1,5 +1,5 @@
-//! How each resource stands after its last action, in bounded memory. The newest stay in memory. Once there are too many,
-//! all go to a scratch database, where a look-up finds them again.
+//! How each resource stands after its last action, in bounded memory. The newest stay in memory. Once there are too
+//! many, all go to a scratch database, where a look-up finds them again.
 
 use std::path::{Path, PathBuf};
 

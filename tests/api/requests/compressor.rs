@@ -67,8 +67,9 @@ async fn passed(
     let body = Full::new(body.collect().await?.to_bytes());
     parts.uri = format!("{upstream}{}", parts.uri.path()).parse().unwrap();
     parts.headers.remove(HOST);
+    let mut compresses = false;
     if tags != Tags::PassedOn {
-        parts.headers.remove(ACCEPT_ENCODING);
+        compresses = parts.headers.remove(ACCEPT_ENCODING).is_some();
     }
     let answer = client
         .request(Request::from_parts(parts, body))
@@ -76,7 +77,7 @@ async fn passed(
         .unwrap();
     let (mut parts, body) = answer.into_parts();
     let mut body = body.collect().await?.to_bytes();
-    if tags != Tags::PassedOn && !body.is_empty() {
+    if compresses && !body.is_empty() {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
         encoder.write_all(&body).unwrap();
         body = encoder.finish().unwrap().into();

@@ -11,7 +11,7 @@ use crate::access::members::set_role;
 use crate::access::privileges::two;
 use crate::harness::{Answer, Caller, Server, Signed, Terms, signature};
 
-/// A request that can be signed and sent by anybody.
+/// A request that any caller can sign and send.
 struct Asked<'a> {
     path: &'a str,
     signed: Signed<'a>,

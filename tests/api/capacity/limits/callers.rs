@@ -232,7 +232,7 @@ async fn a_guesser_with_many_addresses_has_an_hours_guesses_and_a_known_device_g
         messages.push(message.split(';').next().unwrap().to_owned());
     }
     assert_eq!(messages[0], messages[1], "nothing shows that one exists");
-    // The right password is no exception at an address that nobody knows.
+    // The right password is no exception at an address that is not known.
     let unknown = log_in(work, "ann@example.com", PASSWORD).await;
     assert_eq!(policy(&unknown), "login-account-hour");
     log_in(home, "ann@example.com", PASSWORD).await.expect(200);
