@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hyper::{Method, StatusCode};
+use hyper::Method;
 use kedge_api::Code;
 use kedge_http::envelope::{Form, PROBLEM_JSON};
 use kedge_http::error::ApiError;
@@ -204,7 +204,7 @@ impl Responses {
         }
         self.0
             .entry(key.clone())
-            .or_insert_with(|| response(status, codes, &names));
+            .or_insert_with(|| response(codes, &names));
         json!({ "$ref": format!("#/components/responses/{key}") })
     }
 
@@ -213,7 +213,7 @@ impl Responses {
     }
 }
 
-fn response(status: u16, codes: &[Code], names: &[&str]) -> Value {
+fn response(codes: &[Code], names: &[&str]) -> Value {
     let texts: Vec<&str> = codes.iter().map(|code| code.text()).collect();
     let lines = codes
         .iter()
@@ -227,23 +227,20 @@ fn response(status: u16, codes: &[Code], names: &[&str]) -> Value {
         "content": {
             "application/json": {
                 "schema": form("ApiError"),
-                "examples": examples(status, codes, Form::Envelope),
+                "examples": examples(codes, Form::Envelope),
             },
             PROBLEM_JSON: {
                 "schema": form("Problem"),
-                "examples": examples(status, codes, Form::Problem),
+                "examples": examples(codes, Form::Problem),
             },
         },
     })
 }
 
 /// Each code as the server writes it.
-fn examples(status: u16, codes: &[Code], form: Form) -> Value {
+fn examples(codes: &[Code], form: Form) -> Value {
     let example = |code: &Code| {
-        let error = ApiError {
-            status: StatusCode::from_u16(status).ok(),
-            ..ApiError::new(*code, code.meaning())
-        };
+        let error = ApiError::new(*code, code.meaning());
         let written = form.write(&error, "9f2c41d07ab3-1c");
         let value: Value = serde_json::from_slice(&written).unwrap_or_default();
         (code.text().to_owned(), json!({ "value": value }))

@@ -240,7 +240,7 @@ impl Node {
     async fn successor(&self, to: Option<String>) -> Result<String, HandOverError> {
         let members = self.cluster.members().await;
         let members = members.map_err(|_| HandOverError::Nobody)?;
-        let mut others: Vec<Member> = members
+        let others: Vec<Member> = members
             .into_iter()
             .filter(|member| member.age.is_some_and(|age| age < FRESH))
             .filter(|member| member.node != self.options.node)

@@ -1,6 +1,7 @@
 //! A server that cannot serve yet, because something outside of it does not answer: it says so to everybody who asks.
 
 use std::fmt::Display;
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -193,7 +194,9 @@ impl Bound {
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             };
-            let Some(place) = free.and_then(|free| room.place(free, peer.ip())) else {
+            let file = stream.as_raw_fd() as u64;
+            let place = free.and_then(|free| room.place(free, peer.ip(), file).ok());
+            let Some(place) = place else {
                 continue;
             };
             let (connections, tls, end) = (Arc::clone(&connections), self.tls.clone(), end.clone());
