@@ -50,7 +50,8 @@ impl Connected {
             passes: ConnectError::passes,
         };
         let connect = || Cluster::connect(options.clone(), domain.separator());
-        let cluster = bound.wait_for(config, needed, connect).await?;
+        // Boxed because it is large, and awaited only once.
+        let cluster = Box::pin(bound.wait_for(config, needed, connect)).await?;
         Ok(Some(Self {
             cluster,
             log: Arc::default(),

@@ -56,7 +56,8 @@ fn of_files(folder: &Path) -> Fingerprints {
 
 fn of_file(path: &PathBuf) -> Option<(String, String)> {
     let name = path.file_name()?.to_str()?.to_owned();
-    let is_shared = name.ends_with(".key") && !name.starts_with("token-");
+    let is_key = path.extension().is_some_and(|extension| extension == "key");
+    let is_shared = is_key && !name.starts_with("token-");
     if !is_shared || ELSEWHERE.contains(&name.as_str()) {
         return None;
     }
