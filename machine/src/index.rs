@@ -10,6 +10,7 @@ use kedge_protocol::limits::{INDEXED_PATHS_MAX, JSON_DEPTH_MAX};
 
 use crate::json::Members;
 use crate::paths::{PathTree, PropertyPath};
+use crate::pointer::escape;
 use crate::refusal::FieldError;
 use crate::scalar::{Scalar, tag};
 
@@ -45,16 +46,14 @@ impl IndexedPaths {
     /// Reads the marks of a schema (JSON text). An error states what is wrong with them, with a pointer into the
     /// schema.
     pub fn of_schema(schema: &str) -> Result<Self, FieldError> {
-        let mut paths = Vec::new();
-        collect(schema, "", &mut Vec::new(), &mut paths)?;
-        if paths.len() > INDEXED_PATHS_MAX {
+        let mut marks = Marks::default();
+        marks.collect(schema, &mut Vec::new())?;
+        let Marks { paths, count } = marks;
+        if count > INDEXED_PATHS_MAX {
             return Err(FieldError::new(
                 "",
                 "range",
-                format!(
-                    "marks {} places with {KEYWORD}; the limit is {INDEXED_PATHS_MAX}",
-                    paths.len()
-                ),
+                format!("marks {count} places with {KEYWORD}; the limit is {INDEXED_PATHS_MAX}"),
             ));
         }
         let tree = PathTree::new(&paths);
@@ -112,45 +111,63 @@ pub fn ordered_value(json: Option<&str>) -> Vec<u8> {
     }
 }
 
-fn collect(
-    schema: &str,
-    pointer: &str,
-    keys: &mut Vec<String>,
-    paths: &mut Vec<PropertyPath>,
-) -> Result<(), FieldError> {
-    // true and false are schemas too. Whether the whole is a schema is checked elsewhere.
-    let Some(Members(members)) = Members::of(schema) else {
-        return Ok(());
-    };
-    for (name, value) in &members {
-        if name == KEYWORD {
-            let pointer = format!("{pointer}/{KEYWORD}");
-            match *value {
-                "true" if keys.is_empty() => {
-                    let message = "must be on a member's schema, inside properties";
-                    return Err(FieldError::new(&pointer, "range", message));
+/// The marks of a schema.
+#[derive(Default)]
+struct Marks {
+    /// The marked places, as many as there may be.
+    paths: Vec<PropertyPath>,
+    count: usize,
+}
+
+impl Marks {
+    fn collect(&mut self, schema: &str, keys: &mut Vec<String>) -> Result<(), FieldError> {
+        // true and false are schemas too. Whether the whole is a schema is checked elsewhere.
+        let Some(Members(members)) = Members::of(schema) else {
+            return Ok(());
+        };
+        for (name, value) in &members {
+            if name == KEYWORD {
+                match *value {
+                    "true" if keys.is_empty() => {
+                        let message = "must be on a member's schema, inside properties";
+                        return Err(FieldError::new(&pointer(keys), "range", message));
+                    }
+                    "true" => {
+                        self.count += 1;
+                        if self.count <= INDEXED_PATHS_MAX {
+                            self.paths.push(PropertyPath(keys.clone()));
+                        }
+                    }
+                    "false" => {}
+                    _ => {
+                        let message = "must be true or false";
+                        return Err(FieldError::new(&pointer(keys), "type", message));
+                    }
                 }
-                "true" => paths.push(PropertyPath(keys.clone())),
-                "false" => {}
-                _ => return Err(FieldError::new(&pointer, "type", "must be true or false")),
             }
         }
+        if keys.len() == JSON_DEPTH_MAX {
+            return Ok(());
+        }
+        let properties = members.iter().find(|(name, _)| name == "properties");
+        let Some(Members(children)) = properties.and_then(|(_, value)| Members::of(value)) else {
+            return Ok(());
+        };
+        for (key, child) in children {
+            keys.push(key.into_owned());
+            self.collect(child, keys)?;
+            keys.pop();
+        }
+        Ok(())
     }
-    if keys.len() == JSON_DEPTH_MAX {
-        return Ok(());
-    }
-    let properties = members.iter().find(|(name, _)| name == "properties");
-    let Some(Members(children)) = properties.and_then(|(_, value)| Members::of(value)) else {
-        return Ok(());
-    };
-    for (key, child) in children {
-        let token = key.replace('~', "~0").replace('/', "~1");
-        let pointer = format!("{pointer}/properties/{token}");
-        keys.push(key.into_owned());
-        collect(child, &pointer, keys, paths)?;
-        keys.pop();
-    }
-    Ok(())
+}
+
+/// The place of the annotation on a member's schema.
+fn pointer(keys: &[String]) -> String {
+    let steps = keys
+        .iter()
+        .map(|key| format!("/properties/{}", escape(key)));
+    format!("{}/{KEYWORD}", steps.collect::<String>())
 }
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! JSON as text. Payloads are signed as the exact text that was sent, so numbers and strings are never parsed and
 //! rewritten: values move as slices of the text.
 
+mod edits;
+mod merge;
+mod places;
 mod read;
 mod scan;
 
@@ -13,8 +16,13 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess,
 use serde_json::value::RawValue;
 use smallvec::SmallVec;
 
+pub(crate) use edits::Edits;
+pub use merge::merge;
+pub(crate) use merge::merge_only;
+pub(crate) use places::Places;
 pub(crate) use read::read_value;
 pub use read::{ReadError, read, read_accepted};
+pub(crate) use scan::Scan;
 pub use scan::{Part, walk_list};
 
 /// Why a text is not acceptable JSON.
@@ -244,89 +252,6 @@ pub fn compact(text: &str) -> Cow<'_, str> {
     }
     out.push_str(&text[start..]);
     Cow::Owned(out)
-}
-
-/// RFC 7396's merge of `patch` into `target`, both texts that [`check`] accepted. Untouched values
-/// keep their exact text; new members go after the old ones. A patch that is no object replaces
-/// the target.
-pub fn merge(target: &str, patch: &str) -> String {
-    let mut out = with_room(target, patch, String::new());
-    merge_into(&mut out, Some(target), patch);
-    out
-}
-
-/// [`merge`] with the object that `patch` has as its only member, under `key`, where [`check`] accepts all of `patch`. `None`
-/// where that is not so, or cannot be known as quickly. The result is written to `memory`, where that is of its size.
-pub(crate) fn merge_only(target: &str, patch: &str, key: &str, memory: String) -> Option<String> {
-    let changes = scan::members_of_only(patch, key)?;
-    let mut out = with_room(target, patch, memory);
-    merge_members(&mut out, Some(target), changes);
-    Some(out)
-}
-
-/// Room for a merge. Most change what is there, so both together would be twice as much, for as long as the result is
-/// kept. `memory` is used again, unless it is too small or far too large.
-fn with_room(target: &str, patch: &str, mut memory: String) -> String {
-    let room = target.len().max(patch.len());
-    if (room..=2 * room).contains(&memory.capacity()) {
-        memory.clear();
-        return memory;
-    }
-    String::with_capacity(room)
-}
-
-fn merge_into(out: &mut String, target: Option<&str>, patch: &str) {
-    match Members::of(patch) {
-        Some(changes) => merge_members(out, target, changes),
-        None => out.push_str(&compact(patch)),
-    }
-}
-
-fn merge_members(out: &mut String, target: Option<&str>, Members(changes): Members<'_>) {
-    let Members(members) = target.and_then(Members::of).unwrap_or_default();
-    let mut used: SmallVec<[bool; 8]> = SmallVec::from_elem(false, changes.len());
-    out.push('{');
-    let empty_len = out.len();
-    for (key, value) in members {
-        let change = changes.iter().position(|(name, _)| *name == key);
-        match change {
-            None => {
-                push_key(out, empty_len, key);
-                out.push_str(&compact(value));
-            }
-            Some(place) => {
-                used[place] = true;
-                let patch = changes[place].1;
-                if patch != "null" {
-                    push_key(out, empty_len, key);
-                    merge_into(out, Some(value), patch);
-                }
-            }
-        }
-    }
-    for ((key, patch), used) in changes.into_iter().zip(used) {
-        if !used && patch != "null" {
-            push_key(out, empty_len, key);
-            merge_into(out, None, patch);
-        }
-    }
-    out.push('}');
-}
-
-fn push_key(out: &mut String, empty_len: usize, key: Cow<'_, str>) {
-    if out.len() > empty_len {
-        out.push(',');
-    }
-    match key {
-        // A slice of the text: it had no escapes, so it needs none.
-        Cow::Borrowed(key) => {
-            out.push('"');
-            out.push_str(key);
-            out.push('"');
-        }
-        Cow::Owned(key) => out.push_str(&quoted(&key)),
-    }
-    out.push(':');
 }
 
 /// A string as JSON.

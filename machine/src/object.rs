@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::compiled::TemplateRules;
-use crate::json::{self, Members};
+use crate::json::{self, Edits, Members, Places};
 use crate::kinds::{ActsOn, Change, spec};
 use crate::refusal::Refusal;
 use crate::rights;
@@ -55,7 +55,6 @@ pub fn mint<W: World>(world: &W, caller: &Caller, input: &Input<'_>) -> Result<O
         address: caller.address,
     };
     let object = minted(world, asker, &template, &payload, input)?;
-    input.take(object.properties.len() as u64)?;
     template.check_properties(&object.properties, input)?;
     Ok(object)
 }
@@ -83,6 +82,9 @@ fn minted<W: World>(
                 .ok_or_else(|| Refusal::not_found("variation", text))?,
         ),
     };
+    // However short the payload is, this much is copied and merged.
+    let begun = template.properties.len() + variation.as_ref().map_or(0, |v| v.properties.len());
+    input.take(begun as u64)?;
     let mut properties = template.properties.clone();
     if let Some(variation) = &variation {
         properties = json::merge(&properties, &variation.properties);
@@ -91,6 +93,7 @@ fn minted<W: World>(
         properties = json::merge(&properties, &own);
     }
     check_size(&properties)?;
+    input.take(properties.len().saturating_sub(begun) as u64)?;
     let owner = match &payload.to {
         None => asker,
         Some(to) => recipient(world, to)?,
@@ -243,6 +246,50 @@ pub(crate) fn again<W: World>(
     }
 }
 
+/// [`again`] for an action that changes properties alone, as one more change among many. False for other actions.
+pub(crate) fn edit_again(
+    edits: &mut Option<Edits>,
+    before: &mut Object,
+    input: &Input<'_>,
+) -> Result<bool, Refusal> {
+    let change = change(input.kind)?;
+    let mut edit = |make: &dyn Fn(&mut Edits)| {
+        let properties = std::mem::take(&mut before.properties);
+        make(edits.get_or_insert_with(|| Edits::of(&properties)));
+    };
+    match change {
+        Change::Update => {
+            let payload: UpdatePayload<'_> = text::read(input.payload)?;
+            // Without properties, even the spelling of keys stays.
+            if let Some(patch) = payload.properties {
+                edit(&|edits| edits.merge(patch.get()));
+            }
+        }
+        Change::SetAttributes => {
+            let payload: SetPayload<'_> = text::read(input.payload)?;
+            let members = Members::of(payload.attributes.get()).unwrap_or_default();
+            edit(&|edits| {
+                for (key, value) in &members.0 {
+                    edits.set(key, value);
+                }
+            });
+        }
+        Change::DeleteAttributes => {
+            let payload: DeletePayload = text::read(input.payload)?;
+            edit(&|edits| {
+                for key in &payload.attributes {
+                    edits.remove(key);
+                }
+            });
+        }
+        Change::Transfer | Change::Lock | Change::Unlock | Change::Burn | Change::State => {
+            return Ok(false);
+        }
+    }
+    before.trace = input.extend(&before.trace);
+    Ok(true)
+}
+
 /// What a kind of action does to an object.
 fn change(kind: &Kind) -> Result<Change, Refusal> {
     match spec(kind).acts_on {
@@ -372,21 +419,33 @@ fn delete_attributes(properties: &str, payload: &str) -> Result<String, Refusal>
 /// Replaces (`Some`) or removes (`None`) top-level members.
 fn edit(properties: &str, changes: &[(&str, Option<&str>)]) -> Result<String, Refusal> {
     let Members(old) = Members::of(properties).unwrap_or_default();
-    let kept = old.iter().filter_map(|(key, value)| {
-        match changes.iter().rev().find(|(name, _)| name == key) {
-            None => Some((key.as_ref(), *value)),
-            Some((_, change)) => change.map(|change| (key.as_ref(), change)),
+    let places = Places::of(changes, |(name, _)| *name);
+    let mut used = vec![false; changes.len()];
+    let mut edited = String::from("{");
+    let mut push = |key: &str, value: &str| {
+        if edited.len() > 1 {
+            edited.push(',');
         }
-    });
-    let added = changes.iter().filter_map(|(name, change)| {
-        let known = old.iter().any(|(key, _)| key == name);
-        change.filter(|_| !known).map(|change| (*name, change))
-    });
-    let members: Vec<String> = kept
-        .chain(added)
-        .map(|(key, value)| format!("{}:{}", json::quoted(key), json::compact(value)))
-        .collect();
-    let edited = format!("{{{}}}", members.join(","));
+        edited.push_str(&json::quoted(key));
+        edited.push(':');
+        edited.push_str(&json::compact(value));
+    };
+    for (key, value) in &old {
+        let place = places.find(key);
+        let value = place.map_or(Some(*value), |place| {
+            used[place] = true;
+            changes[place].1
+        });
+        if let Some(value) = value {
+            push(key, value);
+        }
+    }
+    for ((key, value), used) in changes.iter().zip(used) {
+        if let Some(value) = value.filter(|_| !used) {
+            push(key, value);
+        }
+    }
+    edited.push('}');
     check_size(&edited)?;
     Ok(edited)
 }

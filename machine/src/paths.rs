@@ -1,9 +1,6 @@
 //! Places inside an object's properties, and reading several of them in one pass.
 
-use std::fmt;
-
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
-use serde_json::value::RawValue;
+use crate::json::Scan;
 
 /// The keys that lead to a value, from the outside in.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -32,6 +29,7 @@ impl PathTree {
             add(&mut tree.branches, &path.0, tree.count);
             tree.count += 1;
         }
+        sort(&mut tree.branches);
         tree
     }
 
@@ -39,7 +37,11 @@ impl PathTree {
     /// entered.
     pub fn pick<'a>(&self, properties: &'a str) -> Vec<Option<&'a str>> {
         let mut found = vec![None; self.count];
-        pick_into(&self.branches, properties, &mut found);
+        let mut scan = Scan::of(properties);
+        if !self.branches.is_empty() && scan.is_at_object() {
+            let picked = pick_into(&self.branches, &mut scan, &mut found);
+            debug_assert!(picked.is_some(), "properties are JSON");
+        }
         found
     }
 }
@@ -64,64 +66,38 @@ fn add(branches: &mut Vec<Branch>, keys: &[String], slot: usize) {
     }
 }
 
-fn pick_into<'a>(branches: &[Branch], text: &'a str, found: &mut [Option<&'a str>]) {
-    if branches.is_empty() || !text.starts_with('{') {
-        return;
+/// Sorts the branches of each level, so that the keys of a text find theirs.
+fn sort(branches: &mut [Branch]) {
+    branches.sort_unstable_by(|one, other| one.key.cmp(&other.key));
+    for branch in branches {
+        sort(&mut branch.below);
     }
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    let picked = deserializer.deserialize_map(Pick { branches, found });
-    debug_assert!(picked.is_ok(), "properties are JSON: {picked:?}");
 }
 
-struct Pick<'t, 'a> {
-    branches: &'t [Branch],
-    found: &'t mut [Option<&'a str>],
-}
-
-impl<'a> Visitor<'a> for Pick<'_, 'a> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'a>>(self, mut members: A) -> Result<(), A::Error> {
-        while let Some(branch) = members.next_key_seed(Wanted(self.branches))? {
-            let Some(branch) = branch else {
-                members.next_value::<IgnoredAny>()?;
-                continue;
-            };
-            let value: &'a RawValue = members.next_value()?;
-            if let Some(slot) = branch.slot {
-                self.found[slot] = Some(value.get());
+/// Walks over an object once, with everything inside it.
+fn pick_into<'a>(
+    branches: &[Branch],
+    scan: &mut Scan<'a>,
+    found: &mut [Option<&'a str>],
+) -> Option<()> {
+    scan.each_member(|scan, key| {
+        let place = branches.binary_search_by(|branch| branch.key.as_str().cmp(&key));
+        let Ok(place) = place else {
+            return scan.pass_value();
+        };
+        let Branch { slot, below, .. } = &branches[place];
+        let value = scan.passed(|scan| {
+            if below.is_empty() || !scan.is_at_object() {
+                scan.pass_value()
+            } else {
+                pick_into(below, scan, found)
             }
-            pick_into(&branch.below, value.get(), self.found);
+        })?;
+        if let Some(slot) = slot {
+            found[*slot] = Some(value);
         }
-        Ok(())
-    }
-}
-
-/// Reads a key and finds its branch.
-struct Wanted<'t>(&'t [Branch]);
-
-impl<'a, 't> DeserializeSeed<'a> for Wanted<'t> {
-    type Value = Option<&'t Branch>;
-
-    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_str(self)
-    }
-}
-
-impl<'t> Visitor<'_> for Wanted<'t> {
-    type Value = Option<&'t Branch>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a key")
-    }
-
-    fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
-        Ok(self.0.iter().find(|branch| branch.key == key))
-    }
+        Some(())
+    })
 }
 
 #[cfg(test)]

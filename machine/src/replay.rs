@@ -6,7 +6,9 @@ use kedge_protocol::resource::{Object, Trace};
 use kedge_protocol::{Hash, Id};
 
 use crate::fold::FoldError;
+use crate::json::Edits;
 use crate::object;
+use crate::refusal::Refusal;
 use crate::world::{Input, World};
 
 /// An action on the object, as the log holds it.
@@ -27,7 +29,9 @@ pub struct PastAction<'a> {
 /// An object during the replay of its history.
 #[derive(Clone, Default, Debug)]
 pub struct ObjectReplay {
+    /// Without its properties, once they are in `edits`.
     object: Option<Object>,
+    edits: Option<Edits>,
     beginning: Option<String>,
 }
 
@@ -36,6 +40,7 @@ impl ObjectReplay {
     pub fn after(object: Option<Object>) -> Self {
         Self {
             object,
+            edits: None,
             beginning: None,
         }
     }
@@ -72,14 +77,9 @@ impl ObjectReplay {
             signed: &action.payload,
             content: past.content,
         };
-        let mut next = object::again(
-            world,
-            before,
-            past.wallet_id,
-            self.beginning.as_deref(),
-            &input,
-        )
-        .map_err(|refusal| FoldError::Refused { sequence, refusal })?;
+        let mut next = self
+            .next(world, past.wallet_id, &input)
+            .map_err(|refusal| FoldError::Refused { sequence, refusal })?;
         if next.id != action.resource {
             return Err(FoldError::Differs { sequence });
         }
@@ -88,8 +88,32 @@ impl ObjectReplay {
         Ok(())
     }
 
+    /// The object after an action. A change of properties takes a time in proportion to itself, not to the object.
+    fn next<W: World>(
+        &mut self,
+        world: &W,
+        asker: Id,
+        input: &Input<'_>,
+    ) -> Result<Object, Refusal> {
+        let Some(mut before) = self.object.take() else {
+            return object::again(world, None, asker, self.beginning.as_deref(), input);
+        };
+        if object::edit_again(&mut self.edits, &mut before, input)? {
+            return Ok(before);
+        }
+        object::again(world, Some(&before), asker, None, input)
+    }
+
     /// The object after the actions so far; `None` before the first.
     pub fn into_object(self) -> Option<Object> {
-        self.object
+        let properties = self.edits.map(|edits| edits.text());
+        let object = self.object?;
+        Some(match properties {
+            Some(properties) => Object {
+                properties,
+                ..object
+            },
+            None => object,
+        })
     }
 }

@@ -223,6 +223,15 @@ impl<'a> Scalar<'a> {
         }
     }
 
+    /// How many bytes or digits a comparison with it can look at.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Null | Self::Bool(_) => 1,
+            Self::Number(number) => number.digits.len(),
+            Self::Text(text) => text.len(),
+        }
+    }
+
     /// The order of two values of one type; `None` if the types differ.
     pub fn cmp_same_type(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use kedge_protocol::action::Kind;
-use kedge_protocol::limits::REQUEST_STEPS_MAX;
+use kedge_protocol::limits::{REQUEST_READ_BYTES_MAX, REQUEST_STEPS_MAX};
 use kedge_protocol::resource::{Invitation, Organization, Role, Trace, Variation, Wallet};
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
@@ -100,16 +100,19 @@ pub struct Input<'a> {
 }
 
 /// What one request may take, in steps: one for each byte of the objects that it leaves, and those of checks against
-/// schemas. However short a request is, it holds up those of others no longer than that, and takes no more memory.
+/// schemas. However short a request is, it holds up those of others no longer than that, and takes no more memory. Objects
+/// that are read for it count apart, because what is refused leaves nothing.
 #[derive(Debug)]
 pub struct Allowance {
     left: Cell<u64>,
+    unread: Cell<u64>,
 }
 
 impl Default for Allowance {
     fn default() -> Self {
         Self {
             left: Cell::new(REQUEST_STEPS_MAX),
+            unread: Cell::new(REQUEST_READ_BYTES_MAX),
         }
     }
 }
@@ -126,6 +129,22 @@ impl Allowance {
         };
         self.left.set(left);
         Ok(())
+    }
+
+    /// Refuses to read one more object once those that were read are too large together.
+    pub fn before_read(&self) -> Result<(), Refusal> {
+        if self.unread.get() == 0 {
+            return Err(Refusal::State(
+                "the objects that the request names are too large together; send fewer actions at one time".into(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Counts the properties of an object that was read.
+    pub fn count_read(&self, bytes: usize) {
+        let left = self.unread.get().saturating_sub(bytes as u64);
+        self.unread.set(left);
     }
 }
 

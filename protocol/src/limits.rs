@@ -90,10 +90,17 @@ pub const SCHEMA_EFFORT_MAX: u64 = 16 * 1024;
 pub const SCHEMA_WORK_MAX: u64 = 16 * 1024 * 1024;
 /// Steps that one request may take: those of checks, and one for each byte of the objects that it leaves.
 pub const REQUEST_STEPS_MAX: u64 = 4 * SCHEMA_WORK_MAX;
+/// Bytes of the JSON pointers to all places of a request's JSON Schema together. A schema of the most bytes whose places have
+/// pointers of a hundred bytes has less than half of it.
+pub const SCHEMA_POINTER_BYTES_MAX: u64 = 2 * 1024 * 1024;
+/// Bytes of objects' properties that the decisions on one request may read, besides those of the objects that it leaves.
+pub const REQUEST_READ_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Violations of a JSON Schema that one error reports.
 pub const SCHEMA_ERRORS_MAX: usize = 20;
 /// Largest product of a value's bytes and its schema's weight at which violations are located.
 pub const SCHEMA_WORK_TOLD_MAX: u64 = 512 * 1024;
+/// Largest product of the bytes of a value's pointers and its schema's weight at which violations are located.
+pub const SCHEMA_POINTERS_TOLD_MAX: u64 = 16 * 1024 * 1024;
 /// Organizations whose rate counters are kept in memory.
 pub const LIMITED_ORGANIZATIONS_MAX: usize = 100_000;
 /// Addresses whose rate counters are kept in memory.
@@ -118,6 +125,8 @@ pub const INDEXED_NUMBER_DIGITS_MAX: usize = 64;
 pub const SEARCH_ROWS_MAX: usize = 50_000;
 /// Bytes of properties that one search may read.
 pub const SEARCH_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Bytes of values that the conditions of one search may look at: each condition counts the value that it is held against.
+pub const SEARCH_TESTED_BYTES_MAX: usize = 4 * SEARCH_BYTES_MAX;
 /// Nesting of a filter's `and`, `or` and `not`.
 pub const SEARCH_DEPTH_MAX: usize = 16;
 /// Parts of a filter: conditions, `and`, `or`, `not`, and the values of `in`.

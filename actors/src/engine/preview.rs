@@ -51,12 +51,12 @@ impl Preview {
         let id = Id::parse_as(Prefix::Object, input.target).map_err(|_| missing())?;
         let before = match self.objects.remove(&id) {
             Some(object) => object,
-            None => self.load(id)?.ok_or_else(missing)?,
+            None => self.load(id, input)?.ok_or_else(missing)?,
         };
         let template = self.reader.template(before.template_id)?;
         let template = template.ok_or_else(missing)?;
         let after = object::act(&self.reader, caller, &before, &template, input);
-        let kept = after.as_ref().unwrap_or(&before).clone();
+        let kept = after.as_ref().map_or(before, Object::clone);
         self.objects.insert(id, kept);
         after
     }
@@ -75,8 +75,15 @@ impl Preview {
         Ok(object)
     }
 
-    fn load(&self, id: Id) -> Result<Option<Object>, Refusal> {
+    fn load(&self, id: Id, input: &Input<'_>) -> Result<Option<Object>, Refusal> {
+        if let Some(allowance) = input.allowance {
+            allowance.before_read()?;
+        }
         let object = self.published.snapshot.object(id);
-        Ok(object.map_err(|error| unavailable(&error))?)
+        let object = object.map_err(|error| unavailable(&error))?;
+        if let (Some(allowance), Some(object)) = (input.allowance, &object) {
+            allowance.count_read(object.properties.len());
+        }
+        Ok(object)
     }
 }

@@ -292,8 +292,15 @@ impl ShardState {
                 (actor, before)
             }
             Entry::Vacant(place) => {
+                let allowance = input.allowance;
+                if let Some(allowance) = allowance {
+                    allowance.before_read()?;
+                }
                 let loaded = load(&self.options.reader, id)?;
                 let actor = loaded.ok_or_else(|| Refusal::not_found("object", target))?;
+                if let Some(allowance) = allowance {
+                    allowance.count_read(actor.bytes());
+                }
                 (place.insert(actor), 0)
             }
         };

@@ -8,6 +8,7 @@ use kedge_protocol::limits::JSON_DEPTH_MAX;
 use smallvec::SmallVec;
 
 use super::Members;
+use super::merge::{Change, Member};
 
 /// Objects with more members than this are left to serde: each key is compared with those before it.
 const KEYS_MAX: usize = 16;
@@ -68,6 +69,11 @@ pub(super) fn members_of_only<'a>(text: &'a str, key: &str) -> Option<Members<'a
     (scan.at == text.len()).then_some(members)
 }
 
+/// A merge patch that is acceptable JSON. `None` for another text.
+pub(super) fn change(patch: &str) -> Option<Change<'_>> {
+    Scan::of(patch).change()
+}
+
 /// A part of an object of which one member is a list of objects.
 #[derive(Debug)]
 pub enum Part<'a, 'm> {
@@ -120,15 +126,18 @@ fn ends_plain(byte: u8) -> bool {
 /// Where a part of a text begins and ends.
 type Ends = (usize, usize);
 
-struct Scan<'a> {
+pub(crate) struct Scan<'a> {
+    source: &'a str,
+    /// Its bytes.
     text: &'a [u8],
     at: usize,
 }
 
 impl<'a> Scan<'a> {
     /// At the first token of a text.
-    fn of(text: &'a str) -> Self {
+    pub(crate) fn of(text: &'a str) -> Self {
         let mut scan = Self {
+            source: text,
             text: text.as_bytes(),
             at: 0,
         };
@@ -339,8 +348,72 @@ impl<'a> Scan<'a> {
         self.at - start
     }
 
+    pub(crate) fn is_at_object(&self) -> bool {
+        self.peek() == Some(b'{')
+    }
+
+    /// Calls `each` with the key of each member of an object of an acceptable text, at the member's value, over which it
+    /// passes.
+    pub(crate) fn each_member(
+        &mut self,
+        mut each: impl FnMut(&mut Self, Cow<'a, str>) -> Option<()>,
+    ) -> Option<()> {
+        self.take(b'{')?;
+        self.pass_space();
+        if self.take(b'}').is_some() {
+            return Some(());
+        }
+        loop {
+            let key = self.any_key()?;
+            each(self, key)?;
+            if self.ends(b'}')? {
+                return Some(());
+            }
+        }
+    }
+
+    /// A key, unescaped; it goes to the key's value.
+    fn any_key(&mut self) -> Option<Cow<'a, str>> {
+        let start = self.at;
+        if let Some((from, to)) = self.key() {
+            return self.source.get(from..to).map(Cow::Borrowed);
+        }
+        self.at = start;
+        self.pass_string()?;
+        let key: String = serde_json::from_str(self.source.get(start..self.at)?).ok()?;
+        self.pass_space();
+        self.take(b':')?;
+        self.pass_space();
+        Some(Cow::Owned(key))
+    }
+
+    /// The next value as a merge patch.
+    fn change(&mut self) -> Option<Change<'a>> {
+        if !self.is_at_object() {
+            return self.passed_value().map(Change::Value);
+        }
+        let mut members: Vec<Member<'a>> = Vec::new();
+        self.each_member(|scan, key| {
+            members.push((key, scan.change()?));
+            Some(())
+        })?;
+        Some(Change::Members(members))
+    }
+
+    /// Passes over a value of a text that is acceptable, and returns it.
+    pub(crate) fn passed_value(&mut self) -> Option<&'a str> {
+        self.passed(Self::pass_value)
+    }
+
+    /// What `pass` passes over.
+    pub(crate) fn passed(&mut self, pass: impl FnOnce(&mut Self) -> Option<()>) -> Option<&'a str> {
+        let start = self.at;
+        pass(self)?;
+        self.source.get(start..self.at)
+    }
+
     /// Passes over a value of a text that is acceptable.
-    fn pass_value(&mut self) -> Option<()> {
+    pub(crate) fn pass_value(&mut self) -> Option<()> {
         let mut open = 0_usize;
         loop {
             match self.peek()? {

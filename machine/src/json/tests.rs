@@ -188,3 +188,79 @@ fn keys_are_the_same_however_they_are_written() {
     }
     assert_eq!(quoted("a\"\n\u{1}é"), r#""a\"\n\u0001é""#);
 }
+
+/// Members `"a0":… "aN":…`, in an order that is not that of their names.
+fn many(prefix: &str, count: usize, value: &str) -> String {
+    let members: Vec<String> = (0..count)
+        .map(|i| format!(r#""{prefix}{}":{value}"#, i * 7_919 % count))
+        .collect();
+    format!("{{{}}}", members.join(","))
+}
+
+proptest! {
+    /// Few members are compared and many are looked up, with the same result.
+    #[test]
+    fn however_many_members_there_are_a_merge_keeps_their_order(
+        target in prop::collection::vec(0..60_u32, 0..60),
+        patch in prop::collection::vec((0..60_u32, any::<bool>()), 0..60),
+    ) {
+        let mut names = HashSet::new();
+        let target: Vec<u32> = target.into_iter().filter(|name| names.insert(*name)).collect();
+        names.clear();
+        let patch: Vec<(u32, bool)> =
+            patch.into_iter().filter(|(name, _)| names.insert(*name)).collect();
+        let object = |members: Vec<String>| format!("{{{}}}", members.join(","));
+        let before = object(target.iter().map(|name| format!("\"{name}\":1")).collect());
+        let change = |(name, is_kept): &(u32, bool)| {
+            format!("\"{name}\":{}", if *is_kept { "2" } else { "null" })
+        };
+        let changes = object(patch.iter().map(change).collect());
+        let find = |wanted: u32| patch.iter().find(|(name, _)| *name == wanted);
+        let old = target.iter().filter_map(|name| match find(*name) {
+            None => Some(format!("\"{name}\":1")),
+            Some((_, is_kept)) => is_kept.then(|| format!("\"{name}\":2")),
+        });
+        let new = patch.iter().filter(|(name, is_kept)| *is_kept && !target.contains(name));
+        let new = new.map(|(name, _)| format!("\"{name}\":2"));
+        let expected = object(old.chain(new).collect());
+        prop_assert_eq!(merge(&before, &changes), expected.as_str());
+        let nested = merge(&format!("{{\"o\":{before}}}"), &format!("{{\"o\":{changes}}}"));
+        prop_assert_eq!(nested, format!("{{\"o\":{expected}}}"));
+    }
+}
+
+/// In proportion to the members of both, this takes some hundredths of a second. One by one, it takes minutes.
+#[test]
+fn a_merge_of_many_members_takes_a_time_in_proportion() {
+    let target = many("k", 100_000, "1");
+    let begun = std::time::Instant::now();
+    assert_eq!(merge(&target, &many("x", 100_000, "null")), target);
+    assert_eq!(merge(&target, &many("k", 100_000, "null")), "{}");
+    let both = merge(&target, &many("x", 100_000, "[ ]"));
+    assert_eq!(
+        both.len(),
+        target.len() + many("x", 100_000, "[]").len() - 1
+    );
+    assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
+}
+
+/// An object in an object in an object: each level is walked with the ones above it, not once more.
+#[test]
+fn a_merge_deep_inside_takes_a_time_in_proportion() {
+    let deep = |inner: &str| {
+        let depth = JSON_DEPTH_MAX - 1;
+        format!("{}{inner}{}", r#"{"a":"#.repeat(depth), "}".repeat(depth))
+    };
+    let text = |more: &str| format!(r#"{{"t":"{}"{more}}}"#, "x".repeat(1 << 20));
+    let (target, patch) = (deep(&text("")), deep(r#"{"n":1}"#));
+    let begun = std::time::Instant::now();
+    for _ in 0..100 {
+        assert_eq!(merge(&target, &patch).len(), target.len() + 6);
+    }
+    assert_eq!(merge(&target, &patch), deep(&text(r#","n":1"#)));
+    let large = deep(&text(r#","n":1"#));
+    for _ in 0..100 {
+        assert_eq!(merge(&target, &large).len(), large.len());
+    }
+    assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
+}

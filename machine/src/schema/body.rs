@@ -4,7 +4,7 @@ use jsonschema::Validator;
 use serde_json::Value;
 
 use super::compile;
-use super::errors::{bounded, reported};
+use super::errors::first;
 use crate::refusal::FieldError;
 
 /// The schema of a request's body, as the API's document has it. It comes with the program, so it may refer in circles;
@@ -19,9 +19,8 @@ impl BodySchema {
 
     /// What is wrong with a value and where. An alternative that does not fit names no place, so it is left out.
     pub fn faults(&self, value: &Value) -> Vec<FieldError> {
-        let errors = self.0.iter_errors(value);
-        let mut fields: Vec<FieldError> = errors.flat_map(|error| reported(&error)).collect();
+        let mut fields = first(self.0.iter_errors(value));
         fields.retain(|field| field.code != "schema");
-        bounded(fields)
+        fields
     }
 }

@@ -5,11 +5,15 @@ use jsonschema::error::ValidationErrorKind;
 use kedge_protocol::limits::SCHEMA_ERRORS_MAX;
 use serde_json::Value;
 
+use super::unique;
 use crate::pointer::escape;
 use crate::refusal::FieldError;
 
 /// Characters of a library's message that an error repeats.
 pub(super) const MESSAGE_CHARS_MAX: usize = 300;
+
+/// Reports of the library that are written out at most. Each may repeat a part of the schema.
+const REPORTS_MAX: usize = 4 * SCHEMA_ERRORS_MAX;
 
 /// The first errors, in an order that does not depend on the library's order.
 pub(super) fn bounded(mut fields: Vec<FieldError>) -> Vec<FieldError> {
@@ -17,6 +21,16 @@ pub(super) fn bounded(mut fields: Vec<FieldError>) -> Vec<FieldError> {
     fields.dedup();
     fields.truncate(SCHEMA_ERRORS_MAX);
     fields
+}
+
+/// The first of the library's errors, for the caller. Messages are written for those alone that come first.
+pub(super) fn first<'e>(errors: impl Iterator<Item = ValidationError<'e>>) -> Vec<FieldError> {
+    let mut errors: Vec<ValidationError<'e>> = errors.collect();
+    if errors.len() > REPORTS_MAX {
+        errors.sort_by(|a, b| a.instance_path().as_str().cmp(b.instance_path().as_str()));
+        errors.truncate(REPORTS_MAX);
+    }
+    bounded(errors.iter().flat_map(reported).collect())
 }
 
 /// The library's message, without the value that it is about.
@@ -29,7 +43,7 @@ pub(super) fn words(error: &ValidationError<'_>) -> String {
 }
 
 /// An error of the library as errors for the caller, who expects missing and unknown members at their own place.
-pub(super) fn reported(error: &ValidationError<'_>) -> Vec<FieldError> {
+fn reported(error: &ValidationError<'_>) -> Vec<FieldError> {
     use ValidationErrorKind as Kind;
     let path = error.instance_path().as_str();
     let member = |name: &str| format!("{path}/{}", escape(name));
@@ -62,6 +76,7 @@ pub(super) fn reported(error: &ValidationError<'_>) -> Vec<FieldError> {
         | Kind::Enum { .. }
         | Kind::Constant { .. } => "range",
         Kind::UniqueItems => "duplicate",
+        Kind::Custom { keyword, .. } if keyword == unique::KEYWORD => "duplicate",
         _ => "schema",
     };
     vec![FieldError::new(path, code, words(error))]

@@ -82,6 +82,13 @@ enum State {
     Known(u64),
 }
 
+/// Lists and objects where a schema lists names, in keywords that the library checks for repetitions.
+pub(super) fn misnamed(schema: &Value) -> Vec<FieldError> {
+    let mut walk = Walk::default();
+    walk.visit("", schema);
+    walk.misnamed
+}
+
 /// The structure of a schema.
 pub(super) struct Graph<'a> {
     /// The weight of the whole.
@@ -127,6 +134,7 @@ struct Walk<'a> {
     states: Vec<State>,
     patterns: Vec<(String, &'a str)>,
     problems: Vec<FieldError>,
+    misnamed: Vec<FieldError>,
 }
 
 impl<'a> Walk<'a> {
@@ -144,6 +152,7 @@ impl<'a> Walk<'a> {
         };
         let place = |keyword: &str| format!("{pointer}/{keyword}");
         self.note_unsupported(pointer, members, index > 0);
+        self.note_misnamed(pointer, members);
         let matching = self.note_patterns(pointer, members);
         let mut in_place = Vec::new();
         let mut inside = Vec::new();
@@ -207,6 +216,26 @@ impl<'a> Walk<'a> {
                 self.problems
                     .push(FieldError::new(&place, "unknown", message));
             }
+        }
+    }
+
+    fn note_misnamed(&mut self, pointer: &str, members: &Map<String, Value>) {
+        let lists = ["required", "type"].into_iter();
+        let lists =
+            lists.filter_map(|keyword| Some((format!("/{keyword}"), members.get(keyword)?)));
+        let by_name = ["dependentRequired", "dependencies"].into_iter();
+        let by_name =
+            by_name.filter_map(|keyword| Some((keyword, members.get(keyword)?.as_object()?)));
+        let by_name = by_name.flat_map(|(keyword, named)| {
+            let place = move |name: &String| format!("/{keyword}/{}", escape(name));
+            named.iter().map(move |(name, list)| (place(name), list))
+        });
+        for (place, list) in lists.chain(by_name) {
+            let list = list.as_array().into_iter().flatten().enumerate();
+            let wrong = list.filter(|(_, item)| item.is_array() || item.is_object());
+            self.misnamed.extend(wrong.map(|(i, _)| {
+                FieldError::new(&format!("{pointer}{place}/{i}"), "type", "must be a text")
+            }));
         }
     }
 

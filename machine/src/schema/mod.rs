@@ -11,16 +11,20 @@ mod body;
 mod errors;
 mod graph;
 mod pattern;
+mod pointers;
 mod room;
+mod unique;
 
 use std::fmt;
 
 use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
-use kedge_protocol::limits::{SCHEMA_PATTERN_BYTES_MAX, SCHEMA_WORK_MAX, SCHEMA_WORK_TOLD_MAX};
+use kedge_protocol::limits::{
+    SCHEMA_PATTERN_BYTES_MAX, SCHEMA_POINTERS_TOLD_MAX, SCHEMA_WORK_MAX, SCHEMA_WORK_TOLD_MAX,
+};
 use serde_json::{Value, json};
 
 use crate::refusal::{FieldError, Refusal};
-use errors::{bounded, reported, words};
+use errors::{bounded, first, words};
 use graph::Graph;
 
 pub use body::BodySchema;
@@ -56,6 +60,8 @@ pub fn check(text: &str) -> Result<(), Vec<FieldError>> {
 /// As [`check`], for a schema that may need what is in `room`, which is taken away.
 pub fn check_within(text: &str, room: &mut Room) -> Result<(), Vec<FieldError>> {
     let value = parse(text)?;
+    room.check_pointers(&value)
+        .map_err(|message| vec![FieldError::new("", "range", message)])?;
     match value.get("$schema") {
         None => {}
         Some(Value::String(dialect)) if dialect.trim_end_matches('#') == DIALECT => {}
@@ -64,13 +70,15 @@ pub fn check_within(text: &str, room: &mut Room) -> Result<(), Vec<FieldError>> 
             return Err(vec![FieldError::new("/$schema", "format", message)]);
         }
     }
-    let meta = jsonschema::draft202012::meta::validator();
-    let wrong: Vec<FieldError> = meta
-        .iter_errors(&value)
-        .flat_map(|e| reported(&e))
-        .collect();
+    // The library's own schema of schemas compares what is listed as names.
+    let wrong = graph::misnamed(&value);
     if !wrong.is_empty() {
         return Err(bounded(wrong));
+    }
+    let meta = jsonschema::draft202012::meta::validator();
+    let wrong = first(meta.iter_errors(&value));
+    if !wrong.is_empty() {
+        return Err(wrong);
     }
     let graph = Graph::of(&value).map_err(bounded)?;
     room.take(&graph.patterns)
@@ -136,6 +144,7 @@ fn compile(schema: &Value) -> Result<Validator, ValidationError<'static>> {
         .with_draft(Draft::Draft202012)
         .with_pattern_options(patterns)
         .should_validate_formats(false)
+        .with_keyword(unique::KEYWORD, unique::compile)
         .offline()
         .build(schema)
 }
@@ -161,14 +170,13 @@ impl Schema {
             return Ok(());
         }
         // The library gathers all errors before it returns the first, so for a large value only the fact is reported.
-        if self.work(text) > SCHEMA_WORK_TOLD_MAX {
+        let pointers = self.work.saturating_mul(pointers::bytes(&value));
+        if self.work(text) > SCHEMA_WORK_TOLD_MAX || pointers > SCHEMA_POINTERS_TOLD_MAX {
             let message =
                 "does not conform to the template's schema, and is too large to report where";
             return Err(Refusal::field(pointer, "schema", message));
         }
-        let errors = self.validator.iter_errors(&value);
-        let mut fields: Vec<FieldError> =
-            bounded(errors.flat_map(|error| reported(&error)).collect());
+        let mut fields = first(self.validator.iter_errors(&value));
         for field in &mut fields {
             field.pointer.insert_str(0, pointer);
         }

@@ -1,8 +1,9 @@
 //! What the schemas of a template may have together.
 
-use kedge_protocol::limits::{SCHEMA_EFFORT_MAX, SCHEMA_PATTERNS_MAX};
+use kedge_protocol::limits::{SCHEMA_EFFORT_MAX, SCHEMA_PATTERNS_MAX, SCHEMA_POINTER_BYTES_MAX};
+use serde_json::Value;
 
-use super::pattern;
+use super::{pattern, pointers};
 
 /// What schemas that are kept together may have together. Regular expressions are what takes time to compile, which
 /// others wait for, and memory to keep.
@@ -28,6 +29,17 @@ impl Room {
             effort: Some(SCHEMA_EFFORT_MAX),
             ..Self::of_the_log()
         }
+    }
+
+    /// Refuses a schema of a request whose places have pointers that are too long together.
+    pub(super) fn check_pointers(&self, schema: &Value) -> Result<(), String> {
+        if self.effort.is_none() || pointers::bytes(schema) <= SCHEMA_POINTER_BYTES_MAX {
+            return Ok(());
+        }
+        Err(format!(
+            "has places whose JSON pointers have more than {SCHEMA_POINTER_BYTES_MAX} bytes together: shorten the names above \
+             many others, or nest less deeply"
+        ))
     }
 
     /// Takes what these regular expressions need, or says what there is too much of.

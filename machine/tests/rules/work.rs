@@ -1,6 +1,6 @@
 //! What checking a value against a schema may take: the steps for each byte, exactly, and the bounds that follow.
 
-use kedge_machine::schema::{BodySchema, bytes_compiled, check, read};
+use kedge_machine::schema::{BodySchema, Room, bytes_compiled, check, check_within, read};
 use kedge_machine::{FieldError, Refusal};
 use kedge_protocol::limits::{SCHEMA_WEIGHT_MAX, SCHEMA_WORK_MAX, SCHEMA_WORK_TOLD_MAX};
 use serde_json::{Value, json};
@@ -345,4 +345,51 @@ fn what_a_schema_takes_in_memory() {
     for text in ["{}", r#"{"type":"string"}"#, "{"] {
         assert_eq!(bytes_compiled(text), 32 * text.len());
     }
+}
+
+/// A name that is repeated in the pointers to everything below it.
+#[test]
+fn a_long_name_is_not_repeated_for_each_of_many_places() {
+    let below = |bytes: usize, value: &Value| {
+        let name = "n".repeat(bytes);
+        json!({ name: members(2_000, value) })
+    };
+    let nested =
+        json!({"properties": {"n".repeat(20_000): {"properties": members(2_000, &json!({}))}}});
+    let text = nested.to_string();
+    let refused = check_within(&text, &mut Room::of_a_request()).unwrap_err();
+    assert_eq!(places(&refused), [("", "range")]);
+    // What is in a log was accepted once.
+    assert_eq!(check_within(&text, &mut Room::of_the_log()), Ok(()));
+    let wide = json!({"properties": members(4_000, &json!({}))}).to_string();
+    assert_eq!(check_within(&wide, &mut Room::of_a_request()), Ok(()));
+
+    let schema = json!({"additionalProperties": {"additionalProperties": {"type": "string"}}});
+    let schema = read(&schema.to_string()).unwrap();
+    let faults = |bytes| match schema.validate(&below(bytes, &json!(1)).to_string(), "") {
+        Err(Refusal::Invalid(fields)) => fields.len(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((faults(10), faults(20_000)), (20, 1));
+}
+
+/// The library compares what is listed as names with each other, whatever it is.
+#[test]
+fn what_is_no_name_is_refused_before_it_is_compared() {
+    for (schema, place) in [
+        (json!({"required": ["a", []]}), "/required/1"),
+        (
+            json!({"properties": {"a/b": {"type": [{}]}}}),
+            "/properties/a~1b/type/0",
+        ),
+        (
+            json!({"dependentRequired": {"a": [[]]}}),
+            "/dependentRequired/a/0",
+        ),
+    ] {
+        wrong(&schema, &[(place, "type")]);
+    }
+    // Data may look like it.
+    let data = json!({"const": {"required": [[]]}, "properties": {"required": {}}});
+    assert_eq!(check(&data.to_string()), Ok(()));
 }
