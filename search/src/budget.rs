@@ -1,9 +1,10 @@
 //! How much a search may read: 50,000 rows and 64 MiB of properties, including what choosing reads. Past that it is
 //! refused, with advice.
 
-use kedge_protocol::limits::{SEARCH_BYTES_MAX, SEARCH_ROWS_MAX};
+use kedge_protocol::limits::{SEARCH_BYTES_MAX, SEARCH_ROWS_MAX, SEARCH_TESTED_BYTES_MAX};
 
 use crate::SearchError;
+use crate::filter::Tested;
 
 /// What has been read so far.
 #[derive(Default, Debug)]
@@ -45,6 +46,23 @@ impl Budget {
                  x-index"
             ),
         ))
+    }
+
+    /// Checks how much the conditions have looked at.
+    pub(super) fn check_tested(&self, tested: &Tested) -> Result<(), SearchError> {
+        if tested.bytes() <= SEARCH_TESTED_BYTES_MAX {
+            return Ok(());
+        }
+        let message = format!(
+            "would hold values with more than {SEARCH_TESTED_BYTES_MAX} bytes together against its conditions; use fewer \
+             conditions on large properties, or narrow it"
+        );
+        Err(SearchError::field("/filter", "range", message))
+    }
+
+    /// Counts a template that is read for the plan.
+    pub(super) fn template(&mut self, bytes: usize) -> Result<(), SearchError> {
+        self.count(1, bytes)
     }
 
     pub(super) fn rows(&self) -> usize {

@@ -1,7 +1,7 @@
 //! Filters: trees of `and`, `or` and `not` over conditions, as a search evaluates them. A condition on values of
 //! different JSON types is false. `ne` is `not` over `eq`, and reading has checked that every value fits its field.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::cmp::Ordering;
 
 use kedge_machine::paths::{PathTree, PropertyPath};
@@ -113,6 +113,22 @@ struct Properties<'a> {
     tree: &'a PathTree,
     text: &'a str,
     picked: OnceCell<Vec<Option<&'a str>>>,
+    tested: &'a Tested,
+}
+
+/// How many bytes of values the conditions of a search have looked at. Many conditions may look at one value.
+#[derive(Default, Debug)]
+pub struct Tested(Cell<usize>);
+
+impl Tested {
+    fn add(&self, bytes: usize) {
+        self.0.set(self.0.get().saturating_add(bytes));
+    }
+
+    /// The bytes so far.
+    pub fn bytes(&self) -> usize {
+        self.0.get()
+    }
 }
 
 impl<'a> Properties<'a> {
@@ -123,24 +139,24 @@ impl<'a> Properties<'a> {
 
 impl Filter {
     /// Whether an object matches the filter.
-    pub fn matches(&self, object: &Object) -> bool {
-        let properties = Properties {
-            tree: &self.tree,
-            text: &object.properties,
-            picked: OnceCell::new(),
-        };
-        self.root.holds(object, &properties)
+    pub fn matches(&self, object: &Object, tested: &Tested) -> bool {
+        self.root.holds(object, &self.properties(object, tested))
     }
 
     /// Whether the filter names the object: it matches by a condition on its id, its template or its owner, and not by
     /// the negation of one. Public objects of others are found only if they are named.
-    pub fn names(&self, object: &Object) -> bool {
-        let properties = Properties {
+    pub fn names(&self, object: &Object, tested: &Tested) -> bool {
+        let properties = self.properties(object, tested);
+        self.root.names(object, &properties, false)
+    }
+
+    fn properties<'a>(&'a self, object: &'a Object, tested: &'a Tested) -> Properties<'a> {
+        Properties {
             tree: &self.tree,
             text: &object.properties,
             picked: OnceCell::new(),
-        };
-        self.root.names(object, &properties, false)
+            tested,
+        }
     }
 }
 
@@ -197,22 +213,29 @@ impl Condition {
             Self::Sequence(test) => test.holds(&Decimal::from(trace.sequence)),
             Self::CreatedAt(test) => test.holds(&nanoseconds(trace.created_at_ms)),
             Self::UpdatedAt(test) => test.holds(&nanoseconds(trace.updated_at_ms)),
-            Self::Property(place, test) => test.holds(properties.get(*place)),
+            Self::Property(place, test) => test.holds(properties.get(*place), properties.tested),
         }
     }
 }
 
 impl PropertyTest {
     /// `json` is the text of the existing value.
-    fn holds(&self, json: Option<&str>) -> bool {
+    fn holds(&self, json: Option<&str>, tested: &Tested) -> bool {
         let Some(json) = json else {
             return matches!(self, Self::Exists(false));
         };
+        if !matches!(self, Self::Exists(_)) {
+            tested.add(json.len());
+        }
         match self {
             Self::Exists(wanted) => *wanted,
             Self::Compare(test) => {
                 let value = Scalar::parse(json);
-                value.is_some_and(|value| test.holds_by(|other| value.cmp_same_type(other)))
+                let compare = |value: &Scalar<'_>, other: &Scalar<'_>| {
+                    tested.add(other.size().min(json.len()));
+                    value.cmp_same_type(other)
+                };
+                value.is_some_and(|value| test.holds_by(|other| compare(&value, other)))
             }
             Self::Prefix(start) => match Scalar::parse(json) {
                 Some(Scalar::Text(text)) => text.starts_with(start.as_str()),

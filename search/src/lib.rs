@@ -19,10 +19,11 @@ mod plan;
 mod ranges;
 mod run;
 pub mod sort;
+mod templates;
 #[cfg(test)]
 mod tests;
 mod union;
 
 pub use error::SearchError;
-pub use filter::Filter;
+pub use filter::{Filter, Tested};
 pub use run::{Counted, Found, Wanted, count, search};

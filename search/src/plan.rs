@@ -2,18 +2,16 @@
 //! checked against every object that is read.
 
 use std::ops::RangeInclusive;
+use std::rc::Rc;
 
 use kedge_machine::Caller;
-use kedge_machine::index::IndexedPaths;
-use kedge_machine::rights::sees_template;
 use kedge_protocol::Id;
-use kedge_protocol::limits::SEARCH_TEMPLATES_MAX;
-use kedge_protocol::resource::Template;
-use kedge_storage::{ObjectIndex, Page, PropertyRange, Snapshot};
+use kedge_storage::{ObjectIndex, PropertyRange, Snapshot};
 
 use super::branches::Literal;
 use super::filter::{Comparison, Condition, Filter, Relation};
 use super::ranges::Ranges;
+use super::templates::{IndexedTemplate, Templates};
 use crate::SearchError;
 
 /// Where objects are read from.
@@ -113,7 +111,7 @@ pub(super) struct Plan {
     /// The matches' creation sequences.
     pub(super) created: RangeInclusive<u64>,
     /// The only named template, if the caller sees it.
-    pub(super) template: Option<(Template, IndexedPaths)>,
+    pub(super) template: Option<Rc<IndexedTemplate>>,
 }
 
 /// What one branch determines about it.
@@ -134,6 +132,7 @@ struct Narrowed {
 /// Parts of a filter that must hold together.
 pub(super) struct Branch<'a> {
     snapshot: &'a Snapshot,
+    templates: Rc<Templates<'a>>,
     filter: &'a Filter,
     caller: &'a Caller,
     literals: Vec<Literal<'a>>,
@@ -153,7 +152,7 @@ fn both(known: Option<Vec<Id>>, more: &[Id]) -> Vec<Id> {
 
 impl<'a> Branch<'a> {
     pub(super) fn new(
-        snapshot: &'a Snapshot,
+        (snapshot, templates): (&'a Snapshot, &Rc<Templates<'a>>),
         filter: &'a Filter,
         caller: &'a Caller,
         literals: Vec<Literal<'a>>,
@@ -163,6 +162,7 @@ impl<'a> Branch<'a> {
             .collect();
         Self {
             snapshot,
+            templates: Rc::clone(templates),
             filter,
             caller,
             literals,
@@ -195,7 +195,7 @@ impl<'a> Branch<'a> {
         }
         let scope = match ids {
             Some(ids) => Scope::Ids(ids),
-            None => Scope::Covers(self.covers(self.templates(), owners)?),
+            None => Scope::Covers(self.covers(self.named_templates(), owners)?),
         };
         Ok(BranchPlan {
             scope,
@@ -204,7 +204,7 @@ impl<'a> Branch<'a> {
     }
 
     /// The templates to one of which every match belongs.
-    fn templates(&self) -> Option<Vec<Id>> {
+    fn named_templates(&self) -> Option<Vec<Id>> {
         let mut templates = None;
         for condition in self.conjuncts() {
             if let Condition::Template(any_of) = condition {
@@ -215,9 +215,9 @@ impl<'a> Branch<'a> {
     }
 
     /// The only template that matches can belong to, if the caller sees it.
-    pub(super) fn only_template(&self) -> Result<Option<(Template, IndexedPaths)>, SearchError> {
-        match self.templates().as_deref() {
-            Some([only]) => self.template(*only),
+    pub(super) fn only_template(&self) -> Result<Option<Rc<IndexedTemplate>>, SearchError> {
+        match self.named_templates().as_deref() {
+            Some([only]) => self.templates.seen(*only),
             _ => Ok(None),
         }
     }
@@ -227,17 +227,6 @@ impl<'a> Branch<'a> {
         let mut narrowed = self.narrowed.iter();
         let found = narrowed.find(|narrowed| Some(narrowed.path) == place);
         found.map(|narrowed| &narrowed.ranges)
-    }
-
-    /// A template that the caller may see, with its indexed paths.
-    fn template(&self, id: Id) -> Result<Option<(Template, IndexedPaths)>, SearchError> {
-        let template = self.snapshot.template(id)?;
-        Ok(template
-            .filter(|template| sees_template(template, self.caller))
-            .map(|template| {
-                let indexed = indexed_paths(&template);
-                (template, indexed)
-            }))
     }
 
     fn covers(
@@ -251,8 +240,8 @@ impl<'a> Branch<'a> {
             let mut slots = Vec::new();
             let mut any_unseen = false;
             for id in templates {
-                match self.template(id)? {
-                    Some((template, indexed)) => slots.push(self.of_template(&template, &indexed)),
+                match self.templates.seen(id)? {
+                    Some(seen) => slots.push(self.of_template(&seen)),
                     None => any_unseen = true,
                 }
             }
@@ -292,19 +281,11 @@ impl<'a> Branch<'a> {
         if self.narrowed.is_empty() {
             return Ok(None);
         }
-        let page = Page {
-            after: None,
-            descending: false,
-            limit: SEARCH_TEMPLATES_MAX + 1,
-        };
-        let templates = self.snapshot.templates(self.caller.organization_id, page)?;
-        if templates.len() > SEARCH_TEMPLATES_MAX {
+        let Some(templates) = self.templates.own()? else {
             return Ok(None);
-        }
-        let mut slots: Vec<Slot> = templates
-            .iter()
-            .map(|template| self.of_template(template, &indexed_paths(template)))
-            .collect();
+        };
+        let slots = templates.iter().map(|template| self.of_template(template));
+        let mut slots: Vec<Slot> = slots.collect();
         if slots.iter().all(|slot| slot.narrow.is_empty()) {
             return Ok(None);
         }
@@ -334,7 +315,7 @@ impl<'a> Branch<'a> {
         }
     }
 
-    fn of_template(&self, template: &Template, indexed: &IndexedPaths) -> Slot {
+    fn of_template(&self, (template, indexed): &IndexedTemplate) -> Slot {
         let is_named = |condition: &Condition| matches!(condition, Condition::Template(any_of) if any_of.contains(&template.id));
         let narrow = self.narrowed.iter().filter_map(|narrowed| {
             let path = indexed.number(&self.filter.paths[narrowed.path])?;
@@ -388,13 +369,6 @@ impl<'a> Branch<'a> {
         }
         Ok(created)
     }
-}
-
-/// The indexed paths of a stored template; its schema was checked when it was created.
-fn indexed_paths(template: &Template) -> IndexedPaths {
-    let schema = template.schema.as_deref();
-    let indexed = schema.map(IndexedPaths::of_schema);
-    indexed.and_then(Result::ok).unwrap_or_default()
 }
 
 fn narrowed(literals: &[Literal<'_>], path: usize) -> Option<Narrowed> {

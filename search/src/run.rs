@@ -12,7 +12,7 @@ use kedge_storage::{Listed, ObjectIndex, PropertyRange, Snapshot, Window};
 
 use super::budget::Budget;
 use super::candidates::Candidates;
-use super::filter::Filter;
+use super::filter::{Filter, Tested};
 use super::plan::{Cover, Plan, Scope, Source};
 use super::sort::{Sort, SortBy};
 use super::union::Planner;
@@ -123,6 +123,7 @@ struct Run<'a> {
     filter: &'a Filter,
     templates: HashMap<Id, Option<Template>>,
     budget: Budget,
+    tested: Tested,
 }
 
 impl<'a> Run<'a> {
@@ -133,6 +134,7 @@ impl<'a> Run<'a> {
             filter,
             templates: HashMap::new(),
             budget: Budget::default(),
+            tested: Tested::default(),
         }
     }
 
@@ -141,7 +143,7 @@ impl<'a> Run<'a> {
     fn sees(&mut self, object: &Object) -> Result<bool, SearchError> {
         let is_own = object.organization_id == self.caller.organization_id
             || object.owner_id == self.caller.wallet_id;
-        if is_own || !self.filter.names(object) {
+        if is_own || !self.filter.names(object, &self.tested) {
             return Ok(is_own);
         }
         let id = object.template_id;
@@ -157,9 +159,10 @@ impl<'a> Run<'a> {
         let mut matches = Vec::with_capacity(ids.len());
         for object in self.snapshot.multi_objects(ids)?.into_iter().flatten() {
             self.budget.object(object.properties.len())?;
-            if self.filter.matches(&object) && self.sees(&object)? {
+            if self.filter.matches(&object, &self.tested) && self.sees(&object)? {
                 matches.push(object);
             }
+            self.budget.check_tested(&self.tested)?;
         }
         Ok(matches)
     }
@@ -281,7 +284,7 @@ impl<'a> Run<'a> {
         let indexed = plan
             .template
             .as_ref()
-            .and_then(|(template, indexed)| Some((template.id, indexed.number(path)?)));
+            .and_then(|seen| Some((seen.0.id, seen.1.number(path)?)));
         let Some((template_id, number)) = indexed else {
             return Err(SearchError::field(
                 "/sort/0/field",
@@ -380,9 +383,10 @@ impl<'a> Run<'a> {
     /// The number of a template's objects, which is counted as they are minted: no object ever
     /// disappears.
     fn minted(&mut self, plan: &Plan) -> Result<Option<u64>, SearchError> {
-        let (Scope::Covers(covers), Some((template, _))) = (&plan.scope, &plan.template) else {
+        let (Scope::Covers(covers), Some(seen)) = (&plan.scope, &plan.template) else {
             return Ok(None);
         };
+        let template = &seen.0;
         let list = Source::List(ObjectIndex::Template(template.id));
         // Without slots nothing matches.
         let is_whole = plan.created == (1..=u64::MAX)

@@ -1,6 +1,7 @@
 //! The plan of a whole filter: that of its only branch, or what holds the matches of each.
 
 use std::ops::RangeInclusive;
+use std::rc::Rc;
 
 use kedge_machine::Caller;
 use kedge_protocol::Id;
@@ -10,6 +11,7 @@ use super::branches;
 use super::filter::Filter;
 use super::plan::{Branch, BranchPlan, Choice, Cover, Plan, Scope, Slot, Source, property_ranges};
 use super::ranges::Ranges;
+use super::templates::Templates;
 use crate::SearchError;
 
 /// Plans a search.
@@ -21,7 +23,8 @@ pub(super) struct Planner<'a> {
 
 impl<'a> Planner<'a> {
     pub(super) fn new(snapshot: &'a Snapshot, filter: &'a Filter, caller: &'a Caller) -> Self {
-        let branch = |literals| Branch::new(snapshot, filter, caller, literals);
+        let templates = Rc::new(Templates::new(snapshot, caller));
+        let branch = |literals| Branch::new((snapshot, &templates), filter, caller, literals);
         Self {
             branches: branches::of(filter).into_iter().map(branch).collect(),
             whole: branch(branches::of_conjunction(filter)),

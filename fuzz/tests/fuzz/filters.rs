@@ -13,7 +13,7 @@ use kedge_protocol::record::{ActionRecord, RequestRecord};
 use kedge_protocol::resource::{Object, ObjectStatus, Role, Template, Trace};
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Address, Hash, Id, Prefix};
-use kedge_search::{Filter, SearchError, Wanted, count, parse, search, sort};
+use kedge_search::{Filter, SearchError, Tested, Wanted, count, parse, search, sort};
 use kedge_storage::{Group, LogHead, SideKeys, Snapshot, Store, StoreOptions};
 
 use crate::fuzz;
@@ -237,7 +237,9 @@ fn target(snapshot: &Snapshot, objects: &[Object], input: &[u8]) -> String {
         Ok(filter) => filter,
         Err(error) => return format!("{error:?}"),
     };
-    let matches = objects.iter().filter(|object| filter.matches(object));
+    let matches = objects
+        .iter()
+        .filter(|object| filter.matches(object, &Tested::default()));
     let expected: Vec<Id> = matches.map(|object| object.id).collect();
     let counted = match count(snapshot, &caller, &filter) {
         Ok(counted) => counted,
