@@ -2,11 +2,15 @@
 //! large records nor a filter that drops most of them run away. Every list goes through [`Listing::walk`]. A search has
 //! its own reader in `kedge-search`, because its order and its places are those of an index, not of a list.
 
+use std::cell::Cell;
+
 use kedge_api::Page;
 use kedge_http::cursor::Scope;
 use kedge_http::error::ApiError;
 use kedge_http::reply::Reply;
-use kedge_protocol::limits::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, PAGE_OFFSET_MAX};
+use kedge_protocol::limits::{
+    PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, PAGE_OFFSET_MAX, SEARCH_BYTES_MAX,
+};
 pub use kedge_storage::Page as Rows;
 use kedge_storage::{Resource, Snapshot};
 use serde::Serialize;
@@ -16,6 +20,8 @@ use crate::endpoint::Parameter;
 
 /// Rows that are read at once.
 const PIECE_ROWS: usize = 64;
+/// Bytes of records that are read for one page, also of those that its filters leave out.
+const LOOKED_AT_BYTES_MAX: usize = SEARCH_BYTES_MAX;
 /// A page ends early when its records have grown to this many bytes.
 pub const PAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// A page ends early when this many rows have been read.
@@ -70,6 +76,8 @@ pub struct Listing {
     pub descending: bool,
     /// The deprecated form was used.
     deprecated: bool,
+    /// Bytes of the records that were read so far, wanted or not.
+    looked_at: Cell<usize>,
 }
 
 /// What a page lacks.
@@ -157,7 +165,14 @@ impl Listing {
             after,
             descending,
             deprecated: offset.is_some(),
+            looked_at: Cell::default(),
         })
+    }
+
+    /// Counts a record that was read, of a list whose filters may leave out large ones. The page ends early after many.
+    pub fn look_at(&self, bytes: usize) {
+        self.looked_at
+            .set(self.looked_at.get().saturating_add(bytes));
     }
 
     /// Reads a page, piece by piece.
@@ -193,7 +208,13 @@ impl Listing {
             }
             after = piece.reached.or(after);
             rows_max = rows_max.saturating_sub(piece.rows);
-            if piece.ended || rows_max == 0 {
+            let is_enough = self.looked_at.get() > LOOKED_AT_BYTES_MAX;
+            if is_enough && skip > 0 && !piece.ended {
+                let message =
+                    "skips records that are too large together; use the cursor of the page before";
+                return Err(ApiError::parameter("offset", message));
+            }
+            if piece.ended || rows_max == 0 || is_enough {
                 break !piece.ended;
             }
         };

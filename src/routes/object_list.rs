@@ -181,6 +181,7 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
             fetch: |rows| fetch(snapshot, index, &sequences, rows),
             place: |object: &Object| object.trace.created_sequence,
             keep: |object: &Object| {
+                listing.look_at(object.properties.len());
                 let wanted = narrowing.keeps(object) && sees(&call, snapshot, object, &mut known)?;
                 Ok(wanted.then_some(object.properties.len()))
             },
