@@ -49,7 +49,7 @@ impl Budget {
     }
 
     /// Checks how much the conditions have looked at.
-    pub(super) fn check_tested(&self, tested: &Tested) -> Result<(), SearchError> {
+    pub(super) fn check_tested(tested: &Tested) -> Result<(), SearchError> {
         if tested.bytes() <= SEARCH_TESTED_BYTES_MAX {
             return Ok(());
         }

@@ -162,7 +162,7 @@ impl<'a> Run<'a> {
             if self.filter.matches(&object, &self.tested) && self.sees(&object)? {
                 matches.push(object);
             }
-            self.budget.check_tested(&self.tested)?;
+            Budget::check_tested(&self.tested)?;
         }
         Ok(matches)
     }
