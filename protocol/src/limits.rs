@@ -126,7 +126,7 @@ pub const SEARCH_ROWS_MAX: usize = 50_000;
 /// Bytes of properties that one search may read.
 pub const SEARCH_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Bytes of values that the conditions of one search may look at: each condition counts the value that it is held against.
-pub const SEARCH_TESTED_BYTES_MAX: usize = 4 * SEARCH_BYTES_MAX;
+pub const SEARCH_TESTED_BYTES_MAX: usize = SEARCH_BYTES_MAX;
 /// Nesting of a filter's `and`, `or` and `not`.
 pub const SEARCH_DEPTH_MAX: usize = 16;
 /// Parts of a filter: conditions, `and`, `or`, `not`, and the values of `in`.
