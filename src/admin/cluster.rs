@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use kedge_protocol::time::rfc3339;
 use kedge_replica::{Fingerprints, Replica, TOKEN_KEY};
 use kedge_storage::Mode;
 use serde_json::{Map, Value, json};
