@@ -4,6 +4,7 @@
 
 pub mod compiled;
 pub mod event;
+mod field_error;
 pub mod fold;
 pub mod image;
 pub mod index;
@@ -23,7 +24,8 @@ mod text;
 pub mod world;
 
 pub use compiled::TemplateRules;
-pub use refusal::{FieldError, Refusal};
+pub use field_error::FieldError;
+pub use refusal::Refusal;
 pub use resources::{dispute, file, registration, template};
 pub use world::{
     Allowance, Caller, Counted, Held, Input, KeyPlace, Link, OPERATOR, Recipient, Unavailable,

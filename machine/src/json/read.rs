@@ -10,8 +10,8 @@ use serde_json::Value;
 use serde_path_to_error::{Path, Segment};
 
 use super::{JsonError, check};
+use crate::field_error::FieldError;
 use crate::pointer::escape;
-use crate::refusal::FieldError;
 
 /// Why a text was not read.
 #[derive(Debug)]
