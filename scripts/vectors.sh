@@ -12,6 +12,7 @@ generate() {
   node "$vectors/generate/eip712_viem.mjs" "$1/eip712.json"
   # -B: no compiled files next to the sources.
   "$python_environment/bin/python" -B "$vectors/generate/eip712_eth_account.py" "$1/eip712.json"
+  "$python_environment/bin/python" -B "$vectors/generate/possession_check.py" "$vectors/possession.json"
   "$python_environment/bin/python" -B "$vectors/generate/chain_trees.py" "$vectors/spec.json" "$1"
 }
 

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kedge_console::socket::{self, Socket, SocketError};
+use kedge_http::auth::keys::SIGNS_AFTER_S;
+use kedge_http::clock::now_s;
 use kedge_protocol::action::Kind;
 use kedge_protocol::time::{parse_rfc3339, rfc3339};
 use kedge_protocol::{Id, KeyFrom, KeyOfBatch, Prefix};
@@ -111,23 +113,15 @@ impl AdminSocket {
             Command::Status => {
                 let mut members = self.status();
                 members.extend(self.anchoring.status());
+                if self.lags() {
+                    // What this node lacks may be anchored or not.
+                    members.remove("batches_not_anchored");
+                }
                 Ok(members)
             }
-            Command::RotateTokenKey => {
-                let path = self
-                    .app
-                    .access
-                    .rotate()
-                    .map_err(|error| error.to_string())?;
-                Ok(members(json!({ "file": path.display().to_string() })))
-            }
+            Command::RotateTokenKey { now } => self.rotate_token_key(now),
             Command::RotateSideKey => self.rotate_side_key().await,
-            Command::RetireTokenKey { id } => {
-                let access = &self.app.access;
-                let retired = access.retire(id.as_deref());
-                let retired = retired.map_err(|error| error.to_string())?;
-                Ok(members(json!({ "retired": retired.join(", ") })))
-            }
+            Command::RetireTokenKey { id } => self.retire_token_key(id).await,
             Command::Recover => {
                 let anchored = self.app.engine.recover().await?;
                 let mut status = self.status();
@@ -163,6 +157,18 @@ impl AdminSocket {
             } => self.set_tier(organization_id, &tier, &limits).await,
             Command::Tiers { nearest } => self.tiers(nearest).await,
         }
+    }
+
+    fn rotate_token_key(&self, now: bool) -> Result<Map<String, Value>, String> {
+        let now_s = now_s();
+        let from_s = now_s + SIGNS_AFTER_S;
+        let path = self.app.access.rotate(if now { 0 } else { from_s });
+        let path = path.map_err(|error| error.to_string())?;
+        let signs_from = rfc3339(1000 * if now { now_s } else { from_s });
+        Ok(members(json!({
+            "file": path.display().to_string(),
+            "signs_from": signs_from,
+        })))
     }
 
     /// Names the key in the log, unless the log names it already.

@@ -1,9 +1,12 @@
 //! `Idempotency-Key`: a retry with the same key is answered as the first time, and nothing is done twice. The key is
-//! checked before the nonce. What is needed is stored in the commit of the change itself: a hash of the request, its
-//! place in the log, and what the log does not hold (the resource as it was, why actions failed). From these the outcome
-//! is rebuilt, and the row's `answer` makes the same answer from it. A secret that the answer shows once is kept sealed, so
-//! that the key itself opens it (adr/0020).
+//! checked after the signature and before the deadline and the nonce, so a retry of the same bytes is answered for as long
+//! as the key is remembered. Whatever the key leads to, the asker's right is judged before (`rights.rs`), and the stored
+//! answer is for the asker of the first request alone. What is needed is stored in the commit of the change itself: a
+//! hash of the request, its place in the log, and what the log does not hold (the resource as it was, why actions
+//! failed). From these the outcome is rebuilt, and the row's `answer` makes the same answer from it. A secret that the
+//! answer shows once is kept sealed, so that the key itself opens it (adr/0020).
 
+mod rights;
 pub mod secrets;
 pub mod unsigned;
 
@@ -33,7 +36,8 @@ use parking_lot::Mutex;
 
 use crate::call::{Call, Earlier};
 use crate::endpoint::{Endpoint, Signs};
-use kedge_http::idempotency::in_flight::{Claimed, claim};
+use kedge_http::auth::Session;
+use kedge_http::idempotency::in_flight::{Claimed, claim, used_by_another};
 
 /// The header.
 pub const HEADER: &str = "idempotency-key";
@@ -80,16 +84,26 @@ pub fn begin(
     };
     let text = key;
     let key = scope(caller, call.endpoint, path, text);
-    let request = request_hash(submission);
-    let (held, published) = match claim(&app.idempotency, &app.engine, key, request)? {
-        Claimed::Before { row, published } => {
+    let request = request_hash(call.session, submission);
+    let claimed = claim(&app.idempotency, &app.engine, key, request);
+    let (held, published) = match claimed {
+        Ok(Claimed::New { held, published }) => (held, published),
+        // That the key is known is for those to know who may make the request.
+        Err(known) => {
+            if call.session.is_some() {
+                rights::check(&app.published().snapshot, submission)?;
+            }
+            return Err(known);
+        }
+        Ok(Claimed::Before { row, published }) => {
+            let asker = rights::check(&published.snapshot, submission)?;
             let kept = Residue::decode(&row.residue);
             let (kept, sealed) = kept.map_err(|error| ApiError::internal(&error))?;
             call.shown_once = secrets::opened(call, submission, path, text, sealed);
             let sequence = row.first_sequence;
-            return rebuild(&published.snapshot, call, submission, kept, sequence).map(Some);
+            let of = (&*submission, asker);
+            return rebuild(&published.snapshot, call, of, kept, sequence).map(Some);
         }
-        Claimed::New { held, published } => (held, published),
     };
     submission.keep = Some(Arc::new(Keep {
         key,
@@ -120,9 +134,13 @@ fn scope(caller: &[u8], endpoint: &Endpoint, path: &str, key: &str) -> [u8; 32] 
     keccak_parts(&parts).0
 }
 
-/// A hash of what a request asks for, independent of its signer and nonce.
-fn request_hash(submission: &Submission) -> [u8; 32] {
+/// A hash of what a request asks for, independent of its nonce. An API key alone is part of it; the signer's wallet is
+/// not, because the log knows that.
+fn request_hash(session: Option<Session>, submission: &Submission) -> [u8; 32] {
     let mut bytes = vec![u8::from(submission.head.atomic)];
+    if let Some(session) = session.filter(|session| session.wallet_id.is_none()) {
+        bytes.extend_from_slice(&session.asker().bytes);
+    }
     for action in &submission.actions {
         let words = words(submission, action);
         bytes.extend_from_slice(&words.action_hash(&Hash::ZERO).0);
@@ -149,16 +167,20 @@ fn minted(snapshot: &Snapshot, submission: &Submission) -> Result<u64, ApiError>
 }
 
 /// Makes `call` the request that was carried out then, from the log and from what was kept besides; returns its
-/// outcome. `again` is the same request as received now.
+/// outcome. `again` is the same request as received now, from the wallet `asker`.
 fn rebuild(
     snapshot: &Snapshot,
     call: &mut Call,
-    again: &Submission,
+    (again, asker): (&Submission, Id),
     kept: Residue<'_>,
     first_sequence: u64,
 ) -> Result<Committed, ApiError> {
     let mut requests = snapshot.requests_from(first_sequence);
     let record = requests.next().ok_or_else(missing)??;
+    let first = snapshot.wallet_by_address(record.head.signer)?;
+    if first.is_none_or(|first| first.id != asker) {
+        return Err(used_by_another());
+    }
     let batch = snapshot.batch(record.batch_number)?.ok_or_else(missing)?;
     let leaves = snapshot.leaves(record.batch_number)?.ok_or_else(missing)?;
     let internal = |error: &dyn Display| ApiError::internal(error);

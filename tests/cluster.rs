@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
+#[path = "cluster/bodies.rs"]
+mod bodies;
 #[allow(dead_code, reason = "shared with the tests of tracing on one node")]
 #[path = "tracing/collector.rs"]
 mod collector;
@@ -36,8 +38,12 @@ mod network;
 mod nodes;
 #[path = "cluster/operations.rs"]
 mod operations;
+#[path = "cluster/outside.rs"]
+mod outside;
 #[path = "cluster/rights.rs"]
 mod rights;
+#[path = "cluster/shorter.rs"]
+mod shorter;
 #[path = "cluster/signed.rs"]
 mod signed;
 #[path = "cluster/splits.rs"]

@@ -130,6 +130,11 @@ fn a_disk_that_is_full_at_once() {
 }
 
 #[test]
+fn a_start_on_a_disk_without_a_free_byte() {
+    on_a_small_disk("started_on_a_full_disk");
+}
+
+#[test]
 fn logins_while_the_disk_is_full() {
     on_a_small_disk("logged_in_on_a_full_disk");
 }
@@ -431,5 +436,40 @@ async fn logged_in_on_a_full_disk() {
     // A token used while the disk was full is known to be used after a restart.
     let server = setup.start();
     assert_eq!(exchange().await, 401);
+    server.stop();
+}
+
+/// A start needs no free byte to serve reads, of rows too that only the log has.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a small disk; a_start_on_a_disk_without_a_free_byte runs it on one"]
+async fn started_on_a_full_disk() {
+    let (setup, filler) = setup();
+    let server = setup.start();
+    let client = Client::builder(setup.url())
+        .retry(RetryPolicy::never())
+        .timeout_ms(10_000)
+        .connect();
+    let client = client.await.unwrap();
+    let account = register(&client, Rng::seeded("a start on a full disk").key()).await;
+    let of = template(&account, "read").await;
+    let minted = account.mint(of, &NewObject::default()).await.unwrap();
+    server.kill();
+    fill(&filler, 0);
+
+    let server = setup.start();
+    let why = server.why_read_only().await;
+    assert!(
+        why.contains("full to the last byte") && why.contains("start again"),
+        "{why}"
+    );
+    account.template(of).await.unwrap();
+    account.object(minted.resource.id).await.unwrap();
+    let refused = account.mint(of, &NewObject::default()).await;
+    assert!(matches!(refused, Err(Error::Refused(_))), "{refused:?}");
+    server.stop();
+
+    std::fs::remove_file(&filler).unwrap();
+    let server = setup.start();
+    account.mint(of, &NewObject::default()).await.unwrap();
     server.stop();
 }

@@ -313,6 +313,7 @@ async fn every_fault_is_found_and_costs_the_bond() {
     honest_logs_have_no_fault(&mut tower, &server, directory.path()).await;
     tower.bonded.raw("evm_revert", json!([start])).await;
     hidden_checkpoints_are_found(&mut tower, &server, directory.path()).await;
+    archived_batches_are_not_demanded(&mut tower, &server, directory.path()).await;
     withheld_leaves_cost_the_bond(&mut tower, &server, directory.path()).await;
     late_anchors_are_demanded(&mut tower, &server, directory.path()).await;
     let start = tower.bonded.raw("evm_snapshot", json!([])).await;
@@ -334,6 +335,48 @@ async fn hidden_checkpoints_are_found(tower: &mut Tower, server: &FaultyServer, 
     let said = text(&tower.watch(&server.url).await);
     assert!(said.contains("found false_checkpoint: "), "{said}");
     assert!(tower.is_frozen().await, "{said}");
+    tower.bonded.raw("evm_revert", json!([start])).await;
+}
+
+/// What the operator has archived, and says so, is not demanded: a new watchtower begins at what is there, and one that
+/// knows the log continues after it. A fault in what is there is found.
+async fn archived_batches_are_not_demanded(
+    tower: &mut Tower,
+    server: &FaultyServer,
+    directory: &Path,
+) {
+    let start = tower.bonded.raw("evm_snapshot", json!([])).await;
+    tower.directory = directory.join("archived");
+    tower.patience_s = 0;
+    let shown = |archived| {
+        let mut show = Show::honest();
+        show.anchored = 4;
+        show.archived = archived;
+        show
+    };
+    tower.anchor(&shown(3)).await;
+    let sent = tower.sent().await;
+    for archived in [2, 3] {
+        server.show(shown(archived));
+        let output = tower.watch(&server.url).await;
+        let said = text(&output);
+        assert!(output.status.success(), "{said}");
+        assert!(
+            said.contains("4 batches (those before 2 are archived"),
+            "{said}"
+        );
+        let begins = said.contains("has archived the batches before 2");
+        assert_eq!(begins, archived == 2, "{said}");
+    }
+    assert_eq!(tower.sent().await, sent);
+
+    let mut show = shown(3);
+    show.withheld = vec![3];
+    tower.directory = directory.join("archived again");
+    server.show(show);
+    let said = text(&tower.watch(&server.url).await);
+    assert!(said.contains("demanded the leaves of batch 3"), "{said}");
+    tower.patience_s = PATIENT_S;
     tower.bonded.raw("evm_revert", json!([start])).await;
 }
 

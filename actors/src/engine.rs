@@ -13,8 +13,8 @@ mod shutdown;
 mod start;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -30,6 +30,7 @@ use parking_lot::Mutex;
 use ractor::{Actor, ActorRef, SpawnErr};
 use tokio::sync::{oneshot, watch};
 
+use crate::anchor::{AnchorTrouble, Anchored, SeenAnchors};
 use crate::api::{Committed, Submission, SubmitError};
 use crate::commit::disk::Disk;
 use crate::commit::keeper::Keepers;
@@ -139,6 +140,12 @@ pub(crate) struct Inner {
     pub(crate) checkpoint: Mutex<Option<SignedCheckpoint>>,
     pub(crate) signing: Arc<Signing>,
     pub(crate) node: ArcSwapOption<NodeHealth>,
+    /// What was seen of the contract.
+    pub(crate) seen_anchors: SeenAnchors,
+    /// What stands in the way of anchors, if anything does.
+    pub(crate) anchor_trouble: ArcSwapOption<AnchorTrouble>,
+    /// Where a node that follows reads the newest anchor.
+    pub(crate) anchored: OnceLock<Arc<dyn Anchored>>,
 }
 
 /// A handle to the running engine.

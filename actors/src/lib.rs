@@ -27,7 +27,10 @@ mod pipeline;
 pub mod places;
 pub mod webhooks;
 
-pub use anchor::{AnchorOptions, CheckpointError, contradiction};
+pub use anchor::{
+    AnchorOptions, AnchorOutcome, Anchored, AnchoredOnChain, Answers, CheckpointError,
+    contradiction,
+};
 pub use api::{
     ActionOutcome, Asker, Committed, Done, Expected, Keep, Made, NewSecret, Placement, SealedBatch,
     Submission, SubmitError, SubmittedAction,

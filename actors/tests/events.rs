@@ -16,6 +16,7 @@ use kedge_protocol::resource::{Object, ObjectStatus, Trace};
 use kedge_protocol::signature::{Signature, SigningKey};
 use kedge_protocol::{Address, Hash, Id, Prefix};
 use kedge_storage::{EventRow, Group, LogHead, Snapshot, Store};
+use serde_json::json;
 
 const DOMAIN: Domain = Domain {
     chain_id: 31_337,
@@ -145,6 +146,11 @@ impl Log {
             } else {
                 EventType::BatchAnchored
             };
+            let first_batch = rng.below(self.head.batches.max(1));
+            let anchored = json!({
+                "first_batch": first_batch,
+                "last_sequence": self.head.sequence,
+            });
             let number = &mut self.numbers[scope as usize];
             let row = EventRow {
                 id: event_id(&keccak(self.last.to_string().as_bytes()), 0),
@@ -153,7 +159,7 @@ impl Log {
                 organization_id: private.then(|| organization(scope)),
                 object_id: object.map(|object| id(Prefix::Object, object)),
                 template_id: None,
-                data: "{}".to_owned(),
+                data: anchored.to_string(),
             };
             group.put_event(self.last, *number, &row);
             *number += 1;
@@ -164,7 +170,10 @@ impl Log {
                 seen_by: if private {
                     vec![scope]
                 } else {
-                    (0..ORGANIZATIONS).collect()
+                    let sealed = self.all.iter();
+                    let sealed = sealed.filter(|event| event.event_type == EventType::BatchSealed);
+                    let anchored = sealed.skip(first_batch as usize);
+                    anchored.flat_map(|event| event.seen_by.clone()).collect()
                 },
             });
         }

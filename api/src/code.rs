@@ -89,4 +89,6 @@ codes! {
     Internal = "INTERNAL", 500;
     /// Not now: overloaded, read-only, starting or failing. `outcome` states whether something was done, Retry-After when to try again.
     Unavailable = "UNAVAILABLE", 503;
+    /// No requested byte exists. `Content-Range` states the size.
+    RangeNotSatisfiable = "RANGE_NOT_SATISFIABLE", 416;
 }

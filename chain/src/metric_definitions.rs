@@ -47,13 +47,17 @@ const ANCHOR_OUTCOMES: [&str; 7] = [
 ];
 
 /// The outcomes of an answer.
-const BOND_OUTCOMES: [&str; 6] = [
+const BOND_OUTCOMES: [&str; 10] = [
     "sent",
     "bumped",
     "refused",
     "answered",
     "finalized",
     "missed",
+    "archived",
+    "unreadable",
+    "unsent",
+    "slow",
 ];
 
 /// Describes every metric to the recorder; call it once, after the recorder is installed.

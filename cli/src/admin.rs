@@ -86,8 +86,17 @@ impl TierArgs {
 }
 
 #[derive(Args)]
+pub(crate) struct RotateTokenArgs {
+    /// Sign with the new key now: verifiers that keep the published keys refuse its tokens until they ask again.
+    #[arg(long)]
+    now: bool,
+    #[command(flatten)]
+    socket: SocketArgs,
+}
+
+#[derive(Args)]
 pub(crate) struct RetireArgs {
-    /// The key's id: the `kid` of the tokens that it signed. Without it, all keys.
+    /// The key's id: the `kid` of the tokens that it signed. Without it, all keys; a node among several needs it.
     id: Option<String>,
     #[command(flatten)]
     socket: SocketArgs,
@@ -112,11 +121,14 @@ impl ClockArgs {
 pub(crate) enum Command {
     /// Anchor the newest checkpoint now instead of at the next interval.
     ///
-    /// Returns as soon as the server has begun; `kedge admin status` and GET /anchors show the
-    /// progress.
+    /// Returns once a block contains the anchor, or, with the status `submitted`, after 25 seconds in which
+    /// its transaction was sent. Fails with the reason if it was not.
     AnchorNow(SocketArgs),
     /// Sign new access tokens with a new key; the old key still verifies existing tokens.
-    RotateTokenKey(SocketArgs),
+    ///
+    /// GET /.well-known/jwks.json shows the new key now. It signs five and a half minutes later, when every verifier has
+    /// asked for the published keys again. On several nodes, copy the file to all of them within that time.
+    RotateTokenKey(RotateTokenArgs),
     /// Seal the log's side entries with a new key from now on.
     ///
     /// Makes the next data/keys/side-entries-<n>.key; the running server seals with it at once, without a restart. Keep
@@ -155,7 +167,10 @@ pub(crate) async fn run(command: Command) -> Result<(), Failure> {
     let plain = |name: &str| json!({ "command": name });
     let (request, args) = match &command {
         Command::AnchorNow(args) => (plain("anchor_now"), args),
-        Command::RotateTokenKey(args) => (plain("rotate_token_key"), args),
+        Command::RotateTokenKey(args) => (
+            json!({ "command": "rotate_token_key", "now": args.now }),
+            &args.socket,
+        ),
         Command::RotateSideKey(args) => (plain("rotate_side_key"), args),
         Command::RetireTokenKey(args) => (
             json!({ "command": "retire_token_key", "id": args.id }),

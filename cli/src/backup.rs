@@ -11,13 +11,16 @@ use kedge_protocol::time::{parse_rfc3339, rfc3339};
 use kedge_storage::{HighWater, Mark};
 use kedge_upkeep::archive::{self, LocalArchive, Record};
 use kedge_upkeep::backup::{self, BackupError, CutTo, List};
+use kedge_upkeep::bounds::Bounds;
 use kedge_upkeep::private::make_private_from_now_on;
 use kedge_upkeep::side_keys;
 use kedge_upkeep::verify::{Checks, Summary, Verifier};
 use serde_json::{Value, json};
 
 use super::admin;
-use super::output::{Failure, columns, print, print_json};
+
+use super::output::{Failure, columns, print, print_json, progress_bar};
+use super::verify::bounds::BoundsArgs;
 
 /// Bytes of decompressed blocks that are cached: a check reads each block once.
 const CACHE_BYTES: u64 = 16 * 1024 * 1024;
@@ -30,6 +33,8 @@ pub(crate) struct BackupArgs {
     /// differ; the new backup is complete by itself.
     #[arg(long, value_name = "OLDER_BACKUP")]
     since: Option<PathBuf>,
+    #[command(flatten)]
+    bounds: BoundsArgs,
     #[command(flatten)]
     socket: admin::SocketArgs,
 }
@@ -56,6 +61,8 @@ pub(crate) struct RestoreArgs {
     /// rebuilt without them.
     #[arg(long, value_name = "DIR")]
     archive: Option<PathBuf>,
+    #[command(flatten)]
+    bounds: BoundsArgs,
     /// Print what was restored as JSON.
     #[arg(long)]
     json: bool,
@@ -79,8 +86,9 @@ pub(crate) async fn run(args: BackupArgs) -> Result<(), Failure> {
             let data = backup::data(&dir);
             let record = Record::read(&data.join("log")).map_err(Failure::refused)?;
             if record.missing(&data.join("log")).is_empty() {
-                let scratch = tempfile::tempdir().map_err(Failure::refused)?;
-                let summary = verify(&data, &scratch.path().join("store"), &list)?;
+                let bounds = args.bounds.bounds();
+                let scratch = bounds.folder().map_err(Failure::refused)?;
+                let summary = verify(&data, &scratch.path().join("store"), &list, bounds)?;
                 return Ok((list, summary, None));
             }
             let summary = verify_rest(&data, &list, &record)?;
@@ -118,7 +126,8 @@ pub(crate) fn restore(args: &RestoreArgs) -> Result<(), Failure> {
     backup::restore(&args.backup, &list, &args.data, |made| {
         bring_back(&made.join("log"), args.archive.as_deref())?;
         left_out = cut_to.map(|to| restored.cut(made, to)).transpose()?;
-        summary = Some(verify(made, &made.join("store"), &restored)?);
+        let bounds = args.bounds.bounds();
+        summary = Some(verify(made, &made.join("store"), &restored, bounds)?);
         Ok::<_, Failure>(())
     })?;
     let mark = args.high_water_path.clone().unwrap_or_else(|| {
@@ -196,12 +205,17 @@ impl From<BackupError> for Failure {
 
 /// Rebuilds the rows of a data directory from its log, in `store`, and checks the log, the rules and the contents of
 /// files.
-fn verify(data: &Path, store: &Path, list: &List) -> Result<Summary, Failure> {
-    let verifier = Verifier::derive(data, store, list.domain, list.sequencer);
+fn verify(data: &Path, store: &Path, list: &List, bounds: Bounds) -> Result<Summary, Failure> {
+    let bar = progress_bar("making the rows");
+    bar.set_length(list.batches);
+    let of = (list.domain, list.sequencer);
+    let verifier = Verifier::derive(data, store, of, bounds, |done| bar.set_position(done));
     let verifier = verifier.map_err(Failure::refused)?;
+    bar.set_message("verifying");
     let summary = verifier
-        .check(Checks::Signatures, |_| ())
+        .check(Checks::Signatures, |done| bar.set_position(done.batches))
         .map_err(Failure::refused)?;
+    bar.finish_and_clear();
     let mut wrong = Vec::new();
     let folder = data.join(files::FOLDER);
     let found = verifier.contents(&folder, |file, what| {

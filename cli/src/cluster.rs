@@ -54,7 +54,7 @@ pub(crate) enum Command {
     Status(SocketArgs),
     /// Let another node lead. Ask the node that leads now.
     ///
-    /// Requests in flight are answered first. Writes pause for less than half a second; clients that repeat a request
+    /// Returns once that node has taken over. Requests in flight are answered first. Writes pause for less than half a second; clients that repeat a request
     /// answered 503 notice nothing else.
     HandOver(HandOverArgs),
     /// Make the stream again from a node's own log. Stop all nodes first.
@@ -64,7 +64,7 @@ pub(crate) enum Command {
     Reseed(ReseedArgs),
     /// Forget a node that will not come back.
     ///
-    /// Stop it first: a node that still runs is listed again within a second.
+    /// Stop it first: one that still runs is not removed.
     Remove(RemoveArgs),
 }
 

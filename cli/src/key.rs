@@ -3,11 +3,16 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use kedge_client::Client;
 use kedge_config::secrets;
+use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::to_hex;
 use kedge_protocol::signature::SigningKey;
+use kedge_protocol::{Id, Prefix, possession};
+use serde_json::json;
 
 use super::output::{Failure, print_line};
+use super::trust::parse_domain;
 
 /// The environment variable that may hold the key.
 const VARIABLE: &str = "KEDGE_SIGNING_KEY";
@@ -43,9 +48,51 @@ pub(crate) enum Command {
     Show(KeyArgs),
     /// Print the address of a key.
     Address(KeyArgs),
+    /// Print a key's consent to join a wallet: the body of POST /wallets/me/keys.
+    ///
+    /// A key of the wallet then signs the request, with `kedge sign --kind wallet.key_add`, the wallet's id as its target and
+    /// this body as its payload. The consent names the wallet, and cannot be used for another one.
+    Consent(ConsentArgs),
 }
 
-pub(crate) fn run(command: Command) -> Result<(), Failure> {
+/// What a key consents to.
+#[derive(Args)]
+pub(crate) struct ConsentArgs {
+    /// The id of the wallet that the key joins.
+    #[arg(long, value_name = "WALLET_ID", value_parser = parse_wallet)]
+    wallet: Id,
+    /// The server to ask for its domain.
+    #[arg(
+        long,
+        value_name = "URL",
+        default_value = "http://127.0.0.1:8080",
+        conflicts_with = "domain"
+    )]
+    url: String,
+    /// The log's chain id and first anchor contract, instead of asking the server.
+    #[arg(long, value_name = "CHAIN_ID:ADDRESS", value_parser = parse_domain)]
+    domain: Option<Domain>,
+    #[command(flatten)]
+    key: KeyArgs,
+}
+
+fn parse_wallet(text: &str) -> Result<Id, String> {
+    Id::parse_as(Prefix::Wallet, text).map_err(|error| error.to_string())
+}
+
+impl ConsentArgs {
+    async fn body(self) -> Result<String, Failure> {
+        let key = self.key.read()?;
+        let domain = match self.domain {
+            Some(domain) => domain,
+            None => Client::builder(&self.url).connect().await?.domain(),
+        };
+        let consent = possession::consent(&key, &domain.separator(), &self.wallet.to_string());
+        Ok(json!({ "address": key.address(), "possession": consent }).to_string())
+    }
+}
+
+pub(crate) async fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::New { file } => {
             let key = new_key()?;
@@ -54,6 +101,7 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         }
         Command::Show(args) => print_line(to_hex(&args.read()?.to_bytes())),
         Command::Address(args) => print_line(args.read()?.address()),
+        Command::Consent(args) => print_line(args.body().await?),
     }
 }
 

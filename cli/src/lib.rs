@@ -191,7 +191,7 @@ where
         Command::Prove(command) => in_runtime(prove::run(command)),
         Command::Verify(command) => in_runtime(verify::run(command)),
         Command::Watch(args) => in_runtime(watch::run(args)),
-        Command::Keys(command) => key::run(command),
+        Command::Keys(command) => in_runtime(key::run(command)),
         Command::Contract(command) => in_runtime(contract::run(command)),
         Command::Admin(command) => in_runtime(admin::run(command)),
         Command::Cluster(command) => in_runtime(cluster::run(command)),

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
+use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 /// Why a command failed.
@@ -41,6 +42,15 @@ impl From<kedge_client::Error> for Failure {
     fn from(error: kedge_client::Error) -> Self {
         Self::refused(error)
     }
+}
+
+/// Shows on standard error how far a walk through the log's batches is, if that is a terminal.
+pub(crate) fn progress_bar(what: &'static str) -> ProgressBar {
+    let bar = ProgressBar::new(0).with_message(what);
+    if let Ok(style) = ProgressStyle::with_template("{msg} {bar:40} batch {pos} of {len} {eta}") {
+        bar.set_style(style);
+    }
+    bar
 }
 
 /// Writes text to standard output. It is no failure if the reader has seen enough and closed the

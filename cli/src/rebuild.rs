@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use indicatif::{ProgressBar, ProgressStyle};
 use kedge_upkeep::private::make_private_from_now_on;
 use kedge_upkeep::rebuild::{Rebuilt, rebuild};
 use serde_json::json;
 
-use super::output::{Failure, columns, print, print_json};
+use super::output::{Failure, columns, print, print_json, progress_bar};
 use super::trust::TrustArgs;
+use super::verify::bounds::MemoryArg;
 use super::verify::data::development;
 
 #[derive(clap::Args)]
@@ -18,6 +18,8 @@ pub(crate) struct Args {
     /// A development server's directory: read its contract and its key from the directory itself.
     #[arg(long, conflicts_with_all = ["url", "domain", "sequencer", "rpc"])]
     dev: bool,
+    #[command(flatten)]
+    memory: MemoryArg,
     #[command(flatten)]
     trust: TrustArgs,
     /// Print what was done as JSON.
@@ -34,11 +36,9 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         let (domain, keys) = args.trust.resolve().await?.of_log().await?;
         (domain, keys.first())
     };
-    let bar = ProgressBar::new(0);
-    if let Ok(style) = ProgressStyle::with_template("{msg} {bar:40} batch {pos} of {len} {eta}") {
-        bar.set_style(style);
-    }
-    let rebuilt = rebuild(&args.dir, domain, first_key, |what, at| {
+    let bar = progress_bar("making");
+    let bounds = args.memory.bounds();
+    let rebuilt = rebuild(&args.dir, (domain, first_key), &bounds, |what, at| {
         bar.set_message(what);
         bar.set_length(at.batches_total);
         bar.set_position(at.batches);

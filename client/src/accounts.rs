@@ -2,7 +2,9 @@
 
 use hyper::Method;
 use kedge_protocol::action::Kind;
+use kedge_protocol::possession;
 use kedge_protocol::resource::{Permission, Role};
+use kedge_protocol::signature::{Signature, SigningKey};
 use kedge_protocol::{Address, Id, Prefix};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -174,10 +176,33 @@ impl Account {
             .await
     }
 
-    /// Lets another key sign for the account's wallet.
-    pub async fn add_signer(&self, address: Address) -> Result<Changed<Wallet>> {
-        let (wallet, kind) = (self.me().await?.id, Kind::WalletKeyAdd);
-        let body = json!({ "address": address });
+    /// Lets another key sign for the account's wallet. The key signs its consent.
+    pub async fn add_signer(&self, key: &SigningKey) -> Result<Changed<Wallet>> {
+        let wallet = self.me().await?.id;
+        let separator = self.client().domain().separator();
+        let consent = possession::consent(key, &separator, &wallet.to_string());
+        self.add_consenting(wallet, key.address(), consent).await
+    }
+
+    /// Like [`Self::add_signer`], for a key that is elsewhere: `consent` is its signature of
+    /// [`kedge_protocol::possession::digest`] for the account's wallet.
+    pub async fn add_signer_with(
+        &self,
+        address: Address,
+        consent: Signature,
+    ) -> Result<Changed<Wallet>> {
+        let wallet = self.me().await?.id;
+        self.add_consenting(wallet, address, consent).await
+    }
+
+    async fn add_consenting(
+        &self,
+        wallet: Id,
+        address: Address,
+        consent: Signature,
+    ) -> Result<Changed<Wallet>> {
+        let kind = Kind::WalletKeyAdd;
+        let body = json!({ "address": address, "possession": consent });
         self.change(Method::POST, "/wallets/me/keys", kind, wallet, &body)
             .await
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_nats::jetstream::Context;
 use async_nats::jetstream::context::ContextBuilder;
 use async_nats::jetstream::kv::Store;
-use async_nats::{Client, ConnectOptions};
+use async_nats::{Client, ConnectErrorKind, ConnectOptions};
 use kedge_protocol::Hash;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
@@ -214,5 +214,12 @@ async fn dial(
     connected.map_err(|error| ConnectError::Servers {
         servers: options.servers.join(", "),
         why: error.to_string(),
+        refused: matches!(
+            error.kind(),
+            ConnectErrorKind::ServerParse
+                | ConnectErrorKind::Authentication
+                | ConnectErrorKind::AuthorizationViolation
+                | ConnectErrorKind::Tls
+        ),
     })
 }

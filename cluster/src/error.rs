@@ -31,6 +31,8 @@ pub enum ConnectError {
         servers: String,
         /// Why the last one did not.
         why: String,
+        /// Whether they refuse these credentials, or the addresses are wrong.
+        refused: bool,
     },
     /// JetStream refuses.
     #[error(
@@ -104,7 +106,21 @@ pub enum ConnectError {
     Monitors {
         /// What failed.
         why: String,
+        /// Whether any monitoring URL is named.
+        named: bool,
     },
+}
+
+impl ConnectError {
+    /// Whether it may pass by itself: what has to change is not this node's configuration.
+    pub fn passes(&self) -> bool {
+        match self {
+            Self::Servers { refused, .. } => !refused,
+            Self::Engine { .. } => true,
+            Self::Monitors { named, .. } => *named,
+            _ => false,
+        }
+    }
 }
 
 /// What the stream holds contradicts what this node holds, or itself. Never skipped: the node stops there.
@@ -129,6 +145,15 @@ pub enum StreamError {
     /// The servers do not answer; the same can be tried again.
     #[error("the NATS servers do not answer: {0}")]
     Unreachable(String),
+    /// The servers answer and do not have the stream.
+    #[error(
+        "the stream {stream} is gone from the NATS servers, which answer and have a quorum: it was deleted, or their disks \
+         were lost. Stop all nodes, and make it again from the node with the longest log with `kedge cluster reseed`"
+    )]
+    Gone {
+        /// The stream.
+        stream: String,
+    },
     /// The stream begins later.
     #[error(
         "the stream begins with frame {first}, but this node's log ends before frame {frame}. Restore a backup of another \
@@ -187,6 +212,9 @@ pub enum LeadError {
     /// The stream cannot be read or written.
     #[error(transparent)]
     Stream(#[from] StreamError),
+    /// The end of this node's log cannot be read.
+    #[error("the end of this node's log cannot be read: {0}")]
+    Log(String),
 }
 
 /// Why the stream was not made again.

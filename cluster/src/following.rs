@@ -62,7 +62,7 @@ impl Following {
     ///
     /// # Errors
     /// [`StreamError::Broken`] if the stream does not continue what was read, also if it has ended earlier for a while;
-    /// [`StreamError::Missing`] if it begins later. The next call looks again: servers that lost the others may have got
+    /// [`StreamError::Missing`] if it begins later; [`StreamError::Gone`] if it has been gone for a while. The next call looks again: servers that lost the others may have got
     /// them back.
     pub async fn connect(&mut self) -> Result<(), StreamError> {
         while self.messages.is_none() {
@@ -71,6 +71,8 @@ impl Following {
                 Err(StreamError::Unreachable(why)) => {
                     tracing::debug!(why, "the stream cannot be followed now");
                 }
+                // Servers that have just started may not know of it yet.
+                Err(StreamError::Gone { .. }) if !self.short.lasts(true) => {}
                 Err(error) => return Err(error),
             }
             if self.messages.is_none() {

@@ -1,5 +1,6 @@
 //! The nodes of a log, as each reports itself. For people and for choosing a successor, never for safety.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,7 @@ use crate::error::StreamError;
 const PREFIX: &str = "member.";
 
 /// A node of the log.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Member {
     /// Its name.
     pub node: String,
@@ -22,6 +23,12 @@ pub struct Member {
     pub term: u64,
     /// The last frame that it has synced.
     pub frame: u64,
+    /// Why it must not lead as things are, if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unfit: Option<String>,
+    /// Fingerprints of the keys that all nodes must hold alike, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub keys: BTreeMap<String, String>,
     /// When it reported this, Unix milliseconds by its own clock.
     pub reported_at: u64,
     /// How long before the newest report of any node the servers got this one, by their clock: a node's own may be wrong.

@@ -58,7 +58,8 @@ pub(crate) async fn check(options: &ClusterOptions) -> Result<(), ConnectError> 
     if answered > options.monitors.len() / 2 {
         Ok(())
     } else {
-        Err(ConnectError::Monitors { why })
+        let named = !options.monitors.is_empty();
+        Err(ConnectError::Monitors { why, named })
     }
 }
 

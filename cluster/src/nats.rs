@@ -55,19 +55,25 @@ fn entry(found: kv::Entry) -> Entry {
     }
 }
 
-/// Whether an update was refused because another one was faster. From 2.12 on, a server that still agrees with the others on
-/// that one answers with a code that the client does not know.
-fn is_outdated(error: &UpdateError) -> bool {
-    let mut cause: Option<&dyn Error> = Some(error);
+/// Whether JetStream's answer with this code is among the causes of an error.
+fn is_answer(error: &(dyn Error + 'static), code: ErrorCode) -> bool {
+    let mut cause = Some(error);
     while let Some(found) = cause {
         if let Some(refused) = found.downcast_ref::<jetstream::Error>()
-            && refused.error_code() == ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT
+            && refused.error_code() == code
         {
             return true;
         }
         cause = found.source();
     }
-    error.kind() == UpdateErrorKind::WrongLastRevision
+    false
+}
+
+/// Whether an update was refused because another one was faster. From 2.12 on, a server that still agrees with the others on
+/// that one answers with a code that the client does not know.
+fn is_outdated(error: &UpdateError) -> bool {
+    is_answer(error, ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT)
+        || error.kind() == UpdateErrorKind::WrongLastRevision
 }
 
 fn arrived(message: &Message) -> Arrived {
@@ -157,7 +163,14 @@ impl Servers for Nats {
     fn ends(&self) -> Answer<'_, Ends> {
         Box::pin(async {
             let info = self.stream.get_info().await;
-            let info = info.map_err(|error| unreachable(&error))?;
+            let info = info.map_err(|error| {
+                if is_answer(&error, ErrorCode::STREAM_NOT_FOUND) {
+                    let stream = self.options.stream();
+                    StreamError::Gone { stream }
+                } else {
+                    unreachable(&error)
+                }
+            })?;
             // Without a leader any server that has a copy answers, and its copy may end early.
             if info.cluster.is_some_and(|cluster| cluster.leader.is_none()) {
                 return Err(unreachable(&"the stream has no leader"));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use kedge_log::{
     AppendError, Durability, Failed, FileLog, Frame, FrameRefused, IoError, KeyId, Log, Position,
-    SideKeys, SyncError,
+    Reached, SideKeys, SyncError, encode_empty,
 };
 use kedge_running::block_on;
 use parking_lot::Mutex;
@@ -72,10 +72,21 @@ struct State {
 #[derive(Clone, Copy)]
 struct Term {
     number: u64,
+    /// The format of the last append.
+    format: u16,
     /// A frame's place less its number.
     offset: i64,
     /// The position after the last append.
     end: Position,
+}
+
+impl Term {
+    fn reached(&self) -> Reached {
+        Reached {
+            term: self.number,
+            format: self.format,
+        }
+    }
 }
 
 /// Only the first is published: see `publishing.rs`.
@@ -85,6 +96,24 @@ struct Pending {
     is_sent: bool,
     acknowledgement: Option<Acknowledgement>,
     since: Instant,
+}
+
+impl Pending {
+    /// A frame that ends at this position; `offset` is that of the stream's places.
+    fn new(position: Position, bytes: Vec<u8>, offset: i64) -> Self {
+        Self {
+            position,
+            frame: Outgoing {
+                place: position.frame.saturating_add_signed(offset),
+                bytes: Bytes::from(bytes),
+                hash: position.hash,
+                candidate: None,
+            },
+            is_sent: false,
+            acknowledgement: None,
+            since: Instant::now(),
+        }
+    }
 }
 
 impl ReplicatedLog {
@@ -121,7 +150,13 @@ impl Leading {
         let mut state = shared.state.lock();
         let end = shared.durability.durable();
         let offset = offset_of(place, end.frame);
-        if shared.file.lock().position() != end || *shared.cluster.0.offset.lock() != Some(offset) {
+        let (position, reached) = {
+            let mut file = shared.file.lock();
+            let reached = file.reached();
+            let reached = reached.map_err(|error| LeadError::Log(error.to_string()))?;
+            (file.position(), reached)
+        };
+        if position != end || *shared.cluster.0.offset.lock() != Some(offset) {
             return Err(LeadError::Place {
                 place,
                 frame: end.frame,
@@ -130,6 +165,7 @@ impl Leading {
         state.pending.clear();
         state.term = Some(Term {
             number: term,
+            format: reached.format,
             offset,
             end,
         });
@@ -280,37 +316,41 @@ impl Log for ReplicatedLog {
     fn append(&mut self, frame: &Frame) -> Result<Position, AppendError> {
         let shared = &self.0;
         let term = shared.state.lock().term;
-        let Some(term) = term else {
+        let Some(mut term) = term else {
             return Err(AppendError::Fenced(shared.why()));
         };
-        let encoded = shared.file.lock().encode(frame, &term.end, term.number);
-        let (position, bytes) = encoded?;
-        if bytes.len() > shared.cluster.0.options.frame_bytes_max {
+        let number = term.number;
+        let raised = (frame.format() > term.format).then(|| {
+            term.format = frame.format();
+            let reached = term.reached();
+            let (position, bytes) = encode_empty(&term.end, reached);
+            term.end = position;
+            (position, bytes)
+        });
+        let encoded = shared
+            .file
+            .lock()
+            .encode(frame, &term.end, term.reached())?;
+        if encoded.1.len() > shared.cluster.0.options.frame_bytes_max {
             return Err(FrameRefused("it is longer than the cluster's frame_bytes_max").into());
         }
+        term.end = encoded.0;
+        let position = term.end;
         {
             let mut state = shared.state.lock();
             match &mut state.term {
-                Some(now) if now.number == term.number => now.end = position,
+                Some(now) if now.number == number => *now = term,
                 _ => {
                     drop(state);
                     return Err(AppendError::Fenced(shared.why()));
                 }
             }
-            state.pending.push_back(Pending {
-                position,
-                frame: Outgoing {
-                    place: position.frame.saturating_add_signed(term.offset),
-                    bytes: Bytes::from(bytes),
-                    hash: position.hash,
-                    candidate: None,
-                },
-                is_sent: false,
-                acknowledgement: None,
-                since: Instant::now(),
-            });
+            let frames = raised.into_iter().chain([encoded]);
+            let pending =
+                frames.map(|(position, bytes)| Pending::new(position, bytes, term.offset));
+            state.pending.extend(pending);
         }
-        shared.send_front(term.number);
+        shared.send_front(number);
         Ok(position)
     }
 

@@ -12,7 +12,8 @@ use futures_util::stream::BoxStream;
 
 use crate::error::StreamError;
 
-/// An answer of the servers. The only error is [`StreamError::Unreachable`].
+/// An answer of the servers. Its errors are [`StreamError::Unreachable`] and, of what reads the stream,
+/// [`StreamError::Gone`].
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, StreamError>>;
 
 /// The place that a published message got, once the stream has acknowledged it; or why it did not in time.

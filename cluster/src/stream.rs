@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use kedge_log::{FrameHeader, Position, encode_term};
+use kedge_log::{FrameHeader, Position, Reached, encode_empty};
 use kedge_protocol::Hash;
 use tokio::time::Instant;
 
@@ -26,6 +26,8 @@ pub struct Tail {
     pub number: u64,
     /// Its term.
     pub term: u64,
+    /// Its format.
+    pub format: u16,
     /// Its hash.
     pub hash: Hash,
     /// Its place in the stream.
@@ -95,7 +97,8 @@ impl Cluster {
     /// [`LeadError::Moved`] if the stream has a later frame. After [`LeadError::Stream`] it is unknown whether the frame
     /// got into the stream: follow, and begin a higher term.
     pub async fn begin_term(&self, after: &Position, term: u64) -> Result<TermFrame, LeadError> {
-        let place = match self.tail().await? {
+        let tail = self.tail().await?;
+        let place = match tail {
             None if after.frame > 0 => {
                 return Err(LeadError::Empty {
                     frames: after.frame,
@@ -119,7 +122,8 @@ impl Cluster {
             }
             Some(tail) => tail.place + 1,
         };
-        let (position, bytes) = encode_term(after, term);
+        let format = tail.map_or(Reached::START.format, |tail| tail.format);
+        let (position, bytes) = encode_empty(after, Reached { term, format });
         let frame = Outgoing {
             place,
             bytes: Bytes::from(bytes),
@@ -145,6 +149,21 @@ impl Cluster {
                 let why = format!("the frame of term {term} was not acknowledged in {patience:?}");
                 Err(StreamError::Unreachable(why).into())
             }
+        }
+    }
+
+    /// Whether the servers answer and do not have the stream.
+    ///
+    /// # Errors
+    /// [`StreamError::Gone`] if that is so. What cannot be known now is no error.
+    pub async fn check_there(&self) -> Result<(), StreamError> {
+        // A simulator's servers keep it.
+        if self.0.nats().is_err() {
+            return Ok(());
+        }
+        match self.ends().await {
+            Err(error @ StreamError::Gone { .. }) => Err(error),
+            _ => Ok(()),
         }
     }
 
@@ -206,6 +225,7 @@ impl Cluster {
         Ok(Some(Tail {
             number: header.number,
             term: header.term,
+            format: header.format,
             hash: header.hash(),
             place,
         }))

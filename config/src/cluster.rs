@@ -1,7 +1,7 @@
 //! Checks of the options of several nodes that edges share: names, and URLs of servers.
 
-use crate::Config;
 use crate::error::{ConfigError, wrong};
+use crate::{Config, NODE_IDLE_S};
 
 /// Checks how the cluster and this process in it are called, and the URLs of its servers.
 pub(crate) fn names(config: &Config) -> Result<(), ConfigError> {
@@ -28,6 +28,12 @@ pub(crate) fn names(config: &Config) -> Result<(), ConfigError> {
         let message = "a URL names a user or password, which would not be used: the monitoring of NATS asks for none; let \
                        only the nodes reach it";
         return Err(wrong("cluster_monitors", message));
+    }
+    if config.idle_timeout_s <= NODE_IDLE_S {
+        let message = format!(
+            "must be more than {NODE_IDLE_S} with cluster_servers: so long nodes and edges keep unused connections to others"
+        );
+        return Err(wrong("idle_timeout_s", message));
     }
     match config.cluster_node.as_deref() {
         None => Err(wrong(

@@ -27,6 +27,9 @@ pub use options::{
 };
 pub use ranges::{Range, ranges};
 
+/// Seconds that nodes and edges keep an unused connection to another node.
+pub const NODE_IDLE_S: u64 = 30;
+
 /// Environment variables that are read elsewhere: secrets, and the path of the file itself.
 const ENVIRONMENT_ELSEWHERE: &[&str] = &[
     "bin",

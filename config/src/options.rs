@@ -142,9 +142,11 @@ options! {
         /// Connections of one address (of IPv6: one /64 network) at one time; more are closed at once. Proxies listed
         /// in `trusted_proxies` have no such limit.
         connections_per_address: usize = 4_096;
-        /// Seconds that a connection may stay open without a request. For callers of HTTP/1.1
-        /// `header_timeout_s` applies if it is shorter.
-        idle_timeout_s: u64 = 60;
+        /// Seconds that a connection may stay open between requests. Callers and proxies in front have to close theirs
+        /// earlier, or they use one that is just being closed.
+        idle_timeout_s: u64 = 75;
+        /// The same for connections of `trusted_proxies`, if it is longer.
+        proxy_idle_timeout_s: u64 = 300;
         /// Seconds for which an Idempotency-Key is remembered; callers are promised a day.
         idempotency_key_s: u64 = 24 * 60 * 60;
         /// Requests in flight at one time; more are answered 503.
@@ -183,7 +185,8 @@ options! {
         downloads_max: usize = 256;
         /// Bytes of the request line and all headers.
         header_bytes_max: usize = 32 * 1024;
-        /// Seconds for a caller to send the headers of a request.
+        /// Seconds for a caller to send the headers of a request, counted from its first byte; on a new connection also
+        /// the seconds until that byte.
         header_timeout_s: u64 = 10;
         /// Seconds for a caller to send the body of a request.
         body_timeout_s: u64 = 30;
@@ -226,8 +229,11 @@ options! {
         address_requests_per_minute: u32 = 100;
         /// Failed logins a minute from one address.
         login_failures_per_address: u32 = 10;
-        /// Failed logins of one account in a quarter of an hour.
+        /// Failed logins of one account from one address in a quarter of an hour.
         login_failures_per_account: u32 = 5;
+        /// Failed logins of one account in an hour from all addresses together from which it was
+        /// never logged in to. Past half of them the others are spaced over the hour.
+        login_failures_per_account_hour: u32 = 100;
         /// Bytes that an organization of the free tier may have in the log, including what its
         /// actions left; beyond it writes are refused with 403 and reads are served. 0 is no quota.
         log_bytes_free: u64 = 1024 * 1024 * 1024;

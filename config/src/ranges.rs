@@ -35,7 +35,7 @@ pub fn ranges(config: &Config) -> Vec<Range> {
     let body_bytes_max = kedge_protocol::limits::BODY_BYTES_MAX as u64;
     let of_delays = (config.webhook_retry_schedule_s.iter())
         .map(|delay_s| ("webhook_retry_schedule_s", *delay_s, 0, 366 * 24 * 60 * 60));
-    let ranges: [(&'static str, u64, u64, u64); 60] = [
+    let ranges: [(&'static str, u64, u64, u64); 62] = [
         ("cluster_replicas", config.cluster_replicas as u64, 1, 5),
         (
             "cluster_replicas_synced",
@@ -72,6 +72,12 @@ pub fn ranges(config: &Config) -> Vec<Range> {
             1 << 20,
         ),
         ("idle_timeout_s", config.idle_timeout_s, 1, 3_600),
+        (
+            "proxy_idle_timeout_s",
+            config.proxy_idle_timeout_s,
+            1,
+            24 * 60 * 60,
+        ),
         (
             "body_bytes_per_caller",
             config.body_bytes_per_caller as u64,
@@ -174,6 +180,12 @@ pub fn ranges(config: &Config) -> Vec<Range> {
         (
             "login_failures_per_account",
             config.login_failures_per_account.into(),
+            1,
+            COUNT_MAX,
+        ),
+        (
+            "login_failures_per_account_hour",
+            config.login_failures_per_account_hour.into(),
             1,
             COUNT_MAX,
         ),

@@ -56,6 +56,7 @@ pub enum EdgeError {
 pub async fn run(config: Config, route: Route) -> Result<(), EdgeError> {
     // One that comes during the start must not end the process.
     let hangups = signal(SignalKind::hangup())?;
+    let ends_at_once = EndsAtOnce::begin()?;
     metric_definitions::describe();
     let name = config.edge_name.clone();
     let bound = Bound::bind(&config).await?;
@@ -81,6 +82,7 @@ pub async fn run(config: Config, route: Route) -> Result<(), EdgeError> {
     reload_on_hangup(hangups, &bound);
     // Before the edge announces itself, so that a stop right after that is noticed.
     let stop = stopping::signal()?;
+    drop(ends_at_once);
     announce(&bound.url())?;
     bound.serve(&config, edge, shedding, stop, || ()).await;
     tracing::info!("stopped");

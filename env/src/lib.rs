@@ -21,7 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-pub use self::real::RealEnv;
+pub use self::real::{RealEnv, lacks_descriptors, open_files_max};
 
 /// How a file is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -145,10 +145,16 @@ pub fn write_zeros(file: &dyn File, from: u64, to: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the system has no room left for now: a disk or a quota is full.
-pub fn is_no_space(error: &io::Error) -> bool {
-    matches!(
+/// Whether the system lacks something for now: room on a disk or in a quota, file descriptors or memory. Nothing is wrong
+/// with the file, and the same call can succeed later. A sync is never such a call: what it left unwritten is unknown.
+pub fn is_scarce(error: &io::Error) -> bool {
+    let is_kind = matches!(
         error.kind(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
-    )
+        io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::OutOfMemory
+            | io::ErrorKind::WouldBlock
+            | io::ErrorKind::Interrupted
+    );
+    is_kind || lacks_descriptors(error)
 }

@@ -7,6 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::{Env, File, Mode};
@@ -16,6 +18,17 @@ use super::{Env, File, Mode};
 pub struct RealEnv;
 
 struct RealFile(fs::File);
+
+/// How many files this process may have open; `None` if there is no limit.
+pub fn open_files_max() -> Option<u64> {
+    getrlimit(Resource::Nofile).current
+}
+
+/// Whether the process or the system has no file descriptor left.
+pub fn lacks_descriptors(error: &io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    errno.is_some_and(|errno| [Errno::MFILE, Errno::NFILE].contains(&errno))
+}
 
 /// The clock of [`Env::passed_ms`].
 #[cfg(target_os = "linux")]
@@ -117,6 +130,25 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::is_scarce;
+
+    #[test]
+    fn what_is_scarce_is_no_damage() {
+        for errno in [
+            Errno::MFILE,
+            Errno::NFILE,
+            Errno::NOMEM,
+            Errno::NOSPC,
+            Errno::DQUOT,
+            Errno::AGAIN,
+            Errno::INTR,
+        ] {
+            assert!(is_scarce(&errno.into()), "{errno}");
+        }
+        for errno in [Errno::IO, Errno::NOENT, Errno::ACCESS, Errno::BADF] {
+            assert!(!is_scarce(&errno.into()), "{errno}");
+        }
+    }
 
     #[test]
     fn the_real_clocks_advance() {

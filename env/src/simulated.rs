@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::{Env, File, Mode};
 use parking_lot::{Mutex, MutexGuard};
+use rustix::io::Errno;
 
 /// What a disk writes as a whole or not at all.
 const SECTOR_BYTES: usize = 512;
@@ -25,6 +26,8 @@ pub enum Fault {
     Half(io::ErrorKind),
     /// A write stores half of its bytes and reports so; other operations succeed.
     Short,
+    /// The operation fails because the process has no file descriptor left; nothing is done.
+    NoDescriptor,
 }
 
 /// What a crash does to unsynced data.
@@ -123,6 +126,7 @@ impl State {
                 Err(io::Error::other("the machine stopped"))
             }
             Some(Fault::Error(kind)) => Err((*kind).into()),
+            Some(Fault::NoDescriptor) => Err(Errno::MFILE.into()),
             Some(Fault::Half(kind)) => Ok(Verdict::Half(Some(*kind))),
             Some(Fault::Short) => Ok(Verdict::Half(None)),
         }

@@ -1,7 +1,8 @@
 //! Conditional requests (RFC 9110, 13). The entity tag of a resource that can change names its version and the
 //! beginning of its integrity. So the actor that owns the resource decides `If-Match`, on what is in flight, and not on
 //! a snapshot that may lag. Where a read shows more than the resource's own state (how many objects a template has,
-//! which nonces are spent), a hash of the answer follows: it distinguishes answers, and `If-Match` ignores it.
+//! which nonces are spent), a hash of the answer follows: it distinguishes answers, and `If-Match` ignores it. It ignores
+//! the ending of a compressed form too.
 
 use hyper::HeaderMap;
 use hyper::header::IF_MATCH;
@@ -10,6 +11,7 @@ use kedge_api::Code;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::resource::Trace;
 
+use crate::coding;
 use crate::error::ApiError;
 
 /// The entity tag of an object's state.
@@ -35,8 +37,7 @@ pub fn tag_of(answer: &[u8]) -> String {
 }
 
 fn state_of(tag: &str) -> Option<Expected> {
-    let tag = tag.strip_prefix('"')?.strip_suffix('"')?;
-    let (version, integrity) = tag.split_once('.')?;
+    let (version, integrity) = coding::opaque_tag(tag)?.split_once('.')?;
     let integrity = integrity
         .split_once('.')
         .map_or(integrity, |(state, _)| state);
@@ -48,10 +49,11 @@ fn state_of(tag: &str) -> Option<Expected> {
     })
 }
 
-/// The states that `If-Match` names; `None` if the request has no condition, or accepts any state.
-/// Weak tags never match (RFC 9110, 13.1.1), nor do tags that this service never made.
+/// The states that `If-Match` names; `None` if the request has no condition, or accepts any state. Tags that this
+/// service never made match nothing, and so do weak ones (RFC 9110, 13.1.1): where all are weak, the error says why.
 pub fn expected(headers: &HeaderMap) -> Result<Option<Vec<Expected>>, ApiError> {
     let mut states = Vec::new();
+    let mut are_all_weak = true;
     let mut conditions = headers.get_all(IF_MATCH).iter().peekable();
     if conditions.peek().is_none() {
         return Ok(None);
@@ -67,11 +69,20 @@ pub fn expected(headers: &HeaderMap) -> Result<Option<Vec<Expected>>, ApiError> 
             if tag == "*" {
                 return Ok(None);
             }
+            are_all_weak &= tag.starts_with("W/");
             states.extend(state_of(tag));
         }
     }
+    if are_all_weak {
+        return Err(ApiError::new(Code::PreconditionFailed, WEAK));
+    }
     Ok(Some(states))
 }
+
+/// What a caller reads whose tags are all weak.
+const WEAK: &str = "If-Match names weak tags alone (W/\"…\"), and a weak tag never matches. The tags of this service are \
+     strong: a proxy that compresses has weakened this one. Read through it with \"Accept-Encoding: identity\", or let it \
+     pass Accept-Encoding on, so that the service compresses";
 
 #[cfg(test)]
 mod tests {
@@ -106,8 +117,15 @@ mod tests {
         assert_eq!(of(&["*"]), None);
         assert_eq!(of(&[tag]), Some(1));
         assert_eq!(of(&[&format!("{tag}, {tag}"), tag]), Some(3));
-        for never in ["W/\"1.0000000000000000\"", "\"x\"", "1", "\"1.00\"", ""] {
+        assert_eq!(of(&["\"1.0000000000000000-gzip\""]), Some(1));
+        assert_eq!(of(&["W/\"1.0000000000000000\"", tag]), Some(1));
+        for never in ["\"x\"", "1", "\"1.00\"", "\"1.0000000000000000-x\"", ""] {
             assert_eq!(of(&[never]), Some(0), "{never}");
         }
+        let mut weak = HeaderMap::new();
+        weak.insert(IF_MATCH, "W/\"1.0000000000000000\"".parse().unwrap());
+        let error = expected(&weak).unwrap_err();
+        assert_eq!(error.code, Code::PreconditionFailed);
+        assert!(error.message.contains("weak"), "{}", error.message);
     }
 }

@@ -9,6 +9,7 @@ use hyper::header::{
 };
 use hyper::{Method, StatusCode};
 
+use crate::body::ACCEPT_PATCH;
 use crate::error::ApiError;
 use crate::reply::Reply;
 
@@ -18,7 +19,7 @@ const SENT: &str = "Accept, Authorization, Content-Digest, Content-Type, Idempot
                     X-Signature, X-Signature-Address, X-Signature-Deadline, X-Signature-Nonce, \
                     X-Signature-Salt, Traceparent, Tracestate";
 /// Headers of an answer that a page may read in addition to the plain ones.
-const READ: &str = "Accept-Ranges, Allow, Content-Digest, Content-Disposition, Content-Range, \
+const READ: &str = "Accept-Patch, Accept-Ranges, Allow, Content-Digest, Content-Disposition, Content-Range, \
                     Deprecation, ETag, Idempotent-Replayed, Link, Location, RateLimit, \
                     RateLimit-Policy, Repr-Digest, Retry-After, Sunset, WWW-Authenticate, \
                     X-Nonce-Highest, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, \
@@ -53,13 +54,29 @@ impl Cors {
 
     /// Determines who may read the answer to a request with these headers.
     pub fn readers(&self, headers: &HeaderMap) -> Readers {
+        self.readers_of(headers.get(ORIGIN))
+    }
+
+    /// The same for a request that could not be parsed, whose origin is known only sometimes. The only origin that may
+    /// read anything may read this too.
+    pub fn readers_of_unparsed(&self, origin: Option<&HeaderValue>) -> Readers {
+        let readers = self.readers_of(origin);
+        match (&readers, origin, self.origins.as_slice()) {
+            (Readers::Nobody, None, [only]) => {
+                HeaderValue::from_str(only).map_or(readers, Readers::Origin)
+            }
+            _ => readers,
+        }
+    }
+
+    fn readers_of(&self, origin: Option<&HeaderValue>) -> Readers {
         if self.origins.is_empty() {
             return Readers::Unsaid;
         }
         if self.origins.iter().any(|origin| origin == ANY) {
             return Readers::All;
         }
-        match headers.get(ORIGIN) {
+        match origin {
             Some(origin) if self.origins.iter().any(|known| origin == known.as_str()) => {
                 Readers::Origin(origin.clone())
             }
@@ -91,7 +108,11 @@ impl Readers {
             .with(ACCESS_CONTROL_ALLOW_HEADERS, SENT)
             .with(ACCESS_CONTROL_MAX_AGE, REMEMBERED_S);
         reply.headers.remove(CONTENT_TYPE);
-        Some(reply)
+        let mut stated = refusal.headers.iter();
+        Some(match stated.find(|(name, _)| *name == ACCEPT_PATCH) {
+            Some((name, types)) => reply.with(name.clone(), types),
+            None => reply,
+        })
     }
 
     /// Writes into an answer's headers who may read it.
@@ -113,5 +134,34 @@ impl Readers {
                 HeaderValue::from_static(READ),
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(origins: &[&str], origin: Option<&'static str>) -> (Option<String>, bool) {
+        let cors = Cors::new(origins.iter().map(ToString::to_string).collect());
+        let origin = origin.map(HeaderValue::from_static);
+        let mut headers = HeaderMap::new();
+        cors.readers_of_unparsed(origin.as_ref())
+            .write(&mut headers);
+        let allowed = headers.get(ACCESS_CONTROL_ALLOW_ORIGIN);
+        let allowed = allowed.map(|value| value.to_str().unwrap().to_owned());
+        (allowed, headers.contains_key(VARY))
+    }
+
+    #[test]
+    fn a_page_reads_the_refusal_of_what_could_not_be_parsed() {
+        const A: &str = "https://a.example";
+        const B: &str = "https://b.example";
+        let allowed = |origin: &str| (Some(origin.to_owned()), true);
+        assert_eq!(written(&[], Some(A)), (None, false));
+        assert_eq!(written(&[ANY], None), (Some(ANY.to_owned()), false));
+        assert_eq!(written(&[A], None), allowed(A));
+        assert_eq!(written(&[A], Some(B)), (None, true));
+        assert_eq!(written(&[A, B], None), (None, true));
+        assert_eq!(written(&[A, B], Some(B)), allowed(B));
     }
 }

@@ -167,6 +167,13 @@ fn write_detail<M: SerializeMap>(
             }
         }
         Detail::Recovered(address) => map.serialize_entry("recovered", &AddressText(*address)),
+        Detail::Archived {
+            minimum_sequence,
+            minimum_batch,
+        } => {
+            map.serialize_entry("minimum_sequence", minimum_sequence)?;
+            map.serialize_entry("minimum_batch", minimum_batch)
+        }
         Detail::Action { index, error } => {
             map.serialize_entry("index", index)?;
             map.serialize_entry("error", &Envelope { error, request_id })

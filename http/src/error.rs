@@ -14,6 +14,7 @@ use kedge_protocol::Address;
 use kedge_storage::ReadError;
 
 use crate::limits::Share;
+use crate::outward;
 
 /// What an error states besides its code and message.
 #[derive(Clone, PartialEq, Debug)]
@@ -45,6 +46,13 @@ pub enum Detail {
     Nonce(Past),
     /// The address whose key made the signature.
     Recovered(Address),
+    /// The caller asks for what is archived.
+    Archived {
+        /// The first sequence that is here.
+        minimum_sequence: u64,
+        /// The first batch that is here.
+        minimum_batch: u64,
+    },
     /// The first refused action of an all-or-none request.
     Action {
         /// Its index in the request.
@@ -65,8 +73,6 @@ pub struct ApiError {
     pub detail: Detail,
     /// Headers that the answer carries.
     pub headers: Vec<(HeaderName, String)>,
-    /// The answer's status, if it is not its code's usual one.
-    pub status: Option<StatusCode>,
 }
 
 /// What a caller reads when the outcome is unknown.
@@ -88,7 +94,6 @@ impl ApiError {
             message: message.into(),
             detail: Detail::None,
             headers: Vec::new(),
-            status: None,
         }
     }
 
@@ -182,9 +187,7 @@ impl ApiError {
 
     /// The answer's status.
     pub fn status(&self) -> StatusCode {
-        self.status.unwrap_or_else(|| {
-            StatusCode::from_u16(self.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
-        })
+        StatusCode::from_u16(self.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
     /// Adds a header to the answer.
@@ -259,10 +262,30 @@ impl From<CheckpointError> for ApiError {
 impl From<ReadError> for ApiError {
     fn from(error: ReadError) -> Self {
         match error {
-            ReadError::Archived { .. } => Self::new(
-                Code::Gone,
-                format!("{error}; ask the server's operator for them"),
-            ),
+            // Where the archive is concerns the operator alone.
+            ReadError::Archived {
+                last_sequence,
+                first_batch,
+                ..
+            } => Self {
+                detail: Detail::Archived {
+                    minimum_sequence: last_sequence + 1,
+                    minimum_batch: first_batch,
+                },
+                ..Self::new(
+                    Code::Gone,
+                    format!(
+                        "sequences up to {last_sequence} are archived; ask the server's operator for them"
+                    ),
+                )
+            },
+            error if error.is_for_now() => {
+                tracing::warn!(%error, "a read failed for now");
+                Self::unavailable(
+                    "the server lacks open files or memory for now; try again",
+                    1,
+                )
+            }
             error => Self::internal(&error),
         }
     }
@@ -292,7 +315,9 @@ impl From<SubmitError> for ApiError {
             | SubmitError::NotLeading
             | SubmitError::Unavailable => Self::unavailable(message, RETRY_SOON_S),
             SubmitError::Share { limit } => Share::Requests.refused(limit),
-            SubmitError::ReadOnly(_) => Self::unavailable(message, RETRY_LATER_S),
+            SubmitError::ReadOnly(why) => {
+                Self::unavailable(outward::without_paths(&why), RETRY_LATER_S)
+            }
         }
     }
 }

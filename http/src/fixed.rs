@@ -6,16 +6,15 @@ use std::io::Write as _;
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderValue, VARY};
+use hyper::header::{CONTENT_ENCODING, HeaderValue, VARY};
 use hyper::{HeaderMap, StatusCode};
 
+use crate::coding::{Accepted, Coding};
 use crate::conditional::tag_of;
 use crate::reply::Reply;
 
 /// The coding in which bodies are compressed here.
-const GZIP: &str = "gzip";
-/// How callers name a coding that is not among those they list.
-const ANY: &str = "*";
+const GZIP: &str = Coding::Gzip.name();
 
 /// A body in one of its forms.
 struct Form {
@@ -65,12 +64,13 @@ impl Fixed {
 
     /// The answer to a request with these headers, or 304.
     pub fn reply(&self, headers: &HeaderMap, sequence: u64, cache: &'static str) -> Reply {
-        let mut coded = self.coded.iter();
-        let coded = coded.find(|(coding, _)| accepts(headers, coding));
+        let offered = self.coded.iter().map(|(coding, _)| *coding);
+        let best = Accepted::of(headers).best(offered);
+        let coded = best.and_then(|best| self.coded.iter().find(|(coding, _)| *coding == best));
         let form = coded.map_or(&self.plain, |(_, form)| form);
         let media_type = self.media_type.clone();
         let reply = Reply::bytes(StatusCode::OK, sequence, media_type, form.bytes.clone());
-        let mut reply = reply.tagged(headers, &form.tag, cache);
+        let mut reply = reply.uncoded().tagged(headers, &form.tag, cache);
         reply
             .headers
             .append(VARY, HeaderValue::from_static("Accept-Encoding"));
@@ -84,36 +84,12 @@ impl Fixed {
     }
 }
 
-/// Whether a caller accepts a coding (RFC 9110, 12.5.3). A caller that states nothing gets the plain form.
-fn accepts(headers: &HeaderMap, wanted_coding: &str) -> bool {
-    let mut of_any = false;
-    let values = headers.get_all(ACCEPT_ENCODING).iter();
-    let codings = values
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','));
-    for coding in codings {
-        let (name, weight) = coding.split_once(';').unwrap_or((coding, "q=1"));
-        let weight = weight.trim().strip_prefix(['q', 'Q']).unwrap_or_default();
-        let weight = weight.trim().strip_prefix('=').unwrap_or_default();
-        let wanted = weight
-            .trim()
-            .parse::<f32>()
-            .is_ok_and(|weight| weight > 0.0);
-        match name.trim() {
-            name if name.eq_ignore_ascii_case(wanted_coding) => return wanted,
-            ANY => of_any = wanted,
-            _ => {}
-        }
-    }
-    of_any
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Read as _;
 
     use flate2::read::GzDecoder;
-    use hyper::header::{ETAG, IF_NONE_MATCH};
+    use hyper::header::{ACCEPT_ENCODING, ETAG, IF_NONE_MATCH};
 
     use super::*;
     use crate::stream::Body;
@@ -122,32 +98,6 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT_ENCODING, accepted.parse().unwrap());
         headers
-    }
-
-    #[test]
-    fn gzip_is_for_those_who_accept_it() {
-        for accepted in [
-            "gzip",
-            "br, GZIP;q=0.5",
-            "*",
-            "deflate, *;q=0.1",
-            "gzip; q=1",
-        ] {
-            assert!(accepts(&asking(accepted), GZIP), "{accepted}");
-        }
-        for refused in [
-            "",
-            "identity",
-            "br",
-            "gzip;q=0",
-            "gzip;q=0.0, *",
-            "*;q=0",
-            "x",
-            "gzip;q=x",
-        ] {
-            assert!(!accepts(&asking(refused), GZIP), "{refused}");
-        }
-        assert!(!accepts(&HeaderMap::new(), GZIP));
     }
 
     #[test]

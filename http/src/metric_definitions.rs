@@ -2,12 +2,15 @@
 
 use metrics::{Unit, counter, describe_counter, describe_gauge, gauge};
 
+/// 1 while the start waits for something outside of the process.
+pub const START_WAITS: &str = "kedge_start_waits";
 /// Open connections.
 pub const CONNECTIONS: &str = "kedge_http_connections";
 /// Connections that the server closed, by reason.
 pub const CONNECTIONS_ENDED: &str = "kedge_http_connections_ended_total";
-/// The reasons: the address has too many, the caller reads no answer, or sends no request.
-const ENDS: [&str; 3] = ["address", "stalled", "idle"];
+/// The reasons: the address has too many, too few files may be open, the caller reads no answer, sends no request, sends
+/// the head of one too slowly, or sends too many frames that serve none.
+const ENDS: [&str; 6] = ["address", "files", "stalled", "idle", "late", "flood"];
 /// Requests refused by a limit, by the limit's name.
 pub const RATE_LIMITED: &str = "kedge_rate_limited_total";
 /// Questions of a node that follows for leases of limits, by what came of them.
@@ -29,6 +32,11 @@ pub const V2_REQUESTS: &str = "kedge_v2_requests_total";
 
 /// Describes the metrics.
 pub fn describe() {
+    describe_gauge!(
+        START_WAITS,
+        "1 while the start waits for something outside of the process"
+    );
+    gauge!(START_WAITS).set(0.0);
     describe_gauge!(CONNECTIONS, Unit::Count, "Open connections");
     describe_counter!(
         CONNECTIONS_ENDED,

@@ -6,11 +6,13 @@ use std::time::{Duration, Instant};
 use crate::clock::now_s;
 use crate::error::ApiError;
 use crate::signing::{ActionText, SignatureHeaders, Verifier};
+use kedge_actors::Engine;
 use kedge_actors::api::{Asker, Committed, Keep};
 use kedge_config::secrets;
 use kedge_protocol::action::{ActionWords, Kind, RequestHead, salt};
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Hash, Id};
+use kedge_storage::SideWrite;
 use tokio::sync::Mutex;
 
 use crate::submit::Submitter;
@@ -37,6 +39,17 @@ impl Operator {
         }
     }
 
+    /// Stores the key's address, if the log does not name it yet: no replay would accept the key's signature otherwise. The
+    /// start does this too, but not on a store that accepts no writes then.
+    async fn store_address(&self, engine: &Engine) -> Result<(), ApiError> {
+        let mut known = engine.published().snapshot.operators()?;
+        if !known.contains(&self.key.address()) {
+            known.push(self.key.address());
+            engine.side_write(SideWrite::Operators(known)).await?;
+        }
+        Ok(())
+    }
+
     /// Carries out one action about `organization_id`; `keep` is stored for the caller that requested it.
     pub async fn act(
         &self,
@@ -48,6 +61,7 @@ impl Operator {
     ) -> Result<Committed, ApiError> {
         let _turn = self.turn.lock().await;
         let engine = self.submitter.engine();
+        self.store_address(engine).await?;
         let nonces = engine.published().snapshot.nonces(self.key.address())?;
         let seed = secrets::random().map_err(|error| ApiError::internal(&error))?;
         let salt_seed = Hash(seed);

@@ -1,6 +1,7 @@
 //! The query of a request: `name=value` pairs, each name once, none that the endpoint does not know.
 
 use kedge_protocol::percent;
+use serde::Deserialize;
 
 use crate::error::ApiError;
 
@@ -13,6 +14,44 @@ pub struct Parameter {
     pub schema_type: &'static str,
     /// What it does.
     pub description: &'static str,
+}
+
+/// What bounds a whole number in its JSON Schema.
+#[derive(Deserialize)]
+struct NumberSchema<'a> {
+    #[serde(rename = "type")]
+    schema_type: &'a str,
+    #[serde(default)]
+    minimum: u64,
+    #[serde(default = "number_max")]
+    maximum: u64,
+}
+
+fn number_max() -> u64 {
+    u64::MAX
+}
+
+impl Parameter {
+    /// Checks its value in a query, if it is a whole number, against the bounds that its schema states.
+    pub fn check_number(&self, query: &Query) -> Result<(), ApiError> {
+        let name = self.name;
+        // A test parses every row's schema.
+        let Ok(schema) = serde_json::from_str::<NumberSchema<'_>>(self.schema_type) else {
+            return Ok(());
+        };
+        if schema.schema_type != "integer" {
+            return Ok(());
+        }
+        let bounds = schema.minimum..=schema.maximum;
+        match query.number(name)? {
+            Some(number) if !bounds.contains(&number) => {
+                let (least, most) = bounds.into_inner();
+                let message = format!("must be {least} to {most}. {}", self.description);
+                Err(ApiError::field(&format!("/{name}"), "range", message))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The parameters of a request, decoded.
@@ -54,11 +93,11 @@ impl Query {
 
     /// A parameter that is a whole number.
     pub fn number(&self, name: &str) -> Result<Option<u64>, ApiError> {
-        self.get(name)
-            .map(|value| {
-                decimal(value).ok_or_else(|| ApiError::parameter(name, "must be a whole number"))
-            })
-            .transpose()
+        let number = |value| {
+            let wrong = || ApiError::field(&format!("/{name}"), "type", "must be a whole number");
+            decimal(value).ok_or_else(wrong)
+        };
+        self.get(name).map(number).transpose()
     }
 }
 
@@ -104,5 +143,33 @@ mod tests {
         for bad in ["-1", "+1", "1.5", "", " 1", "18446744073709551616"] {
             assert_eq!(decimal(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn numbers_keep_to_the_bounds_of_their_schema() {
+        let of = |schema_type, query: &str| {
+            let parameter = Parameter {
+                name: "n",
+                schema_type,
+                description: "What it is.",
+            };
+            let query = Query::parse(Some(query), &[&["n"]]).unwrap();
+            parameter
+                .check_number(&query)
+                .map_err(|error| error.message.into_owned())
+        };
+        let bounded = r#"{"type": "integer", "minimum": 1, "maximum": 9}"#;
+        for good in ["", "n=1", "n=9"] {
+            assert_eq!(of(bounded, good), Ok(()), "{good}");
+        }
+        for bad in ["n=0", "n=10"] {
+            let message = "/n must be 1 to 9. What it is.".to_owned();
+            assert_eq!(of(bounded, bad), Err(message), "{bad}");
+        }
+        let message = "/n must be a whole number".to_owned();
+        assert_eq!(of(bounded, "n=one"), Err(message));
+        assert_eq!(of(r#"{"type": "integer"}"#, "n=0"), Ok(()));
+        assert_eq!(of(r#"{"type": "string", "pattern": "^x$"}"#, "n=0"), Ok(()));
+        assert_eq!(of("string", "n=0"), Ok(()));
     }
 }

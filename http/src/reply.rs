@@ -1,10 +1,14 @@
 //! The answer to a request, before the server completes its headers.
 
-use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, LINK};
+use bytes::Bytes;
+use hyper::header::{
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, LINK, VARY,
+};
 use hyper::{HeaderMap, StatusCode};
 use kedge_protocol::resource::Trace;
 use serde::Serialize;
 
+use crate::coding::{Accepted, CODED_BYTES_MIN, Coding, opaque_tag};
 use crate::conditional::{self, tag_of};
 use crate::error::ApiError;
 use crate::stream::Body;
@@ -22,6 +26,17 @@ pub struct Reply {
     pub sequence: u64,
     /// The caller named exactly this state with `If-None-Match`, so the answer is 304 and costs nothing.
     pub is_known: bool,
+    /// Its body stays as it is, whatever the caller accepts.
+    pub is_uncoded: bool,
+}
+
+/// The form in which a body is sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BodyForm {
+    /// As it is.
+    Plain,
+    /// Compressed.
+    Coded(Coding),
 }
 
 /// Headers that most answers end up with; room for them is allocated once.
@@ -61,6 +76,51 @@ impl Reply {
             body: body.into(),
             sequence,
             is_known: false,
+            is_uncoded: false,
+        }
+    }
+
+    /// With a body that is never compressed.
+    #[must_use]
+    pub fn uncoded(mut self) -> Self {
+        self.is_uncoded = true;
+        self
+    }
+
+    /// The form of a body for a caller with these headers; `None` if it has only one form, whatever a caller accepts.
+    pub fn form(&self, headers: &HeaderMap) -> Option<BodyForm> {
+        let Body::Whole(body) = &self.body else {
+            return None;
+        };
+        if self.is_uncoded || body.is_empty() || self.headers.contains_key(CONTENT_ENCODING) {
+            return None;
+        }
+        let accepted = Accepted::of(headers);
+        if body.len() <= CODED_BYTES_MIN && !accepted.refuses_plain() {
+            return None;
+        }
+        Some(Coding::preferred(&accepted).map_or(BodyForm::Plain, BodyForm::Coded))
+    }
+
+    /// Adds that the answer depends on what the caller accepts.
+    #[must_use]
+    pub fn varied(mut self) -> Self {
+        let accepted = HeaderValue::from_static("Accept-Encoding");
+        self.headers.append(VARY, accepted);
+        self
+    }
+
+    /// With its body in a coding, and the tag of that form if a tag names the body.
+    #[must_use]
+    pub fn coded(mut self, coding: Coding, body: Bytes, is_read: bool) -> Self {
+        self.body = Body::Whole(body);
+        let tag = self.headers.get(ETAG).filter(|_| is_read);
+        let tag = tag.and_then(|tag| tag.to_str().ok());
+        let tag = tag.map(|tag| coding.tag(tag));
+        let reply = self.with(CONTENT_ENCODING, coding.name());
+        match tag {
+            Some(tag) => reply.with(ETAG, &tag),
+            None => reply,
         }
     }
 
@@ -108,17 +168,26 @@ impl Reply {
             .flat_map(|value| value.split(','))
             .map(|named| named.trim().trim_start_matches("W/"))
             .collect();
-        self.is_known = named.contains(&tag);
+        // The tag of every form of the body names this state.
+        let opaque = opaque_tag(tag);
+        self.is_known = named.iter().any(|named| opaque_tag(named) == opaque);
         // `*` matches every state, and its sender may have none of them.
         let is_known = self.is_known || named.contains(&"*");
         self.headers
             .insert(CACHE_CONTROL, HeaderValue::from_static(cache));
-        if is_known {
-            self.status = StatusCode::NOT_MODIFIED;
-            self.body = Body::default();
-            self.headers.remove(CONTENT_TYPE);
+        if !is_known {
+            return self.with(ETAG, tag);
         }
-        self.with(hyper::header::ETAG, tag)
+        let form = self.form(headers);
+        self.status = StatusCode::NOT_MODIFIED;
+        self.body = Body::default();
+        self.headers.remove(CONTENT_TYPE);
+        // It states what the answer with the body would have stated (RFC 9110, 15.4.5).
+        match form {
+            None => self.with(ETAG, tag),
+            Some(BodyForm::Plain) => self.varied().with(ETAG, tag),
+            Some(BodyForm::Coded(coding)) => self.varied().with(ETAG, &coding.tag(tag)),
+        }
     }
 
     /// Marks an answer as deprecated (RFC 9745) and names what to use instead.

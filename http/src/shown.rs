@@ -162,7 +162,8 @@ pub fn batch(batch: &SignedBatch, anchor: Option<&AnchorRow>) -> BatchView {
     }
 }
 
-fn anchor_state(status: AnchorStatus) -> AnchorState {
+/// The status of an anchor.
+pub fn anchor_state(status: AnchorStatus) -> AnchorState {
     match status {
         AnchorStatus::Pending => AnchorState::Pending,
         AnchorStatus::Submitted => AnchorState::Submitted,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use kedge_protocol::Hash;
 
+use crate::env::is_scarce;
 use crate::frame::{EncodeError, FrameError, FrameRefused, SideError};
 
 /// Bytes that differ from what was written.
@@ -83,6 +84,13 @@ pub enum ReadError {
     },
 }
 
+impl ReadError {
+    /// Whether the system lacks something for now: the same read can succeed later.
+    pub fn is_for_now(&self) -> bool {
+        matches!(self, Self::Io(error) if is_scarce(&error.source))
+    }
+}
+
 /// Why a log does not open. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -134,8 +142,9 @@ pub enum AppendError {
     /// A frame that was encoded elsewhere does not continue this log. Nothing was changed.
     #[error(transparent)]
     NotNext(#[from] NotNext),
-    /// There is no space. Nothing was changed: the same frame can be appended later.
-    #[error("no space for the log: {0}")]
+    /// There is no space, or the system lacks something else for now. Nothing was changed: the same frame can be appended
+    /// later.
+    #[error("no room for the log: {0}")]
     NoSpace(IoError),
     /// The frame contradicts itself or the log. Nothing was changed.
     #[error(transparent)]

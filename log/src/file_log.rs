@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use kedge_protocol::Hash;
 
-use crate::env::{Env, is_no_space, write_all};
+use crate::env::{Env, is_scarce, lacks_descriptors, write_all};
 use crate::error::{AppendError, Failed, IoError, NotNext, OpenError, ReadError, SyncError};
+use crate::frame::FrameRefused;
+use crate::frame::header::FORMAT;
 use crate::frame::{Frame, FrameHeader, KeyId, Place, Sealer, SideKeys, StoredFrame};
 use crate::maintenance::Maintenance;
 use crate::open_log::{Appended, Shared, lock};
@@ -70,12 +72,39 @@ pub struct FileLog {
     options: LogOptions,
     sealer: Option<Sealer>,
     open: Arc<Segment>,
+    /// The next segment, whose file has its name but is perhaps not durable yet. No frame follows in the one before.
+    begun: Option<RawSegment>,
     /// Frames in the open segment.
     frames: usize,
     position: Position,
-    /// The term of the last frame, once it is known.
-    term: Option<u64>,
+    /// What the last frame has reached, once it is known.
+    reached: Option<Reached>,
     buffer: Vec<u8>,
+}
+
+/// What no later frame of a log may have less of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reached {
+    /// The term.
+    pub term: u64,
+    /// The format.
+    pub format: u16,
+}
+
+impl Reached {
+    /// Before the first frame of a log.
+    pub const START: Self = Self {
+        term: 0,
+        format: FORMAT,
+    };
+
+    /// After a frame.
+    pub fn after(header: &FrameHeader) -> Self {
+        Self {
+            term: header.term,
+            format: header.format,
+        }
+    }
 }
 
 impl FileLog {
@@ -103,8 +132,11 @@ impl FileLog {
         } else {
             let bytes = options.first_bytes();
             let spare = Spare::make(&*env, dir.join(FIRST), bytes, bytes)?;
-            let begun = spare.begin(&*env, dir, header_at(identity, &position));
-            let segment = Arc::new(Segment::Raw(begun.map_err(|error| error.source)?));
+            let last = found.segments.last();
+            let format = last.map_or(FORMAT, |last| last.header().format);
+            let begun = spare.name(&*env, dir, header_at(identity, &position, format))?;
+            env.sync_dir(dir).map_err(IoError::at(dir))?;
+            let segment = Arc::new(Segment::Raw(begun));
             found.segments.push(Arc::clone(&segment));
             segment
         };
@@ -123,9 +155,10 @@ impl FileLog {
             options,
             sealer,
             open,
+            begun: None,
             frames,
             position,
-            term: None,
+            reached: None,
             buffer: Vec::new(),
         };
         Ok((log, found.recovery))
@@ -141,11 +174,17 @@ impl FileLog {
         LogReader::new(Arc::clone(&self.shared))
     }
 
-    /// Ensures that the open segment has room for this many bytes; begins the next one if it has not.
-    fn make_room(&mut self, bytes: u64) -> Result<(), AppendError> {
+    /// Ensures that the open segment has room for a frame of this format and so many bytes; begins the next one if it
+    /// has not. A program that does not know the format then refuses the segment by its header, and changes nothing: a
+    /// frame alone would look torn to it.
+    fn make_room(&mut self, bytes: u64, format: u16) -> Result<(), AppendError> {
+        if let Some(begun) = self.begun.take() {
+            self.complete(begun)?;
+        }
         let open = self.open.raw();
         let (end, raw_bytes) = open.map_or((0, 0), |raw| (raw.end(), raw.bytes()));
-        if end + bytes <= raw_bytes {
+        let before = self.open.header().format;
+        if end + bytes <= raw_bytes && format <= before {
             return Ok(());
         }
         // A closed segment must be durable as a whole, because a later segment proves it.
@@ -159,14 +198,26 @@ impl FileLog {
             None => Spare::make(env, self.shared.spare_path(), needed, needed)
                 .map_err(|error| self.no_room(error))?,
         };
-        let header = header_at(self.shared.identity, &self.position);
-        let begun = spare.begin(env, dir, header).map_err(|error| {
-            if error.changed {
-                AppendError::Failed(self.shared.fail(error.source))
-            } else {
-                self.no_room(error.source)
+        let header = header_at(self.shared.identity, &self.position, format.max(before));
+        let begun = spare.name(env, dir, header);
+        self.complete(begun.map_err(|error| self.no_room(error))?)
+    }
+
+    /// Makes the name of the next segment durable, and opens the segment.
+    fn complete(&mut self, begun: RawSegment) -> Result<(), AppendError> {
+        let (env, dir) = (&*self.shared.env, &self.shared.dir);
+        if let Err(source) = env.sync_dir(dir) {
+            let error = IoError {
+                path: dir.clone(),
+                source,
+            };
+            // The directory was not even opened, so no sync has failed.
+            if lacks_descriptors(&error.source) {
+                self.begun = Some(begun);
+                return Err(AppendError::NoSpace(error));
             }
-        })?;
+            return Err(AppendError::Failed(self.shared.fail(error)));
+        }
         let segment = Arc::new(Segment::Raw(begun));
         let first_frame = segment.header().first_frame;
         self.shared.segments.rcu(|segments| {
@@ -182,7 +233,7 @@ impl FileLog {
     }
 
     fn no_room(&self, error: IoError) -> AppendError {
-        if is_no_space(&error.source) {
+        if is_scarce(&error.source) {
             AppendError::NoSpace(error)
         } else {
             AppendError::Failed(self.shared.fail(error))
@@ -191,8 +242,9 @@ impl FileLog {
 }
 
 /// The header of a raw segment that begins at a position.
-fn header_at(identity: Hash, position: &Position) -> SegmentHeader {
+fn header_at(identity: Hash, position: &Position, format: u16) -> SegmentHeader {
     SegmentHeader {
+        format,
         kind: Kind::Raw,
         identity,
         previous: position.hash,
@@ -204,53 +256,66 @@ fn header_at(identity: Hash, position: &Position) -> SegmentHeader {
 
 impl FileLog {
     /// Encodes a frame for its place after a position, without writing it: for a log that several nodes share, whose
-    /// frames have `term`. The position may be ahead of this log. Returns the position after the frame.
+    /// frames have the term and the format that are reached there. The position may be ahead of this log. Returns the
+    /// position after the frame.
     ///
     /// # Errors
-    /// As [`Log::append`]. The term is not compared with that of the frame before.
+    /// As [`Log::append`]. The term is not compared with that of the frame before. [`FrameRefused`] if the frame needs a
+    /// higher format: an empty frame must raise it first.
     pub fn encode(
         &mut self,
         frame: &Frame,
         after: &Position,
-        term: u64,
+        reached: Reached,
     ) -> Result<(Position, Vec<u8>), AppendError> {
+        if frame.format() > reached.format {
+            return Err(FrameRefused("it needs a higher format than the log has reached").into());
+        }
         // No frame is named as durable: see `FrameHeader::durable`.
-        let place = Place::after(after, term, 0, 0);
+        let place = Place::after(after, reached.format, (reached.term, 0), 0);
         let mut bytes = Vec::new();
         let header = frame.encode(&place, self.sealer.as_mut(), &mut bytes)?;
         Ok((Position::after(&header), bytes))
     }
 
-    /// The term of the last frame; 0 before the first.
+    /// What the last frame has reached.
     ///
     /// # Errors
     /// [`ReadError`] if the last frame cannot be read.
-    pub fn term(&mut self) -> Result<u64, ReadError> {
-        if let Some(term) = self.term {
-            return Ok(term);
+    pub fn reached(&mut self) -> Result<Reached, ReadError> {
+        if let Some(reached) = self.reached {
+            return Ok(reached);
         }
         let last = self.reader().header_of(Key::Frame(self.position.frame))?;
-        let term = last.map_or(0, |last| last.term);
-        self.term = Some(term);
-        Ok(term)
+        let reached = last.map_or(Reached::START, |last| Reached::after(&last));
+        self.reached = Some(reached);
+        Ok(reached)
     }
 
-    /// Lets a test write a term that is below the one before.
+    /// Lets a test write a frame that has less than the one before.
     #[cfg(test)]
-    pub(crate) fn forget_term(&mut self) {
-        self.term = Some(0);
+    pub(crate) fn forget(&mut self, reached: Reached) {
+        self.reached = Some(reached);
     }
 
-    fn last_term(&mut self) -> Result<u64, Failed> {
-        let term = self.term();
-        term.map_err(|error| Failed(format!("the term of the last frame: {error}")))
+    fn last_reached(&mut self) -> Result<Reached, Failed> {
+        let reached = self.reached();
+        reached.map_err(|error| Failed(format!("the header of the last frame: {error}")))
+    }
+
+    /// Appends an empty frame that raises the log's format.
+    fn raise(&mut self, reached: Reached, durable: u64) -> Result<(), AppendError> {
+        let header = empty_header(&self.position, reached, durable);
+        self.buffer.clear();
+        header.write(&mut self.buffer);
+        self.write(&header, false).map(drop)
     }
 
     /// Checks that a frame of another node is whole and continues this log.
     fn check_stored(&mut self, bytes: &[u8]) -> Result<StoredFrame, AppendError> {
         let frame = StoredFrame::read(bytes.to_vec())?;
         frame.check_digests()?;
-        let term = self.last_term()?;
+        let reached = self.last_reached()?;
         let (header, position) = (frame.header(), &self.position);
         let number = |what, found: u64, expected: u64| {
             let (found, expected) = (found.to_string(), expected.to_string());
@@ -280,10 +345,23 @@ impl FileLog {
                 return Err(differs(what, found, expected).into());
             }
         }
-        let lowest = term + u64::from(header.is_empty());
-        if header.term < lowest {
-            let expected = format!("{lowest} or more");
-            return Err(differs("term", header.term.to_string(), expected).into());
+        // A log that is empty here may have begun elsewhere with a lower format.
+        let lowest = if position.frame == 0 {
+            header.format
+        } else {
+            reached.format
+        };
+        let is_raised = header.format > lowest;
+        let lowest_term = reached.term + u64::from(header.is_empty() && !is_raised);
+        let (format, term) = (u64::from(header.format), header.term);
+        for (what, found, lowest) in [
+            ("format", format, u64::from(lowest)),
+            ("term", term, lowest_term),
+        ] {
+            if found < lowest {
+                let expected = format!("{lowest} or more");
+                return Err(differs(what, found.to_string(), expected).into());
+            }
         }
         Ok(frame)
     }
@@ -296,7 +374,7 @@ impl FileLog {
     ) -> Result<Position, AppendError> {
         let padded = self.buffer.len().next_multiple_of(PAGE_BYTES as usize);
         self.buffer.resize(padded, 0);
-        self.make_room(padded as u64)?;
+        self.make_room(padded as u64, header.format)?;
         let Some(raw) = self.open.raw() else {
             return Err(AppendError::Failed(
                 self.shared.fail("the open segment is sealed"),
@@ -317,7 +395,7 @@ impl FileLog {
         raw.set_end(at + padded as u64);
         self.frames += 1;
         self.position = Position::after(header);
-        self.term = Some(header.term);
+        self.reached = Some(Reached::after(header));
         self.shared.set_appended(Appended {
             segment: Some(Arc::clone(&self.open)),
             frames: self.frames,
@@ -327,11 +405,17 @@ impl FileLog {
     }
 }
 
-/// A frame that only opens a term, as it follows a position, and the position after it. Several nodes share such a
-/// frame, so it names no frame as durable.
-pub fn encode_term(after: &Position, term: u64) -> (Position, Vec<u8>) {
+/// The header of a frame that holds nothing.
+fn empty_header(after: &Position, Reached { term, format }: Reached, durable: u64) -> FrameHeader {
     let mut header = FrameHeader::new(after.frame + 1, term, after.next_sequence, after.next_batch);
-    header.previous = after.hash;
+    (header.format, header.durable, header.previous) = (format, durable, after.hash);
+    header
+}
+
+/// A frame that only opens a term or raises the format, as it follows a position, and the position after it. Several
+/// nodes share such a frame, so it names no frame as durable.
+pub fn encode_empty(after: &Position, reached: Reached) -> (Position, Vec<u8>) {
+    let header = empty_header(after, reached, 0);
     let mut bytes = Vec::with_capacity(header.frame_bytes());
     header.write(&mut bytes);
     (Position::after(&header), bytes)
@@ -340,14 +424,19 @@ pub fn encode_term(after: &Position, term: u64) -> (Position, Vec<u8>) {
 impl Log for FileLog {
     fn append(&mut self, frame: &Frame) -> Result<Position, AppendError> {
         self.shared.check()?;
-        let last_term = self.last_term()?;
+        let last = self.last_reached()?;
         // A single node sets no term; its log may have been shared before.
         let term = match frame.term() {
-            0 => last_term,
+            0 => last.term,
             term => term,
         };
         let durable = self.shared.durable().frame;
-        let place = Place::after(&self.position, term, last_term, durable);
+        let format = frame.format().max(last.format);
+        if format > last.format {
+            let term = last.term;
+            self.raise(Reached { term, format }, durable)?;
+        }
+        let place = Place::after(&self.position, format, (term, last.term), durable);
         let mut buffer = std::mem::take(&mut self.buffer);
         let encoded = frame.encode(&place, self.sealer.as_mut(), &mut buffer);
         self.buffer = buffer;

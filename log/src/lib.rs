@@ -45,7 +45,7 @@ pub use error::{
     AppendError, Damage, Failed, IoError, MaintenanceError, NotNext, OpenError, ReadError,
     SyncError,
 };
-pub use file_log::{FileLog, LogOptions, encode_term};
+pub use file_log::{FileLog, LogOptions, Reached, encode_empty};
 pub use frame::{
     Frame, FrameError, FrameHeader, FrameRefused, KeyId, SideEntry, SideError, SideKeys,
     StoredFrame,
@@ -63,11 +63,12 @@ pub use single::StoredAction;
 /// Where commit groups become durable. [`FileLog`] is the implementation that the server uses.
 pub trait Log: Send {
     /// Adds a frame after the last one and returns the log's new position. The frame is not durable yet:
-    /// [`Durability::sync`] does that. More frames may be appended in between.
+    /// [`Durability::sync`] does that. More frames may be appended in between. If the frame needs a higher format than
+    /// those before it, an empty one that raises the format is added first.
     ///
     /// # Errors
-    /// [`AppendError`]. After [`AppendError::NoSpace`] the log is unchanged and the same frame can be appended
-    /// later; after [`AppendError::Failed`] it accepts nothing any more.
+    /// [`AppendError`]. After [`AppendError::NoSpace`] the log is unchanged, but for its format, and the same frame can be
+    /// appended later; after [`AppendError::Failed`] it accepts nothing any more.
     fn append(&mut self, frame: &Frame) -> Result<Position, AppendError>;
 
     /// Appends a frame that another node encoded, byte for byte. It must be whole, continue this log, and name no frame

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::env::is_no_space;
-use crate::error::{IoError, MaintenanceError};
+use crate::env::is_scarce;
+use crate::error::{IoError, MaintenanceError, ReadError};
 use crate::file_log::LogOptions;
 use crate::open_log::{Shared, lock};
 use crate::segment::Segment;
@@ -115,8 +115,13 @@ impl Maintenance {
         self.shared.is_ending.store(true, Ordering::Relaxed);
     }
 
-    /// Whether an error means that there is no space, so that the step is worth retrying later.
-    pub fn is_no_space(error: &IoError) -> bool {
-        is_no_space(&error.source)
+    /// Whether a step is worth retrying later: there is no space, or the system lacks something else for now.
+    pub fn is_for_now(error: &MaintenanceError) -> bool {
+        match error {
+            MaintenanceError::Io(error) | MaintenanceError::Read(ReadError::Io(error)) => {
+                is_scarce(&error.source)
+            }
+            _ => false,
+        }
     }
 }

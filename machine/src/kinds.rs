@@ -13,6 +13,8 @@ pub struct KindSpec {
     pub acts_on: ActsOn,
     /// Who may do it with objects of a template that does not state it; `None` if nobody may.
     pub by_default: Option<Who>,
+    /// Which roles of an organization may do it, whatever it acts on.
+    pub for_role: ForRole,
     /// Whose rights it changes.
     pub rights_of: RightsOf,
     /// It changes what other decisions look up without naming a read: it is decided with no earlier request in flight,
@@ -54,6 +56,17 @@ pub enum Change {
     State,
 }
 
+/// Which roles may do something. Rules that depend on more than a role, such as an object's owner, are not among these.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ForRole {
+    /// Every role.
+    Any,
+    /// Owners and admins.
+    Admins,
+    /// Owners and admins; only owners where the payload's `role` is `owner`.
+    AdminsAndOwnersOfOwners,
+}
+
 /// Whose rights an action changes. No request of that wallet is in flight at the same time as the action, so that every
 /// request is placed with the rights that it was admitted with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,6 +83,7 @@ pub enum RightsOf {
 const MAKES: KindSpec = KindSpec {
     acts_on: ActsOn::Nothing,
     by_default: None,
+    for_role: ForRole::Any,
     rights_of: RightsOf::Nobody,
     is_exclusive: false,
     event: EventType::ActionExecuted,
@@ -104,6 +118,22 @@ const fn on_rights(prefix: Prefix, rights_of: RightsOf) -> KindSpec {
     }
 }
 
+/// A kind for owners and admins.
+const fn for_admins(of: KindSpec) -> KindSpec {
+    KindSpec {
+        for_role: ForRole::Admins,
+        ..of
+    }
+}
+
+/// A kind that gives a role, which only owners may give if it is theirs.
+const fn for_givers(of: KindSpec) -> KindSpec {
+    KindSpec {
+        for_role: ForRole::AdminsAndOwnersOfOwners,
+        ..of
+    }
+}
+
 /// The row of a kind.
 pub fn spec(kind: &Kind) -> KindSpec {
     match kind {
@@ -111,16 +141,17 @@ pub fn spec(kind: &Kind) -> KindSpec {
         Kind::WalletUpdate | Kind::WalletKeyAdd | Kind::WalletKeyRemove => {
             on_rights(Prefix::Wallet, RightsOf::Caller)
         }
-        Kind::KeyCreate | Kind::WebhookCreate | Kind::SystemVerdict => MAKES,
-        Kind::KeyDelete | Kind::KeyRotate => on(Prefix::Key),
-        Kind::TemplateCreate => makes(EventType::TemplateCreated),
+        Kind::KeyCreate | Kind::WebhookCreate => for_admins(MAKES),
+        Kind::SystemVerdict => MAKES,
+        Kind::KeyDelete | Kind::KeyRotate => for_admins(on(Prefix::Key)),
+        Kind::TemplateCreate => for_admins(makes(EventType::TemplateCreated)),
         Kind::TemplateUpdate => KindSpec {
             is_exclusive: true,
-            ..on(Prefix::Template)
+            ..for_admins(on(Prefix::Template))
         },
         Kind::TemplateVariations => KindSpec {
             event: EventType::VariationCreated,
-            ..on(Prefix::Template)
+            ..for_admins(on(Prefix::Template))
         },
         Kind::Mint => KindSpec {
             by_default: Some(Who::Issuer),
@@ -139,12 +170,15 @@ pub fn spec(kind: &Kind) -> KindSpec {
             ..changes(Change::State, EventType::ActionExecuted)
         },
         Kind::FileCreate => makes(EventType::FileCreated),
-        Kind::WebhookUpdate
-        | Kind::WebhookDelete
-        | Kind::WebhookRotate
-        | Kind::SystemWebhookOff => on(Prefix::Webhook),
-        Kind::OrgInvite | Kind::OrgInvitationRevoke | Kind::SystemTier => on(Prefix::Organization),
-        Kind::OrgRole | Kind::OrgMemberRemove => on_rights(Prefix::Organization, RightsOf::Member),
+        Kind::WebhookUpdate | Kind::WebhookDelete | Kind::WebhookRotate => {
+            for_admins(on(Prefix::Webhook))
+        }
+        Kind::SystemWebhookOff => on(Prefix::Webhook),
+        Kind::SystemTier => on(Prefix::Organization),
+        Kind::OrgInvite => for_givers(on(Prefix::Organization)),
+        Kind::OrgInvitationRevoke => for_admins(on(Prefix::Organization)),
+        Kind::OrgRole => for_givers(on_rights(Prefix::Organization, RightsOf::Member)),
+        Kind::OrgMemberRemove => for_admins(on_rights(Prefix::Organization, RightsOf::Member)),
         Kind::SystemSequencerKey => KindSpec {
             is_exclusive: true,
             ..MAKES

@@ -11,6 +11,8 @@ pub mod template;
 mod wallet;
 pub mod webhook;
 
+pub use wallet::key_addition;
+
 use kedge_protocol::Id;
 use kedge_protocol::action::Kind;
 use kedge_protocol::limits::{KEYS_MAX, WEBHOOKS_MAX};

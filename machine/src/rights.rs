@@ -2,8 +2,9 @@
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::{Object, Role, Template, Who};
+use serde::Deserialize;
 
-use crate::kinds::spec;
+use crate::kinds::{ForRole, spec};
 use crate::refusal::Refusal;
 use crate::world::Caller;
 
@@ -24,6 +25,35 @@ pub fn is_issuer(template: &Template, caller: &Caller) -> bool {
 /// True for roles that manage an organization's templates.
 pub fn may_administer(role: Role) -> bool {
     matches!(role, Role::Owner | Role::Admin)
+}
+
+/// Refuses a role that may not do `kind`, whatever it acts on. The rules refuse the same, after what they look at first.
+pub fn check_role(kind: &Kind, role: Role, payload: &str) -> Result<(), Refusal> {
+    /// A payload about a role.
+    #[derive(Deserialize)]
+    struct Granted {
+        role: Option<Role>,
+    }
+
+    let needed = match spec(kind).for_role {
+        ForRole::Any => return Ok(()),
+        ForRole::Admins => Role::Admin,
+        ForRole::AdminsAndOwnersOfOwners => match serde_json::from_str(payload) {
+            Ok(Granted {
+                role: Some(Role::Owner),
+            }) => Role::Owner,
+            _ => Role::Admin,
+        },
+    };
+    match needed {
+        Role::Owner if role != Role::Owner => Err(Refusal::Forbidden(
+            "only an owner of the organization may do this".into(),
+        )),
+        _ if !may_administer(role) => Err(Refusal::Forbidden(
+            "only owners and admins of the organization may do this".into(),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// True if the caller may know that the object exists: it is its organization's, its own, or public.

@@ -16,8 +16,6 @@ pub struct Doc {
     pub description: &'static str,
     /// Codes that the handler itself returns; those that follow from the row are not repeated.
     pub errors: &'static [Code],
-    /// Errors with a status other than their code's usual one.
-    pub errors_otherwise: &'static [(u16, Code)],
     /// Other statuses that carry the same body as success, each with its condition.
     pub also: &'static [(u16, &'static str)],
     /// It is public, but returns more to callers that show credentials.
@@ -40,7 +38,6 @@ impl Doc {
         summary: "",
         description: "",
         errors: &[],
-        errors_otherwise: &[],
         also: &[],
         may_authenticate: false,
         required: &[],

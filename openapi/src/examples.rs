@@ -49,6 +49,9 @@ pub struct Example {
     /// The answer with the proof file that its claim is about.
     #[serde(default, rename = "claimed")]
     _claimed: String,
+    /// The key that consents to join the caller's wallet.
+    #[serde(default, rename = "consents")]
+    _consents: String,
     /// The operator's action at this point of the story.
     #[serde(default, rename = "operator")]
     _operator: String,

@@ -97,6 +97,7 @@ pub fn document<A, P>(rows: &[Endpoint<A, P>]) -> Value {
         let path = paths.entry(endpoint.path).or_insert_with(|| json!({}));
         path[endpoint.method.as_str().to_ascii_lowercase()] = operation;
     }
+    paths.values_mut().for_each(responses::state_patch);
     schemas.writing.subschema_for::<schema::Error>();
     schemas.writing.subschema_for::<schema::Problem>();
     let mut document = json!({

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use hyper::Method;
+use kedge_http::body::MERGE_PATCH;
 use kedge_http::signing::{PathMember, Signs, Target};
 use kedge_protocol::action::Kind;
 use serde_json::{Map, Value, json};
@@ -37,12 +39,16 @@ pub(crate) fn of<A, P>(
             .enumerate()
             .filter_map(|(place, example)| named(place, example, example.body.as_ref()?));
         let schema = request(&mut schemas.reading);
-        operation["requestBody"] = json!({
+        let mut body = json!({
             "required": true,
             "content": {
                 request_type(endpoint): with_examples(schema.as_value(), sent.collect()),
             },
         });
+        if endpoint.method == Method::PATCH {
+            body["content"][MERGE_PATCH] = json!({ "schema": schema });
+        }
+        operation["requestBody"] = body;
     }
     if let Some(callbacks) = webhooks::callbacks_of(&id, schemas) {
         operation["callbacks"] = callbacks;

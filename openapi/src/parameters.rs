@@ -6,7 +6,7 @@ use kedge_http::signing::{self, Signs};
 use serde_json::{Map, Value, json};
 
 use super::examples;
-use crate::endpoint::{Endpoint, MIN_SEQUENCE};
+use crate::endpoint::Endpoint;
 use crate::headings::{Named, named};
 
 /// A parameter's JSON Schema, from the name of a type or a whole schema.
@@ -29,9 +29,7 @@ pub(crate) fn of<A, P>(endpoint: &Endpoint<A, P>) -> Vec<Value> {
         }
         parameters.push(described);
     }
-    let min_sequence = endpoint.reads_log().then_some(&MIN_SEQUENCE);
-    let query = endpoint.query.iter().copied().flatten();
-    for parameter in query.chain(min_sequence) {
+    for parameter in endpoint.parameters() {
         let mut described = described(parameter, "query");
         if endpoint.doc.required.contains(&parameter.name) {
             described["required"] = json!(true);

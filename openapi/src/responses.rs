@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hyper::StatusCode;
+use hyper::Method;
 use kedge_api::Code;
 use kedge_http::envelope::{Form, PROBLEM_JSON};
 use kedge_http::error::ApiError;
@@ -69,6 +69,12 @@ const HEADERS: &[(&str, &str, bool, &str)] = &[
         "How to authenticate (RFC 6750).",
     ),
     (
+        "Accept-Patch",
+        "string",
+        true,
+        "The media types that PATCH takes for this resource (RFC 5789).",
+    ),
+    (
         "Retry-After",
         "integer",
         false,
@@ -108,6 +114,22 @@ fn headers(names: &[&str]) -> Map<String, Value> {
     names.iter().map(reference).collect()
 }
 
+/// Adds to the successes of a path's GET that the path has a PATCH.
+pub(crate) fn state_patch(path: &mut Value) {
+    if path.get("patch").is_none() {
+        return;
+    }
+    let Some(responses) = path.pointer_mut("/get/responses") else {
+        return;
+    };
+    for status in ["200", "304"] {
+        if let Some(response) = responses.get_mut(status) {
+            response["headers"]["Accept-Patch"] =
+                json!({ "$ref": "#/components/headers/Accept-Patch" });
+        }
+    }
+}
+
 /// The headers of success.
 pub(crate) fn success_headers<A, P>(endpoint: &Endpoint<A, P>) -> Map<String, Value> {
     let mut names = common();
@@ -145,9 +167,6 @@ impl Responses {
         for code in endpoint.codes() {
             by_status.entry(code.status()).or_default().push(code);
         }
-        for &(status, code) in endpoint.doc.errors_otherwise {
-            by_status.entry(status).or_default().push(code);
-        }
         by_status
             .into_iter()
             .map(|(status, codes)| (status, self.component(endpoint, status, &codes)))
@@ -163,6 +182,9 @@ impl Responses {
         if matches!(status, 429 | 503) {
             names.push("Retry-After");
         }
+        if status == 415 && endpoint.method == Method::PATCH {
+            names.push("Accept-Patch");
+        }
         // Nonces are only revealed once the signature is known.
         let signed = endpoint.signs != Signs::Nothing;
         if signed && matches!(status, 403..=422) && status != 415 {
@@ -174,6 +196,7 @@ impl Responses {
         for (name, mark) in [
             ("WWW-Authenticate", ".token"),
             ("X-Nonce-Highest", ".signed"),
+            ("Accept-Patch", ".patch"),
         ] {
             if names.contains(&name) {
                 key.push_str(mark);
@@ -181,7 +204,7 @@ impl Responses {
         }
         self.0
             .entry(key.clone())
-            .or_insert_with(|| response(status, codes, &names));
+            .or_insert_with(|| response(codes, &names));
         json!({ "$ref": format!("#/components/responses/{key}") })
     }
 
@@ -190,7 +213,7 @@ impl Responses {
     }
 }
 
-fn response(status: u16, codes: &[Code], names: &[&str]) -> Value {
+fn response(codes: &[Code], names: &[&str]) -> Value {
     let texts: Vec<&str> = codes.iter().map(|code| code.text()).collect();
     let lines = codes
         .iter()
@@ -204,23 +227,20 @@ fn response(status: u16, codes: &[Code], names: &[&str]) -> Value {
         "content": {
             "application/json": {
                 "schema": form("ApiError"),
-                "examples": examples(status, codes, Form::Envelope),
+                "examples": examples(codes, Form::Envelope),
             },
             PROBLEM_JSON: {
                 "schema": form("Problem"),
-                "examples": examples(status, codes, Form::Problem),
+                "examples": examples(codes, Form::Problem),
             },
         },
     })
 }
 
 /// Each code as the server writes it.
-fn examples(status: u16, codes: &[Code], form: Form) -> Value {
+fn examples(codes: &[Code], form: Form) -> Value {
     let example = |code: &Code| {
-        let error = ApiError {
-            status: StatusCode::from_u16(status).ok(),
-            ..ApiError::new(*code, code.meaning())
-        };
+        let error = ApiError::new(*code, code.meaning());
         let written = form.write(&error, "9f2c41d07ab3-1c");
         let value: Value = serde_json::from_slice(&written).unwrap_or_default();
         (code.text().to_owned(), json!({ "value": value }))

@@ -35,8 +35,21 @@ by agreement. Every answer shows the state of the limits in `X-RateLimit-*` and 
 the `ETag` costs nothing. Without credentials a body has at most 16 KiB.
 
 A request that changes or sends something may carry an `Idempotency-Key`. Sent again with the same key and body, it \
-does nothing twice and gets the first answer, with `Idempotent-Replayed: true`. A secret that the first answer showed \
-is in it again, if the same address signs; use random keys. The tokens of a registration are not: log in.
+does nothing twice and gets the first answer, with `Idempotent-Replayed: true`, also after its deadline. The answer is \
+for the wallet or API key that asked, while it may still make the request; another caller of the organization gets \
+IDEMPOTENCY_MISMATCH. A secret that the first answer showed is in it again, if the same address signs; use random keys. The tokens of a registration are not: log in.
+
+Answers of more than 1 KiB are compressed with zstd or gzip for callers whose `Accept-Encoding` names one of them, \
+except for answers that show a secret, file contents and streams of events. Each compressed form \
+has an `ETag` ending with `-gzip` or `-zstd`, and conditions accept the tag of any form. A weak tag, as some proxies \
+make, is good for `If-None-Match` and never matches `If-Match`.
+
+Bodies are JSON in UTF-8: `application/json`, or another type that ends with `+json`, but no JSON Patch. \
+PATCH takes merge patches (RFC 7396), also as `application/merge-patch+json`; `Accept-Patch` says so.
+
+A template's schema is JSON Schema 2020-12 in one document, whose root is an object. `$ref` leads to a place of it by \
+JSON Pointer (`#/$defs/name`). Refused are references to an `$anchor` or to another document, `$dynamicRef`, an `$id` \
+below the root, and `true` or `false` as the whole schema.
 
 Every answer carries `X-Request-Id`, which is also in the server's log, and `X-Sequence`, the \
 last sequence that the answer reflects. A read with `min_sequence` waits for what the caller has \

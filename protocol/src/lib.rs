@@ -32,5 +32,5 @@ pub use address::Address;
 pub use hash::Hash;
 pub use ids::{Id, Prefix};
 pub use log::{batch, chain, checkpoint, key_proof, log_tree, merkle, sequencer_keys};
-pub use request::{action, nonce, payload, record};
+pub use request::{action, nonce, payload, possession, record};
 pub use sequencer_keys::{KeyFrom, KeyOfBatch, SequencerKeys};

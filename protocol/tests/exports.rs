@@ -36,10 +36,11 @@ fn an_export_shows_what_it_holds() {
         actions,
         requests,
         opened,
+        additions_without_consent,
         checkpoint,
     } = shown;
     assert_eq!((from, batches, actions), (0, 3, 7));
-    assert_eq!((requests, opened), (3, 4));
+    assert_eq!((requests, opened, additions_without_consent), (3, 4, 0));
     assert_eq!(Line::Checkpoint(checkpoint), export.lines[7]);
 }
 

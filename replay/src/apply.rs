@@ -68,6 +68,9 @@ impl From<kedge_storage::FrameError> for ApplyError {
     }
 }
 
+/// About what a remembered resource, count or name takes, besides the texts of resources.
+const REMEMBERED_BYTES: usize = 768;
+
 /// Which rows are made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Extent {
@@ -245,6 +248,11 @@ impl Apply {
         self.state.remembered() + self.state.source().remembered() + self.log_bytes.len()
     }
 
+    /// About how much memory is taken: by the rows that are formed, and by what is remembered.
+    pub fn memory_bytes(&self) -> usize {
+        self.len_bytes() + self.remembered() * REMEMBERED_BYTES + self.rows.texts_bytes
+    }
+
     /// Takes the rows that are formed. Objects that change often are not among them: only with
     /// [`Self::take_rows`] do they come to one state of the log.
     pub fn take_formed(&mut self) -> Group {
@@ -289,6 +297,7 @@ impl Apply {
         assert!(self.rows.is_empty(), "rows that nobody took would be lost");
         self.state.forget(Before::stored(snapshot));
         self.log_bytes.clear();
+        self.rows.texts_bytes = 0;
     }
 
     /// Does a step, unless one before it has failed.

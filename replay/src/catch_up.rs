@@ -8,8 +8,8 @@ use crate::hashed::{self, HashedFrame};
 
 /// Bytes of rows that are gathered before they are written.
 const ROWS_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Resources that are kept in memory before they are written.
-const REMEMBERED_MAX: usize = 200_000;
+/// Bytes that are kept in memory before they are written, unless the caller says otherwise.
+pub const MEMORY_BYTES: usize = 160 * 1024 * 1024;
 
 /// How far a store was brought up.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -37,8 +37,22 @@ pub fn open_store(options: StoreOptions) -> Result<Store, OpenError> {
 /// # Errors
 /// As [`open_store`].
 pub fn open_store_where(options: StoreOptions, missing: MissingMark) -> Result<Store, OpenError> {
+    open_store_within(options, missing, MEMORY_BYTES, |_| {})
+}
+
+/// As [`open_store_where`], with about this much memory for what is not written yet. `progress` is called after each
+/// frame.
+///
+/// # Errors
+/// As [`open_store`].
+pub fn open_store_within(
+    options: StoreOptions,
+    missing: MissingMark,
+    memory_bytes: usize,
+    progress: impl FnMut(CaughtUp),
+) -> Result<Store, OpenError> {
     let opening = Store::begin(options, missing)?;
-    let done = catch_up(&opening, |_| {})?;
+    let done = catch_up(&opening, memory_bytes, progress)?;
     if done.frames > 0 {
         let CaughtUp {
             frames,
@@ -56,12 +70,14 @@ pub fn open_store_where(options: StoreOptions, missing: MissingMark) -> Result<S
     opening.finish()
 }
 
-/// Applies what the log has more than the rows. `progress` is called after each frame.
+/// Applies what the log has more than the rows, with about this much memory for what is not written yet. `progress` is
+/// called after each frame.
 ///
 /// # Errors
 /// As [`open_store`].
 pub fn catch_up(
     opening: &Opening,
+    memory_bytes: usize,
     mut progress: impl FnMut(CaughtUp),
 ) -> Result<CaughtUp, OpenError> {
     std::thread::scope(|scope| {
@@ -92,7 +108,8 @@ pub fn catch_up(
             done.batches = header.next_batch();
             done.sequence = header.next_sequence() - 1;
             progress(done);
-            if applying.len_bytes() >= ROWS_BYTES_MAX || applying.remembered() >= REMEMBERED_MAX {
+            let is_full = applying.memory_bytes() >= memory_bytes;
+            if applying.len_bytes() >= ROWS_BYTES_MAX || is_full {
                 write(opening, applying, &hashed.frame)?;
                 last = None;
             } else {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use kedge_actors::{FollowError, Follower};
 use kedge_cluster::{Holder, StreamError, Tail};
-use kedge_storage::{CommitError, Mode};
+use kedge_storage::CommitError;
 use tokio::time::Instant;
 
 use crate::metric_definitions as metric;
@@ -70,7 +70,9 @@ impl Node {
             return Ok((follower, None));
         }
         self.trust();
-        if tail.as_ref().is_some_and(|tail| tail.number > own.frame) || !self.may_write()? {
+        if tail.as_ref().is_some_and(|tail| tail.number > own.frame)
+            || self.fitness.why_not()?.is_some()
+        {
             return Ok((follower, None));
         }
         let term = tail.map_or(0, |tail| tail.term) + 1;
@@ -244,15 +246,6 @@ impl Node {
                 "the stream holds {held} batches, but this node released the headers of {released}: signing those numbers again would be equivocation. Restore the newest log with `kedge cluster reseed`"
             )
         })
-    }
-
-    /// Whether the store accepts writes, the clock is believed, and the key of the next batch is held.
-    fn may_write(&self) -> Result<bool, Fatal> {
-        let published = self.engine.published();
-        let keys = published.snapshot.sequencer_keys()?;
-        let is_held = self.engine.holds(keys.entry_of(published.head.batches).key);
-        let is_timed = self.engine.check_clock().is_ok();
-        Ok(is_held && is_timed && self.store.mode() == Mode::ReadWrite)
     }
 }
 

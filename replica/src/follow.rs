@@ -10,8 +10,10 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::Instant;
 
+use crate::fitness::Fitness;
+use crate::keys::OwnKeys;
 use crate::node::{Fatal, Next, Node, Stopping};
-use crate::standing::{Role, Standing};
+use crate::standing::{Role, Standing, Unfit};
 
 /// How often a follower checks whether it is its turn to lead.
 const TURN_EVERY: Duration = Duration::from_millis(50);
@@ -19,7 +21,7 @@ const TURN_EVERY: Duration = Duration::from_millis(50);
 const TAIL_EVERY: Duration = Duration::from_millis(250);
 /// How long the stream's end may be unreadable until this node names the reason: a server that just began to lead the
 /// stream may not have applied everything yet.
-const UNREADABLE_MAX: Duration = Duration::from_secs(10);
+pub(crate) const UNREADABLE_MAX: Duration = Duration::from_secs(10);
 /// How often a node states where it is.
 pub(crate) const STATED_EVERY: Duration = Duration::from_secs(1);
 /// The pause before it states that again, if the servers did not store it.
@@ -253,33 +255,53 @@ pub(crate) async fn compare_clocks(engine: Engine, mut holder: watch::Receiver<O
     }
 }
 
-/// States where a node is, for the others and for the operator, as long as it takes part.
-pub(crate) async fn state_place(
-    cluster: Cluster,
-    node: String,
-    url: String,
-    standing: watch::Receiver<Standing>,
-) {
-    loop {
-        let (role, term, frame) = {
-            let standing = standing.borrow();
-            (standing.role, standing.term, standing.frame)
+/// What a node states of itself, for the others and for the operator.
+pub(crate) struct Stated {
+    pub(crate) cluster: Cluster,
+    pub(crate) node: String,
+    pub(crate) url: String,
+    pub(crate) standing: watch::Sender<Standing>,
+    pub(crate) fitness: Fitness,
+    pub(crate) keys: OwnKeys,
+}
+
+impl Stated {
+    /// States it as long as the node takes part.
+    pub(crate) async fn again_and_again(self) {
+        loop {
+            let member = self.member();
+            // While no server answers, no other node could read it either. It is tried again soon: where it fails, the node
+            // connects to another server.
+            let pause = match self.cluster.put_member(&member).await {
+                Ok(()) => STATED_EVERY,
+                Err(_) => STATED_AGAIN,
+            };
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    fn member(&self) -> Member {
+        let unfit = match self.fitness.why_not() {
+            Ok(unfit) => unfit,
+            Err(error) => Some(Unfit {
+                why: format!("the store could not be read: {error}"),
+                bars_reads: false,
+            }),
         };
-        let member = Member {
-            node: node.clone(),
-            url: url.clone(),
-            role: role.name().to_owned(),
-            term,
-            frame,
+        self.standing
+            .send_modify(|standing| standing.unfit.clone_from(&unfit));
+        let keys = (self.keys)();
+        let standing = self.standing.borrow();
+        Member {
+            node: self.node.clone(),
+            url: self.url.clone(),
+            role: standing.role.name().to_owned(),
+            term: standing.term,
+            frame: standing.frame,
+            unfit: unfit.map(|unfit| unfit.why),
+            keys,
             reported_at: 0,
             age: None,
-        };
-        // While no server answers, nobody could read it either. It is tried again soon: where it fails, the node connects
-        // to another server.
-        let pause = match cluster.put_member(&member).await {
-            Ok(()) => STATED_EVERY,
-            Err(_) => STATED_AGAIN,
-        };
-        tokio::time::sleep(pause).await;
+        }
     }
 }

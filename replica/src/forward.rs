@@ -21,10 +21,13 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 /// Marks a request that a follower sent on: it is not sent on once more.
 pub const FORWARDED_BY: HeaderName = HeaderName::from_static("x-kedge-forwarded-by");
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+/// How long the other side keeps a connection.
+const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 /// Headers that concern one connection and not the request.
-const OF_CONNECTION: [HeaderName; 7] = [
+const OF_CONNECTION: [HeaderName; 8] = [
     HOST,
     CONNECTION,
+    KEEP_ALIVE,
     CONTENT_LENGTH,
     TRANSFER_ENCODING,
     TE,
@@ -35,8 +38,8 @@ const OF_CONNECTION: [HeaderName; 7] = [
 const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// How long connecting to a node may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long an unused connection to a node is kept.
-const IDLE_MAX: Duration = Duration::from_secs(30);
+/// How long an unused connection to a node is kept: less than the node keeps it.
+const IDLE_MAX: Duration = Duration::from_secs(kedge_config::NODE_IDLE_S);
 
 /// Why a change did not reach the leader, or its answer did not come back.
 #[derive(Debug, thiserror::Error)]

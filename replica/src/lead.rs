@@ -3,9 +3,12 @@
 
 use std::time::Duration;
 
+use kedge_cluster::{Cluster, Member};
+use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
 use crate::HandOverError;
+use crate::follow::{Task, UNREADABLE_MAX};
 use crate::metric_definitions as metric;
 use crate::node::{Command, Fatal, Next, Node};
 use crate::standing::Role;
@@ -18,20 +21,37 @@ const NO_QUORUM: &str =
     "too few servers of the replicated log answer; writes continue once there is a quorum";
 /// How long the parts that decide get to end after leadership was lost. Nothing they do can succeed any more.
 const LOST_PATIENCE: Duration = Duration::from_millis(200);
-/// A leader whose clock is refused for longer lets another node lead: it would refuse every write.
-const CLOCK_REFUSED_MAX: Duration = Duration::from_secs(2);
+/// A leader that may not write for longer lets another node lead: it would refuse every write.
+const UNFIT_MAX: Duration = Duration::from_secs(2);
 /// A node that has not stated its place for longer is not there.
-const FRESH: Duration = Duration::from_secs(4);
+pub(crate) const FRESH: Duration = Duration::from_secs(4);
 /// How long the lease may take to be passed on.
 const RELEASE_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Looks whether the stream is still there.
+async fn look_at_stream(cluster: Cluster, found: watch::Sender<Option<String>>) {
+    let mut since: Option<Instant> = None;
+    loop {
+        tokio::time::sleep(STALLED_AFTER).await;
+        let Err(error) = cluster.check_there().await else {
+            since = None;
+            found.send_replace(None);
+            continue;
+        };
+        let since = *since.get_or_insert_with(Instant::now);
+        if since.elapsed() >= UNREADABLE_MAX {
+            found.send_replace(Some(error.to_string()));
+        }
+    }
+}
 
 /// The lease, as this node holds it.
 struct Held {
     revision: u64,
     /// When the servers last confirmed it.
     renewed_at: Instant,
-    /// Since when this node's clock is refused.
-    mistimed_since: Option<Instant>,
+    /// Since when it must not lead.
+    unfit_since: Option<Instant>,
 }
 
 impl Node {
@@ -46,8 +66,11 @@ impl Node {
         let mut held = Held {
             revision,
             renewed_at: Instant::now(),
-            mistimed_since: None,
+            unfit_since: None,
         };
+        let (lost, gone) = watch::channel(None);
+        let looking = look_at_stream(self.cluster.clone(), lost);
+        let _looking = Task::spawn(looking);
         let mut renew = tokio::time::interval(self.options.lease / 4);
         renew.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
@@ -84,8 +107,11 @@ impl Node {
                     if !self.renew(term, &mut held).await {
                         return self.lost("another node has taken the lease").await;
                     }
+                    self.note_gone(gone.borrow().clone());
                     self.look_at_log(held.renewed_at);
-                    if self.is_mistimed(&mut held) && self.pass_on(term, held.revision).await {
+                    if let Some(why) = self.unfit_for_long(&mut held)?
+                        && self.pass_on(&why, term, held.revision).await
+                    {
                         return Ok(Next::Follow);
                     }
                 }
@@ -93,33 +119,35 @@ impl Node {
         }
     }
 
-    /// Whether this node's clock has been refused for so long that another node should lead.
-    fn is_mistimed(&self, held: &mut Held) -> bool {
-        if self.engine.check_clock().is_ok() {
-            held.mistimed_since = None;
-            return false;
+    /// Why this node must not lead, once that has lasted for so long that another node should.
+    fn unfit_for_long(&self, held: &mut Held) -> Result<Option<String>, Fatal> {
+        let Some(unfit) = self.fitness.why_not()? else {
+            held.unfit_since = None;
+            return Ok(None);
+        };
+        let since = *held.unfit_since.get_or_insert_with(Instant::now);
+        if since.elapsed() < UNFIT_MAX {
+            return Ok(None);
         }
-        let since = *held.mistimed_since.get_or_insert_with(Instant::now);
-        let has_lasted = since.elapsed() >= CLOCK_REFUSED_MAX;
-        if has_lasted {
-            // The next attempt comes after the same time.
-            held.mistimed_since = None;
-        }
-        has_lasted
+        // The next attempt comes after the same time.
+        held.unfit_since = None;
+        Ok(Some(unfit.why))
     }
 
-    /// Lets another node lead, because this one's clock is refused. False if there is none.
-    async fn pass_on(&mut self, term: u64, revision: u64) -> bool {
-        match self.hand_over(term, revision, None).await {
+    /// Lets another node lead, because this one must not: if none may, the first that does. False if there is none.
+    async fn pass_on(&mut self, why: &str, term: u64, revision: u64) -> bool {
+        let successor = match self.successor(None).await {
+            Err(HandOverError::Unready(furthest)) => Ok(furthest),
+            found => found,
+        };
+        match successor {
             Ok(successor) => {
-                tracing::warn!(
-                    successor,
-                    "this node's clock is refused: another node leads"
-                );
+                self.leave(term, revision, Some(successor.clone())).await;
+                tracing::warn!(why, successor, "this node must not lead: another one does");
                 true
             }
             Err(error) => {
-                tracing::warn!(%error, "this node's clock is refused, and no other node can lead");
+                tracing::warn!(why, %error, "this node must not lead, and no other one can");
                 false
             }
         }
@@ -151,13 +179,22 @@ impl Node {
         }
     }
 
+    /// Notes why the stream cannot continue this log, or that nothing is known of that.
+    fn note_gone(&mut self, gone: Option<String>) {
+        if self.gone != gone {
+            self.gone = gone;
+            self.show_problem();
+        }
+    }
+
     /// Notes how far the log is, and refuses writes while the stream accepts nothing.
     fn look_at_log(&self, renewed_at: Instant) {
         let is_late = |since: Instant| since.elapsed() >= STALLED_AFTER;
         let is_stalled = self.log.stalled().is_some_and(is_late)
             || renewed_at.elapsed() >= STALLED_AFTER.max(self.options.lease);
         metrics::gauge!(metric::STALLED).set(f64::from(u8::from(is_stalled)));
-        let stalled = is_stalled.then(|| NO_QUORUM.to_owned());
+        let gone = self.gone.clone();
+        let stalled = is_stalled.then(|| gone.unwrap_or_else(|| NO_QUORUM.to_owned()));
         let since = self.log.stalled();
         let is_overdue = since.is_some_and(|since| since.elapsed() >= OVERDUE_AFTER);
         self.engine.set_overdue(is_overdue);
@@ -193,22 +230,36 @@ impl Node {
         revision: u64,
         to: Option<String>,
     ) -> Result<String, HandOverError> {
-        let successor = self.successor(to).await.ok_or(HandOverError::Nobody)?;
+        let successor = self.successor(to).await?;
         self.leave(term, revision, Some(successor.clone())).await;
         tracing::info!(successor, "leadership was handed over");
         Ok(successor)
     }
 
-    /// The node to hand over to: the one that is asked for, or the one that is furthest.
-    async fn successor(&self, to: Option<String>) -> Option<String> {
-        let members = self.cluster.members().await.ok()?;
-        let others = members
+    /// The node to hand over to: the one that is asked for, or the one that is furthest of those that may lead.
+    async fn successor(&self, to: Option<String>) -> Result<String, HandOverError> {
+        let members = self.cluster.members().await;
+        let members = members.map_err(|_| HandOverError::Nobody)?;
+        let others: Vec<Member> = members
             .into_iter()
             .filter(|member| member.age.is_some_and(|age| age < FRESH))
             .filter(|member| member.node != self.options.node)
-            .filter(|member| to.as_ref().is_none_or(|to| *to == member.node));
-        let furthest = others.max_by_key(|member| member.frame);
-        furthest.map(|member| member.node)
+            .filter(|member| to.as_ref().is_none_or(|to| *to == member.node))
+            .collect();
+        if let (Some(node), [named]) = (&to, &others[..])
+            && let Some(why) = &named.unfit
+        {
+            let (node, why) = (node.clone(), why.clone());
+            return Err(HandOverError::Unfit { node, why });
+        }
+        let fit = others.iter().filter(|member| member.unfit.is_none());
+        if let Some(furthest) = fit.max_by_key(|member| member.frame) {
+            return Ok(furthest.node.clone());
+        }
+        let furthest = others.into_iter().max_by_key(|member| member.frame);
+        Err(furthest.map_or(HandOverError::Nobody, |member| {
+            HandOverError::Unready(member.node)
+        }))
     }
 
     /// Ends leading in order: no new requests, those in flight are answered, then the lease is passed on.
@@ -242,7 +293,8 @@ impl Node {
         }
     }
 
-    fn follow_from_now_on(&self) {
+    fn follow_from_now_on(&mut self) {
+        self.note_gone(None);
         metrics::gauge!(metric::STALLED).set(0.0);
         self.engine.set_overdue(false);
         self.show(|standing| {

@@ -6,12 +6,15 @@
 //! - `node`: the task that turns from following to leading and back. `campaign` is the way up, `lead` the time there.
 //! - [`Replica::ask`], [`Replica::listen`]: what nodes ask the leader.
 //! - [`Forwarder`]: hands changes to the leader.
+//! - `fitness`: whether a node may lead; `keys`: whether it holds the keys that the others hold.
 //! - [`Duties`]: what else a leader does, which this crate does not know.
 
 mod asking;
 mod campaign;
+mod fitness;
 mod follow;
 mod forward;
+mod keys;
 mod lead;
 pub mod metric_definitions;
 mod node;
@@ -32,10 +35,14 @@ use tokio::sync::{mpsc, oneshot, watch};
 pub use forward::{
     FORWARDED_BY, ForwardError, Forwarder, NodeClient, answer_headers, node_client, uri_at,
 };
+pub use keys::{Fingerprints, OwnKeys, TOKEN_KEY};
 pub use options::{GROUP_BYTES_MAX, cluster_options, lease};
-pub use standing::{Leader, Role, Standing};
+pub use standing::{Leader, Role, Standing, Unfit};
 
 use node::{Command, Node};
+
+/// How long a successor may take until it leads.
+const TAKEN_WITHIN: Duration = Duration::from_secs(10);
 
 /// A boxed future.
 pub type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -76,6 +83,8 @@ pub struct Parts {
     pub log: Leading,
     /// What else a leader does.
     pub duties: Arc<dyn Duties>,
+    /// The keys that all nodes must hold alike.
+    pub keys: OwnKeys,
 }
 
 /// A node that takes part.
@@ -92,8 +101,24 @@ pub enum HandOverError {
     /// This node follows.
     #[error("this node does not lead; ask the leader")]
     NotLeading,
+    /// The node that is asked for must not lead.
+    #[error("{node} must not lead: {why}")]
+    Unfit {
+        /// The node.
+        node: String,
+        /// Why not.
+        why: String,
+    },
+    /// It has not taken over.
+    #[error(
+        "this node no longer leads, and {0} has not taken over within 10 seconds: `kedge cluster status` shows who leads"
+    )]
+    NotTaken(String),
+    /// No other node may lead; the furthest of them.
+    #[error("no other node may lead now: `kedge cluster status` shows why not")]
+    Unready(String),
     /// There is nobody to hand over to.
-    #[error("no other node is up to date: nobody can take over")]
+    #[error("no other node is up to date: none can take over")]
     Nobody,
     /// The node has ended.
     #[error("this node no longer takes part")]
@@ -152,16 +177,26 @@ impl Replica {
         &self.cluster
     }
 
-    /// Hands leadership to another node: to the one named, or to the one that is furthest. Returns its name once this
-    /// node follows.
+    /// Hands leadership to another node: to the one named, or to the one that is furthest. Returns its name once it has
+    /// the lease.
     ///
     /// # Errors
-    /// [`HandOverError`]; nothing has changed then.
+    /// [`HandOverError`]; nothing has changed then, but for [`HandOverError::NotTaken`].
     pub async fn hand_over(&self, to: Option<String>) -> Result<String, HandOverError> {
         let (reply, answer) = oneshot::channel();
         let sent = self.commands.send(Command::HandOver { to, reply }).await;
         sent.map_err(|_| HandOverError::Ended)?;
-        answer.await.map_err(|_| HandOverError::Ended)?
+        let successor = answer.await.map_err(|_| HandOverError::Ended)??;
+        let mut standing = self.standing.clone();
+        let has_taken = |standing: &Standing| {
+            let leader = standing.leader.as_ref();
+            leader.is_some_and(|leader| leader.node == successor)
+        };
+        let taken = tokio::time::timeout(TAKEN_WITHIN, standing.wait_for(has_taken)).await;
+        match taken.map(|taken| taken.is_ok()) {
+            Ok(true) => Ok(successor),
+            _ => Err(HandOverError::NotTaken(successor)),
+        }
     }
 
     /// Stops taking part, before the process ends: a leader hands over first.

@@ -14,6 +14,8 @@ pub const LAG_SECONDS: &str = "kedge_cluster_lag_seconds";
 pub const STALLED: &str = "kedge_cluster_stalled";
 /// 1 while this node cannot continue and the operator has to act.
 pub const BROKEN: &str = "kedge_cluster_broken";
+/// Keys in which this node differs from the one that leads.
+pub const KEYS_DIFFER: &str = "kedge_cluster_keys_differ";
 /// How often this node began to lead.
 pub const TERMS_BEGUN: &str = "kedge_cluster_terms_begun_total";
 /// How often this node lost leadership without handing it over.
@@ -41,6 +43,10 @@ pub fn describe() {
     describe_gauge!(
         BROKEN,
         "1 while this node cannot continue and the operator has to act"
+    );
+    describe_gauge!(
+        KEYS_DIFFER,
+        "Keys in which this node differs from the one that leads: it does not lead"
     );
     describe_counter!(TERMS_BEGUN, "How often this node began to lead");
     describe_counter!(

@@ -9,7 +9,9 @@ use metrics::gauge;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::campaign::Doubt;
-use crate::follow::{Task, compare_clocks, state_place};
+use crate::fitness::Fitness;
+use crate::follow::{Stated, Task, compare_clocks};
+use crate::keys::{OwnKeys, compare};
 use crate::metric_definitions as metric;
 use crate::standing::{Leader, Role, Standing};
 use crate::{Duties, HandOverError, Parts, ReplicaOptions};
@@ -92,8 +94,13 @@ pub(crate) struct Node {
     pub(crate) commands: mpsc::Receiver<Command>,
     /// Why the stream does not continue this node's log, if so.
     apart: Option<String>,
+    /// Why the stream cannot continue the log that this node leads, if so.
+    pub(crate) gone: Option<String>,
     /// Why this node does not lead although it is its turn, if so.
     pub(crate) doubt: Option<Doubt>,
+    /// Whether it may lead.
+    pub(crate) fitness: Fitness,
+    own_keys: OwnKeys,
     standing: watch::Sender<Standing>,
 }
 
@@ -110,7 +117,14 @@ impl Node {
             cluster,
             log,
             duties,
+            keys,
         } = parts;
+        let compared = compare(cluster.clone(), options.node.clone(), Arc::clone(&keys));
+        let fitness = Fitness {
+            engine: engine.clone(),
+            store: Arc::clone(&store),
+            keys: compared,
+        };
         let lease = cluster.lease();
         let holder = lease.watch();
         Self {
@@ -124,20 +138,25 @@ impl Node {
             holder,
             commands,
             apart: None,
+            gone: None,
             doubt: None,
+            fitness,
+            own_keys: keys,
             standing,
         }
     }
 
     /// Takes part until it has to stop. If it cannot continue, the engine fails, and the process ends with it.
     pub(crate) async fn run(mut self) {
-        let stating = state_place(
-            self.cluster.clone(),
-            self.options.node.clone(),
-            self.options.url.clone(),
-            self.standing.subscribe(),
-        );
-        let _stating = Task::spawn(stating);
+        let stated = Stated {
+            cluster: self.cluster.clone(),
+            node: self.options.node.clone(),
+            url: self.options.url.clone(),
+            standing: self.standing.clone(),
+            fitness: self.fitness.clone(),
+            keys: Arc::clone(&self.own_keys),
+        };
+        let _stating = Task::spawn(stated.again_and_again());
         let _comparing = Task::spawn(compare_clocks(self.engine.clone(), self.holder.clone()));
         let mut next = Next::Follow;
         loop {
@@ -214,15 +233,16 @@ impl Node {
     /// Shows why this node cannot continue, if so.
     pub(crate) fn show_problem(&self) {
         let lasting = || self.doubt.as_ref().and_then(Doubt::problem);
-        let problem = self.apart.clone().or_else(lasting);
+        let problem = self.apart.clone().or_else(|| self.gone.clone());
+        let problem = problem.or_else(lasting);
         let before = self.shown().problem;
         if problem == before {
             return;
         }
         if let Some(problem) = &problem {
-            tracing::error!(problem, "this node does not follow the log");
+            tracing::error!(problem, "this node cannot continue");
         } else {
-            tracing::info!("this node follows the log again");
+            tracing::info!("this node continues");
         }
         self.show(|standing| standing.problem = problem);
     }

@@ -31,6 +31,15 @@ pub struct Leader {
     pub url: String,
 }
 
+/// Why a node must not lead.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unfit {
+    /// Why.
+    pub why: String,
+    /// Whether it should not answer reads either.
+    pub bars_reads: bool,
+}
+
 /// What a node is at present.
 #[derive(Clone, Default, Debug)]
 pub struct Standing {
@@ -51,6 +60,8 @@ pub struct Standing {
     pub stalled: Option<String>,
     /// Why it cannot continue, if so; the operator has to act.
     pub problem: Option<String>,
+    /// Why it must not lead as things are, if so. It continues by itself once that is no longer so.
+    pub unfit: Option<Unfit>,
 }
 
 impl Standing {

@@ -147,6 +147,14 @@ impl Place {
         Ok(())
     }
 
+    /// The log and the rows are lost.
+    pub(crate) fn lose_log(&self) -> Result<(), Violation> {
+        self.put_log(&Copy {
+            files: Vec::new(),
+            batches: None,
+        })
+    }
+
     fn image(&self, dir: &Path) -> Result<Image, Violation> {
         let names = self.machine.list(dir).map_err(failed)?;
         let of = |name: String| {

@@ -1,12 +1,18 @@
 //! The operator's commands about the nodes of a cluster.
 
-use kedge_replica::Replica;
+use std::time::Duration;
+
+use kedge_replica::{Fingerprints, Replica, TOKEN_KEY};
 use kedge_storage::Mode;
 use serde_json::{Map, Value, json};
 
 use super::{AdminSocket, members};
 
 const NO_CLUSTER: &str = "this server is a single node: cluster_servers is not set";
+/// A node that lags by more may lack anything.
+const LAG_MAX_S: f64 = 1.0;
+/// A node that reported itself within this time runs.
+const RUNNING: Duration = Duration::from_secs(4);
 
 impl AdminSocket {
     /// This node's part among several.
@@ -27,6 +33,16 @@ impl AdminSocket {
             Mode::ReadOnly(why) => format!("its store is read-only: {why}"),
             Mode::ReadWrite => "it is still starting".to_owned(),
         }
+    }
+
+    /// Whether this node lacks what the others have, or may do so.
+    pub(super) fn lags(&self) -> bool {
+        let Some(replica) = self.app.replica.get() else {
+            return self.app.is_shared;
+        };
+        let standing = replica.standing();
+        let is_current = standing.lag_s().is_some_and(|lag_s| lag_s < LAG_MAX_S);
+        !is_current || standing.frame < standing.tail
     }
 
     /// What is known of a node that takes no part.
@@ -53,6 +69,7 @@ impl AdminSocket {
                 "term": member.term,
                 "frame": member.frame,
                 "seen_s": member.age.map(|age| age.as_secs()),
+                "must_not_lead": member.unfit,
             });
             (member.node.clone(), view)
         });
@@ -67,6 +84,7 @@ impl AdminSocket {
             "stream_frame": standing.tail,
             "lag_s": standing.lag_s(),
             "problem": standing.problem,
+            "must_not_lead": standing.unfit.map(|unfit| unfit.why),
             "stream_connected": health.connected,
             "stream_error": health.last_error,
             "nodes": nodes,
@@ -93,9 +111,72 @@ impl AdminSocket {
         Ok(())
     }
 
+    /// Retires token keys on this node. Among several it has to be named, because each node would make another key in
+    /// place of all; and the answer says which nodes hold it still.
+    pub(super) async fn retire_token_key(
+        &self,
+        id: Option<String>,
+    ) -> Result<Map<String, Value>, String> {
+        let access = &self.app.access;
+        let keys = access.public_keys().keys.into_iter();
+        let ids: Vec<_> = keys.filter_map(|key| key.common.key_id).collect();
+        if self.app.is_shared && id.as_ref().is_some_and(|id| ids == [id.as_str()]) {
+            return Err(
+                "it is the only token key, and each node would make another key in its place: run `kedge admin \
+                 rotate-token-key` on one node first, and copy the new key to the others"
+                    .to_owned(),
+            );
+        }
+        if self.app.is_shared && id.is_none() {
+            return Err(format!(
+                "several nodes share the token keys, so name the one to retire, here and on each of the others: {}. See \
+                 \"Keys of several nodes\" in docs/OPERATIONS.md",
+                ids.join(", ")
+            ));
+        }
+        let retired = access.retire(id.as_deref());
+        let retired = retired.map_err(|error| error.to_string())?;
+        let mut answer = members(json!({ "retired": retired.join(", ") }));
+        if let Some(replica) = self.app.replica.get() {
+            let seen = replica.cluster().members().await;
+            let seen = seen.map_err(|error| {
+                format!("the key was retired on this node; which others hold it still is unknown: {error}")
+            })?;
+            let me = &replica.cluster().options().node;
+            let holds = |keys: &Fingerprints| {
+                let mut ids = retired.iter();
+                ids.any(|id| keys.contains_key(&format!("{TOKEN_KEY}{id}")))
+            };
+            let others: Vec<_> = seen
+                .iter()
+                .filter(|member| member.node != *me && holds(&member.keys))
+                .map(|member| member.node.as_str())
+                .collect();
+            answer.insert("on_node".to_owned(), json!(me));
+            answer.insert("still_on".to_owned(), json!(others.join(", ")));
+        }
+        Ok(answer)
+    }
+
     /// Forgets a node that will not come back.
     pub(super) async fn remove_node(&self, node: &str) -> Result<Map<String, Value>, String> {
         let replica = self.replica()?;
+        let listed = replica.cluster().members().await;
+        let listed = listed.map_err(|error| error.to_string())?;
+        let Some(member) = listed.iter().find(|member| member.node == node) else {
+            let names: Vec<_> = listed.iter().map(|member| member.node.as_str()).collect();
+            return Err(format!(
+                "no node is named {node}; there are {}",
+                names.join(", ")
+            ));
+        };
+        if let Some(age) = member.age.filter(|age| *age < RUNNING) {
+            return Err(format!(
+                "{node} reported itself {:.1} s ago: it would be listed again. Stop it first, and repeat this after {} s",
+                age.as_secs_f64(),
+                RUNNING.as_secs()
+            ));
+        }
         let removed = replica.cluster().remove_member(node).await;
         removed.map_err(|error| error.to_string())?;
         Ok(members(json!({ "removed": node })))

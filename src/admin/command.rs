@@ -14,7 +14,11 @@ use super::tiers::nearest_by_default;
 pub(super) enum Command {
     AnchorNow,
     Status,
-    RotateTokenKey,
+    RotateTokenKey {
+        /// The new key signs before others can know it.
+        #[serde(default)]
+        now: bool,
+    },
     RotateSideKey,
     RetireTokenKey {
         #[serde(default)]
@@ -81,7 +85,7 @@ impl Command {
         match self {
             Self::AnchorNow => "anchor_now",
             Self::Status => "status",
-            Self::RotateTokenKey => "rotate_token_key",
+            Self::RotateTokenKey { .. } => "rotate_token_key",
             Self::RotateSideKey => "rotate_side_key",
             Self::RetireTokenKey { .. } => "retire_token_key",
             Self::Recover => "recover",

@@ -34,6 +34,7 @@ fn logins() -> Vec<Endpoint> {
             request: Some(schema::<RegisterBody>),
             status: 201,
             response: schema::<Changed<wallets::LoggedIn>>,
+            shows_secret: true,
             prepare: Some(prepare!(wallets::check_registration)),
             ..signed(
                 Method::POST,
@@ -47,6 +48,7 @@ fn logins() -> Vec<Endpoint> {
             auth: Public,
             request: Some(schema::<wallets::LoginBody>),
             response: schema::<wallets::LoggedIn>,
+            shows_secret: true,
             ..unsigned(
                 Method::POST,
                 "/wallets/login",
@@ -58,6 +60,7 @@ fn logins() -> Vec<Endpoint> {
             auth: Public,
             request: Some(schema::<wallets::RefreshBody>),
             response: schema::<wallets::LoggedIn>,
+            shows_secret: true,
             ..unsigned(
                 Method::POST,
                 "/wallets/token/refresh",
@@ -231,9 +234,10 @@ const ADD_KEY: Doc = Doc {
     id: "addWalletKey",
     tag: TAG,
     summary: "Add a key that signs for the wallet",
-    description: "Adds a key that may sign for the caller's wallet, by its address. The address \
-        must never have belonged to another wallet. The request is signed by a key that the wallet \
-        already has.",
+    description: "Adds a key that may sign for the caller's wallet, by its address. The request is signed by a key that \
+        the wallet already has, and `possession` is the new key's own signature: it consents to belong to this wallet for \
+        ever. The address must never have belonged to another wallet. A request without `possession`, or with a wrong \
+        one, is refused as STATE_VIOLATION with a pointer.",
     links: &[
         Link::with_parameters("removeWalletKey", &[("id", "$request.body#/address")]),
         TO_ACTION,

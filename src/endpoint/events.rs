@@ -35,7 +35,8 @@ const LIST: Doc = Doc {
     tag: TAG,
     summary: "List events",
     description: "What happened in the caller's organization, and the batches and anchors of the whole \
-        log, in the order of `position`. Instead of polling, follow the stream, or have events sent by \
+        log, in the order of `position`. An API key sees the events of the areas that it may read, or all \
+        with `actions.read`; a `type` that it may not read is refused. Instead of polling, follow the stream, or have events sent by \
         a webhook.",
     links: &[Link::with_parameters(
         "getAction",

@@ -159,7 +159,7 @@ const CONTENT: Doc = Doc {
     tag: TAG,
     summary: "Download a file",
     description: "The file's bytes with their detected media type, always as an attachment.",
-    errors_otherwise: &[(416, Code::ValidationError)],
+    errors: &[Code::RangeNotSatisfiable],
     also: &[(206, "The part that `Range` requested.")],
     request_headers: RANGE,
     response_headers: OF_CONTENT,

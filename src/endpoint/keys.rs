@@ -28,6 +28,7 @@ pub(super) fn rows() -> Vec<Endpoint> {
             request: Some(schema::<KeyBody>),
             status: 201,
             response: schema::<Changed<ShownKey>>,
+            shows_secret: true,
             prepare: Some(prepare!(keys::create)),
             ..signed(
                 Method::POST,
@@ -61,6 +62,7 @@ pub(super) fn rows() -> Vec<Endpoint> {
             right: CHANGES_KEY,
             request: Some(schema::<RotateBody>),
             response: schema::<Changed<ShownKey>>,
+            shows_secret: true,
             prepare: Some(prepare!(keys::rotate)),
             ..signed(
                 Method::POST,

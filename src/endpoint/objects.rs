@@ -127,7 +127,7 @@ const TO_HISTORY: Link =
 
 const IF_MATCH: &[Parameter] = &[Parameter {
     name: "If-Match",
-    schema_type: r#"{"type": "string", "pattern": "^(\\*|\"[0-9]{1,20}\\.[0-9a-f]{16}\")$"}"#,
+    schema_type: r#"{"type": "string", "pattern": "^(\\*|\"[0-9]{1,20}\\.[0-9a-f]{16}(-gzip|-zstd)?\")$"}"#,
     description: "The ETag of the state that the change is meant for; 412 if the object has changed.",
 }];
 

@@ -71,6 +71,7 @@ fn invitations() -> Vec<Endpoint> {
             request: Some(schema::<InviteBody>),
             status: 201,
             response: schema::<Changed<ShownInvitation>>,
+            shows_secret: true,
             ..signed(
                 Method::POST,
                 "/organizations/me/invitations",

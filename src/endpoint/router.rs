@@ -1,16 +1,20 @@
 //! From a method and a path to the row.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use hyper::Method;
+use hyper::header::ALLOW;
+use hyper::{Method, StatusCode};
 use kedge_api::Code;
+use kedge_http::body::{ACCEPT_PATCH, PATCH_TYPES};
 use kedge_http::error::ApiError;
 
-use super::TABLE;
+use super::{Endpoint, TABLE};
 
 /// Finds the endpoint of a request.
 pub struct Router {
     paths: matchit::Router<BTreeMap<&'static str, usize>>,
+    /// The paths that have a PATCH.
+    patched: BTreeSet<&'static str>,
 }
 
 /// A matched route.
@@ -37,7 +41,11 @@ impl Default for Router {
                 .insert(path, methods)
                 .expect("the table's paths do not overlap; a test builds the router");
         }
-        Self { paths }
+        let patches = TABLE.iter().filter(|row| row.method == Method::PATCH);
+        Self {
+            paths,
+            patched: patches.map(|row| row.path).collect(),
+        }
     }
 }
 
@@ -63,10 +71,27 @@ impl Router {
         if allowed.contains(&"GET") {
             allowed.push("HEAD");
         }
+        let takes_patch = allowed.contains(&"PATCH");
         let allowed = allowed.join(", ");
         let message = format!("{method} is not for {path}; allowed: {allowed}");
-        Err(ApiError::new(Code::MethodNotAllowed, message)
-            .with_header(hyper::header::ALLOW, allowed))
+        let error = ApiError::new(Code::MethodNotAllowed, message).with_header(ALLOW, allowed);
+        Err(if takes_patch {
+            error.with_header(ACCEPT_PATCH, PATCH_TYPES.to_owned())
+        } else {
+            error
+        })
+    }
+
+    /// Whether an answer of this status to a request for an endpoint states what PATCH takes (RFC 5789, 3.1).
+    pub fn states_patch(&self, endpoint: &Endpoint, status: StatusCode) -> bool {
+        match endpoint.method {
+            Method::PATCH => status == StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Method::GET => {
+                let is_read = status.is_success() || status == StatusCode::NOT_MODIFIED;
+                is_read && self.patched.contains(endpoint.path)
+            }
+            _ => false,
+        }
     }
 }
 
@@ -91,6 +116,7 @@ mod tests {
         let error = router.find(&Method::DELETE, "/objects/obj_1").unwrap_err();
         assert_eq!(error.code, Code::MethodNotAllowed);
         assert_eq!(error.headers[0].1, "GET, PATCH, HEAD");
+        assert_eq!(error.headers[1].1, PATCH_TYPES);
         for path in ["/nothing", "/objects/", "/objects/a/b", ""] {
             let error = router.find(&Method::GET, path).unwrap_err();
             assert_eq!(error.code, Code::ResourceNotFound);

@@ -61,7 +61,7 @@ pub(super) fn signed(
 /// The condition for changes of anything but objects.
 pub(super) const IF_MATCH: &[Parameter] = &[Parameter {
     name: "If-Match",
-    schema_type: r#"{"type": "string", "pattern": "^(\\*|\"[0-9]{1,20}\\.[0-9a-f]{16}(\\.[0-9a-f]{32})?\")$"}"#,
+    schema_type: r#"{"type": "string", "pattern": "^(\\*|\"[0-9]{1,20}\\.[0-9a-f]{16}(\\.[0-9a-f]{32})?(-gzip|-zstd)?\")$"}"#,
     description: "The ETag of the state that the change is meant for; 412 if that state has changed.",
 }];
 

@@ -30,6 +30,7 @@ fn changes() -> Vec<Endpoint> {
             request: Some(schema::<WebhookBody>),
             status: 201,
             response: schema::<Changed<WebhookWithSecret>>,
+            shows_secret: true,
             prepare: Some(prepare!(webhooks::create)),
             ..signed(
                 Method::POST,
@@ -65,6 +66,7 @@ fn changes() -> Vec<Endpoint> {
             right: CHANGES,
             request: Some(schema::<RotateBody>),
             response: schema::<Changed<WebhookWithSecret>>,
+            shows_secret: true,
             prepare: Some(prepare!(webhooks::rotate)),
             ..signed(
                 Method::POST,
@@ -148,7 +150,8 @@ const CREATE: Doc = Doc {
     description: "Makes a webhook of the caller's organization, for its owners and admins: events of \
         the named types are sent to the URL, at least once each and in order for each object, signed as \
         Standard Webhooks 1.0 specifies. `secret` is shown in this answer and its replays alone. The host \
-        must be on the public internet. Failed deliveries are retried for three days; 410 switches the \
+        must be on the public internet. An API key makes and changes only webhooks for events that it may \
+        read itself. Failed deliveries are retried for three days; 410 switches the \
         webhook off.",
     errors: &[Code::StateViolation],
     links: &[

@@ -8,7 +8,7 @@ use hyper::header::HeaderName;
 use kedge_http::clock::now_s;
 use kedge_http::error::ApiError;
 use kedge_http::reply::Reply;
-use kedge_protocol::hash::keccak;
+use kedge_protocol::hash::keccak_parts;
 use kedge_storage::Snapshot;
 
 use super::{REPLAYED, key_of, scope};
@@ -24,7 +24,7 @@ pub enum Begun {
     Before(Reply),
 }
 
-/// Begins a request whose right was checked before: the caller may see the stored answer.
+/// Begins a request whose right was checked before. The stored answer is for the asker of the first request alone.
 pub fn begin(call: &Call) -> Result<Begun, ApiError> {
     begin_logged(call, |_, _| {
         Err(ApiError::internal(&"a kept answer is not in the log"))
@@ -40,10 +40,12 @@ pub fn begin_logged(
     let Some(text) = key_of(&call.headers)? else {
         return Ok(Begun::New(None));
     };
-    let organization = call.session()?.organization_id;
+    let session = call.session()?;
+    let organization = session.organization_id;
     let named = format!("{} {} {}", call.endpoint.path, call.id, call.sub_id);
     let key = scope(&organization.bytes, call.endpoint, &named, text);
-    let request = keccak(call.body.text.as_bytes()).0;
+    let asker = session.asker().bytes;
+    let request = keccak_parts(&[&asker, call.body.text.as_bytes()]).0;
     match claim(&call.app.idempotency, &call.app.engine, key, request)? {
         Claimed::New { held, .. } => Ok(Begun::New(Some(Key {
             key,

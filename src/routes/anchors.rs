@@ -18,12 +18,12 @@ use kedge_http::shown;
 pub const SIZES: &[Parameter] = &[
     Parameter {
         name: "from",
-        schema_type: r#"{"type": "integer", "minimum": 1}"#,
+        schema_type: r#"{"type": "integer", "minimum": 1, "maximum": 9223372036854775807}"#,
         description: "The smaller size of the log, in batches; at least 1.",
     },
     Parameter {
         name: "to",
-        schema_type: r#"{"type": "integer", "minimum": 1}"#,
+        schema_type: r#"{"type": "integer", "minimum": 1, "maximum": 9223372036854775807}"#,
         description: "The larger size; at most the log's size.",
     },
 ];
@@ -82,9 +82,6 @@ pub async fn consistency(call: Call) -> Result<Reply, ApiError> {
     };
     let (from, to) = (size("from")?, size("to")?);
     let batches = published.head.batches;
-    if from == 0 {
-        return Err(ApiError::field("/from", "range", "must be at least 1"));
-    }
     if to < from || to > batches {
         let message = format!("must be at least from, and at most the log's {batches} batches");
         return Err(ApiError::field("/to", "range", message));

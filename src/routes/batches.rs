@@ -11,9 +11,10 @@ use kedge_protocol::batch::SignedBatch;
 use kedge_storage::{AnchorRow, PlacedAction, Snapshot};
 
 use super::actions::{keep_all, place, view};
-use super::{IMMUTABLE, PUBLIC, READS_ACTIONS};
+use super::{IMMUTABLE, PUBLIC};
 use crate::call::Call;
 use crate::listing::{Listing, Source, part_of};
+use kedge_http::auth::rights::READS_ACTIONS;
 use kedge_http::shown;
 
 /// The batch of the path, by id or number.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use kedge_api::Code;
 use kedge_api::dispute::DisputeView;
+use kedge_http::auth::rights::READS_ACTIONS;
 use kedge_http::body;
 use kedge_http::error::ApiError;
 use kedge_http::reply::Reply;
@@ -141,12 +142,24 @@ fn no_claim(text: &str, error: &ClaimTextError) -> ApiError {
     }
 }
 
+/// What the caller may see of a dispute: evidence and claims repeat what actions contain.
+fn seen(
+    call: &Call,
+    view: Result<DisputeView, serde_json::Error>,
+) -> Result<DisputeView, ApiError> {
+    let view = view.map_err(|error| ApiError::internal(&error))?;
+    Ok(match call.session()?.check(Some(READS_ACTIONS)) {
+        Ok(()) => view,
+        Err(_) => view.without_content(),
+    })
+}
+
 /// `GET /disputes`
 pub async fn list(call: Call) -> Result<Reply, ApiError> {
     list_own(
         &call,
         |dispute: &Dispute| Ok(Some(dispute.verdict.len())),
-        |_, dispute| DisputeView::listed(&dispute).map_err(|error| ApiError::internal(&error)),
+        |_, dispute| seen(&call, DisputeView::listed(&dispute)),
     )
 }
 
@@ -154,7 +167,7 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
 pub async fn get(call: Call) -> Result<Reply, ApiError> {
     let published = call.published();
     let dispute = call.own(&published.snapshot, |_: &Dispute| true)?;
-    let view = DisputeView::whole(&dispute).map_err(|error| ApiError::internal(&error))?;
+    let view = seen(&call, DisputeView::whole(&dispute))?;
     let reply = Reply::ok(published.head.sequence, &view)?;
     Ok(reply.etagged(&call.headers, PRIVATE))
 }

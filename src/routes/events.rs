@@ -19,7 +19,7 @@ use crate::listing::{Listing, Piece, Wanted};
 /// The other end of a list.
 pub const BEFORE: &[Parameter] = &[Parameter {
     name: "before_sequence",
-    schema_type: r#"{"type": "integer", "minimum": 0, "maximum": 18446744073709551615}"#,
+    schema_type: r#"{"type": "integer", "minimum": 0, "maximum": 9223372036854775807}"#,
     description: "Only events before this sequence.",
 }];
 
@@ -40,8 +40,9 @@ const NO_BUFFERING: (HeaderName, &str) = (HeaderName::from_static("x-accel-buffe
 /// `GET /ebus/events`
 pub async fn list(call: Call) -> Result<Reply, ApiError> {
     let published = call.published();
-    let organization = call.session()?.organization_id;
-    let filter = filter::read(&call.query)?;
+    let session = call.session()?;
+    let organization = session.organization_id;
+    let filter = filter::of_caller(&call.query, &session)?;
     let after_sequence = call.query.number("after_sequence")?;
     let before_sequence = call.query.number("before_sequence")?;
     let given = filter::FILTERS.iter().chain(BEFORE);
@@ -86,20 +87,21 @@ const PIECE_EVENTS: usize = 256;
 /// `GET /ebus/events/stream`
 pub async fn stream(call: Call) -> Result<Reply, ApiError> {
     let session = call.session()?;
-    let filter = filter::read(&call.query)?;
+    let filter = filter::of_caller(&call.query, &session)?;
     let published = call.published();
     let after = match resumed(&call)? {
-        Some(position) => {
-            let last = published.snapshot.last_position()?;
-            let ends_sequence = position == Position::end_of(position.sequence);
-            if position > last && !(ends_sequence && position.sequence <= last.sequence) {
-                let message = format!("the last event is at {last}, not yet at {position}");
-                return Err(ApiError::new(Code::SequenceNotReached, message));
-            }
-            Some(position)
-        }
+        Some(position) => Some(position),
         None => call.query.number("after_sequence")?.map(Position::end_of),
     };
+    if let Some(position) = after {
+        let last = published.snapshot.last_position()?;
+        let ends_sequence = position == Position::end_of(position.sequence);
+        if position > last && !(ends_sequence && position.sequence <= last.sequence) {
+            let sequence = position.sequence;
+            let message = format!("the last event is at {last}, and nothing is at {sequence} yet");
+            return Err(ApiError::new(Code::SequenceNotReached, message));
+        }
+    }
     let body = call.app.streams.open(Subscription {
         organization: session.organization_id,
         wallet: session.wallet_id,

@@ -2,13 +2,15 @@
 //! while it is read. Its extent is fixed at the beginning, but each piece is read from the store as it stands then: the
 //! log only grows, so no caller keeps an old snapshot for long.
 
+use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::StatusCode;
-use hyper::header::{AUTHORIZATION, HeaderValue};
+use hyper::header::{AUTHORIZATION, CONTENT_ENCODING, HeaderValue};
 use kedge_http::auth::api_key::API_KEY;
 use kedge_http::clock::now_s;
+use kedge_http::coding::{Accepted, Coding, Encoder};
 use kedge_http::error::ApiError;
 use kedge_http::limits::{Holder, Place};
 use kedge_http::reply::Reply;
@@ -19,10 +21,11 @@ use kedge_protocol::log_tree::Frontier;
 use kedge_protocol::{Id, KeyOfBatch};
 use kedge_storage::Snapshot;
 
-use super::{PLACE_LOST, READS_ACTIONS};
+use super::PLACE_LOST;
 use crate::app::App;
 use crate::call::Call;
 use crate::endpoint::Parameter;
+use kedge_http::auth::rights::READS_ACTIONS;
 
 /// The media type of lines of JSON.
 pub const LINES: &str = "application/x-ndjson";
@@ -32,7 +35,7 @@ const PIECE_BYTES: usize = 64 * 1024;
 /// Where the export begins.
 pub const FROM: &[Parameter] = &[Parameter {
     name: "from",
-    schema_type: r#"{"type": "integer", "minimum": 0}"#,
+    schema_type: r#"{"type": "integer", "minimum": 0, "maximum": 9223372036854775807}"#,
     description: "The number of the first batch; 0 if absent.",
 }];
 
@@ -71,10 +74,13 @@ pub async fn export(call: Call) -> Result<Reply, ApiError> {
     }
     let place = app.download(call.holder, call.client_address)?;
     let first = export.first_line(from)?;
+    let coding = Coding::preferred(&Accepted::of(&call.headers));
+    let encoder = coding.map(Encoder::new).transpose();
+    let encoder = encoder.map_err(|error| ApiError::internal(&error))?;
     let (writer, body) = Body::written(app.write_timeout);
     tokio::spawn(async move {
         let written = tokio::select! {
-            written = write(export, from, first, (&writer, &place)) => written,
+            written = write(export, (from, first, encoder), (&writer, &place)) => written,
             () = place.lost() => Err(PLACE_LOST.to_owned()),
         };
         if let Err(why) = written {
@@ -84,30 +90,52 @@ pub async fn export(call: Call) -> Result<Reply, ApiError> {
     });
     let sequence = checkpoint.checkpoint.sequence;
     let lines = HeaderValue::from_static(LINES);
-    Ok(Reply::bytes(StatusCode::OK, sequence, lines, body))
+    let reply = Reply::bytes(StatusCode::OK, sequence, lines, body).varied();
+    Ok(match coding {
+        Some(coding) => reply.with(CONTENT_ENCODING, coding.name()),
+        None => reply,
+    })
+}
+
+/// A piece as it is sent, and the encoder of the next one.
+fn encoded(
+    encoder: Option<Encoder>,
+    bytes: Vec<u8>,
+    is_last: bool,
+) -> io::Result<(Bytes, Option<Encoder>)> {
+    match encoder {
+        None => Ok((bytes.into(), None)),
+        Some(encoder) if is_last => Ok((encoder.finish(&bytes)?, None)),
+        Some(mut encoder) => Ok((encoder.piece(&bytes)?, Some(encoder))),
+    }
 }
 
 async fn write(
     export: Arc<Export>,
-    from: u64,
-    first: Vec<u8>,
+    (from, first, mut encoder): (u64, Vec<u8>, Option<Encoder>),
     (writer, place): (&Writer, &Place),
 ) -> Result<(), String> {
     let (mut next, mut gathered) = (from, first);
     loop {
         let (app, holder) = (Arc::clone(&export.app), export.holder);
         let export = Arc::clone(&export);
-        let piece = move || export.piece(next, gathered);
+        let piece = move || {
+            let (number, bytes, is_last) = export.piece(next, gathered)?;
+            let count = bytes.len();
+            let coded = encoded(encoder, bytes, is_last);
+            let (bytes, encoder) = coded.map_err(|error| ApiError::internal(&error))?;
+            Ok((number, bytes, encoder, count, is_last))
+        };
         let piece = app.read_page(holder, piece).await;
-        let (number, bytes, is_last) = piece.map_err(|error| error.message.into_owned())?;
-        let count = bytes.len();
-        let written = writer.write(Bytes::from(bytes)).await;
+        let (number, bytes, rest, count, is_last) =
+            piece.map_err(|error| error.message.into_owned())?;
+        let written = writer.write(bytes).await;
         written.map_err(|error| error.to_string())?;
         place.moved(count);
         if is_last {
             return Ok(());
         }
-        (next, gathered) = (number, Vec::new());
+        (next, gathered, encoder) = (number, Vec::new(), rest);
     }
 }
 

@@ -247,11 +247,8 @@ async fn copy(
 /// 416 with the content's size (RFC 9110, 15.5.17).
 fn unsatisfiable(size_bytes: u64) -> ApiError {
     let message = format!("Range asks for bytes past the end: the file has {size_bytes} bytes");
-    ApiError {
-        status: Some(StatusCode::RANGE_NOT_SATISFIABLE),
-        ..ApiError::new(Code::ValidationError, message)
-    }
-    .with_header(CONTENT_RANGE, format!("bytes */{size_bytes}"))
+    ApiError::new(Code::RangeNotSatisfiable, message)
+        .with_header(CONTENT_RANGE, format!("bytes */{size_bytes}"))
 }
 
 /// `Content-Disposition` with a name that no header, shell or file system can misread (RFC 6266,

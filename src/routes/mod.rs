@@ -26,9 +26,6 @@ pub mod templates;
 pub mod wallets;
 pub mod webhooks;
 
-use kedge_http::auth::rights::{Access, Right};
-use kedge_protocol::resource::Area;
-
 /// Caching of answers that are for one caller only.
 const PRIVATE: &str = "private, no-cache";
 /// Caching of public answers that may still change.
@@ -38,9 +35,3 @@ const IMMUTABLE: &str = "public, max-age=31536000, immutable";
 
 /// Why a download breaks off whose place went to another caller.
 const PLACE_LOST: &str = "all downloads are in use, and a caller with fewer got this one's place";
-
-/// The right that an API key needs to read the content of actions, in whichever answer.
-const READS_ACTIONS: Right = Right {
-    area: Area::Actions,
-    access: Access::Read,
-};

@@ -16,7 +16,7 @@ use crate::endpoint::Parameter;
 /// The parameter of a read.
 pub const AT_SEQUENCE: &[Parameter] = &[Parameter {
     name: "at_sequence",
-    schema_type: r#"{"type": "integer", "minimum": 1, "maximum": 18446744073709551615}"#,
+    schema_type: r#"{"type": "integer", "minimum": 1, "maximum": 9223372036854775807}"#,
     description: "The object as it was at this sequence of the log, as far back as its listed history reaches.",
 }];
 

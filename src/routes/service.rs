@@ -7,7 +7,9 @@ use kedge_api::service::{
     AnchoringView, ClusterView, DomainView, HealthView, NodeView, ReadyView, TypeMember, Types,
     VersionView,
 };
+use kedge_http::auth::keys::PUBLIC_CACHE;
 use kedge_http::error::ApiError;
+use kedge_http::outward::without_paths;
 use kedge_http::reply::Reply;
 use kedge_protocol::eip712::{DOMAIN_NAME, DOMAIN_VERSION};
 use kedge_protocol::{Hash, KeyOfBatch};
@@ -70,7 +72,7 @@ pub struct KeysView {
 /// `GET /.well-known/jwks.json`
 pub async fn keys(call: Call) -> Result<Reply, ApiError> {
     let reply = Reply::ok(sequence(&call), &call.app.access.public_keys())?;
-    Ok(reply.etagged(&call.headers, "public, max-age=300"))
+    Ok(reply.etagged(&call.headers, PUBLIC_CACHE))
 }
 
 /// `GET /healthz`
@@ -90,8 +92,8 @@ fn cluster_of(node: &str, standing: Standing) -> ClusterView {
         stream_frame: standing.tail,
         lag_s: standing.lag_s(),
         leader: standing.leader.map(|leader| leader.node),
-        stalled: standing.stalled,
-        problem: standing.problem,
+        stalled: standing.stalled.as_deref().map(without_paths),
+        problem: standing.problem.as_deref().map(without_paths),
     }
 }
 
@@ -155,6 +157,14 @@ pub async fn ready(call: Call) -> Result<Reply, ApiError> {
         cluster_of(node, replica.standing())
     });
     let reason = reason.or_else(|| cluster.as_ref().and_then(why_not));
+    let unfit = replica.and_then(|replica| replica.standing().unfit);
+    let reason = reason.or_else(|| {
+        unfit
+            .filter(|unfit| unfit.bars_reads)
+            .map(|unfit| unfit.why)
+    });
+    // The answer is public; the whole reason is the operator's.
+    let reason = reason.as_deref().map(without_paths);
     let (status, text, mode) = if reason.is_none() {
         (StatusCode::OK, "ready", "read_write")
     } else {

@@ -10,6 +10,7 @@ use kedge_http::body;
 use kedge_http::clock::now_s;
 use kedge_http::error::ApiError;
 use kedge_http::reply::Reply;
+use kedge_http::signing::names::one_form;
 use kedge_http::signing::registration::RegisterBody;
 use kedge_http::signing::wallet::WalletBody;
 use kedge_machine::registration::normal_email;
@@ -52,6 +53,7 @@ pub async fn check_registration(
     call: &mut Call,
     submission: &mut Submission,
 ) -> Result<(), ApiError> {
+    call.app.limits.check_taken(call.client_address, now_s())?;
     let registration: RegisterBody = body::parse(&call.body.text)?;
     check_invitation(call, &registration)?;
     // Checking and hashing a password is expensive: only for callers that have signed.
@@ -104,6 +106,7 @@ fn check_invitation(call: &Call, registration: &RegisterBody) -> Result<(), ApiE
 
 async fn begin(call: &Call, wallet: &Wallet, phc: &str) -> Result<Tokens, ApiError> {
     let app = &call.app;
+    app.limits.note_owner(call.client_address, &wallet.email);
     let holder = (wallet.id, wallet.organization_id);
     app.sessions
         .begin(&app.engine, &app.access, holder, phc)
@@ -122,13 +125,20 @@ pub async fn login(call: Call) -> Result<Reply, ApiError> {
         // No account can have this address, so an immediate refusal reveals nothing.
         return Err(wrong_login());
     }
+    // Accounts of before may have a form of their address that no new one has.
     let email = normal_email(&login.email);
-    let attempt = call
-        .app
-        .limits
-        .begin_login(call.client_address, &email, now_s())?;
+    let form = one_form(&login.email);
+    let attempt = call.app.limits.begin_login(
+        call.client_address,
+        form.as_ref().unwrap_or(&email),
+        false,
+        now_s(),
+    )?;
     let published = call.published();
-    let wallet = published.snapshot.wallet_by_email(&email)?;
+    let wallet = match (published.snapshot.wallet_by_email(&email)?, &form) {
+        (None, Some(form)) => published.snapshot.wallet_by_email(form)?,
+        (wallet, _) => wallet,
+    };
     let phc = match &wallet {
         Some(wallet) => published.snapshot.password_hash(wallet.id)?,
         None => None,
@@ -162,8 +172,10 @@ pub async fn refresh(call: Call) -> Result<Reply, ApiError> {
         .refresh(&app.engine, &app.access, &refresh_token);
     let (wallet_id, tokens) = refreshed.await?;
     let published = call.published();
+    let wallet = own_wallet(&call, wallet_id)?;
+    app.limits.note_owner(call.client_address, &wallet.email);
     let answer = LoggedIn {
-        wallet: own_wallet(&call, wallet_id)?.into(),
+        wallet: wallet.into(),
         tokens,
     };
     Reply::ok(published.head.sequence, &answer)
@@ -204,6 +216,7 @@ pub async fn me(call: Call) -> Result<Reply, ApiError> {
 
 /// Before `PATCH /wallets/me`: the hash of a new password, if there is one.
 pub async fn check_password(call: &mut Call, submission: &mut Submission) -> Result<(), ApiError> {
+    call.app.limits.check_taken(call.client_address, now_s())?;
     let discloses = |action: &SubmittedAction| action.disclosed.is_some();
     if submission.actions.iter().any(discloses) {
         let signer = submission.head.signer;
@@ -221,7 +234,8 @@ async fn new_password(call: &Call, signer: Address) -> Result<NewSecret, ApiErro
         return Err(SubmitError::SignerNotOfWallet.into());
     }
     let (limits, address) = (&call.app.limits, call.client_address);
-    let attempt = limits.begin_login(address, &wallet.email, now_s())?;
+    // The token and the signature show who asks; guesses from elsewhere do not keep them out.
+    let attempt = limits.begin_login(address, &wallet.email, true, now_s())?;
     let passwords = &call.app.passwords;
     let current = patch.current_password.unwrap_or_default();
     let phc = call.published().snapshot.password_hash(wallet.id)?;

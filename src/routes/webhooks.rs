@@ -12,6 +12,7 @@ use kedge_http::error::ApiError;
 use kedge_http::limits::Share;
 use kedge_http::reply::Reply;
 use kedge_machine::rights::may_administer;
+use kedge_protocol::event::EventType;
 use kedge_protocol::resource::Webhook;
 use kedge_protocol::{Id, Prefix};
 use kedge_storage::{DeliveryRow, DeliveryStatus, Snapshot};
@@ -25,22 +26,42 @@ use crate::listing::{Listing, Source, list_own};
 use kedge_http::idempotency::kept::Answer;
 use kedge_http::shown;
 
-/// The member of a body that is checked here; the rules check the rest.
-#[derive(Deserialize)]
-struct UrlMember {
+/// The members of a body that are checked here; the rules check the rest.
+#[derive(Deserialize, Default)]
+struct Checked {
     url: Option<String>,
+    events: Option<Vec<String>>,
 }
 
-/// Refuses a URL to which no connection would ever be made.
-fn check_url(call: &Call, submission: &Submission) -> Result<(), ApiError> {
-    let payload = submission.actions.first().map(|action| &action.payload);
-    let payload = payload.map_or("", |range| submission.text(range));
-    // Other malformed bodies are refused by the rules, with their own errors.
-    let Ok(UrlMember { url: Some(url) }) = serde_json::from_str(payload) else {
-        return Ok(());
-    };
-    let checked = call.app.webhooks.guard().check_url(&url);
-    checked.map_err(|error| ApiError::field("/url", "address", error.to_string()))
+impl Checked {
+    /// Malformed bodies are refused by the rules, with their own errors.
+    fn of(submission: &Submission) -> Self {
+        let payload = submission.actions.first().map(|action| &action.payload);
+        let payload = payload.map_or("", |range| submission.text(range));
+        serde_json::from_str(payload).unwrap_or_default()
+    }
+
+    /// Refuses a URL to which no connection would ever be made, and an API key that may not read what would be sent.
+    fn check(&self, call: &Call) -> Result<(), ApiError> {
+        check_events(call, self.events.as_deref().unwrap_or_default())?;
+        let Some(url) = &self.url else {
+            return Ok(());
+        };
+        let checked = call.app.webhooks.guard().check_url(url);
+        checked.map_err(|error| ApiError::field("/url", "address", error.to_string()))
+    }
+}
+
+/// Refuses an API key that may not read events of these types: what is sent to a webhook is read there.
+fn check_events(call: &Call, events: &[String]) -> Result<(), ApiError> {
+    let mut types = Vec::new();
+    for event in events {
+        match event.as_str() {
+            "*" => types.extend_from_slice(EventType::ALL),
+            text => types.extend(EventType::of_text(text)),
+        }
+    }
+    call.session()?.check_events(&types)
 }
 
 /// Adds a new secret to the submission, to be stored with it and shown once.
@@ -53,13 +74,20 @@ fn add_secret(call: &mut Call, submission: &mut Submission) -> Result<(), ApiErr
 
 /// Before `POST /webhooks`: its URL, and its secret.
 pub async fn create(call: &mut Call, submission: &mut Submission) -> Result<(), ApiError> {
-    check_url(call, submission)?;
+    Checked::of(submission).check(call)?;
     add_secret(call, submission)
 }
 
-/// Before `PATCH /webhooks/{id}`: its URL.
+/// Before `PATCH /webhooks/{id}`: its URL, and what it sends before and after.
 pub async fn check(call: &mut Call, submission: &mut Submission) -> Result<(), ApiError> {
-    check_url(call, submission)
+    let session = call.session()?;
+    // A webhook of another organization, or none, is left to the rules.
+    let id = call.id_of(Prefix::Webhook)?;
+    let webhook = call.published().snapshot.resource::<Webhook>(id)?;
+    if let Some(webhook) = webhook.filter(|of| of.organization_id == session.organization_id) {
+        check_events(call, &webhook.events)?;
+    }
+    Checked::of(submission).check(call)
 }
 
 /// Before `POST /webhooks/{id}/rotate`: its new secret.
@@ -212,6 +240,10 @@ pub async fn redeliver(call: Call) -> Result<Reply, ApiError> {
         Begun::New(kept) => kept,
         Begun::Before(reply) => return Ok(reply),
     };
+    // Events of other types may have been sent before the webhook was changed.
+    if let Some(sent) = published.snapshot.delivery(webhook.id, id)? {
+        call.session()?.check_events(&[sent.event_type])?;
+    }
     // The closure holds the key until the delivery is written.
     let also: Option<AlsoWritten> = kept.map(|kept| -> AlsoWritten {
         Box::new(move |row: &DeliveryRow| {

@@ -32,6 +32,8 @@ pub(super) struct Arrived {
     pub(super) session: Option<Session>,
     pub(super) query: Query,
     pub(super) signature: Option<SignatureHeaders>,
+    /// The deadline has passed: only what was done before it is answered.
+    pub(super) overdue: Option<ApiError>,
     pub(super) body: Text,
 }
 
@@ -61,6 +63,7 @@ impl Dispatch {
             session,
             query,
             signature,
+            overdue,
             mut body,
         } = arrived;
         let app = &self.app;
@@ -106,7 +109,8 @@ impl Dispatch {
         };
         let reply = match (&endpoint.answer, submission) {
             (Answer::Committed(answer), Some(submission)) => {
-                carry_out(call, parts.uri.path(), submission, *answer).await
+                let path = parts.uri.path();
+                carry_out(call, path, submission, overdue, *answer).await
             }
             (Answer::Handler(handler), None) => self.read(call, *handler).await,
             _ => Err(ApiError::internal(&"a row signs, and has a handler")),

@@ -53,7 +53,7 @@ const FORWARD_MARGIN: Duration = Duration::from_secs(2);
 /// Answers requests.
 pub(super) struct Dispatch {
     pub(super) app: Arc<App>,
-    router: Router,
+    pub(super) router: Router,
     console: Console,
     pub(super) metrics: HttpMetrics,
     pub(super) ids: RequestIds,
@@ -206,6 +206,11 @@ impl Dispatch {
         let handled = self.route(parts, &readers, context);
         let result = CatchPanic(Box::pin(handled)).instrument(span.clone()).await;
         context.phase("answer");
+        let coding_holder = Self::coding_holder(context);
+        let result = match result {
+            Ok(reply) => Ok(self.coded(reply, parts, coding_holder).await),
+            Err(error) => Err(error),
+        };
         let (result, held) = self.hold(result, parts, context, is_http2);
         let why = context
             .index
@@ -223,6 +228,7 @@ impl Dispatch {
                 let error = if signs { error.of_change() } else { error };
                 let error = self.with_nonce(error, &parts.headers, context);
                 let reply = self.refuse(context.form, &error, &context.request_id);
+                let reply = self.coded(reply, parts, coding_holder).await;
                 (reply, Some(error.code))
             }
         };
@@ -308,6 +314,12 @@ impl Dispatch {
             Signs::Nothing => None,
             _ => Some(SignatureHeaders::read(&parts.headers, now_s)?),
         };
+        let overdue = signature.and_then(|signature| signature.check_deadline(now_s).err());
+        let overdue = match overdue {
+            // What was stored for the key, before the deadline, is looked up once the signer's right to it is known.
+            Some(late) if idempotency::key_of(&parts.headers)?.is_none() => return Err(late),
+            overdue => overdue,
+        };
         let arrived = Arrived {
             endpoint,
             id,
@@ -315,6 +327,7 @@ impl Dispatch {
             session,
             query,
             signature,
+            overdue,
             body: self.read_body(endpoint, &parts.headers, context).await?,
         };
         self.answer_arrived(arrived, parts, context).await
@@ -334,6 +347,7 @@ impl Dispatch {
             app.answers.check(&context.tally.holder())?;
         }
         let query = Query::parse(parts.uri.query(), &[&endpoint.parameter_names()])?;
+        endpoint.check_numbers(&query)?;
         endpoint.check_condition(&parts.headers)?;
         if let Some(session) = session {
             session.check(endpoint.right())?;

@@ -10,13 +10,13 @@ use hyper::header::{
     WWW_AUTHENTICATE,
 };
 use hyper::http::request::Parts;
-use hyper::{HeaderMap, Response, StatusCode};
+use hyper::{HeaderMap, Method, Response, StatusCode};
+use kedge_http::body::{ACCEPT_PATCH, PATCH_TYPES};
 use kedge_http::clock::now_s;
 use kedge_http::envelope::Form;
 use kedge_http::error::{ApiError, NONCE_HIGHEST};
-use kedge_http::limits::LimitClass;
-use kedge_http::limits::{Held, Tally};
-use kedge_http::reply::Reply;
+use kedge_http::limits::{Held, Holder, LimitClass, Tally};
+use kedge_http::reply::{BodyForm, Reply};
 use kedge_http::server::line::Line;
 use kedge_http::server::request_ids::REQUEST_ID;
 use kedge_http::server::{parsing, sent};
@@ -29,6 +29,9 @@ use super::dispatch::{Dispatch, RequestContext};
 use crate::endpoint::{Signs, TABLE};
 
 pub(super) const SEQUENCE: HeaderName = HeaderName::from_static("x-sequence");
+
+/// A body of at most this many bytes is compressed between two requests, which takes less than a millisecond.
+const CODED_HERE_BYTES_MAX: usize = 32 * 1024;
 
 /// An API's answers are data: nothing in them may be executed, framed or sniffed.
 const SECURITY_HEADERS: [(&str, &str); 3] = [
@@ -58,7 +61,7 @@ impl Dispatch {
     ) -> (Result<Reply, ApiError>, Option<Held>) {
         let bytes = match &result {
             Ok(reply) => match &reply.body {
-                Body::Whole(bytes) if parts.method != hyper::Method::HEAD => bytes.len(),
+                Body::Whole(bytes) if parts.method != Method::HEAD => bytes.len(),
                 _ => 0,
             },
             Err(_) => 0,
@@ -146,8 +149,52 @@ impl Dispatch {
         headers.fold(reply, |reply, (name, value)| reply.with(name, &value))
     }
 
+    /// Who pays for compressing the answer; `None` if it leaves as it is.
+    pub(super) fn coding_holder(context: &RequestContext) -> Option<Holder> {
+        let endpoint = context.index.map(|index| &TABLE[index]);
+        let shows_secret = endpoint.is_some_and(|endpoint| endpoint.shows_secret);
+        (!context.is_forwarded && !shows_secret).then(|| context.tally.holder())
+    }
+
+    /// Compresses an answer for a caller that accepts it, a large one in the holder's turn among pages. Without room
+    /// there it leaves as it is.
+    pub(super) async fn coded(&self, reply: Reply, parts: &Parts, holder: Option<Holder>) -> Reply {
+        let form = reply.form(&parts.headers);
+        let (Some(form), Some(holder)) = (form, holder) else {
+            return reply;
+        };
+        let reply = reply.varied();
+        let (BodyForm::Coded(coding), Body::Whole(body)) = (form, &reply.body) else {
+            return reply;
+        };
+        let body = body.clone();
+        let is_short = body.len() <= CODED_HERE_BYTES_MAX;
+        let encode = move || {
+            let coded = coding.encode(&body);
+            coded.map_err(|error| ApiError::internal(&error))
+        };
+        let coded = if is_short {
+            encode()
+        } else {
+            self.app.read_page(holder, encode).await
+        };
+        // In the answer to a change, a tag names the resource's state, and not the body.
+        let is_read = [Method::GET, Method::HEAD].contains(&parts.method);
+        match coded {
+            Ok(body) => reply.coded(coding, body, is_read),
+            Err(_) => reply,
+        }
+    }
+
     /// Adds the headers that every answer has.
     pub(super) fn finish(&self, reply: Reply, context: &RequestContext) -> Response<Body> {
+        let endpoint = context.index.map(|index| &TABLE[index]);
+        let reply = match endpoint {
+            Some(endpoint) if self.router.states_patch(endpoint, reply.status) => {
+                reply.with(ACCEPT_PATCH, PATCH_TYPES)
+            }
+            _ => reply,
+        };
         self.with_headers(reply, &context.request_id, &context.tally)
     }
 
@@ -192,7 +239,9 @@ impl Dispatch {
         let reply = self.refuse(Form::Envelope, &error, &request_id);
         self.metrics
             .end(None, reply.status, Some(error.code), Duration::ZERO);
-        let response = self.with_headers(reply, &request_id, &tally);
+        let mut response = self.with_headers(reply, &request_id, &tally);
+        let readers = self.app.cors.readers_of_unparsed(line.origin());
+        readers.write(response.headers_mut());
         let (parts, body) = response.into_parts();
         parsing::write(parts.status, &parts.headers, &body.into_whole())
     }

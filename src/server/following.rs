@@ -7,8 +7,11 @@ use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, LOCATION};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, StatusCode};
+use kedge_api::Code;
 use kedge_config::ClusterWrites;
+use kedge_http::clock::now_s;
 use kedge_http::error::ApiError;
+use kedge_http::limits::{Holder, LimitClass};
 use kedge_http::reply::Reply;
 use kedge_http::server::request_ids::REQUEST_ID;
 use kedge_replica::{FORWARDED_BY, ForwardError, Role, answer_headers};
@@ -85,13 +88,20 @@ impl Dispatch {
     ) -> Result<Reply, ApiError> {
         let app = &self.app;
         app.check_room()?;
-        let holder = context.tally.holder();
-        let is_public = endpoint.auth == Auth::Public;
+        let (holder, refused) = self.judge(endpoint, &parts.headers, context)?;
         let body = if endpoint.request.is_some() {
-            let read = app
+            let is_public = endpoint.auth == Auth::Public || refused.is_some();
+            let reading = app
                 .bodies
                 .read(&parts.headers, &mut context.body, holder, is_public);
-            Bytes::from(read.await?.text)
+            match (reading.await, refused) {
+                (Ok(read), _) => Bytes::from(read.text),
+                // Without credentials there is no body of that size.
+                (Err(error), Some(refused)) if error.code == Code::PayloadTooLarge => {
+                    return Err(refused);
+                }
+                (Err(error), _) => return Err(error),
+            }
         } else {
             Bytes::new()
         };
@@ -120,6 +130,34 @@ impl Dispatch {
                 Err(ApiError::unknown(None))
             }
         }
+    }
+
+    /// On whom a change counts before its body is read, and how its credentials are refused, if they are. The leader has
+    /// the last word, because this node may not know the newest; but nothing large is read for it without credentials.
+    /// What names no organization counts on its address here too.
+    fn judge(
+        &self,
+        endpoint: &Endpoint,
+        headers: &HeaderMap,
+        context: &mut RequestContext,
+    ) -> Result<(Holder, Option<ApiError>), ApiError> {
+        let refused = if endpoint.auth == Auth::Bearer {
+            let session = self.app.authenticate(headers, now_s());
+            let allowed = session.and_then(|session| {
+                session.check(endpoint.right())?;
+                Ok(session.organization_id)
+            });
+            match allowed {
+                Ok(organization) => return Ok((Holder::Organization(organization), None)),
+                Err(error) => Some(error),
+            }
+        } else {
+            None
+        };
+        if endpoint.limit != LimitClass::Free {
+            self.app.limits.count_address(&mut context.tally)?;
+        }
+        Ok((context.tally.holder(), refused))
     }
 
     /// States what this node is, if it is one of several.

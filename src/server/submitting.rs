@@ -5,20 +5,25 @@ use std::sync::Arc;
 
 use hyper::header::HeaderName;
 use kedge_actors::api::{Committed, Submission};
+use kedge_api::Code;
+use kedge_http::clock::now_s;
 use kedge_http::conditional;
 use kedge_http::error::ApiError;
 use kedge_http::reply::Reply;
+use kedge_http::signing::names;
 
 use crate::call::Call;
 use crate::endpoint::AnswerTo;
 use crate::idempotency::{self, REPLAYED, secrets};
 use crate::routes::files;
 
-/// Carries a request out and answers it. If its key was used for the same request before, only the answer is made again.
+/// Carries a request out and answers it. If its key was used for the same request before, only the answer is made again,
+/// also when the request is `overdue`.
 pub(super) async fn carry_out(
     mut call: Call,
     path: &str,
     mut submission: Submission,
+    overdue: Option<ApiError>,
     answer: AnswerTo,
 ) -> Result<Reply, ApiError> {
     let key = idempotency::key_of(&call.headers)?.map(str::to_owned);
@@ -28,6 +33,10 @@ pub(super) async fn carry_out(
         let reply = answer(&call, &committed).await?;
         return Ok(reply.with(HeaderName::from_static(REPLAYED), "true"));
     }
+    if let Some(late) = overdue {
+        return Err(late);
+    }
+    names::check(&submission)?;
     submission.expected = conditional::expected(&call.headers)?;
     if let Some(prepare) = call.endpoint.prepare {
         prepare(&mut call, &mut submission).await?;
@@ -37,8 +46,12 @@ pub(super) async fn carry_out(
     }
     let submission = Arc::new(submission);
     call.submission = Some(Arc::clone(&submission));
-    let committed = submit(&mut call, submission).await?;
-    answer(&call, &committed).await
+    let committed = submit(&mut call, submission).await;
+    let taken = committed.as_ref().err();
+    if taken.is_some_and(|error| error.code == Code::EmailTaken) {
+        call.app.limits.count_taken(call.client_address, now_s());
+    }
+    answer(&call, &committed?).await
 }
 
 async fn submit(call: &mut Call, submission: Arc<Submission>) -> Result<Committed, ApiError> {

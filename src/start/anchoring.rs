@@ -1,12 +1,16 @@
 //! Anchoring, as the server starts it and uses it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_actors::{AnchorOptions, Engine};
+use kedge_actors::{AnchorOptions, Anchored, AnchoredOnChain, Engine};
+use kedge_chain::contract::AnchorContract;
 use kedge_chain::responder::ResponderOptions;
+use kedge_chain::rpc::RpcClient;
 use kedge_chain::sender::SenderOptions;
 use kedge_chain::transaction::FeePolicy;
 use kedge_config::Config;
+use kedge_protocol::Address;
 use kedge_storage::{AnchorRow, AnchorStatus, Page};
 use kedge_telemetry::Tracer;
 use serde_json::{Map, Value, json};
@@ -22,6 +26,9 @@ const EMBEDDED_POLL_MS: u64 = 250;
 /// The longest pause after failed checks of the bond, milliseconds.
 const LOOK_BACKOFF_MS_MAX: u64 = 60_000;
 
+/// How long the operator's command waits for a block: less than the command line waits for its answer, with the time in
+/// which the anchor begins.
+const OUTCOME_LIMIT: Duration = Duration::from_secs(25);
 /// How many of the newest anchors are searched for the one before a stop.
 const ANCHORS_LOOKED_AT: usize = 64;
 /// How often they are searched.
@@ -47,6 +54,14 @@ fn responder(config: &Config, chain: &Chain) -> Option<ResponderOptions> {
         look_ms: config.bond_poll_s * 1_000,
         backoff_ms_max: LOOK_BACKOFF_MS_MAX,
     })
+}
+
+/// Whether the chain holds an anchor.
+fn is_held(row: &AnchorRow) -> bool {
+    matches!(
+        row.status,
+        AnchorStatus::Confirmed | AnchorStatus::Finalized
+    )
 }
 
 /// The anchors of a running server.
@@ -84,19 +99,41 @@ impl Anchoring {
         }
     }
 
+    /// Where a node that follows reads the newest anchor.
+    pub fn witness(&self) -> Arc<dyn Anchored> {
+        let address = self.options.sender.contract;
+        let contract = |rpc: &RpcClient| AnchorContract::new(rpc.clone(), address);
+        Arc::new(AnchoredOnChain {
+            first: contract(&self.options.rpc),
+            second: self.options.second_rpc.as_ref().map(contract),
+        })
+    }
+
+    /// The account that pays.
+    pub fn payer(&self) -> Address {
+        self.options.key.address()
+    }
+
     /// Starts anchoring, until the engine no longer leads. The chain's node may be down.
     pub async fn begin(&self) -> Result<(), kedge_chain::sender::OpenError> {
         // Boxed because it is large, and awaited only once.
         Box::pin(self.engine.start_anchoring(self.options.clone())).await
     }
 
-    /// Requests an anchor of the newest head; returns when it has begun.
+    /// Anchors the newest head, and returns once a block contains that, or after a while in which the transaction was sent.
+    /// An error states why it was not anchored.
     pub async fn anchor_now(&self) -> Result<Map<String, Value>, String> {
         let report = self.engine.anchor_now().await?;
+        let outcome = self.engine.anchored(&report, OUTCOME_LIMIT).await?;
         let mut members = Map::new();
-        members.insert("number".to_owned(), json!(report.number));
-        members.insert("id".to_owned(), json!(report.id));
-        members.insert("batches".to_owned(), json!(report.batches));
+        members.insert("number".to_owned(), json!(outcome.number));
+        members.insert("id".to_owned(), json!(outcome.id));
+        members.insert("batches".to_owned(), json!(outcome.batches));
+        members.insert(
+            "status".to_owned(),
+            json!(outcome.status.map(shown::anchor_state)),
+        );
+        members.insert("block_number".to_owned(), json!(outcome.block_number));
         Ok(members)
     }
 
@@ -123,14 +160,8 @@ impl Anchoring {
         loop {
             let rows = self.engine.published().snapshot.anchors(newest);
             let rows = rows.map_err(|error| error.to_string())?;
-            let is_held = |row: &AnchorRow| {
-                row.checkpoint.checkpoint.batches >= batches
-                    && matches!(
-                        row.status,
-                        AnchorStatus::Confirmed | AnchorStatus::Finalized
-                    )
-            };
-            if batches == 0 || rows.iter().any(is_held) {
+            let covers = |row: &AnchorRow| row.checkpoint.checkpoint.batches >= batches;
+            if batches == 0 || rows.iter().any(|row| is_held(row) && covers(row)) {
                 return Ok(batches);
             }
             tokio::time::sleep(WAIT_STEP).await;
@@ -145,12 +176,15 @@ impl Anchoring {
             tracing::error!(%error, "the last anchor could not be read");
             None
         });
-        let lag = last.as_ref().map_or(published.head.batches, |anchor| {
-            published
-                .head
-                .batches
-                .saturating_sub(anchor.checkpoint.checkpoint.batches)
-        });
+        let newest = Page {
+            after: None,
+            descending: true,
+            limit: ANCHORS_LOOKED_AT,
+        };
+        let anchors = published.snapshot.anchors(newest).unwrap_or_default();
+        let held = anchors.iter().find(|row| is_held(row));
+        let anchored = held.map_or(0, |row| row.checkpoint.checkpoint.batches);
+        let lag = published.head.batches.saturating_sub(anchored);
         let mut members = Map::new();
         members.insert(
             "anchor_interval_s".to_owned(),

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use kedge_chain::contract::{DeployOptions, TransactError, ensure_deployed};
+use kedge_chain::contract::{AnchorContract, DeployOptions, TransactError, ensure_deployed};
 use kedge_chain::embedded;
 use kedge_chain::rpc::{Endpoint, EndpointError, RpcClient, RpcOptions};
 use kedge_chain::transaction::FeePolicy;
@@ -17,6 +18,8 @@ use kedge_protocol::signature::SigningKey;
 
 /// How long the embedded chain may take to mine the contract, milliseconds.
 const DEPLOY_PATIENCE_MS: u64 = 30_000;
+/// How long the start of a new log waits for the contract's domain.
+const DOMAIN_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Why there is no chain.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +46,22 @@ pub enum ChainError {
         path: String,
         /// What is wrong with it.
         message: String,
+    },
+    /// The contract anchors the log of another domain.
+    #[error(
+        "the contract {address} signs for chain {found_chain} and contract {found_contract}, but chain_id and chain_contract make a log for chain {chain} and contract {contract}, and nothing of it could be anchored. Correct chain_id, chain_contract, or domain_contract after a change of contracts; no log was made"
+    )]
+    OtherDomain {
+        /// The contract.
+        address: Address,
+        /// The chain that it names.
+        found_chain: u64,
+        /// The contract that it names.
+        found_contract: Address,
+        /// The chain that the options name.
+        chain: u64,
+        /// The contract that the options name.
+        contract: Address,
     },
     /// An option that validation requires is missing.
     #[error("option {0} is required with chain = \"rpc\"")]
@@ -137,6 +156,40 @@ impl Chain {
             anchor_key,
             embedded: Some((handle, url)),
         })
+    }
+
+    /// Refuses to make a log whose signatures the contract would not take. While the node cannot be asked, a log may be made,
+    /// and nothing is signed for it until it was.
+    pub async fn check_new(&self, config: &Config) -> Result<(), ChainError> {
+        let is_there = std::fs::read_dir(config.data_dir.join("log"))
+            .is_ok_and(|mut files| files.next().is_some());
+        if is_there {
+            return Ok(());
+        }
+        let contract = AnchorContract::new(self.rpc.clone(), self.contract);
+        let asked = tokio::time::timeout(DOMAIN_PATIENCE, contract.domain()).await;
+        match asked {
+            Ok(Ok(found)) if found.separator() != self.domain.separator() => {
+                Err(ChainError::OtherDomain {
+                    address: self.contract,
+                    found_chain: found.chain_id,
+                    found_contract: found.verifying_contract,
+                    chain: self.domain.chain_id,
+                    contract: self.domain.verifying_contract,
+                })
+            }
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "the contract's domain cannot be read yet: nothing is signed before it was");
+                Ok(())
+            }
+            Err(_) => {
+                tracing::warn!(
+                    "the contract's domain cannot be read yet: nothing is signed before it was"
+                );
+                Ok(())
+            }
+        }
     }
 
     /// The log's domain.

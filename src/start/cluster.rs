@@ -9,6 +9,7 @@ use kedge_http::clock::now_s;
 use kedge_http::files::SharedContents;
 use kedge_http::limits::RateLimits;
 use kedge_http::limits::leases::{Lender, PATIENCE};
+use kedge_http::server::{Bound, Needed};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::{Address, signature::SigningKey};
 use kedge_replica::{Boxed, Duties, Parts, Replica, ReplicaOptions, cluster_options, lease};
@@ -17,6 +18,7 @@ use parking_lot::Mutex;
 
 use super::Anchoring;
 use super::contents::InStream;
+use super::shared_keys;
 use crate::app::App;
 use crate::webhooks;
 
@@ -34,15 +36,22 @@ pub(super) struct Connected {
 }
 
 impl Connected {
-    /// Connects; `None` on a single node.
+    /// Connects, as soon as the servers answer; `None` on a single node.
     pub(super) async fn connect(
         config: &Config,
         domain: &Domain,
+        bound: &Bound,
     ) -> Result<Option<Self>, ConnectError> {
         let Some(options) = cluster_options(config) else {
             return Ok(None);
         };
-        let cluster = Cluster::connect(options, domain.separator()).await?;
+        let needed = Needed {
+            what: "the NATS servers",
+            passes: ConnectError::passes,
+        };
+        let connect = || Cluster::connect(options.clone(), domain.separator());
+        // Boxed because it is large, and awaited only once.
+        let cluster = Box::pin(bound.wait_for(config, needed, connect)).await?;
         Ok(Some(Self {
             cluster,
             log: Arc::default(),
@@ -80,11 +89,19 @@ impl Connected {
             drain: DRAIN,
             first_key,
         };
+        let (engine, contract) = (duties.app.engine.clone(), duties.anchoring.witness());
+        tokio::spawn(async move { engine.watch_anchored(contract).await });
         let parts = Parts {
             engine: duties.app.engine.clone(),
             store,
             cluster: self.cluster,
             log,
+            keys: shared_keys::own(
+                &duties.app,
+                config,
+                duties.operator,
+                duties.anchoring.payer(),
+            ),
             duties: Arc::new(duties),
         };
         let replica = Replica::start(options, parts);

@@ -12,7 +12,7 @@ use crate::metrics;
 /// Runs an edge until SIGINT or SIGTERM.
 pub async fn run_edge(config: Config) -> Result<(), RunError> {
     logging::init(&config)?;
-    open_files::allow(&config);
+    open_files::allow(&config)?;
     let handle = metrics::install()?;
     if let Some(address) = config.metrics_listen {
         let bound = metrics::serve(address, handle, None).await?;

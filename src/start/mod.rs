@@ -10,6 +10,7 @@ mod cluster;
 mod contents;
 mod edge;
 mod sequencer_keys;
+mod shared_keys;
 mod store;
 mod timekeeping;
 
@@ -24,8 +25,9 @@ use kedge_config::secrets::{self, SecretError};
 use kedge_config::{Allowances, Config};
 use kedge_env::{Env, RealEnv};
 use kedge_http::clock::{self, now_s};
+use kedge_http::server::stopping::{self, EndsAtOnce};
 use kedge_http::server::tls::Tls;
-use kedge_http::server::{Bound, ServerError, failing, open_files, stopping};
+use kedge_http::server::{Bound, ServerError, failing, open_files};
 use kedge_protocol::Address;
 use kedge_protocol::signature::SigningKey;
 use kedge_replica::Replica;
@@ -101,6 +103,9 @@ pub enum RunError {
     /// The stream that several nodes share.
     #[error(transparent)]
     Cluster(#[from] kedge_cluster::ConnectError),
+    /// The system allows too few open files.
+    #[error(transparent)]
+    OpenFiles(#[from] open_files::OpenFilesError),
     /// An edge.
     #[error(transparent)]
     Edge(#[from] kedge_edge::EdgeError),
@@ -146,8 +151,9 @@ pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError>
     logging::init(&config)?;
     // One that comes during the start must not end the process. What it asks for is done at the end of the start.
     let hangups = signal(SignalKind::hangup())?;
+    let ends_at_once = EndsAtOnce::begin()?;
     make_private_from_now_on();
-    open_files::allow(&config);
+    open_files::allow(&config)?;
     let env: Arc<dyn Env> = Arc::new(RealEnv);
     let time = timekeeping::timekeeper(&config, &env);
     clock::keep(Arc::clone(&time));
@@ -164,11 +170,13 @@ pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError>
     let (first_key, keys) = sequencer_keys::held(&config)?;
     let operator_key = operator_key(&config)?;
     let chain = Chain::open(&config, first_key).await?;
+    chain.check_new(&config).await?;
     let claims = Claims::open(&config, chain.domain().chain_id)?;
-    let connected = Connected::connect(&config, &chain.domain()).await?;
+    let connected = Connected::connect(&config, &chain.domain(), &bound).await?;
     let replicate = connected.as_ref().map(Connected::replicate);
     let opened = store::open(&config, &env, &chain, first_key, allowances, replicate).await?;
-    sequencer_keys::check(&opened.store, &keys)?;
+    open_files::check()?;
+    sequencer_keys::check(&opened.store, &keys, connected.is_some())?;
     let archived = archive::announce(&opened.store, &config.data_dir)?;
     let store = Arc::clone(&opened.store);
     let options = engine_options(&config, &env, &chain, (keys, time), connected.is_some());
@@ -189,6 +197,7 @@ pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError>
         first_key,
         tracer: tracer.clone(),
         hangups,
+        ends_at_once,
     };
     let served = serve(&config, &engine, parts).await;
     // Also if serving never began: no thread of the engine outlives the store.
@@ -223,6 +232,7 @@ struct Parts<'a> {
     first_key: Address,
     tracer: Option<Tracer>,
     hangups: Signal,
+    ends_at_once: EndsAtOnce,
 }
 
 /// Serves until SIGINT or SIGTERM, and stops what depends on the engine.
@@ -282,6 +292,7 @@ async fn serve(config: &Config, engine: &Engine, parts: Parts<'_>) -> Result<(),
     tokio::spawn(async move { counting.limits.keep_stored().await });
     // Before the server announces itself, so that a stop right after that is noticed.
     let stop = stopping::signal()?;
+    drop(parts.ends_at_once);
     announce(&url, chain, config)?;
     crate::server::serve(bound, config, Arc::clone(&app), stop).await?;
 
@@ -345,7 +356,8 @@ fn operator_key(config: &Config) -> Result<Option<SigningKey>, SecretError> {
     }
 }
 
-/// The operator's key, if there is one and it may be used: its address is stored before that.
+/// The operator's key, if there is one. Its address is stored before it is used: now, or on a store that accepts no writes,
+/// by the first action of the operator.
 async fn stored(key: Option<SigningKey>, engine: &Engine) -> Result<Option<SigningKey>, RunError> {
     let Some(key) = key else {
         return Ok(None);
@@ -353,10 +365,8 @@ async fn stored(key: Option<SigningKey>, engine: &Engine) -> Result<Option<Signi
     let mut known = engine.published().snapshot.operators()?;
     if !known.contains(&key.address()) {
         known.push(key.address());
-        // A store that accepts no writes has no use for the operator's key either.
         if let Err(error) = engine.side_write(SideWrite::Operators(known)).await {
-            tracing::warn!(%error, "the operator's address could not be stored");
-            return Ok(None);
+            tracing::warn!(%error, "the operator's address could not be stored yet");
         }
     }
     Ok(Some(key))

@@ -49,9 +49,10 @@ pub(super) fn held(config: &Config) -> Result<(Address, HeldKeys), SecretError> 
 }
 
 /// Refuses to start if the next batch could not be signed. A store that accepts no writes is served anyway, because
-/// nothing is signed there.
-pub(super) fn check(store: &Store, keys: &HeldKeys) -> Result<(), RunError> {
-    if store.mode() != Mode::ReadWrite {
+/// nothing is signed there. So is one of several nodes: the others may have got further, and it leads only with the key of
+/// the batch that is next then.
+pub(super) fn check(store: &Store, keys: &HeldKeys, is_shared: bool) -> Result<(), RunError> {
+    if is_shared || store.mode() != Mode::ReadWrite {
         return Ok(());
     }
     let (number, entry) = next(store)?;
@@ -77,7 +78,7 @@ fn next(store: &Store) -> Result<(u64, KeyFrom), ReadError> {
 /// Reads the contract's keys before anything is signed, if the node answers in time.
 pub(super) async fn ask_contract(chain: &Chain, engine: &Engine) {
     let contract = AnchorContract::new(chain.rpc().clone(), chain.contract());
-    match tokio::time::timeout(CONTRACT_PATIENCE, contract.key_trust()).await {
+    match tokio::time::timeout(CONTRACT_PATIENCE, engine.read_contract(&contract)).await {
         Ok(Ok(keys)) => engine.note_contract_keys(keys).await,
         Ok(Err(error)) => {
             tracing::warn!(%error, "the contract's sequencer keys cannot be read yet");

@@ -63,39 +63,35 @@ pub(super) async fn open(
 ) -> Result<Opened, RunError> {
     let log_path = config.data_dir.join("log");
     let side_keys = side_keys(config, &log_path, allowances)?;
-    let mut options = kedge_storage::StoreOptions {
-        path: config.data_dir.join("store"),
-        log_path,
-        domain: chain.domain(),
-        sequencer: first_key,
-        side_keys,
-        high_water_path: Some(config.high_water_path()),
-        block_cache_bytes: config.block_cache_bytes,
-        memtable_bytes: config.memtable_bytes,
-        replay_bytes_max: config.replay_bytes_max,
-        segments: kedge_storage::LogOptions {
-            cache_bytes: config.log_cache_bytes,
-            ..kedge_storage::LogOptions::default()
-        },
-        access: Access::Write,
-        replicate,
-        env: Arc::clone(env),
-    };
+    let mut options = options(config, env, chain, (first_key, side_keys), replicate);
     let mark = HighWater::read(&**env, &config.high_water_path());
     let store = open_where(options.clone(), MissingMark::ReadOnly).await?;
     options.side_keys = at_hand(config, &store, options.side_keys, allowances)?;
     lost_keys(config, &store, allowances)?;
-    let compared = compared(chain, &store).await?;
     let is_accepted = allowances.missing_high_water_mark && !matches!(mark, Mark::Released(_));
+    let is_shared = options.replicate.is_some();
+    if is_shared && !is_accepted {
+        // What the log lacks may be in the stream: it is compared once it was read, by `Engine::watch_anchored`.
+        return Ok(Opened::new(store, false));
+    }
+    let compared = compared(chain, &store).await?;
     match compared {
         Compared::Agrees if is_accepted => {
             drop(store);
             let store = open_where(options, MissingMark::Accepted).await?;
             return Ok(Opened::new(store, true));
         }
+        // It leads only once it holds what was anchored.
+        Compared::Ahead(_) if is_shared => {
+            drop(store);
+            let store = open_where(options, MissingMark::Accepted).await?;
+            return Ok(Opened::new(store, false));
+        }
         Compared::Agrees => return Ok(Opened::new(store, true)),
+        // Whether it may lead is asked again once it has read the stream.
+        Compared::Contradicts(why) if is_shared => tracing::warn!(why),
         // The anchor actor asks again, and looks for a signature of the sequencer.
-        Compared::Contradicts(why) => store.set_read_only(format!(
+        Compared::Ahead(why) | Compared::Contradicts(why) => store.set_read_only(format!(
             "{why}. Unless a signature of this log's sequencer proves that, writes are accepted \
              again once the node no longer claims it"
         )),
@@ -111,6 +107,34 @@ pub(super) async fn open(
         );
     }
     Ok(Opened::new(store, false))
+}
+
+/// The only place where the configuration becomes a store.
+fn options(
+    config: &Config,
+    env: &Arc<dyn Env>,
+    chain: &Chain,
+    (sequencer, side_keys): (Address, SideKeys),
+    replicate: Option<Replicate>,
+) -> kedge_storage::StoreOptions {
+    kedge_storage::StoreOptions {
+        path: config.data_dir.join("store"),
+        log_path: config.data_dir.join("log"),
+        domain: chain.domain(),
+        sequencer,
+        side_keys,
+        high_water_path: Some(config.high_water_path()),
+        block_cache_bytes: config.block_cache_bytes,
+        memtable_bytes: config.memtable_bytes,
+        replay_bytes_max: config.replay_bytes_max,
+        segments: kedge_storage::LogOptions {
+            cache_bytes: config.log_cache_bytes,
+            ..kedge_storage::LogOptions::default()
+        },
+        access: Access::Write,
+        replicate,
+        env: Arc::clone(env),
+    }
 }
 
 async fn open_where(
@@ -203,6 +227,8 @@ fn lost_keys(config: &Config, store: &Store, allowances: Allowances) -> Result<(
 
 enum Compared {
     Agrees,
+    /// The chain holds batches that the store lacks.
+    Ahead(String),
     Contradicts(String),
     Unknown(String),
 }
@@ -226,6 +252,7 @@ async fn compared(chain: &Chain, store: &Store) -> Result<Compared, ReadError> {
         };
         match contradiction(&snapshot, held, latest.batches, latest.history)? {
             None => return Ok(Compared::Agrees),
+            Some(why) if latest.batches > held => found = Compared::Ahead(why),
             Some(why) => found = Compared::Contradicts(why),
         }
     }

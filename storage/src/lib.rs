@@ -51,6 +51,7 @@ pub use read::{
     Indexed, Listed, LogReader, LoggedRequest, Page, PlacedAction, PropertyRange, Window,
 };
 pub use released::MissingMark;
+pub use rocks::table_files_max;
 pub use sealing::SealError;
 pub use snapshot::{RawRow, ReadError, Snapshot};
 pub use store::{Access, CommitError, Mode, Replicate, Store, StoreOptions};

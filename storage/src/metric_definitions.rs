@@ -24,6 +24,8 @@ pub const FLUSHED_ROWS: &str = "kedge_storage_flushed_rows_total";
 pub const RECENT_BYTES: &str = "kedge_storage_recent_bytes";
 /// Bytes committed.
 pub const COMMITTED_BYTES: &str = "kedge_storage_committed_bytes_total";
+/// Commits that ended because another node leads.
+pub const COMMITS_FENCED: &str = "kedge_storage_commits_fenced_total";
 /// Commits that failed.
 pub const COMMIT_FAILURES: &str = "kedge_storage_commit_failures_total";
 
@@ -75,6 +77,11 @@ pub fn describe() {
     describe_histogram!(GROUP_WRITES, Unit::Count, "Writes in a commit group");
     describe_histogram!(GROUP_ACTIONS, Unit::Count, "Actions in a commit group");
     describe_counter!(COMMITTED_BYTES, Unit::Bytes, "Bytes committed");
+    describe_counter!(
+        COMMITS_FENCED,
+        Unit::Count,
+        "Commits that ended because another node leads"
+    );
     describe_counter!(COMMIT_FAILURES, Unit::Count, "Commits that failed");
     describe_gauge!(
         SNAPSHOTS,
@@ -89,6 +96,7 @@ pub fn describe() {
     for name in [
         COMMITTED_BYTES,
         COMMIT_FAILURES,
+        COMMITS_FENCED,
         SEALED_RAW_BYTES,
         SEALED_BYTES,
     ] {

@@ -16,7 +16,7 @@ use crate::codec::encode_into;
 use crate::live_files;
 use crate::making;
 use crate::recent::row_writes;
-use crate::rocks::{Access as Files, Database};
+use crate::rocks::{Access as Files, Database, is_no_space};
 use crate::snapshot::Snapshot;
 use crate::store::StoreOptions;
 use crate::tables::FORMAT_VERSION;
@@ -72,6 +72,21 @@ fn open_database(options: &StoreOptions, access: Files) -> Result<Database, Open
             error => error,
         }
     })
+}
+
+/// Opens a store to be written to. On a disk without a free byte RocksDB cannot even begin to write: then it opens the
+/// store to be read, and returns why.
+fn open_or_look(options: &StoreOptions) -> Result<(Database, Option<String>), OpenError> {
+    match open_database(options, Files::Write) {
+        Ok(database) => Ok((database, None)),
+        Err(OpenError::Io { text, .. }) if is_no_space(&text) => {
+            let why = format!(
+                "the disk is full to the last byte: make room and start again; reads continue meanwhile ({text})"
+            );
+            Ok((open_database(options, Files::Read)?, Some(why)))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Opens the index of actions, which is in files next to RocksDB's own.

@@ -9,6 +9,7 @@ use rocksdb::{
     DBCompressionType, ErrorKind, LogLevel, Options as RocksOptions,
 };
 
+use kedge_env::{is_scarce, open_files_max};
 use kedge_log::LogReader;
 
 use crate::action_index::{ActionIndex, FileError};
@@ -114,9 +115,10 @@ impl Database {
         self.log.get()
     }
 
-    /// Notes that the log could not be read.
+    /// Notes that the log could not be read. What the system lacks for now is no damage.
     pub(crate) fn note_log_damage(&self, error: &kedge_log::ReadError) {
-        if !matches!(error, kedge_log::ReadError::Missing { .. }) {
+        let is_missing = matches!(error, kedge_log::ReadError::Missing { .. });
+        if !is_missing && !error.is_for_now() {
             self.set_damage(format!(
                 "the log cannot be read: {error}. Restore the newest backup; run `kedge verify log` for details"
             ));
@@ -138,7 +140,12 @@ impl Database {
 
     /// Notes that a table could not be read: what was acknowledged may be in it.
     pub(crate) fn note_damage(&self, table: Table, error: &rocksdb::Error) {
-        if matches!(error.kind(), ErrorKind::Corruption | ErrorKind::IOError) {
+        let is_damage = match error.kind() {
+            ErrorKind::Corruption => true,
+            ErrorKind::IOError => !is_for_now(error.as_ref()),
+            _ => false,
+        };
+        if is_damage {
             self.set_damage(format!(
                 "the table {} cannot be read: {error}. {}",
                 table.name(),
@@ -149,6 +156,9 @@ impl Database {
 
     /// Notes that the ids of actions could not be read.
     pub(crate) fn note_index_damage(&self, error: &FileError) {
+        if matches!(error, FileError::Io { source, .. } if is_scarce(source)) {
+            return;
+        }
         self.set_damage(format!(
             "the ids of actions cannot be read: {error}. {WHAT_TO_DO}"
         ));
@@ -181,6 +191,32 @@ impl Database {
     }
 }
 
+/// Whether a text of RocksDB says that a disk or a quota is full.
+pub(crate) fn is_no_space(text: &str) -> bool {
+    text.contains("No space left on device") || text.contains("Disk quota exceeded")
+}
+
+/// What the system says of an error that can be over soon: of RocksDB's errors the text is all there is.
+const FOR_NOW: [&str; 4] = [
+    "Too many open files",
+    "Cannot allocate memory",
+    "Resource temporarily unavailable",
+    "Interrupted system call",
+];
+
+/// Whether a text says that the system lacked something for now, so that the same read can succeed later.
+pub(crate) fn is_for_now(text: &str) -> bool {
+    FOR_NOW.iter().any(|lack| text.contains(lack))
+}
+
+/// Files of tables that RocksDB may have open, of so many that the process may have open in all.
+pub fn table_files_max(open_files_max: u64) -> u64 {
+    (open_files_max / 4).clamp(TABLE_FILES.0, TABLE_FILES.1)
+}
+
+/// The fewest files of tables that may be open, and the most.
+const TABLE_FILES: (u64, u64) = (128, 1_024);
+
 fn database_options(budget: Budget, create: bool) -> RocksOptions {
     let mut options = RocksOptions::default();
     options.create_if_missing(create);
@@ -192,7 +228,8 @@ fn database_options(budget: Budget, create: bool) -> RocksOptions {
     // next row goes.
     options.set_unordered_write(true);
     options.set_db_write_buffer_size(budget.memtable_bytes);
-    options.set_max_open_files(1024);
+    let table_files = open_files_max().map_or(TABLE_FILES.1, table_files_max);
+    options.set_max_open_files(table_files as i32);
     options.set_max_background_jobs(2);
     options.set_bytes_per_sync(1024 * 1024);
     options.set_log_level(LogLevel::Warn);

@@ -20,7 +20,7 @@ use crate::group::Group;
 use crate::high_water::{HighWater, Released};
 use crate::metric_definitions as names;
 use crate::recent::{Recent, row_writes, write_batch};
-use crate::rocks::{Budget, Database};
+use crate::rocks::{Budget, Database, is_no_space};
 use crate::snapshot::Snapshot;
 use crate::tables::Table;
 use crate::tables::meta::{Applied, LogHead};
@@ -143,9 +143,19 @@ pub enum CommitError {
 }
 
 impl CommitError {
+    /// Counts it. A leader that another one replaced has lost nothing, and what finds no room is tried again: only a write
+    /// that failed is a failure of the store.
+    fn count(&self) {
+        match self {
+            Self::Failed(_) => counter!(names::COMMIT_FAILURES).increment(1),
+            Self::Fenced(_) => counter!(names::COMMITS_FENCED).increment(1),
+            Self::NoSpace(_) | Self::ReadOnly(_) | Self::Suspended(_) => {}
+        }
+    }
+
     pub(crate) fn of_rocks(error: rocksdb::Error) -> Self {
         let text = error.into_string();
-        if text.contains("No space left on device") || text.contains("Disk quota exceeded") {
+        if is_no_space(&text) {
             Self::NoSpace(text)
         } else {
             Self::Failed(text)
@@ -312,7 +322,7 @@ impl Store {
         let started = self.env.now();
         let frame_bytes = (frame.bytes_max() as u64).next_multiple_of(FRAME_BYTES_MIN);
         let appended = log.append(frame).map_err(CommitError::from);
-        let position = appended.inspect_err(|_| counter!(names::COMMIT_FAILURES).increment(1))?;
+        let position = appended.inspect_err(CommitError::count)?;
         self.unflushed_bytes
             .fetch_add(frame_bytes, Ordering::Relaxed);
         histogram!(names::APPEND_SECONDS).record(self.env.now() - started);
@@ -333,11 +343,12 @@ impl Store {
         let is_held = durable.frame > position.frame
             || (durable.frame == position.frame && durable.hash == position.hash);
         if !is_held {
-            counter!(names::COMMIT_FAILURES).increment(1);
-            return Err(CommitError::Fenced(format!(
+            let fenced = CommitError::Fenced(format!(
                 "leadership ended before frame {} was durable",
                 position.frame
-            )));
+            ));
+            fenced.count();
+            return Err(fenced);
         }
         histogram!(names::SYNC_SECONDS).record(self.env.now() - started);
         Ok(())
@@ -351,7 +362,7 @@ impl Store {
     pub fn sync(&self) -> Result<Position, CommitError> {
         let writing = self.writing.as_ref().ok_or_else(no_log)?;
         let synced = writing.durability.sync().map_err(CommitError::from);
-        synced.inspect_err(|_| counter!(names::COMMIT_FAILURES).increment(1))
+        synced.inspect_err(CommitError::count)
     }
 
     /// Writes the rows of a group that is durable in the log, which reached up to `position` with it; all of them or

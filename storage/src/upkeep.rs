@@ -98,9 +98,7 @@ impl Store {
 
 fn upkeep_failed(error: MaintenanceError) -> CommitError {
     match error {
-        MaintenanceError::Io(error) if Maintenance::is_no_space(&error) => {
-            CommitError::NoSpace(error.to_string())
-        }
+        error if Maintenance::is_for_now(&error) => CommitError::NoSpace(error.to_string()),
         error => CommitError::Failed(error.to_string()),
     }
 }

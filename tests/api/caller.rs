@@ -8,6 +8,7 @@ use kedge_protocol::action::Kind;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::payload::digest_text;
+use kedge_protocol::possession;
 use kedge_protocol::signature::SigningKey;
 use serde_json::{Value, json};
 
@@ -119,6 +120,12 @@ impl Caller {
         caller.wallet_id = text("id", &answer.body["wallet"]);
         caller.organization_id = text("organization_id", &answer.body["wallet"]);
         caller
+    }
+
+    /// The body that adds this key to a wallet, with its consent.
+    pub(crate) fn joining(&self, server: &Server, wallet: &str) -> Value {
+        let consent = possession::consent(&self.key, &server.domain.separator(), wallet);
+        json!({ "address": self.key.address(), "possession": consent })
     }
 
     pub(crate) fn registration(&self, email: &str) -> Value {

@@ -1,8 +1,10 @@
 //! A running server and a caller that can sign, rightly or wrongly.
 
 use std::collections::BTreeMap;
+use std::fs::DirEntry;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -46,6 +48,22 @@ impl Drop for Server {
             crate::remade::check(&data);
         }
     }
+}
+
+/// The same command for a process that may open so many files.
+pub(crate) fn limited(command: &Command, files: u32) -> Command {
+    let mut limited = Command::new("prlimit");
+    limited
+        .arg(format!("--nofile={files}"))
+        .arg(command.get_program())
+        .args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => limited.env(name, value),
+            None => limited.env_remove(name),
+        };
+    }
+    limited
 }
 
 /// An answer.
@@ -133,7 +151,23 @@ impl Server {
         Self::start_in(dir, &options).await
     }
 
+    /// A server that may open so many files.
+    pub(crate) async fn start_allowed(files: u32, options: &[&str]) -> Self {
+        Self::start_as(tempfile::tempdir().unwrap(), options, |command| {
+            limited(&command, files)
+        })
+        .await
+    }
+
     async fn start_in(dir: tempfile::TempDir, options: &[&str]) -> Self {
+        Self::start_as(dir, options, |command| command).await
+    }
+
+    async fn start_as(
+        dir: tempfile::TempDir,
+        options: &[&str],
+        changed: impl FnOnce(Command) -> Command,
+    ) -> Self {
         let log = std::fs::OpenOptions::new()
             .create(true)
             .append(true)
@@ -147,12 +181,12 @@ impl Server {
             .args(["--set", "log_filter=warn"])
             // `limits` tests them with its own server; the other tests send more than any tier allows.
             .args(["--set", "rate_limits=off"])
-            .args(["--set", "compare_groups_every=16"])
-            .stdout(Stdio::piped())
-            .stderr(log);
+            .args(["--set", "compare_groups_every=16"]);
         for option in options {
             command.args(["--set", option]);
         }
+        let mut command = changed(command);
+        command.stdout(Stdio::piped()).stderr(log);
         let mut child = command.spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let url = (&mut stdout).lines().find_map(|line| {
@@ -204,6 +238,17 @@ impl Server {
         text.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4_096
     }
 
+    /// The processor time of the process's threads.
+    #[allow(dead_code, reason = "the walk alone measures it")]
+    pub(crate) fn processor_time(&self) -> Duration {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        // A thread that ends meanwhile has no file any more.
+        let text = |thread: DirEntry| std::fs::read_to_string(thread.path().join("schedstat")).ok();
+        let texts = threads.filter_map(|thread| text(thread.ok()?));
+        let spent = texts.filter_map(|text| text.split(' ').next()?.parse::<u64>().ok());
+        Duration::from_nanos(spent.sum())
+    }
+
     /// Stops the process, and returns its exit code.
     pub(crate) fn terminate(&mut self) -> Option<i32> {
         let id = self.child.id().to_string();
@@ -252,7 +297,9 @@ impl Server {
     pub(crate) fn admin(&self, command: &str) {
         let socket = self.dir.path().join("data/admin.sock");
         let status = kedge()
-            .args(["admin", command, "--json", "--socket"])
+            .arg("admin")
+            .args(command.split(' '))
+            .args(["--json", "--socket"])
             .arg(socket)
             .stdout(Stdio::null())
             .status();

@@ -117,8 +117,8 @@ async fn accounts(setup: &Setup, issuer: &Account, rng: &mut Rng) -> Vec<(usize,
     for who in 0..CALLERS {
         for retry in [RetryPolicy::never(), insistent.clone()] {
             let key = rng.key();
+            issuer.add_signer(&key).await.unwrap();
             let account = caller(&setup.url(), retry).await.account(key);
-            issuer.add_signer(account.address()).await.unwrap();
             account
                 .login(&email(issuer), crate::support::PASSWORD)
                 .await

@@ -204,6 +204,9 @@ def arrange_body(case: schemathesis.Case) -> None:
             body["url"] = HOOK
         if body.get("events") is not None:
             body["events"] = list(dict.fromkeys(body["events"]))
+    if operation == "addWalletKey":
+        key = Key.random()
+        body |= {"address": key.address, "possession": key.consent(WORLD.domain, WORLD.wallet_id)}
     if operation == "setMemberRole":
         body["wallet_id"] = (case.path_parameters or {}).get("id", "")
     if operation == "updateOwnWallet":

@@ -20,6 +20,7 @@ from kedge_client import TYPES, salts  # noqa: E402
 DIGEST, BODY, FILE_DIGEST = "digest of the body", "the body", "digest of the file"
 DIGEST_OF_SECRETS = "the body, or its digest if it holds a password"
 PATH_PAYLOADS = tuple(f'{{"{name}":"<id of the path>"}}' for name in ("address", "wallet_id", "invitation_id"))
+CONSENT = {"KeyConsent": [{"name": "wallet", "type": "string"}, {"name": "key", "type": "address"}]}
 # Members for whose sake the digest of a change of a wallet is signed.
 SECRETS = ("password", "current_password", "blind")
 
@@ -54,6 +55,12 @@ class Key:
     @classmethod
     def random(cls) -> "Key":
         return cls(os.urandom(32))
+
+    def consent(self, domain: dict, wallet_id: str) -> str:
+        """The key's consent to join a wallet."""
+        message = {"wallet": wallet_id, "key": self.address}
+        signed = self.account.sign_message(encode_typed_data(domain, CONSENT, message)).signature
+        return "0x" + bytes(signed).hex()
 
     def sign(self, domain: dict, actions: list[tuple[str, str, str]], atomic: bool = False) -> dict[str, str]:
         """The five headers for actions of (kind, target, payload)."""

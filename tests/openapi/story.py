@@ -4,7 +4,8 @@
 anew; test_examples.py sends it and compares. A new example is an entry without an answer; a value of an
 earlier answer is `{{operation.name/member/…}}`, or `{{operation.name#Header}}`, until it is recorded. Evidence of a
 fault is forged anew each time: by how many milliseconds is `forged`. A claim is proved anew each time: about the
-action of the proof file that `claimed` names.
+action of the proof file that `claimed` names. The body of a key that joins a wallet is made each time: `consents` names
+the key.
 """
 
 import json
@@ -158,6 +159,10 @@ class Story:
         if "claimed" in entry:
             proof = self.answers[entry["claimed"]].json()
             sent["body"] = claims.proved(self.server, proof, self.key(entry["as"]).address)
+        if "consents" in entry:
+            wallet_id, _ = self.wallets[entry["as"]]
+            key = self.key(entry["consents"])
+            sent["body"] = {"address": key.address, "possession": key.consent(self.domain, wallet_id)}
         if "path" in sent:
             sent["path"] = {name: str(value) for name, value in sent["path"].items()}
         for name, value in sent.get("path", {}).items():
@@ -248,7 +253,7 @@ def stand_in(name: str, value: object) -> object:
 
 def recorded(story: Story, entry: dict, sent: dict, answer: requests.Response) -> dict:
     """An entry as it went this time."""
-    new = {name: entry[name] for name in ("operation", "name", "summary", "as", "forged", "claimed") if name in entry}
+    new = {name: entry[name] for name in ("operation", "name", "summary", "as", "forged", "claimed", "consents") if name in entry}
     new |= {name: sent[name] for name in ("path", "query", "headers", "signature") if name in sent}
     if "body" in sent:
         new["body"] = json.loads(json.dumps(without_tokens(sent["body"])).replace(story.receiver.url, HOOK))

@@ -70,7 +70,7 @@ def test_openapi_generator_finds_no_fault(folder):
 
 
 def test_typescript_clients(folder, server):
-    """One with the types of openapi-typescript, one that openapi-generator makes."""
+    """One with the types of openapi-typescript, one that openapi-generator makes, and one of hey-api."""
     types = ("openapi.json", "--default-non-nullable", "false", "-o", "types.ts")
     run(PROGRAMS / "openapi-typescript", *types, folder=folder)
     options = ("-g", "typescript-fetch", "-p", "importFileExtension=.js", "-o", "fetch")
@@ -78,11 +78,26 @@ def test_typescript_clients(folder, server):
     written = [each.name for each in (folder / "fetch" / "apis").iterdir()]
     tags = json.loads((folder / "openapi.json").read_text())["tags"]
     assert len(written) == len(tags) + 1, "one file for each heading, and the index"
+    run(PROGRAMS / "openapi-ts", folder=folder)
     run(PROGRAMS / "tsc", "-p", ".", folder=folder)
     shutil.copy(folder / "signing.mjs", folder / "built")
-    for client in ("typed-client.js", "fetch-client.js"):
+    for client in ("typed-client.js", "fetch-client.js", "hey-client.js"):
         called = json.loads(run("node", f"built/{client}", server.url, folder=folder))
         assert len(called) >= CALLED_MIN, called
+
+
+def test_a_go_client_of_oapi_codegen(folder):
+    """It compiles, where Go and the generator are installed; neither is needed otherwise."""
+    go = shutil.which("go")
+    if go is None:
+        pytest.skip("Go is not installed: the client of oapi-codegen is not made")
+    binaries = Path(run(go, "env", "GOPATH", folder=folder).strip()) / "bin"
+    generator = shutil.which("oapi-codegen") or shutil.which("oapi-codegen", path=str(binaries))
+    if generator is None:
+        pytest.skip("go install github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@latest, and its client is made too")
+    options = ("-generate", "types,client", "-package", "service", "-o", "client.go")
+    run(generator, *options, "openapi.json", folder=folder)
+    run(go, "vet", ".", folder=folder)
 
 
 class Signer:

@@ -32,6 +32,26 @@ def settings(section):
     return found
 
 
+def seconds(text):
+    """A time span as a unit file has it."""
+    number, unit = re.fullmatch(r"(\d+)(ms|s|min|h|)", text).groups()
+    return int(number) * {"ms": 0.001, "s": 1, "": 1, "min": 60, "h": 3600}[unit]
+
+
+def starts_in(period, lasts, pause, interval, burst):
+    """How often systemd starts a service in so many seconds that ends each time after `lasts`: it gives up where `burst` starts
+    lie within `interval`, unless that is 0."""
+    now, count, begun = 0.0, 0, []
+    while now < period:
+        begun = [at for at in begun if now - at < interval]
+        if interval and len(begun) >= burst:
+            break
+        begun.append(now)
+        count += 1
+        now += lasts + pause
+    return count
+
+
 def calls_of(name):
     """The system calls of a set, with the sets in it, as this systemd has them."""
     text = run(need("systemd-analyze"), "syscall-filter", name, "--no-pager")
@@ -68,6 +88,21 @@ class Unit(unittest.TestCase):
     def test_it_waits_longer_than_an_orderly_stop_takes(self):
         [seconds] = self.service["TimeoutStopSec"]
         self.assertGreater(int(seconds.removesuffix("s")), harness.stop_seconds_min() + 10)
+
+    def test_it_never_gives_up(self):
+        """However soon each start ends, systemd makes another one: for a whole day, and not more than a few a minute."""
+        unit = settings("Unit")
+        [pause] = self.service["RestartSec"]
+        interval = unit.get("StartLimitIntervalSec", ["10s"])[-1]
+        burst = int(unit.get("StartLimitBurst", ["5"])[-1])
+        for lasts in (0.0, 0.7, 6.7):
+            starts = starts_in(24 * 3600, lasts, seconds(pause), seconds(interval), burst)
+            self.assertGreater(starts, 24 * 3600 / (lasts + seconds(pause)) - 2, f"a start that lasts {lasts} s")
+            self.assertLess(starts, 24 * 3600 / 5)
+        # What it was before: dead after ten starts, within one or two minutes.
+        self.assertEqual([starts_in(24 * 3600, lasts, 5, 600, 10) for lasts in (0.7, 6.7)], [10, 10])
+        # A wrong command line is not tried again, and nothing else is left out.
+        self.assertEqual((self.service["Restart"], self.service["RestartPreventExitStatus"]), (["on-failure"], ["2"]))
 
     def test_its_user_is_made_by_the_archive(self):
         users = (unpacked() / "lib/sysusers.d/kedge.conf").read_text()

@@ -318,3 +318,51 @@ async fn the_first_contract_is_what_is_signed() {
         "{reported}"
     );
 }
+
+/// What a new log would sign for another chain, or another contract, could never be anchored: no log is made, and after the
+/// options are right the same data directory begins one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_log_is_bound_to_what_the_contract_names() {
+    let directory = tempfile::tempdir().unwrap();
+    let chain = Chain::start(directory.path());
+    let sequencer = own_key(6).address().to_string();
+    let first = chain.deploy(&sequencer, &[]);
+    let second = chain.deploy(&sequencer, &["--domain-contract", &first]);
+    let right = with_files(&chain, directory.path(), &first);
+    let other_chain = right.clone().set("chain_id", CHAIN_ID + 1);
+    let other_contract = with_files(&chain, directory.path(), &second);
+    for setup in [other_chain, other_contract] {
+        let (status, reported) = setup.start_refused();
+        assert_eq!(status.code(), Some(1));
+        let named = format!("signs for chain {CHAIN_ID} and contract {first}");
+        assert!(
+            reported.contains(&named) && reported.contains("no log was made"),
+            "{reported}"
+        );
+    }
+
+    // While the node is away the server cannot know, and accepts nothing.
+    let port = free_port();
+    let place = directory.path().join("alone");
+    std::fs::create_dir(&place).unwrap();
+    let server = with_files(&chain, &place, &first)
+        .set("chain_id", CHAIN_ID + 1)
+        .set("chain_rpc_url", quoted(format!("http://127.0.0.1:{port}")))
+        .start();
+    let why = server.why_read_only().await;
+    assert!(why.contains("the contract has not been read yet"), "{why}");
+    server.stop();
+
+    let server = right.start();
+    let client = connect(&right.url()).await;
+    register(&client, Rng::seeded("domain").key()).await;
+    server.stop();
+    // From then on the log is bound, and continues without the node.
+    let server = right
+        .clone()
+        .set("chain_rpc_url", quoted(format!("http://127.0.0.1:{port}")))
+        .start();
+    let client = connect(&right.url()).await;
+    register(&client, Rng::seeded("domain, alone").key()).await;
+    server.stop();
+}

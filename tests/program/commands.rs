@@ -5,6 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
+use kedge_protocol::eip712::Domain;
+use kedge_protocol::possession::KeyAddition;
+
 use crate::support::documented::{UNDOCUMENTED, look_through};
 use crate::support::program::{chosen, kedge};
 use crate::support::server::Setup;
@@ -153,6 +156,27 @@ fn keys_are_made_shown_and_kept_private() {
     assert_eq!(done(keys("show").arg("--key-file").arg(&file)), text);
     let variable = ("KEDGE_SIGNING_KEY", text.trim());
     assert_eq!(done(keys("address").env(variable.0, variable.1)), address);
+
+    let wallet = "wal_7h8rh8fgrh07gkqn56z16p8nc6";
+    let consent = |wallet: &str| {
+        let mut consent = keys("consent");
+        let domain = "31337:0x5FbDB2315678afecb367f032d93F642f64180aa3";
+        consent.args(["--wallet", wallet, "--domain", domain, "--key-file"]);
+        consent.arg(&file);
+        consent
+    };
+    let body = done(&mut consent(wallet));
+    let addition = KeyAddition::read(body.trim()).unwrap();
+    assert_eq!(addition.address.to_string(), address.trim());
+    let domain = Domain {
+        chain_id: 31_337,
+        verifying_contract: "0x5FbDB2315678afecb367f032d93F642f64180aa3"
+            .parse()
+            .unwrap(),
+    };
+    assert_eq!(addition.check(&domain.separator(), wallet), Ok(()));
+    let reported = refused(&mut consent("org_7h8rh8fgrh07gkqn56z16p8nc6"), 2);
+    assert!(reported.contains("wal_"), "{reported}");
 
     // The key in an existing file may have signed something.
     let reported = refused(keys("new").arg(&file), 1);

@@ -21,8 +21,8 @@ pub(crate) const P99_MAX: Duration = Duration::from_millis(250);
 const CALM: Duration = Duration::from_secs(5);
 const ATTACK_S: u64 = 10;
 /// How long it may take until nothing is left: the server ends what is not read after `write_timeout_s`, 30, and what is
-/// idle after `idle_timeout_s`, 60.
-const LEAVES: Duration = Duration::from_secs(100);
+/// idle after `idle_timeout_s`, 75.
+const LEAVES: Duration = Duration::from_mins(2);
 /// Sockets, threads and files that may be there in addition: connections of the well-behaved client, threads for work
 /// that blocks (they end after ten idle seconds, and the client keeps some busy), tables of the store.
 const MORE_SOCKETS: u64 = 16;

@@ -8,12 +8,13 @@ use std::sync::{Arc, Mutex};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
-use hyper::{Request, Response};
+use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use kedge_protocol::action::{Kind, RequestHead};
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::export::{BatchLine, EXPORT_VERSION, Line, LogLine};
+use kedge_protocol::log_tree::{self, Frontier};
 use kedge_protocol::receipt::{RECEIPT_VERSION, Receipt, ReceiptLeaf};
 use kedge_protocol::record::{ActionRecord, RequestRecord};
 use kedge_protocol::signature::SigningKey;
@@ -36,6 +37,8 @@ pub(crate) struct Show {
     pub(crate) anchored: u64,
     /// How many batches it serves.
     pub(crate) served: u64,
+    /// It answers that the batches below this number are archived.
+    pub(crate) archived: u64,
     /// The batches whose leaves it withholds.
     pub(crate) withheld: Vec<u64>,
     /// The checkpoint that it serves.
@@ -74,6 +77,7 @@ impl Show {
             log,
             anchored: 3,
             served: 4,
+            archived: 0,
             withheld: Vec::new(),
             checkpoint,
             given: Vec::new(),
@@ -127,6 +131,7 @@ impl Show {
             log,
             anchored: 1,
             served: 1,
+            archived: 0,
             withheld: Vec::new(),
             checkpoint,
             given: Vec::new(),
@@ -164,6 +169,15 @@ impl Show {
         self.log.batch(number).signed(&sequencer())
     }
 
+    /// The edge of the log tree over the batches below a number.
+    fn frontier(&self, number: u64) -> Frontier {
+        let mut frontier = Frontier::default();
+        for number in 0..number {
+            frontier.append(log_tree::leaf(&self.log.batch(number).header.hash()));
+        }
+        frontier
+    }
+
     /// The lines of `/export?from=`.
     fn export(&self, from: u64) -> String {
         let first = LogLine {
@@ -174,7 +188,7 @@ impl Show {
             from,
             sequence: 0,
             head: domain().separator(),
-            peaks: Vec::new(),
+            peaks: self.frontier(from).peaks().to_vec(),
             organization_id: None,
             operators: Vec::new(),
         };
@@ -218,8 +232,8 @@ impl FaultyServer {
             while let Ok((stream, _)) = listener.accept().await {
                 let shown = Arc::clone(&serving);
                 let answer = service_fn(move |request| {
-                    let answer: Bytes = answer(&shown.lock().unwrap(), &request);
-                    async move { Ok::<_, Infallible>(Response::new(Full::<Bytes>::from(answer))) }
+                    let answer = answer(&shown.lock().unwrap(), &request);
+                    async move { Ok::<_, Infallible>(answer) }
                 });
                 let connection = hyper::server::conn::http1::Builder::new();
                 let served = connection.serve_connection(TokioIo::new(stream), answer);
@@ -236,18 +250,26 @@ impl FaultyServer {
     }
 }
 
-fn answer(show: &Show, request: &Request<Incoming>) -> Bytes {
+fn answer(show: &Show, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+    let done = |text: String| Response::new(Full::from(Bytes::from(text)));
     if request.uri().path() == "/export" {
         let query = request.uri().query().unwrap();
-        let from = query.strip_prefix("from=").unwrap().parse().unwrap();
-        return Bytes::from(show.export(from));
+        let from: u64 = query.strip_prefix("from=").unwrap().parse().unwrap();
+        if from < show.archived {
+            let body = json!({ "message": "archived", "minimum_batch": show.archived });
+            let envelope = json!({ "code": "GONE", "status": 410, "body": body });
+            let mut gone = done(envelope.to_string());
+            *gone.status_mut() = StatusCode::GONE;
+            return gone;
+        }
+        return done(show.export(from));
     }
     let domain = domain();
     let key = sequencer().address();
     if request.uri().path() == "/sequencer-keys" {
         let items = json!([{ "key": key, "from_batch": 0 }]);
         let page = json!({ "items": items, "cursor": null, "has_more": false });
-        return Bytes::from(page.to_string());
+        return done(page.to_string());
     }
     let document = json!({
         "name": "Digital Object Service",
@@ -256,5 +278,5 @@ fn answer(show: &Show, request: &Request<Incoming>) -> Bytes {
         "verifyingContract": domain.verifying_contract,
         "sequencer": key,
     });
-    Bytes::from(document.to_string())
+    done(document.to_string())
 }

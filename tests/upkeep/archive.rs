@@ -33,21 +33,25 @@ pub(crate) async fn anchored(server: &Server) {
     .await;
 }
 
-/// The code and the message with which an export from the first batch on is refused.
-async fn export_refused(made: &Made) -> (String, String) {
-    let refused = made.client.export(0, None).await.unwrap_err();
-    (refused.code().unwrap().to_owned(), refused.to_string())
-}
-
-/// Reads of what is archived report where it is.
-async fn is_archived(made: &Made, (first, last): (Id, u64), place: &str) {
-    let error = made.account.action(first).await.unwrap_err();
-    assert_eq!(error.code(), Some("GONE"));
-    for part in [&format!("sequences up to {last} are archived"), place] {
-        assert!(error.to_string().contains(part), "{error}");
+/// Reads of what is archived say so, and where what is here begins. Where the archive is, the operator alone is told.
+async fn is_archived(made: &Made, (first, last, batch): (Id, u64, u64), place: &str) {
+    let action = made.account.action(first).await.unwrap_err();
+    let export = made.client.export(0, None).await.unwrap_err();
+    for error in [action, export] {
+        let kedge_client::Error::Refused(refused) = &error else {
+            panic!("{error}");
+        };
+        assert_eq!((refused.code.as_str(), refused.status), ("GONE", 410));
+        let expected = format!("sequences up to {last} are archived");
+        assert!(refused.message().contains(&expected), "{error}");
+        assert_eq!(refused.body["minimum_sequence"], json!(last + 1));
+        assert_eq!(refused.body["minimum_batch"], json!(batch));
+        let text = serde_json::to_string(refused).unwrap();
+        assert!(
+            !text.contains(place) && !text.contains("archive\""),
+            "{text}"
+        );
     }
-    let (code, message) = export_refused(made).await;
-    assert!(code == "GONE" && message.contains(place), "{message}");
 }
 
 /// An obstacle, or a wrong place, changes nothing.
@@ -160,11 +164,12 @@ async fn archived_segments_are_named_and_come_back() {
         serde_json::from_slice(&std::fs::read(log.join("ARCHIVED.json")).unwrap()).unwrap();
     assert_eq!(list["segments"][count - 1]["last_sequence"], json!(last));
 
-    // Reads report where it is; writes and newer reads continue, also after a crash.
+    // Reads report it; writes and newer reads continue, also after a crash.
     let place = at("archive").display().to_string();
+    let from = list["segments"][count - 1]["last_batch"].as_u64().unwrap() + 1;
     let mut server = server;
     for _ in 0..2 {
-        is_archived(&made, (first, last), &place).await;
+        is_archived(&made, (first, last, from), &place).await;
         made.mint(2).await;
         for known in made.ledger.after(last) {
             made.account.action(known.id).await.unwrap();
@@ -173,7 +178,6 @@ async fn archived_segments_are_named_and_come_back() {
         server.kill();
         server = made.setup.start();
     }
-    let from = list["segments"][count - 1]["last_batch"].as_u64().unwrap() + 1;
     let mut export = made.client.export(from, None).await.unwrap();
     while export.line().await.unwrap().is_some() {}
 

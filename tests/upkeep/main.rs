@@ -5,10 +5,12 @@
 
 mod archive;
 mod archive_killed;
+mod archived_bond;
 mod backup;
 mod drill;
 mod made;
 mod mark;
+mod memory;
 mod private;
 mod rebuild;
 mod side_keys;

@@ -153,6 +153,7 @@ pub(crate) fn status_of(code: &str) -> u16 {
         "PRECONDITION_FAILED" => 412,
         "PAYLOAD_TOO_LARGE" | "OBJECT_TOO_LARGE" | "BATCH_TOO_LARGE" => 413,
         "UNSUPPORTED_MEDIA_TYPE" => 415,
+        "RANGE_NOT_SATISFIABLE" => 416,
         "STATE_VIOLATION" | "IDEMPOTENCY_MISMATCH" => 422,
         "RATE_LIMITED" => 429,
         "INTERNAL" => 500,

@@ -324,7 +324,7 @@ async fn a_part_of_a_file_that_is_not_there() {
             got.reported()
         );
         assert_eq!(got.header("content-range"), "bytes */9");
-        assert_eq!(got.json()["code"], "VALIDATION_ERROR");
+        assert_eq!(got.json()["code"], "RANGE_NOT_SATISFIABLE");
     }
     crate::coverage::finished("a_part_of_a_file_that_is_not_there");
 }

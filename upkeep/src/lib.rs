@@ -4,6 +4,7 @@
 
 pub mod archive;
 pub mod backup;
+pub mod bounds;
 pub mod private;
 pub mod rebuild;
 pub mod side_keys;

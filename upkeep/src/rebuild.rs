@@ -13,6 +13,7 @@ use kedge_storage::verify::Progress;
 use kedge_storage::{Access, CommitError, MissingMark, OpenError, Store, StoreOptions};
 use rustix::fs::{CWD, FlockOperation, RenameFlags};
 
+use crate::bounds::Bounds;
 use crate::side_keys;
 use crate::verify::{Checks, Summary, Verifier, VerifyError};
 
@@ -20,7 +21,9 @@ use crate::verify::{Checks, Summary, Verifier, VerifyError};
 const STORE: &str = "store";
 /// The folder in which the new one is built.
 const MAKING: &str = "store.rebuild";
-/// A file in it that marks it as incomplete.
+/// The folder for what does not fit into memory meanwhile.
+const SCRATCH: &str = "rebuild.scratch";
+/// A file in the new store that marks it as incomplete.
 const UNFINISHED: &str = "UNFINISHED";
 /// The folder to which the damaged one is moved.
 const DAMAGED: &str = "store.damaged";
@@ -79,22 +82,38 @@ pub struct Rebuilt {
 /// verification.
 pub fn rebuild(
     data: &Path,
-    domain: Domain,
-    sequencer: Address,
+    (domain, sequencer): (Domain, Address),
+    bounds: &Bounds,
     mut progress: impl FnMut(&'static str, Progress),
 ) -> Result<Rebuilt, RebuildError> {
     let (store, making) = (data.join(STORE), data.join(MAKING));
     let lock = locked(&store)?;
-    put_away(data, &making)?;
-    let options = StoreOptions {
-        side_keys: side_keys::read(&data.join("keys"))?,
-        access: Access::Derive,
-        ..StoreOptions::of_store(&making, domain, sequencer)
+    let scratch = cleared(&data.join(SCRATCH))?;
+    let bounds = bounds.in_directory(&scratch);
+    let side_keys = side_keys::read(&data.join("keys"))?;
+    let options = || {
+        bounds.of_store(StoreOptions {
+            side_keys: side_keys.clone(),
+            access: Access::Derive,
+            ..StoreOptions::of_store(&making, domain, sequencer)
+        })
     };
-    make(options, |at| progress("making", at))?;
-    let verifier = Verifier::open(&making, domain, sequencer)?;
+    let is_begun = put_away(data, &making)?;
+    let mut fill = || make(options(), bounds.rows_bytes(), |at| progress("making", at));
+    match fill() {
+        // What an earlier run left, perhaps one of another version, may not do.
+        Err(error) if is_begun => {
+            tracing::warn!(%error, "the store that an earlier rebuild left is not used");
+            std::fs::remove_dir_all(&making).map_err(at(&making))?;
+            put_away(data, &making)?;
+            fill()?;
+        }
+        made => made?,
+    }
+    let verifier = Verifier::open(&making, domain, sequencer, bounds.clone())?;
     let summary = verifier.check(Checks::State, |at| progress("verifying", at))?;
     drop(verifier);
+    std::fs::remove_dir_all(&scratch).map_err(at(&scratch))?;
     std::fs::remove_file(making.join(UNFINISHED)).map_err(at(&making))?;
     durable::sync_directory(&making).map_err(at(&making))?;
     // One step, so that there is a whole store under this name at every moment.
@@ -121,16 +140,29 @@ fn locked(store: &Path) -> Result<std::fs::File, RebuildError> {
     Ok(file)
 }
 
-/// Clears up after an earlier run: an incomplete store is removed, a complete one is kept.
-fn put_away(data: &Path, making: &Path) -> Result<(), RebuildError> {
+/// An empty folder in place of what an earlier run left.
+fn cleared(folder: &Path) -> Result<PathBuf, RebuildError> {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(folder)(error)),
+        _ => {}
+    }
+    std::fs::create_dir(folder).map_err(at(folder))?;
+    Ok(folder.to_owned())
+}
+
+/// Looks what an earlier run left. An incomplete store is continued, and its rows are those of some frame of the log: true.
+/// A complete one is kept under another name.
+fn put_away(data: &Path, making: &Path) -> Result<bool, RebuildError> {
     if making.join(UNFINISHED).exists() {
-        std::fs::remove_dir_all(making).map_err(at(making))?;
-    } else if making.exists() {
+        return Ok(true);
+    }
+    if making.exists() {
         set_aside(data, making)?;
     }
     std::fs::create_dir(making).map_err(at(making))?;
     durable::put(&making.join(UNFINISHED), b"").map_err(at(making))?;
-    durable::sync_directory(data).map_err(at(data))
+    durable::sync_directory(data).map_err(at(data))?;
+    Ok(false)
 }
 
 /// Renames a store so that nothing looks for it there.
@@ -147,10 +179,14 @@ fn set_aside(data: &Path, store: &Path) -> Result<PathBuf, RebuildError> {
 }
 
 /// Fills a new store from the log.
-fn make(options: StoreOptions, mut progress: impl FnMut(Progress)) -> Result<(), RebuildError> {
+fn make(
+    options: StoreOptions,
+    memory_bytes: usize,
+    mut progress: impl FnMut(Progress),
+) -> Result<(), RebuildError> {
     let opening = Store::begin(options, MissingMark::ReadOnly)?;
     let batches_total = opening.log_batches();
-    catch_up(&opening, |done| {
+    catch_up(&opening, memory_bytes, |done| {
         progress(Progress {
             batches: done.batches,
             batches_total,

@@ -6,17 +6,20 @@ use std::path::Path;
 
 use kedge_config::secrets::SecretError;
 use kedge_http::files::place;
+use kedge_protocol::chain::Leaf;
 use kedge_protocol::eip712::Domain;
+use kedge_protocol::record::RequestRecord;
 use kedge_protocol::resource::File;
 use kedge_protocol::{Hash, SequencerKeys};
 use kedge_replay::apply::{Apply, ApplyError};
-use kedge_replay::catch_up::open_store;
+use kedge_replay::catch_up::open_store_within;
 use kedge_storage::verify::{self as log, Plan, Progress};
-use kedge_storage::{Access, CommitError, Group, OpenError, Store, StoreOptions};
+use kedge_storage::{Access, CommitError, MissingMark, OpenError, Store, StoreOptions};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
 use crate::archive::{self, ArchiveError};
+use crate::bounds::Bounds;
 use crate::side_keys;
 
 /// What was checked.
@@ -72,6 +75,7 @@ pub enum Checks {
 pub struct Verifier {
     store: Store,
     plan: Plan,
+    bounds: Bounds,
     /// The directory of the store, if that is a view of one that lags its log.
     _scratch: Option<TempDir>,
 }
@@ -83,7 +87,7 @@ pub fn store(
     keys: impl Into<SequencerKeys>,
     progress: impl FnMut(Progress),
 ) -> Result<Summary, VerifyError> {
-    Verifier::open(path, domain, keys)?.check(Checks::State, progress)
+    Verifier::open(path, domain, keys, Bounds::default())?.check(Checks::State, progress)
 }
 
 impl Verifier {
@@ -93,27 +97,30 @@ impl Verifier {
         path: &Path,
         domain: Domain,
         keys: impl Into<SequencerKeys>,
+        bounds: Bounds,
     ) -> Result<Self, VerifyError> {
         let plan = Plan::new(domain, keys);
         let options = StoreOptions::of_store(path, plan.domain, plan.keys.first());
+        let options = bounds.of_store(options);
         match Store::open_to_verify(options) {
             Ok(store) => {
                 archive::announce(&store, &path.with_file_name(""))?;
                 Ok(Self {
                     store,
                     plan,
+                    bounds,
                     _scratch: None,
                 })
             }
-            Err(OpenError::Behind { .. }) => Self::brought_up(path, plan),
+            Err(OpenError::Behind { .. }) => Self::brought_up(path, plan, bounds),
             Err(error) => Err(error.into()),
         }
     }
 
     /// Verifies a store that lags its log, as after a killed server. A view of it elsewhere is first brought up to
     /// date, as a start would do with the store itself.
-    fn brought_up(path: &Path, plan: Plan) -> Result<Self, VerifyError> {
-        let scratch = tempfile::tempdir()?;
+    fn brought_up(path: &Path, plan: Plan, bounds: Bounds) -> Result<Self, VerifyError> {
+        let scratch = bounds.folder()?;
         let view = scratch.path().join("store");
         std::fs::create_dir(&view)?;
         for entry in std::fs::read_dir(path.canonicalize()?)? {
@@ -127,7 +134,8 @@ impl Verifier {
             }
         }
         let data = path.with_file_name("");
-        let verifier = Self::derive(&data, &view, plan.domain, plan.keys.clone())?;
+        let of = (plan.domain, plan.keys.clone());
+        let verifier = Self::derive(&data, &view, of, bounds, |_| ())?;
         Ok(Self {
             plan,
             _scratch: Some(scratch),
@@ -135,27 +143,31 @@ impl Verifier {
         })
     }
 
-    /// Builds a store in `path` from the log of the data directory `data`, which is not changed, to verify both.
+    /// Builds a store in `path` from the log of the data directory `data`, which is not changed, to verify both. `progress`
+    /// is called after each frame with the last batch.
     ///
     /// # Errors
     /// [`VerifyError`] if the log cannot be read or applied.
     pub fn derive(
         data: &Path,
         path: &Path,
-        domain: Domain,
-        keys: impl Into<SequencerKeys>,
+        (domain, keys): (Domain, impl Into<SequencerKeys>),
+        bounds: Bounds,
+        mut progress: impl FnMut(u64),
     ) -> Result<Self, VerifyError> {
         let plan = Plan::new(domain, keys);
-        let options = StoreOptions {
+        let options = bounds.of_store(StoreOptions {
             log_path: data.join("log"),
             side_keys: side_keys::read(&data.join("keys"))?,
             access: Access::Derive,
             ..StoreOptions::of_store(path, plan.domain, plan.keys.first())
-        };
-        let store = open_store(options)?;
+        });
+        let (missing, rows_bytes) = (MissingMark::ReadOnly, bounds.rows_bytes());
+        let store = open_store_within(options, missing, rows_bytes, |done| progress(done.batches))?;
         Ok(Self {
             store,
             plan,
+            bounds,
             _scratch: None,
         })
     }
@@ -172,30 +184,28 @@ impl Verifier {
         progress: impl FnMut(Progress),
     ) -> Result<Summary, VerifyError> {
         let snapshot = self.store.snapshot();
+        let scratch = self.bounds.folder()?;
         let plan = Plan {
             request_signatures: checks >= Checks::Signatures,
             ..self.plan.clone()
         };
+        let plan = plan.within(self.bounds.compared_bytes(), scratch.path());
         if checks < Checks::State {
             return Ok(log::verify(&snapshot, &plan, progress, |_, _| Ok(()))?);
         }
-        let scratch = tempfile::tempdir()?;
         let replay_path = scratch.path().join("replay");
         let made = StoreOptions::of_store(&replay_path, plan.domain, plan.keys.first());
-        let made = Store::scratch(made)?;
-        let write = |group: Group| made.put_rows(&group).map(|_| ());
-        let mut replay = Apply::from_nothing(snapshot.operators()?).state_alone();
+        let made = Store::scratch(self.bounds.of_store(made))?;
+        let mut replay = Replay {
+            apply: Apply::from_nothing(snapshot.operators()?).state_alone(),
+            made: &made,
+            memory_bytes: self.bounds.rows_bytes(),
+        };
         let summary = log::verify(&snapshot, &plan, progress, |record, leaves| {
             let applied = replay.request(record, leaves);
-            applied.map_err(|error| error.to_string())?;
-            if replay.len_bytes() >= GROUP_BYTES_MAX {
-                write(replay.take_formed()).map_err(|error| error.to_string())?;
-            }
-            Ok(())
+            applied.map_err(|error| error.to_string())
         })?;
-        replay.finish(GROUP_BYTES_MAX, |group| -> Result<(), VerifyError> {
-            Ok(write(group)?)
-        })?;
+        replay.write()?;
         log::compare_state(&snapshot, &made.snapshot())?;
         Ok(summary)
     }
@@ -219,6 +229,36 @@ impl Verifier {
             }
         }
         Ok(count)
+    }
+}
+
+/// A replay of the log into a store of rows. What does not fit into memory is written, and read from there again.
+struct Replay<'a> {
+    apply: Apply,
+    made: &'a Store,
+    memory_bytes: usize,
+}
+
+impl Replay<'_> {
+    fn request(&mut self, record: &RequestRecord<'_>, leaves: &[Leaf]) -> Result<(), VerifyError> {
+        self.apply.request(record, leaves)?;
+        if self.apply.memory_bytes() >= self.memory_bytes {
+            self.write()?;
+            self.apply.rest_on(self.made.snapshot());
+        } else if self.apply.len_bytes() >= GROUP_BYTES_MAX {
+            self.made.put_rows(&self.apply.take_formed())?;
+        }
+        Ok(())
+    }
+
+    /// Writes every row that is not written yet.
+    fn write(&mut self) -> Result<(), VerifyError> {
+        let made = self.made;
+        self.apply
+            .finish(GROUP_BYTES_MAX, |group| -> Result<(), VerifyError> {
+                made.put_rows(&group)?;
+                Ok(())
+            })
     }
 }
 

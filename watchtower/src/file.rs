@@ -40,6 +40,15 @@ pub(crate) struct Filer {
     is_done: bool,
 }
 
+/// What came of a look at all disputes.
+#[derive(Default)]
+pub(crate) struct Filed {
+    /// The batches whose leaves the operator published in an answer.
+    pub(crate) published: Vec<u64>,
+    /// Why one of them made no progress.
+    pub(crate) failure: Option<WatchError>,
+}
+
 /// The progress of a dispute.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Progress {
@@ -111,42 +120,48 @@ impl Filer {
         write_json(&self.path, &self.disputes)
     }
 
-    /// Advances the disputes. Commitments that have to age are waited for or, unless `waits`, left to the next call.
-    /// Returns the batches whose leaves the operator published in an answer.
+    /// Advances the disputes, each by itself. Commitments that have to age are waited for or, unless `waits`, left to the
+    /// next call.
     pub(crate) async fn file(
         &mut self,
         contracts: &Contracts,
         waits: bool,
-    ) -> Result<Vec<u64>, WatchError> {
+    ) -> Result<Filed, WatchError> {
+        let mut filed = Filed::default();
         let Some((bond, terms)) = &contracts.bond else {
-            return Ok(Vec::new());
+            return Ok(filed);
         };
-        let mut published = Vec::new();
         loop {
             let mut is_aging = false;
             let mut place = 0;
+            filed.failure = None;
             while place < self.disputes.len() {
                 let dispute = self.disputes[place].clone();
                 if self.has_ended(contracts, bond).await? {
-                    return Ok(published);
+                    return Ok(filed);
                 }
-                let progress = if dispute.is_over {
-                    Progress::Waits
+                let advanced = if dispute.is_over {
+                    Ok(Progress::Waits)
                 } else {
-                    self.advance(contracts, bond, terms, &dispute).await?
+                    self.advance(contracts, bond, terms, &dispute).await
                 };
-                match progress {
-                    Progress::Ages => is_aging = true,
-                    Progress::Waits => {}
-                    Progress::Shown | Progress::Refused => {
+                match advanced {
+                    // The next round tries it again, and the others do not wait for it.
+                    Err(failure) => {
+                        (self.report.warning)(&format!("{}: {failure}", dispute.asked()));
+                        filed.failure = Some(failure);
+                    }
+                    Ok(Progress::Ages) => is_aging = true,
+                    Ok(Progress::Waits) => {}
+                    Ok(Progress::Shown | Progress::Refused) => {
                         self.disputes.remove(place);
                         self.save()?;
                         continue;
                     }
-                    Progress::Over => {
+                    Ok(Progress::Over) => {
                         self.disputes[place].is_over = true;
                         self.save()?;
-                        published.extend(dispute.published());
+                        filed.published.extend(dispute.published());
                     }
                 }
                 place += 1;
@@ -157,7 +172,7 @@ impl Filer {
             tokio::time::sleep(POLL).await;
         }
         self.has_ended(contracts, bond).await?;
-        Ok(published)
+        Ok(filed)
     }
 
     /// The batches whose leaves the operator published in an answer.
@@ -186,14 +201,20 @@ impl Filer {
 
     /// Once the bond is gone, settling our own case returns its deposit.
     async fn take_back(&self, bond: &BondContract) -> Result<(), WatchError> {
+        let mut failed = None;
         for id in self.disputes.iter().filter_map(Dispute::case) {
-            let case = bond
-                .case(id, At::Latest)
-                .await
-                .map_err(WatchError::contract)?;
-            if case.state == CaseState::Open && case.opener == self.key.address() {
-                self.settle(bond, id).await?;
+            if let Err(failure) = self.take_back_one(bond, id).await {
+                failed = Some(failure);
             }
+        }
+        failed.map_or(Ok(()), Err)
+    }
+
+    async fn take_back_one(&self, bond: &BondContract, id: Hash) -> Result<(), WatchError> {
+        let case = bond.case(id, At::Latest).await;
+        let case = case.map_err(WatchError::contract)?;
+        if case.state == CaseState::Open && case.opener == self.key.address() {
+            self.settle(bond, id).await?;
         }
         Ok(())
     }

@@ -21,6 +21,9 @@ use serde::{Deserialize, Serialize};
 use crate::chain::Contracts;
 use crate::report::{Report, WatchError};
 
+/// The file with the places at which the log was followed from a later batch than the next one.
+const BEGINNINGS: &str = "beginnings.json";
+
 /// A file that the watchtower may be given.
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -32,11 +35,19 @@ enum Given {
     Checkpoint(Box<SignedCheckpoint>),
 }
 
+/// Where the log was first read, or read again after a part that was archived meanwhile.
+#[derive(Serialize, Deserialize)]
+struct Beginning {
+    number: u64,
+    peaks: Vec<Hash>,
+}
+
 pub(crate) struct Memory {
     directory: PathBuf,
+    beginnings: Vec<Beginning>,
     /// Batches in the order in which they were followed.
     batches: File,
-    kept_batches: u64,
+    next_batch: u64,
     checkpoints: File,
     kept_checkpoint: Option<SignedCheckpoint>,
     /// As stored on disk.
@@ -127,8 +138,15 @@ impl Memory {
             directory.join("batches.ndjson"),
             directory.join("checkpoints.ndjson"),
         );
+        let beginnings: Vec<Beginning> =
+            read_json(&directory.join(BEGINNINGS))?.unwrap_or_default();
         let followed: Vec<SignedBatch> = lines(&batches)?;
         for batch in &followed {
+            let number = batch.header.number;
+            let begins = beginnings.iter().find(|begun| begun.number == number);
+            if let Some(begun) = begins.filter(|_| number > tower.batches()) {
+                tower.begin_at(number, &begun.peaks);
+            }
             tower
                 .resume(batch)
                 .map_err(|error| failed(&batches, error))?;
@@ -145,7 +163,8 @@ impl Memory {
         Ok(Self {
             directory: directory.to_owned(),
             batches: append(&batches)?,
-            kept_batches: followed.len() as u64,
+            beginnings,
+            next_batch: tower.batches(),
             checkpoints: append(&checkpoints)?,
             kept_checkpoint: known.last().copied(),
             lacking,
@@ -161,11 +180,19 @@ impl Memory {
         tower: &Watchtower,
         batch: &SignedBatch,
     ) -> Result<(), WatchError> {
-        if batch.header.number == self.kept_batches && tower.knows_signer(batch) {
+        if batch.header.number == self.next_batch && tower.knows_signer(batch) {
             write_line(&mut self.batches, batch)?;
-            self.kept_batches += 1;
+            self.next_batch += 1;
         }
         Ok(())
+    }
+
+    /// Keeps where the log is followed from: the batches before are archived.
+    pub(crate) fn keep_beginning(&mut self, number: u64, peaks: &[Hash]) -> Result<(), WatchError> {
+        let peaks = peaks.to_vec();
+        self.beginnings.push(Beginning { number, peaks });
+        self.next_batch = number;
+        write_json(&self.directory.join(BEGINNINGS), &self.beginnings)
     }
 
     pub(crate) fn keep_checkpoint(&mut self, signed: &SignedCheckpoint) -> Result<(), WatchError> {
@@ -207,9 +234,15 @@ impl Memory {
                 continue;
             }
             let path = entry.path();
-            let text = fs::read_to_string(&path).map_err(|error| failed(&path, error))?;
-            let Ok(given) = serde_json::from_str::<Given>(&text) else {
-                // It may still be being written, so it is read again.
+            // Either may be a file that is still being written, so it is read again.
+            let given = match fs::read_to_string(&path) {
+                Ok(text) => serde_json::from_str::<Given>(&text).ok(),
+                Err(error) => {
+                    (report.warning)(&format!("{}: {error}", path.display()));
+                    continue;
+                }
+            };
+            let Some(given) = given else {
                 (report.warning)(&format!("{}: not a known kind of file", path.display()));
                 continue;
             };

@@ -68,8 +68,10 @@ pub struct Watchtower {
     /// Batches whose leaves the operator published elsewhere.
     published: BTreeSet<u64>,
     patience_s: u64,
+    /// The first batch that is followed: what is before it was archived when it was first asked for.
+    beginning: u64,
     /// The batches that the operator serves, as first served.
-    followed: Vec<Known>,
+    followed: BTreeMap<u64, Known>,
     tree: Tree,
     checkpoints: BTreeMap<u64, Vec<(SignedCheckpoint, u32)>>,
     /// Checkpoints not yet compared with the log.
@@ -97,7 +99,8 @@ impl Watchtower {
             lacking: BTreeMap::new(),
             published: BTreeSet::new(),
             patience_s,
-            followed: Vec::new(),
+            beginning: 0,
+            followed: BTreeMap::new(),
             tree: Tree::default(),
             checkpoints: BTreeMap::new(),
             unreviewed: Vec::new(),
@@ -115,9 +118,31 @@ impl Watchtower {
         self.trust = trust;
     }
 
-    /// The number of followed batches.
+    /// The number of the log's batches up to the last one that is followed.
     pub fn batches(&self) -> u64 {
         self.tree.size()
+    }
+
+    /// The first batch that is followed.
+    pub fn beginning(&self) -> u64 {
+        self.beginning
+    }
+
+    /// Continues with a later batch than the next one: the operator says that those between are archived. `peaks` are
+    /// the roots of the complete subtrees of the log tree before it. They are believed as far as what is anchored later
+    /// agrees with them. Returns false if they fit no tree of that size.
+    pub fn begin_at(&mut self, number: u64, peaks: &[Hash]) -> bool {
+        let size = self.tree.size();
+        if number <= size || !self.tree.begin_at(number, peaks) {
+            return false;
+        }
+        self.beginning = number;
+        // What was served without leaves before is still owed.
+        self.lacking.retain(|lacking, _| *lacking < size);
+        self.followed.clear();
+        self.reviewed = number;
+        self.agreed = self.agreed.max(number);
+        true
     }
 
     /// Whether a key of the log signed a header.
@@ -180,7 +205,7 @@ impl Watchtower {
         let known = self.see(batch, !is_next)?;
         if is_next {
             self.tree.append(&batch.header.hash());
-            self.followed.push(known);
+            self.followed.insert(batch.header.number, known);
         }
         Ok(known)
     }

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use kedge_chain::rpc::Endpoint;
 use kedge_client::{Client, Export};
-use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::export::Line;
 use kedge_protocol::signature::SigningKey;
+use kedge_protocol::{Address, Hash};
 
 use crate::tower::{NotSigned, Watchtower};
 
@@ -50,6 +50,15 @@ const ASKED_AGAIN_MAX: usize = 8;
 
 fn parse(line: &[u8]) -> Result<Line, WatchError> {
     serde_json::from_slice(line).map_err(|error| WatchError::failed(format!("the export: {error}")))
+}
+
+/// The first batch that a server has, if it answered that older ones are archived.
+fn archived_before(refused: &kedge_client::Error) -> Option<u64> {
+    let kedge_client::Error::Refused(envelope) = refused else {
+        return None;
+    };
+    let announced = envelope.body.get("minimum_batch")?.as_u64();
+    announced.filter(|_| envelope.status == 410)
 }
 
 fn not_signed(number: u64, error: NotSigned) -> WatchError {
@@ -137,12 +146,15 @@ impl Watch {
                 filer.queue(&finding)?;
             }
         }
+        let mut failure = None;
         if let Some(filer) = &mut self.filer {
-            for number in filer.file(&self.contracts, self.options.once).await? {
+            let filed = filer.file(&self.contracts, self.options.once).await?;
+            for number in filed.published {
                 self.tower.published(number);
             }
+            failure = filed.failure;
         }
-        followed
+        followed.and(failure.map_or(Ok(()), Err))
     }
 
     /// Reads every checkpoint that the contract accepted since the last round. Each is compared
@@ -174,10 +186,33 @@ impl Watch {
             self.tower.batches().saturating_sub(1)
         };
         let token = token.as_deref().map(str::trim);
-        let mut export = client.export(from, token).await?;
-        self.read(&mut export).await?;
+        let (mut export, archived) = self.open_export(&client, from, token).await?;
+        self.read(&mut export, archived).await?;
         self.has_read = true;
         self.ask_again(&client).await
+    }
+
+    /// The export from a batch on, or from the first that is there if the server announces that older ones are archived;
+    /// then also the number of that one.
+    async fn open_export(
+        &self,
+        client: &Client,
+        from: u64,
+        token: Option<&str>,
+    ) -> Result<(Export, Option<u64>), WatchError> {
+        let refused = match client.export(from, token).await {
+            Ok(export) => return Ok((export, None)),
+            Err(refused) => refused,
+        };
+        let Some(first) = archived_before(&refused).filter(|first| *first > from) else {
+            return Err(refused.into());
+        };
+        if first > self.tower.batches() {
+            self.report.line(format_args!(
+                "the operator has archived the batches before {first}: they are not checked"
+            ))?;
+        }
+        Ok((client.export(first, token).await?, Some(first)))
     }
 
     /// Requests the leaves of batches that were served without them.
@@ -188,24 +223,37 @@ impl Watch {
             .filter(|number| *number < batches)
             .take(ASKED_AGAIN_MAX)
             .collect();
+        // One that is not to be had keeps the others from nothing.
         for number in lacking {
-            let mut export = client.export(number, None).await?;
-            while let Some(line) = export.line().await? {
-                if let Line::Batch(line) = parse(&line)? {
-                    let taken = self.tower.follow(&line.batch, &line.leaves);
-                    taken.map_err(|error| not_signed(number, error))?;
-                    break;
-                }
+            if let Err(failure) = self.ask_for(client, number).await {
+                (self.report.warning)(&format!("the leaves of batch {number}: {failure}"));
             }
         }
         Ok(())
     }
 
-    async fn read(&mut self, export: &mut Export) -> Result<(), WatchError> {
+    async fn ask_for(&mut self, client: &Client, number: u64) -> Result<(), WatchError> {
+        let mut export = client.export(number, None).await?;
+        while let Some(line) = export.line().await? {
+            if let Line::Batch(line) = parse(&line)? {
+                let taken = self.tower.follow(&line.batch, &line.leaves);
+                taken.map_err(|error| not_signed(number, error))?;
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads an export to its end. `archived` is the batch that it begins with if older ones are archived.
+    async fn read(&mut self, export: &mut Export, archived: Option<u64>) -> Result<(), WatchError> {
         let mut last = None;
         while let Some(line) = export.line().await? {
             match parse(&line)? {
-                Line::Log(_) => {}
+                Line::Log(line) => {
+                    if Some(line.from) == archived && line.from > self.tower.batches() {
+                        self.begin_at(line.from, &line.peaks)?;
+                    }
+                }
                 Line::Batch(line) => {
                     self.memory.keep_batch(&self.tower, &line.batch)?;
                     let taken = self.tower.follow(&line.batch, &line.leaves);
@@ -234,12 +282,25 @@ impl Watch {
         Ok(())
     }
 
+    fn begin_at(&mut self, number: u64, peaks: &[Hash]) -> Result<(), WatchError> {
+        if !self.tower.begin_at(number, peaks) {
+            return Err(WatchError::failed(format!(
+                "the export begins with batch {number}, but not with the tree before it"
+            )));
+        }
+        self.memory.keep_beginning(number, peaks)
+    }
+
     fn end(self) -> Result<(), WatchError> {
         let batches = self.tower.batches();
         if self.findings == 0 {
+            let unseen = match self.tower.beginning() {
+                0 => String::new(),
+                first => format!(" (those before {first} are archived and were not seen)"),
+            };
             return self
                 .report
-                .line(format_args!("{batches} batches, no fault"));
+                .line(format_args!("{batches} batches{unseen}, no fault"));
         }
         Err(WatchError::failed(format!(
             "{batches} batches; the operator of this log can be held to account"

@@ -21,6 +21,7 @@ use kedge_storage::{AnchorRow, AnchorStatus, SideWrite};
 use kedge_timing::{AnchorRound, Observer};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
+use super::outcome::AnchorTrouble;
 use super::rows::{AnswerRows, Rows, foreign, move_last, recent, status_after, store_error};
 use super::state::{AnchorState, Doubt, NodeProbe};
 use crate::engine::Engine;
@@ -193,9 +194,17 @@ impl AnchorState {
         if (due || !self.chain_compared) && may_begin {
             self.begin(now_ms, due).await?;
         }
+        let mut failed = None;
         for update in self.sender.step(now_ms).await? {
+            if update.status == Status::Failed {
+                failed = Some((update.batches, update.note.clone().unwrap_or_default()));
+            }
             self.record(update).await?;
         }
+        let trouble = &self.engine.inner.anchor_trouble;
+        let before = trouble.load_full();
+        let after = AnchorTrouble::after(before.as_deref(), &self.sender.health(), failed);
+        trouble.store(Some(Arc::new(after)));
         self.record_lag(now_ms)
     }
 
@@ -213,6 +222,7 @@ impl AnchorState {
             let why = self.contradicted(latest, why).await?;
             return self.reply(|| Err(why.clone()));
         }
+        self.engine.inner.seen_anchors.note(latest);
         self.chain_compared = true;
         self.foreign = Some(latest.batches);
         self.adopt().await?;

@@ -4,22 +4,26 @@
 //! answer waits for the next nonce, no anchor is begun. An answer waits for an anchor in flight until half of the time
 //! has passed, and then takes its nonce.
 
-use kedge_chain::contract::LatestCheckpoint;
+use std::time::Duration;
+
 use kedge_chain::contract::bond::{
     CaseKind, answer_action_calldata, answer_inclusion_calldata, answer_leaves_calldata,
     answer_stale_calldata,
 };
-use kedge_chain::responder::{OpenCase, RespondError, Responder, Turn};
+use kedge_chain::responder::{OpenCase, RespondError, Responder, Trouble, Turn};
 use kedge_chain::rpc::At;
 use kedge_chain::sender::StoreError;
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::evidence::Opening;
 use kedge_protocol::log_tree;
-use kedge_storage::PlacedAction;
+use kedge_storage::{PlacedAction, ReadError};
 
 use super::rows::{AnswerRows, store_error};
 use super::state::AnchorState;
 use crate::engine::Engine;
+
+/// How long making one answer may take. It reads the log and asks the node a few things.
+const CASE_LIMIT: Duration = Duration::from_secs(10);
 
 /// The log's answer to a case.
 enum BondAnswer {
@@ -56,41 +60,76 @@ impl AnchorState {
     ) -> Result<bool, RespondError> {
         // The deadlines pass whatever the wall clock shows.
         let passed_ms = self.engine.inner.options.env.passed_ms();
-        let cases = responder.look(passed_ms).await?;
-        if !responder.is_busy() {
-            return Ok(false);
+        let (cases, not_looked) = match responder.look(passed_ms).await {
+            Ok(cases) => (cases, None),
+            Err(error @ RespondError::OtherAnchor { .. }) => return Err(error),
+            // Answers that are made already do not wait for the next look.
+            Err(error) => (Vec::new(), Some(error)),
+        };
+        if responder.is_busy() {
+            self.answer_each(responder, &cases, now_ms).await?;
         }
-        if !cases.is_empty() {
-            let latest = self.sender.latest().await?;
-            for open in cases {
-                let id = open.asked.id;
-                match self.answer_to(responder, &open, &latest).await? {
-                    BondAnswer::Calldata(calldata) => responder.prepare(id, calldata),
-                    BondAnswer::AnchorFirst => self.anchor_soon(),
-                    BondAnswer::None(why) => responder.cannot_answer(id, why),
-                }
-            }
+        match not_looked {
+            Some(error) => Err(error),
+            None if responder.is_busy() => Ok(responder.holds_nonce(responder.next_nonce().await?)),
+            None => Ok(false),
         }
+    }
+
+    /// Makes the answers to the cases, which are in the order of their deadlines. The first that there is goes out before
+    /// the next is made. A case that fails or takes too long waits by itself.
+    async fn answer_each(
+        &mut self,
+        responder: &mut Responder<AnswerRows>,
+        cases: &[OpenCase],
+        now_ms: u64,
+    ) -> Result<(), RespondError> {
         let turn = match self.sender.offer_under_way() {
             Some(offer) => Turn::Anchor(offer),
             None => Turn::Free,
         };
-        responder.step(now_ms, turn).await?;
-        Ok(responder.holds_nonce(responder.next_nonce().await?))
+        // One step a round: what the node does not show is counted by rounds.
+        let mut stepped = None;
+        if responder.has_answers() {
+            stepped = Some(responder.step(now_ms, turn).await);
+        }
+        for open in cases {
+            let id = open.asked.id;
+            let made = tokio::time::timeout(CASE_LIMIT, self.answer_to(responder, open));
+            match made.await {
+                Ok(Ok(BondAnswer::Calldata(calldata))) => {
+                    responder.prepare(id, calldata);
+                    if stepped.is_none() {
+                        stepped = Some(responder.step(now_ms, turn).await);
+                    }
+                }
+                Ok(Ok(BondAnswer::AnchorFirst)) => self.anchor_soon(),
+                Ok(Ok(BondAnswer::None(why))) => responder.cannot_answer(id, why),
+                Ok(Err(failure)) => responder.failed(id, failure.trouble(), failure.to_string()),
+                Err(_) => {
+                    let why = format!(
+                        "it could not be made within {} seconds",
+                        CASE_LIMIT.as_secs()
+                    );
+                    responder.failed(id, Trouble::Slow, why);
+                }
+            }
+        }
+        stepped.unwrap_or(Ok(()))
     }
 
     async fn answer_to(
         &self,
         responder: &Responder<AnswerRows>,
         open: &OpenCase,
-        latest: &LatestCheckpoint,
-    ) -> Result<BondAnswer, RespondError> {
+    ) -> Result<BondAnswer, AnswerError> {
+        let latest = self.sender.latest().await?;
         if let Some(why) = self.contradiction(latest.batches, latest.history)? {
             return Ok(BondAnswer::None(why));
         }
         let asked = &open.asked;
         let snapshot = &self.engine.published().snapshot;
-        let Some(batch) = snapshot.batch(asked.number).map_err(store_error)? else {
+        let Some(batch) = snapshot.batch(asked.number)? else {
             return Ok(BondAnswer::None(format!(
                 "this log has no batch {}",
                 asked.number
@@ -108,15 +147,15 @@ impl AnchorState {
         let calldata = match asked.kind {
             CaseKind::Action => return self.action_answer(responder, open, &header).await,
             CaseKind::Inclusion => {
-                let path = path(latest.batches).map_err(store_error)?;
+                let path = path(latest.batches)?;
                 answer_inclusion_calldata(&header, latest.batches, &path)
             }
             CaseKind::Leaves => {
-                let Some(leaves) = snapshot.leaves(asked.number).map_err(store_error)? else {
+                let Some(leaves) = snapshot.leaves(asked.number)? else {
                     let why = format!("this log lacks leaves of batch {}", asked.number);
                     return Ok(BondAnswer::None(why));
                 };
-                let path = path(latest.batches).map_err(store_error)?;
+                let path = path(latest.batches)?;
                 answer_leaves_calldata(latest.batches, &header, &path, &leaves)
             }
         };
@@ -129,17 +168,16 @@ impl AnchorState {
         responder: &Responder<AnswerRows>,
         open: &OpenCase,
         header: &BatchHeader,
-    ) -> Result<BondAnswer, RespondError> {
+    ) -> Result<BondAnswer, AnswerError> {
         let asked = &open.asked;
         if let Some(batches) = self.closed_checkpoint(responder, open).await? {
             let snapshot = &self.engine.published().snapshot;
-            let path = log_tree::inclusion_path(snapshot, asked.number, batches);
-            let path = path.map_err(store_error)?;
+            let path = log_tree::inclusion_path(snapshot, asked.number, batches)?;
             let calldata = answer_stale_calldata(header, asked.leaf, batches, &path);
             return Ok(BondAnswer::Calldata(calldata));
         }
         let snapshot = &self.engine.published().snapshot;
-        let placed = snapshot.action_at(asked.sequence).map_err(store_error)?;
+        let placed = snapshot.action_at(asked.sequence)?;
         let Some(placed) = placed.filter(|placed| placed.leaf().hash() == asked.leaf) else {
             let why = format!("this log has a different action {}", asked.sequence);
             return Ok(BondAnswer::None(why));
@@ -154,10 +192,10 @@ impl AnchorState {
         &self,
         responder: &Responder<AnswerRows>,
         open: &OpenCase,
-    ) -> Result<Option<u64>, RespondError> {
+    ) -> Result<Option<u64>, AnswerError> {
         let snapshot = &self.engine.published().snapshot;
-        let covering = snapshot.anchor_covering(open.asked.number);
-        let (Some(terms), Some(row)) = (responder.terms(), covering.map_err(store_error)?) else {
+        let covering = snapshot.anchor_covering(open.asked.number)?;
+        let (Some(terms), Some(row)) = (responder.terms(), covering) else {
             return Ok(None);
         };
         let contract = responder.anchor();
@@ -185,10 +223,30 @@ async fn holds_nonce_after(error: &RespondError, responder: &Responder<AnswerRow
 }
 
 /// The action's text and its whole request, from the log.
-fn opening(engine: &Engine, placed: &PlacedAction) -> Result<Opening, StoreError> {
-    let request = engine.published().snapshot.request_at(placed.sequence);
-    let request = request
-        .map_err(store_error)?
-        .ok_or_else(|| StoreError("the request of an action is missing".into()))?;
-    Opening::of_record(&request, &placed.action).map_err(store_error)
+fn opening(engine: &Engine, placed: &PlacedAction) -> Result<Opening, AnswerError> {
+    let request = engine.published().snapshot.request_at(placed.sequence)?;
+    let missing = || StoreError("the request of an action is missing".into());
+    let request = request.ok_or_else(missing)?;
+    Ok(Opening::of_record(&request, &placed.action).map_err(store_error)?)
+}
+
+/// Why the answer to one case could not be made now.
+#[derive(Debug, thiserror::Error)]
+enum AnswerError {
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Contract(#[from] kedge_chain::contract::ReadError),
+}
+
+impl AnswerError {
+    fn trouble(&self) -> Trouble {
+        match self {
+            Self::Read(ReadError::Archived { .. }) => Trouble::Archived,
+            Self::Read(_) | Self::Store(_) => Trouble::Log,
+            Self::Contract(_) => Trouble::Node,
+        }
+    }
 }

@@ -37,6 +37,9 @@ impl Engine {
     /// Checks the chain again, and continues if nothing stands in the way. Returns how many batches the chain's
     /// checkpoint covers.
     pub async fn recover(&self) -> Result<u64, String> {
+        if self.follows() {
+            return self.recover_following().await;
+        }
         let late = "the chain did not answer in time; try again";
         self.ask_anchor(AnchorMessage::Recover, late).await
     }
@@ -55,7 +58,14 @@ impl Engine {
     ) -> Result<T, String> {
         let leading = self.inner.leading.load_full();
         let actor = leading.as_ref().and_then(|leading| leading.anchor.get());
-        let actor = actor.ok_or("this server does not anchor")?;
+        let actor = actor.ok_or_else(|| {
+            if self.follows() {
+                "this node follows the log, and the node that leads anchors it: run the command there (`kedge cluster \
+                 status` names it)"
+            } else {
+                "anchoring has not begun yet; try again"
+            }
+        })?;
         match actor.call(message, Some(ANSWER_MAX)).await {
             Ok(CallResult::Success(answer)) => answer,
             _ => Err(late.to_owned()),

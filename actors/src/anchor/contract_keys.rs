@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use kedge_chain::contract::KeyTrust;
+use kedge_chain::contract::{AnchorContract, KeyTrust, ReadError};
 use tokio::sync::oneshot;
 
 use super::state::AnchorState;
@@ -21,6 +21,15 @@ impl Engine {
     /// The sequencer's keys by the contract, as last read; `None` until a node has returned them.
     pub fn contract_keys(&self) -> Option<Arc<KeyTrust>> {
         self.inner.signing.contract.load_full()
+    }
+
+    /// Reads the contract's keys; before the first batch its domain too, which must be the log's.
+    pub async fn read_contract(&self, contract: &AnchorContract) -> Result<KeyTrust, ReadError> {
+        let signing = &self.inner.signing;
+        if signing.asks_domain(self.published().head.batches) {
+            signing.note_domain(&contract.domain().await?, self.domain());
+        }
+        contract.key_trust().await
     }
 
     /// Notes the contract's keys, and has the committer check which key signs now.
@@ -42,7 +51,7 @@ impl Engine {
 impl AnchorState {
     /// Reads the keys now, and has the committer check them.
     pub(crate) async fn read_keys_now(&mut self) -> Result<(), String> {
-        let read = self.sender.contract().key_trust().await;
+        let read = self.engine.read_contract(self.sender.contract()).await;
         let keys = read.map_err(|error| format!("the chain cannot be read: {error}"))?;
         self.engine.note_contract_keys(keys).await;
         self.next_keys_at_ms = self.engine.now_ms() + READ_UNSETTLED_MS;
@@ -55,7 +64,8 @@ impl AnchorState {
             return;
         }
         let signing = &self.engine.inner.signing;
-        let pause_ms = match self.sender.contract().key_trust().await {
+        let read = self.engine.read_contract(self.sender.contract()).await;
+        let pause_ms = match read {
             Ok(keys) => {
                 let is_new = self.engine.contract_keys().as_deref() != Some(&keys);
                 if is_new || signing.stopped().is_some() {

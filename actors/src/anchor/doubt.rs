@@ -68,6 +68,7 @@ impl AnchorState {
         match self.ask_again(&latest).await? {
             Found::Proven => {
                 self.doubt = None;
+                self.engine.inner.seen_anchors.note_proven(latest);
                 self.engine.set_read_only(&why);
                 Ok(why)
             }
@@ -76,6 +77,7 @@ impl AnchorState {
                     "{why}. No signature by this log's sequencer proves that, so writes are accepted \
                      again once the node no longer claims it"
                 );
+                self.engine.inner.seen_anchors.note(latest);
                 self.engine.set_read_only(&why);
                 self.doubt = Some(Doubt {
                     batches: Some(latest.batches),
@@ -179,6 +181,7 @@ impl AnchorState {
         doubt.agreeing = if is_gone { doubt.agreeing + 1 } else { 0 };
         if doubt.agreeing >= AGREEING_MIN {
             self.doubt = None;
+            self.engine.inner.seen_anchors.note(latest);
             metrics::counter!(metric::CHAIN_CLAIMS_REFUSED, "claim" => "checkpoint").increment(1);
             tracing::warn!(
                 batches = latest.batches,
@@ -202,6 +205,7 @@ impl AnchorState {
         }
         self.read_keys_now().await?;
         self.doubt = None;
+        self.engine.inner.seen_anchors.note(latest);
         self.engine.resume();
         self.anchor_soon();
         Ok(latest.batches)

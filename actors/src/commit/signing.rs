@@ -7,6 +7,7 @@ use std::sync::Arc;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use kedge_chain::contract::KeyTrust;
 use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
+use kedge_protocol::eip712::Domain;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash, KeyFrom, KeyOfBatch, SequencerKeys};
 
@@ -61,6 +62,20 @@ pub enum SigningError {
         /// The key that the contract names.
         contract: Address,
     },
+    /// The contract anchors another log than this one.
+    #[error(
+        "the contract signs for chain {contract_chain} and contract {contract}, and this log for chain {log_chain} and contract {log}: nothing that this log signs could be anchored, so nothing is signed. Correct chain_id and chain_contract (domain_contract after a change of contracts), and start with a new data directory: this log holds no batch yet"
+    )]
+    OtherDomain {
+        /// The chain that the contract names.
+        contract_chain: u64,
+        /// The contract that the contract names.
+        contract: Address,
+        /// The log's chain.
+        log_chain: u64,
+        /// The log's contract.
+        log: Address,
+    },
     /// A new log whose contract has not named its first key yet.
     #[error(
         "the contract has not been read yet: a new log signs nothing before the contract names its first key. Check chain_rpc_url and chain_contract"
@@ -76,6 +91,8 @@ pub(crate) struct Signing {
     asks_contract: bool,
     log: ArcSwap<SequencerKeys>,
     pub(crate) contract: ArcSwapOption<KeyTrust>,
+    /// Whether the contract signs for this log's domain, once that was read.
+    domain: ArcSwapOption<Result<(), SigningError>>,
     stopped: ArcSwapOption<SigningError>,
 }
 
@@ -92,8 +109,30 @@ impl Signing {
             asks_contract,
             log: ArcSwap::from_pointee(log),
             contract: ArcSwapOption::empty(),
+            domain: ArcSwapOption::empty(),
             stopped: ArcSwapOption::empty(),
         }
+    }
+
+    /// Whether the contract's domain has to be read before anything is signed.
+    pub(crate) fn asks_domain(&self, batches: u64) -> bool {
+        let is_known = self.domain.load().as_deref() == Some(&Ok(()));
+        self.asks_contract && batches == 0 && !is_known
+    }
+
+    /// Notes the contract's domain; `own` is the log's.
+    pub(crate) fn note_domain(&self, found: &Domain, own: &Domain) {
+        let agreed = if found.separator() == own.separator() {
+            Ok(())
+        } else {
+            Err(SigningError::OtherDomain {
+                contract_chain: found.chain_id,
+                contract: found.verifying_contract,
+                log_chain: own.chain_id,
+                log: own.verifying_contract,
+            })
+        };
+        self.domain.store(Some(Arc::new(agreed)));
     }
 
     /// Goes back to the keys that the committed log names.
@@ -109,6 +148,13 @@ impl Signing {
     /// The key that signs a batch.
     pub(crate) fn key_of(&self, batch: u64) -> Result<Arc<SigningKey>, SigningError> {
         let log = self.log.load();
+        if batch == 0 && self.asks_contract {
+            // What a log is bound to is settled by its first signature.
+            match self.domain.load().as_deref() {
+                Some(agreed) => agreed.clone()?,
+                None => return Err(SigningError::ContractUnknown),
+            }
+        }
         match self.contract.load().as_deref() {
             Some(contract) => agree(&log, contract, batch)?,
             None if batch == 0 && self.asks_contract => return Err(SigningError::ContractUnknown),
@@ -170,6 +216,12 @@ impl Signing {
             tracing::error!(%why, "no batch is signed");
             self.stopped.store(Some(Arc::new(why)));
         }
+        self.show();
+    }
+
+    /// This node signs nothing now, because it does not lead: why it could not is of no interest any more.
+    pub(crate) fn end(&self) {
+        self.stopped.store(None);
         self.show();
     }
 
@@ -304,6 +356,20 @@ mod tests {
         assert_eq!(signer(&signing, 0), Err(SigningError::ContractUnknown));
         // While the node is down, an existing log continues.
         assert_eq!(signer(&signing, 1), Ok(key(1).address()));
+        let own = Domain {
+            chain_id: 1,
+            verifying_contract: Address([9; 20]),
+        };
+        signing.contract.store(Some(contract(&[(1, 0)], ALL)));
+        assert_eq!(signer(&signing, 0), Err(SigningError::ContractUnknown));
+        let other = Domain { chain_id: 2, ..own };
+        signing.note_domain(&other, &own);
+        assert!(signing.asks_domain(0) && !signing.asks_domain(1));
+        let wrong = signer(&signing, 0).unwrap_err();
+        assert!(wrong.to_string().contains("chain 2"), "{wrong}");
+        assert_eq!(signer(&signing, 1), Ok(key(1).address()));
+        signing.note_domain(&own, &own);
+        assert!(!signing.asks_domain(0));
         signing.contract.store(Some(contract(&[(2, 0)], ALL)));
         let wrong = signer(&signing, 0).unwrap_err();
         assert!(matches!(wrong, SigningError::Disagree { batch: 0, .. }));

@@ -113,6 +113,11 @@ impl Engine {
         self.inner.leading.load().is_some()
     }
 
+    /// Whether this is one of several nodes and another one may lead.
+    pub(crate) fn follows(&self) -> bool {
+        self.inner.options.replicated && !self.leads()
+    }
+
     /// Reports when the parts that decide and write cannot continue; `None` if this node has none.
     pub fn leading_failure(&self) -> Option<Failure> {
         let leading = self.inner.leading.load();
@@ -194,6 +199,12 @@ impl Engine {
         let published = inner.published.load();
         inner.signing.reset(published.snapshot.sequencer_keys()?);
         *inner.checkpoint.lock() = None;
+        if inner.options.replicated {
+            // What stood in the way of a leader does not keep a node from following, and whether it may lead again is asked
+            // then ([`Engine::lacks_anchored`]).
+            inner.store.resume();
+            inner.signing.end();
+        }
         Ok(has_ended)
     }
 

@@ -2,8 +2,8 @@
 //! watches over them.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use kedge_machine::sequencer::Tip;
@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::leading::Leading;
 use super::{Engine, Inner, Options, StartError};
+use crate::anchor::SeenAnchors;
 use crate::commit::agreement::Sampler;
 use crate::commit::committer::{Caches, Committer, CommitterThread};
 use crate::commit::disk::{self, Disk};
@@ -105,6 +106,9 @@ impl Engine {
                 checkpoint: Mutex::new(None),
                 signing,
                 node: ArcSwapOption::empty(),
+                seen_anchors: SeenAnchors::default(),
+                anchor_trouble: ArcSwapOption::empty(),
+                anchored: OnceLock::new(),
             }),
         })
     }

@@ -1,4 +1,5 @@
-//! Events of anchors, for everybody: when the chain holds one, and when it cannot give it up.
+//! Events of anchors: when the chain holds one, for organizations that see an action in its batches (`read.rs`), and
+//! when the chain cannot give it up, for everybody.
 
 use kedge_protocol::Hash;
 use kedge_protocol::event::{EventType, event_id};

@@ -1,5 +1,5 @@
 //! Reads events: an organization's own requests, what others did to objects that it issued, the batches that hold
-//! either, and the events outside the log, merged into their one order.
+//! either and their anchors, and the events outside the log, merged into their one order.
 
 use std::iter::Peekable;
 
@@ -194,7 +194,12 @@ impl Reading<'_> {
                 } else {
                     public.next();
                 }
-                go_on!(self.offer(position, |filter, _| Ok(stored(filter, position, row))));
+                go_on!(self.offer(position, |filter, snapshot| {
+                    let event = stored(filter, position, row);
+                    event.map_or(Ok(None), |event| {
+                        Ok(concerns(snapshot, organization, &event)?.then_some(event))
+                    })
+                }));
             }
             let Some(group) = group else {
                 return Ok(Step::Past);
@@ -418,6 +423,38 @@ fn stored(filter: &Filter, position: Position, row: EventRow) -> Option<Event> {
         data: row.data,
     };
     filter.matches(&event).then_some(event)
+}
+
+/// Whether an organization sees an event outside the log. That batches are anchored concerns those that see an action
+/// in one of them, as with each batch's own event; two seeks tell.
+fn concerns(snapshot: &Snapshot, organization: Id, event: &Event) -> Result<bool, ReadError> {
+    if event.event_type != EventType::BatchAnchored {
+        return Ok(true);
+    }
+    let data: serde_json::Value =
+        serde_json::from_str(&event.data).map_err(|_| missing("an event's data"))?;
+    let number = |name: &str| data[name].as_u64();
+    let (Some(first_batch), Some(last)) = (number("first_batch"), number("last_sequence")) else {
+        return Err(missing("what an event is about"));
+    };
+    let first = match snapshot.batch(first_batch) {
+        Ok(Some(batch)) => batch.header.first_sequence,
+        Ok(None) => return Ok(false),
+        // Where the anchor begins is no longer known here, so every organization gets its event.
+        Err(ReadError::Archived { .. }) => return Ok(true),
+        Err(error) => return Err(error),
+    };
+    let mut own = snapshot.request_ranges(organization, first, false);
+    if let Some((sequence, _)) = own.next().transpose()?
+        && sequence <= last
+    {
+        return Ok(true);
+    }
+    let mut foreign = snapshot.foreign_actions(organization, first, false);
+    Ok(foreign
+        .next()
+        .transpose()?
+        .is_some_and(|sequence| sequence <= last))
 }
 
 /// An event of an action, if it is wanted. Most of the work is hashing, so that is done last.

@@ -59,12 +59,16 @@ impl Resources {
         let overlay = overlay.ok_or_else(|| Refusal::not_found(id.prefix.noun(), input.target))?;
         let images = Arc::clone(overlay.top());
         let before = images.first().ok_or(Refusal::Unavailable)?;
-        let decision = resources::decide(reader, &caller, Some(before), &input)
-            .map_err(|refusal| Refused::on_resource(refusal, &images))?;
         let trace = before.trace().ok_or(Refusal::Unavailable)?;
         let expected = unit.submission.expected.as_deref();
-        Expected::check(expected, id.prefix.noun(), trace)
-            .map_err(|refusal| Refused::on_resource(refusal, &images))?;
+        let expected = Expected::check(expected, id.prefix.noun(), trace);
+        let decision = match resources::decide(reader, &caller, Some(before), &input) {
+            // That an address is taken is for those to know who would change theirs.
+            Err(Refusal::EmailTaken) => Err(expected.err().unwrap_or(Refusal::EmailTaken)),
+            Ok(decision) => expected.map(|()| decision),
+            refused => refused,
+        };
+        let decision = decision.map_err(|refusal| Refused::on_resource(refusal, &images))?;
         let base = Base {
             version: trace.version,
             integrity: trace.integrity,

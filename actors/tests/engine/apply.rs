@@ -94,10 +94,15 @@ async fn accounts(engine: &Engine, alice: &Client, bob: &Client) {
     let freed = r#"{"email":"user1@example.com"}"#;
     let of_bob = ids(bob).0.to_string();
     bob.send_one(engine, "wallet.update", &of_bob, freed).await;
-    let added = Client::new(0x33).key.address();
-    let address = format!(r#"{{"address":"{added}"}}"#);
-    for kind in ["wallet.key_add", "wallet.key_remove", "wallet.key_add"] {
-        alice.send_one(engine, kind, &wallet, &address).await;
+    let added = Client::new(0x33);
+    let joining = added.joining(ids(alice).0);
+    let address = format!(r#"{{"address":"{}"}}"#, added.key.address());
+    for (kind, payload) in [
+        ("wallet.key_add", &joining),
+        ("wallet.key_remove", &address),
+        ("wallet.key_add", &joining),
+    ] {
+        alice.send_one(engine, kind, &wallet, payload).await;
     }
     let renamed = template(engine, alice, r#"{"name":"fresh"}"#).await;
     let rename = r#"{"name":"stale"}"#;

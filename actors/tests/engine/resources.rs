@@ -116,14 +116,17 @@ async fn accounts_change_and_replay() {
         .await;
 
     let second = with_key(&alice, 3);
-    let add = format!(r#"{{"address":"{}"}}"#, second.key.address());
+    let add = second.joining(wallet_id);
     alice
         .send_one(&engine, "wallet.key_add", &wallet, &add)
         .await;
     second
         .send_one(&engine, "wallet.update", &wallet, r#"{"nickname":null}"#)
         .await;
-    let foreign = format!(r#"{{"address":"{}"}}"#, bob.key.address());
+    let stranger = format!(r#"{{"address":"{}"}}"#, Client::new(9).key.address());
+    let refusal = refused(&engine, &alice, "wallet.key_add", &wallet, &stranger).await;
+    assert!(matches!(refusal, Refusal::Invalid(_)), "{refusal:?}");
+    let foreign = bob.joining(wallet_id);
     let refusal = refused(&engine, &alice, "wallet.key_add", &wallet, &foreign).await;
     assert!(matches!(refusal, Refusal::Conflict(_)), "{refusal:?}");
 
@@ -169,10 +172,15 @@ async fn a_removed_key_signs_nothing_that_is_placed_later() {
         .unwrap();
     let object = minted(&outcome)[0].to_string();
     let second = Arc::new(with_key(&alice, 3));
-    let body = format!(r#"{{"address":"{}"}}"#, second.key.address());
     alice
-        .send_one(&engine, "wallet.key_add", &wallet, &body)
+        .send_one(
+            &engine,
+            "wallet.key_add",
+            &wallet,
+            &second.joining(wallet_id),
+        )
         .await;
+    let body = format!(r#"{{"address":"{}"}}"#, second.key.address());
 
     let mut tasks = tokio::task::JoinSet::new();
     for i in 0..60 {

@@ -17,6 +17,7 @@ use kedge_protocol::action::{ActionWords, Kind, RequestHead, salt};
 use kedge_protocol::chain;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::keccak;
+use kedge_protocol::possession;
 use kedge_protocol::receipt::{BatchReceipt, RECEIPT_VERSION, ReceiptAction};
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash, Id};
@@ -108,6 +109,13 @@ impl Client {
             asker: Asker::Registration,
             nonce: AtomicU64::new(1),
         }
+    }
+
+    /// The payload that adds this key to a wallet, with its consent.
+    pub(crate) fn joining(&self, wallet: Id) -> String {
+        let consent = possession::consent(&self.key, &DOMAIN.separator(), &wallet.to_string());
+        let address = self.key.address();
+        format!(r#"{{"address":"{address}","possession":"{consent}"}}"#)
     }
 
     pub(crate) fn next_nonce(&self) -> u64 {

@@ -4,7 +4,7 @@ use kedge_machine::dispute::{ActionShown, ClaimVerdict, DisputeKind, FaultVerdic
 use kedge_protocol::claim::{ClaimFile, DisclosedText};
 use kedge_protocol::evidence::Fault;
 use kedge_protocol::resource::{Dispute, DisputeMatter};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
 use super::scalars::{AddressText, HashText, IdText, RawObject, Time};
@@ -119,6 +119,20 @@ impl ClaimShownView {
     }
 }
 
+/// A [`Fault`] in the document. Generators for Go name a constant after each value of an enum, and a kind of dispute is
+/// `fault`.
+pub struct FaultName;
+
+impl JsonSchema for FaultName {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "FaultName".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Fault::json_schema(generator)
+    }
+}
+
 /// A decided dispute.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DisputeView {
@@ -130,6 +144,7 @@ pub struct DisputeView {
     pub kind: DisputeKindText,
     /// The proven fault; only for faults.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<FaultName>")]
     pub fault: Option<Fault>,
     /// Its subject. For a fault a batch, by its header, or an anchor, by its checkpoint. The log may not hold it,
     /// because that may be the fault. For a claim the action.
@@ -200,6 +215,28 @@ impl DisputeView {
             claim: None,
             ..Self::whole(dispute)?
         })
+    }
+
+    /// Without what actions contain, for who may not read that.
+    #[must_use]
+    pub fn without_content(self) -> Self {
+        let hidden = |text: Option<DisclosedTextView>| {
+            text.map(|text| DisclosedTextView { text: None, ..text })
+        };
+        let action = self.action.map(|action| ClaimShownView {
+            disclosed: DisclosedView {
+                target: hidden(action.disclosed.target),
+                payload: hidden(action.disclosed.payload),
+                ..action.disclosed
+            },
+            ..action
+        });
+        Self {
+            evidence: None,
+            action,
+            claim: None,
+            ..self
+        }
     }
 
     /// The part that does not depend on the verdict.

@@ -142,6 +142,15 @@ text_schema!(
     "description": "One case throughout, or mixed as EIP-55's checksum requires."
 );
 
+/// A signature in a request: r ‖ s ‖ v, with v 0, 1, 27 or 28 and a low s.
+pub struct SignatureInput;
+text_schema!(
+    SignatureInput,
+    "SignatureInput",
+    "pattern": "^0x[0-9a-fA-F]{130}$",
+    "description": "65 bytes r ‖ s ‖ v. v may be 0, 1, 27 or 28; s must be low."
+);
+
 /// A name in a request: at least one visible character, and no control characters.
 pub struct NameInput;
 text_schema!(
@@ -163,7 +172,7 @@ impl JsonSchema for WholeInput {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "anyOf": [
-                { "type": "integer", "minimum": 1, "maximum": u64::MAX },
+                { "type": "integer", "minimum": 1, "maximum": i64::MAX },
                 { "type": "string", "pattern": "^[1-9][0-9]{0,18}$" },
             ],
         })

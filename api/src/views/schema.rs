@@ -111,6 +111,16 @@ fn details(generator: &mut SchemaGenerator) -> Value {
             "type": "string",
             "description": "With SIGNATURE_INVALID: the address whose key made the signature.",
         },
+        "minimum_sequence": {
+            "type": "integer",
+            "description": "With GONE, if older parts of the log are archived: the first sequence that \
+                is still here.",
+        },
+        "minimum_batch": {
+            "type": "integer",
+            "description": "With GONE, if older parts of the log are archived: the first batch that is \
+                still here. An export can begin there.",
+        },
         "policy": { "type": "string", "description": "With RATE_LIMITED: the limit that is used up." },
         "outcome": {
             "type": "string",

@@ -2,6 +2,7 @@
 
 use ethers_core::abi::Token;
 use kedge_protocol::checkpoint::Checkpoint;
+use kedge_protocol::eip712::Domain;
 use kedge_protocol::evidence::{Coverage, KeyTerm};
 use kedge_protocol::{Address, Hash, KeyFrom, SequencerKeys};
 
@@ -130,6 +131,25 @@ impl AnchorContract {
     /// The EIP-712 domain separator under which batches and checkpoints are signed.
     pub async fn domain_separator(&self) -> Result<Hash, ReadError> {
         self.0.read_one("domainSeparator", &[], to_hash).await
+    }
+
+    /// The EIP-712 domain under which it takes what the log signs: its `eip712Domain()` (EIP-5267).
+    pub async fn domain(&self) -> Result<Domain, ReadError> {
+        let convert = |[
+            _fields,
+            _name,
+            _version,
+            chain,
+            contract,
+            _salt,
+            _extensions,
+        ]: [Token; 7]| {
+            Some(Domain {
+                chain_id: to_number(chain)?,
+                verifying_contract: to_address(contract)?,
+            })
+        };
+        self.0.read("eip712Domain", &[], At::Latest, convert).await
     }
 
     /// May rotate keys and pause.

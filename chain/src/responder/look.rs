@@ -1,6 +1,8 @@
 //! Reads the bond: which cases are open, and which are over. On a start it finds the first block from which a case can
 //! still be open by bisecting the blocks' times, so no record of past looks is kept.
 
+use kedge_protocol::Hash;
+
 use super::{AnswerStore, OpenCase, RespondError, Responder, Tracked, count};
 use crate::contract::AnchorState;
 use crate::contract::bond::{BondEvent, CaseState};
@@ -47,7 +49,7 @@ impl<S: AnswerStore> Responder<S> {
         };
         let cases = self.cases.values();
         let mut found: Vec<OpenCase> = cases
-            .filter(|tracked| tracked.answer.is_none())
+            .filter(|tracked| tracked.answer.is_none() && tracked.again_at_ms <= self.passed_ms)
             .filter_map(|tracked| {
                 Some(OpenCase {
                     asked: tracked.asked?,
@@ -124,31 +126,48 @@ impl<S: AnswerStore> Responder<S> {
         Ok(low)
     }
 
+    /// Reads each case by itself: one that the node does not show keeps its last state, and the others continue. An error
+    /// is returned where none could be read.
     async fn read_cases(&mut self, final_number: u64) -> Result<(), RespondError> {
         let ids: Vec<_> = self.cases.keys().copied().collect();
+        let (count, mut failures) = (ids.len(), Vec::new());
         for id in ids {
-            let case = self.bond.case(id, At::Latest).await?;
-            let is_over = match case.state {
-                CaseState::Open => case.deadline_s < self.chain_time_s || self.is_frozen,
-                // A reorganisation removed it.
-                CaseState::None => true,
-                CaseState::Answered | CaseState::Closed => {
-                    let then = self.bond.case(id, At::Block(final_number)).await?;
-                    then.state == case.state
-                }
-            };
-            let Some(tracked) = self.cases.get_mut(&id) else {
-                continue;
-            };
-            tracked.follow(id, case, self.chain_time_s);
-            if is_over {
-                if case.state == CaseState::Answered && tracked.answer.is_some() {
-                    count("finalized");
-                }
-                // The row goes first: a case without a row is found again on the chain, but a row without a
-                // case would be answered twice.
-                self.store.remove(id).await?;
-                self.cases.remove(&id);
+            if let Err(error) = self.read_case(id, final_number).await {
+                failures.push((id, error));
+            }
+        }
+        if failures.len() == count {
+            return failures.pop().map_or(Ok(()), |(_, error)| Err(error));
+        }
+        for (case, error) in failures {
+            tracing::warn!(%case, %error, "a case against the bond could not be read");
+        }
+        Ok(())
+    }
+
+    async fn read_case(&mut self, id: Hash, final_number: u64) -> Result<(), RespondError> {
+        let case = self.bond.case(id, At::Latest).await?;
+        let is_over = match case.state {
+            CaseState::Open => case.deadline_s < self.chain_time_s || self.is_frozen,
+            // A reorganisation removed it.
+            CaseState::None => true,
+            CaseState::Answered | CaseState::Closed => {
+                let then = self.bond.case(id, At::Block(final_number)).await?;
+                then.state == case.state
+            }
+        };
+        let Some(tracked) = self.cases.get_mut(&id) else {
+            return Ok(());
+        };
+        tracked.follow(id, case, self.chain_time_s);
+        if is_over {
+            let is_ours = case.state == CaseState::Answered && tracked.answer.is_some();
+            // The row goes first: a case without a row is found again on the chain, but a row without a
+            // case would be answered twice.
+            self.store.remove(id).await?;
+            self.cases.remove(&id);
+            if is_ours {
+                count("finalized");
             }
         }
         Ok(())
@@ -157,12 +176,7 @@ impl<S: AnswerStore> Responder<S> {
 
 impl Tracked {
     /// Adopts the chain's current state, and reports what is new.
-    fn follow(
-        &mut self,
-        id: kedge_protocol::Hash,
-        case: crate::contract::bond::BondCase,
-        chain_time_s: u64,
-    ) {
+    fn follow(&mut self, id: Hash, case: crate::contract::bond::BondCase, chain_time_s: u64) {
         let before = self.case.replace(case).map(|case| case.state);
         let kind = self.kind();
         if before.is_none() && case.state == CaseState::Open {

@@ -12,7 +12,8 @@
 //! - one nonce is in flight. The account is the anchors' too, so an answer waits for an anchor that is in flight,
 //!   unless half of the time has passed: then it takes the anchor's nonce, and the anchor's sender finds it used and
 //!   takes another one;
-//! - a case is forgotten only when a final block holds its answer.
+//! - a case is forgotten only when a final block holds its answer;
+//! - each case has its own trouble: one whose answer cannot be made or sent waits by itself, and the others are answered.
 
 mod intent;
 mod look;
@@ -107,10 +108,42 @@ struct Tracked {
     answer: Option<StoredAnswer>,
     /// Why there is none.
     unanswerable: Option<String>,
+    /// When an answer is next made or sent after it failed, by the clock of [`Responder::look`], and how often in a row
+    /// it has failed.
+    again_at_ms: u64,
+    failures: u32,
     /// When its last transaction was sent, by the clock of [`Responder::look`]; unknown after a start.
     sent_at_ms: Option<u64>,
     nonce_strikes: u8,
     is_counted: bool,
+}
+
+/// A case that failed is tried at least about this often in the time that it has left.
+const TRIES_LEFT: u64 = 8;
+
+/// What kept a case's answer from being made or sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trouble {
+    /// The log's part that it needs is archived.
+    Archived,
+    /// The log or the store could not be read.
+    Log,
+    /// The Ethereum node refused, or did not answer.
+    Node,
+    /// It took longer than a case may take.
+    Slow,
+}
+
+impl Trouble {
+    /// How it is counted.
+    const fn outcome(self) -> &'static str {
+        match self {
+            Self::Archived => "archived",
+            Self::Log => "unreadable",
+            Self::Node => "unsent",
+            Self::Slow => "slow",
+        }
+    }
 }
 
 /// The responder; see the module's documentation.
@@ -198,11 +231,18 @@ impl<S: AnswerStore> Responder<S> {
         !self.cases.is_empty()
     }
 
+    /// Whether there are answers that no block holds yet.
+    pub fn has_answers(&self) -> bool {
+        self.waiting().next().is_some()
+    }
+
     /// Accepts the answer to a case.
     pub fn prepare(&mut self, case: Hash, calldata: Vec<u8>) {
         if let Some(tracked) = self.cases.get_mut(&case) {
             tracked.answer = Some(StoredAnswer::new(case, calldata));
             tracked.unanswerable = None;
+            tracked.again_at_ms = 0;
+            tracked.failures = 0;
         }
     }
 
@@ -215,6 +255,23 @@ impl<S: AnswerStore> Responder<S> {
             tracing::error!(%case, why, "a case against the bond has no answer");
         }
         tracked.unanswerable = Some(why);
+    }
+
+    /// Records that a case's answer could not be made or sent now. The case alone waits, and no longer than its own
+    /// deadline allows; the others are answered meanwhile.
+    pub fn failed(&mut self, case: Hash, trouble: Trouble, why: String) {
+        count(trouble.outcome());
+        let (passed_ms, backoff_ms_max) = (self.passed_ms, self.options.backoff_ms_max);
+        let chain_time_s = self.chain_time_s;
+        self.cannot_answer(case, why);
+        let Some(tracked) = self.cases.get_mut(&case) else {
+            return;
+        };
+        let deadline_s = tracked.case.map_or(0, |case| case.deadline_s);
+        let left_ms = deadline_s.saturating_sub(chain_time_s) * 1_000;
+        let pause_ms = (1_000_u64 << tracked.failures.min(16)).min(backoff_ms_max);
+        tracked.failures = tracked.failures.saturating_add(1);
+        tracked.again_at_ms = passed_ms + pause_ms.min(left_ms / TRIES_LEFT).max(1);
     }
 
     /// Open cases that no block answers yet, with their answers.

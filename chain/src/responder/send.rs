@@ -3,7 +3,7 @@
 use ethers_core::types::Bytes;
 use kedge_protocol::Hash;
 
-use super::{AnswerStore, RespondError, Responder, Turn, count};
+use super::{AnswerStore, RespondError, Responder, Trouble, Turn, count};
 use crate::contract::bond::CaseState;
 use crate::contract::decode_revert;
 use crate::convert::{h160, h256};
@@ -24,10 +24,37 @@ impl<S: AnswerStore> Responder<S> {
         if self.is_frozen {
             return Ok(());
         }
-        let Some(id) = self.next() else {
-            return Ok(());
-        };
-        let next_nonce = self.next_nonce().await?;
+        while let Some(id) = self.next() {
+            let next_nonce = self.next_nonce().await?;
+            let is_out = self.is_out(id);
+            let advanced = match self.nearer(id, next_nonce, now_ms) {
+                // It takes the nonce of the answer that is stuck.
+                Some((nearer, offered)) => {
+                    let turn = Turn::Anchor(offered);
+                    self.send_first(nearer, next_nonce, now_ms, turn).await
+                }
+                None => self.advance(id, next_nonce, now_ms, turn).await,
+            };
+            match advanced {
+                // While a nonce is in flight, no other answer may take it.
+                Err(RespondError::Rpc(RpcError::Node(error))) if !is_out => {
+                    let why = format!("the node refused to take the answer: {}", error.message);
+                    self.failed(id, Trouble::Node, why);
+                }
+                advanced => return advanced,
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends one answer, or follows its transaction.
+    async fn advance(
+        &mut self,
+        id: Hash,
+        next_nonce: u64,
+        now_ms: u64,
+        turn: Turn,
+    ) -> Result<(), RespondError> {
         let answer = self.answer(id);
         let Some((attempt, own)) = answer.and_then(|answer| answer.last()) else {
             return self.send_first(id, next_nonce, now_ms, turn).await;
@@ -53,6 +80,22 @@ impl<S: AnswerStore> Responder<S> {
         self.send_again(id, own).await
     }
 
+    /// The urgent answer with a nearer deadline than the one in flight, if that waits for the next nonce and is late; and
+    /// what the one in flight offers.
+    fn nearer(&mut self, out: Hash, next_nonce: u64, now_ms: u64) -> Option<(Hash, Fees)> {
+        let (attempt, own) = self.answer(out)?.last()?;
+        let age_ms = now_ms.saturating_sub(attempt.at_ms);
+        if own.nonce != next_nonce || self.waited_ms(out, age_ms) < self.options.bump_after_ms {
+            return None;
+        }
+        let deadline_s = |id: &Hash| self.cases[id].case.map_or(0, |case| case.deadline_s);
+        let ids = self.cases.keys().copied();
+        let nearest = ids
+            .filter(|id| self.can_be_sent(*id) && !self.is_out(*id) && self.is_urgent(*id))
+            .min_by_key(deadline_s)?;
+        (deadline_s(&nearest) < deadline_s(&out)).then_some((nearest, own.fees))
+    }
+
     /// How long the last transaction has waited. Only after a start does its age by the wall clock count.
     fn waited_ms(&mut self, id: Hash, age_ms: u64) -> u64 {
         let passed_ms = self.passed_ms;
@@ -72,25 +115,28 @@ impl<S: AnswerStore> Responder<S> {
     /// The answer in flight, else the one with the nearest deadline.
     fn next(&self) -> Option<Hash> {
         let order = |id: &Hash| {
-            let tracked = &self.cases[id];
-            let is_out = self
-                .answer(*id)
-                .is_some_and(|answer| answer.last().is_some());
-            let deadline_s = tracked.case.map_or(0, |case| case.deadline_s);
-            (!is_out, deadline_s)
+            let deadline_s = self.cases[id].case.map_or(0, |case| case.deadline_s);
+            (!self.is_out(*id), deadline_s)
         };
-        let can_be_sent = |id: &Hash| {
-            let tracked = &self.cases[id];
-            tracked.answer.is_some()
-                && tracked
-                    .case
-                    .is_some_and(|case| case.state == CaseState::Open)
-        };
-        self.cases
-            .keys()
-            .copied()
-            .filter(can_be_sent)
-            .min_by_key(order)
+        let ids = self.cases.keys().copied();
+        ids.filter(|id| self.can_be_sent(*id)).min_by_key(order)
+    }
+
+    /// Whether a transaction of the answer was made.
+    fn is_out(&self, id: Hash) -> bool {
+        self.answer(id)
+            .is_some_and(|answer| answer.last().is_some())
+    }
+
+    /// Whether a case is open and has an answer whose time to be sent has come.
+    fn can_be_sent(&self, id: Hash) -> bool {
+        let tracked = &self.cases[&id];
+        let is_open = tracked
+            .case
+            .is_some_and(|case| case.state == CaseState::Open);
+        is_open
+            && tracked.answer.is_some()
+            && (self.is_out(id) || tracked.again_at_ms <= self.passed_ms)
     }
 
     fn answer(&self, id: Hash) -> Option<&super::StoredAnswer> {
@@ -255,6 +301,8 @@ impl<S: AnswerStore> Responder<S> {
         if let Some(tracked) = self.cases.get_mut(&id) {
             tracked.answer = Some(answer);
             tracked.sent_at_ms = Some(self.passed_ms);
+            tracked.unanswerable = None;
+            tracked.failures = 0;
         }
         self.broadcast(id, &signed).await
     }

@@ -3,9 +3,12 @@
 use std::path::PathBuf;
 
 use kedge_chain::contract::bond::{
-    CaseState, answer_leaves_calldata, demand_leaves_calldata, deposit_calldata, leaves_case_id,
+    CaseState, answer_inclusion_calldata, answer_leaves_calldata, demand_inclusion_calldata,
+    demand_leaves_calldata, deposit_calldata, inclusion_case_id, leaves_case_id,
 };
-use kedge_chain::responder::{AnswerStore, Responder, ResponderOptions, StoredAnswer, Turn};
+use kedge_chain::responder::{
+    AnswerStore, Responder, ResponderOptions, StoredAnswer, Trouble, Turn,
+};
 use kedge_chain::rpc::At;
 use kedge_chain::sender::StoreError;
 use kedge_chain::transaction::{FeePolicy, Fees};
@@ -258,4 +261,60 @@ async fn what_the_bond_would_refuse_is_not_sent() {
     asked.look(&mut responder).await;
     assert!(!responder.is_busy());
     assert_eq!(asked.state().await, CaseState::Open);
+}
+
+/// A second case, with a later deadline than the first: the anchoring of the header is demanded.
+async fn demand_inclusion(asked: &Asked) -> Hash {
+    let (anvil, salt) = (&asked.bonded.anvil, Hash([10; 32]));
+    anvil.raw("evm_setAutomine", json!([true])).await;
+    let separator = separator(asked.bonded.anchor.address());
+    let signed = asked.header.sign(&separator, &sequencer_key());
+    let case = inclusion_case_id(asked.header.hash());
+    asked.bonded.commit(&owner(), case, salt).await;
+    let demand = demand_inclusion_calldata(&signed, 0, salt);
+    asked.bonded.send(&owner(), demand, 1_000).await.unwrap();
+    anvil.raw("evm_setAutomine", json!([false])).await;
+    case
+}
+
+#[tokio::test]
+async fn a_case_without_an_answer_keeps_no_other_one_waiting() {
+    let asked = Asked::new().await;
+    let later = demand_inclusion(&asked).await;
+    let mut responder = asked.responder().await;
+    let passed_ms = now_ms();
+    let missing = responder.look(passed_ms).await.unwrap();
+    let ids: Vec<Hash> = missing.iter().map(|open| open.asked.id).collect();
+    assert_eq!(ids, [asked.case, later], "the nearest deadline first");
+    responder.failed(asked.case, Trouble::Archived, "it is archived".into());
+    responder.prepare(later, answer_inclusion_calldata(&asked.header, 1, &[]));
+    responder.step(now_ms(), Turn::Free).await.unwrap();
+    let sent = asked.files.read(later).unwrap().attempts;
+    assert_eq!(sent.len(), 1);
+
+    // The one that failed is tried again after its own pause.
+    responder.look_again();
+    assert_eq!(responder.look(passed_ms).await.unwrap(), []);
+    assert_eq!(asked.look_at(&mut responder, passed_ms + 1_000).await, 1);
+
+    // The other one is stuck and late, and this one is urgent: it takes the nonce.
+    asked
+        .bonded
+        .anvil
+        .raw("anvil_dropAllTransactions", json!([]))
+        .await;
+    asked.bonded.pass(TERMS.response_time_s / 2).await;
+    let late_ms = passed_ms + 20_000;
+    responder.look_again();
+    responder.look(late_ms).await.unwrap();
+    responder.step(now_ms(), Turn::Free).await.unwrap();
+    let (nonce, fees) = asked.attempts()[0];
+    let stuck = sent[0].own.unwrap();
+    assert_eq!(nonce, stuck.nonce);
+    assert!(
+        fees.max_fee_per_gas_wei > stuck.fees.max_fee_per_gas_wei,
+        "{fees:?}"
+    );
+    asked.bonded.anvil.mine(1).await;
+    assert_eq!(asked.state().await, CaseState::Answered);
 }

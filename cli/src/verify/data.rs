@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use indicatif::{ProgressBar, ProgressStyle};
 use kedge_chain::embedded::DEFAULT_CHAIN_ID;
 use kedge_config::secrets;
 use kedge_http::files;
@@ -12,8 +11,9 @@ use kedge_protocol::eip712::Domain;
 use kedge_protocol::signature::SigningKey;
 use kedge_upkeep::verify::{Summary, Verifier};
 
-use super::super::output::{Failure, columns, print, print_error, print_json};
+use super::super::output::{Failure, columns, print, print_error, print_json, progress_bar};
 use super::super::trust::TrustArgs;
+use super::bounds::BoundsArgs;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -27,6 +27,8 @@ pub(crate) struct Args {
     /// How much to check; each level includes the ones before it.
     #[arg(long, value_enum, default_value_t)]
     checks: Checks,
+    #[command(flatten)]
+    bounds: BoundsArgs,
     #[command(flatten)]
     trust: TrustArgs,
     /// Print what was checked as JSON.
@@ -81,7 +83,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     } else {
         args.trust.resolve().await?.of_log().await?
     };
-    let verifier = Verifier::open(&args.dir.join("store"), domain, keys);
+    let verifier = Verifier::open(&args.dir.join("store"), domain, keys, args.bounds.bounds());
     let verifier = verifier.map_err(Failure::refused)?;
     let (summary, actions_per_s) = check(&verifier, args.checks)?;
     let mut wrong = 0u64;
@@ -106,6 +108,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
             "requests": summary.requests,
             "actions": summary.actions,
             "actions_per_s": actions_per_s,
+            "key_additions_without_consent": summary.additions_without_consent,
             "resources": summary.resources,
             "anchors": summary.anchors,
             "files": files,
@@ -119,6 +122,10 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         (
             "actions",
             format!("{}, {actions_per_s} a second", summary.actions),
+        ),
+        (
+            "key additions without consent",
+            summary.additions_without_consent.to_string(),
         ),
         ("resources", summary.resources.to_string()),
         ("anchors", summary.anchors.to_string()),
@@ -139,10 +146,7 @@ fn signed_by(verifier: &Verifier) -> Result<String, Failure> {
 
 /// Checks the store; also returns how many actions a second it checked.
 fn check(verifier: &Verifier, checks: Checks) -> Result<(Summary, u64), Failure> {
-    let bar = ProgressBar::new(0).with_message("verifying");
-    if let Ok(style) = ProgressStyle::with_template("{msg} {bar:40} batch {pos} of {len} {eta}") {
-        bar.set_style(style);
-    }
+    let bar = progress_bar("verifying");
     let started = Instant::now();
     let summary = verifier.check(checks.of_library(), |progress| {
         bar.set_length(progress.batches_total);

@@ -126,6 +126,10 @@ fn rows(shown: &Shown, replayed: bool, anchored: &str) -> Rows {
         ("actions", json!(shown.actions)),
         ("requests checked", json!(shown.requests)),
         ("actions opened", json!(shown.opened)),
+        (
+            "key additions without consent",
+            json!(shown.additions_without_consent),
+        ),
         ("rules replayed", json!(replayed)),
         ("sequence", json!(checkpoint.sequence)),
         ("head", json!(checkpoint.head)),

@@ -124,6 +124,10 @@ fn rows(plan: &Plan, reader: &LogReader, summary: &Summary, actions_per_s: u64) 
         ("batches", json!(summary.batches)),
         ("requests", json!(summary.requests)),
         ("actions", json!(summary.actions)),
+        (
+            "key additions without consent",
+            json!(summary.additions_without_consent),
+        ),
         ("actions per s", json!(actions_per_s)),
         ("side entries", json!(summary.side_entries)),
         ("sealed under", json!(sealed_under)),

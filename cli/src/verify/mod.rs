@@ -2,6 +2,7 @@
 //! trusts, and whole data directories.
 
 pub(crate) mod anchored;
+pub(crate) mod bounds;
 mod claim;
 pub(crate) mod data;
 mod evidence;

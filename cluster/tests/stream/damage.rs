@@ -4,12 +4,20 @@ use std::sync::Arc;
 
 use async_nats::jetstream;
 use kedge_cluster::StreamError;
-use kedge_log::{FrameHeader, Log as _, Position, encode_term};
+use kedge_log::{FrameHeader, Log as _, Position, Reached, encode_empty};
 use kedge_protocol::Hash;
 use tokio::runtime::Runtime;
 
 use super::nats::Servers;
 use super::node::{IDENTITY, Node, frames_of, next_of, open_log, options, runtime};
+
+/// What a frame of this term has reached.
+fn of(term: u64) -> Reached {
+    Reached {
+        term,
+        ..Reached::START
+    }
+}
 
 /// A stream of a leader's frames from which messages can be deleted.
 struct Changed {
@@ -158,7 +166,7 @@ fn what_does_not_continue_the_log_is_named() {
         hash: Hash([1; 32]),
         ..after
     };
-    changed.publish(encode_term(&elsewhere, 9).1);
+    changed.publish(encode_empty(&elsewhere, of(9)).1);
     let text = changed.found(5, 6);
     let named = Hash([1; 32]).to_string();
     assert!(text.contains("frame 6") && text.contains(&named), "{text}");
@@ -170,7 +178,7 @@ fn a_log_of_another_history_is_named_at_once() {
     let mut node = Node::open(&changed.runtime, options(&changed.servers, "other"));
     let mut after = node.log.position();
     for term in 1..4 {
-        let (position, bytes) = encode_term(&after, term + 10);
+        let (position, bytes) = encode_empty(&after, of(term + 10));
         node.log.append_stored(&bytes).unwrap();
         after = position;
     }

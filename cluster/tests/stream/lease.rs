@@ -216,7 +216,7 @@ fn the_nodes_report_themselves() {
                     term: 1,
                     frame,
                     reported_at: 7,
-                    age: None,
+                    ..Member::default()
                 };
                 cluster.put_member(&member).await.unwrap();
             }

@@ -32,6 +32,8 @@ pub const API_KEY: &str = "x-api-key";
 /// What a key grants its bearer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeyHolder {
+    /// The key.
+    pub id: Id,
     /// The organization that the key acts for.
     pub organization_id: Id,
     /// What it may do.
@@ -41,7 +43,6 @@ pub struct KeyHolder {
 /// A key that passed the check.
 #[derive(Clone)]
 struct Checked {
-    id: Id,
     holder: KeyHolder,
     /// When the key expires, or the secret shown stops being valid: Unix milliseconds.
     ends_at_ms: Option<u64>,
@@ -152,7 +153,7 @@ impl ApiKeys {
                 "x-api-key: the key has expired; make a new one, or use the one that replaced it",
             ));
         }
-        self.uses.note(checked.id, &checked.used_ms, now_ms);
+        self.uses.note(checked.holder.id, &checked.used_ms, now_ms);
         Ok(checked.holder)
     }
 
@@ -186,8 +187,8 @@ impl ApiKeys {
             None => Arc::new(AtomicU64::new(self.last_used(snapshot, id)?.unwrap_or(0))),
         };
         Ok(Checked {
-            id,
             holder: KeyHolder {
+                id,
                 organization_id: key.organization_id,
                 rights: Rights::of(&key.permissions),
             },

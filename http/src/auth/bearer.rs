@@ -99,7 +99,8 @@ impl AccessTokens {
         })
     }
 
-    /// Reads the keys again: added keys sign, removed keys are no longer valid.
+    /// Reads the keys again: added keys are published and sign when their time has come, removed keys are no longer
+    /// valid.
     pub fn reload(&self) -> Result<(), KeysError> {
         let in_use = InUse::load(&self.dir, self.cache_entries)?;
         self.in_use.store(Arc::new(in_use));
@@ -115,9 +116,9 @@ impl AccessTokens {
         retired
     }
 
-    /// Makes a new key, which signs from now on.
-    pub fn rotate(&self) -> Result<PathBuf, KeysError> {
-        let path = super::keys::add(&self.dir)?;
+    /// Makes a new key. It is published now, and signs from a time on, in Unix seconds.
+    pub fn rotate(&self, from_s: u64) -> Result<PathBuf, KeysError> {
+        let path = super::keys::add(&self.dir, from_s)?;
         self.reload()?;
         Ok(path)
     }
@@ -140,7 +141,7 @@ impl AccessTokens {
         now_s: u64,
     ) -> Result<String, IssueError> {
         let in_use = self.in_use.load();
-        let keys = &in_use.keys;
+        let signing = in_use.keys.signing_at(now_s).ok_or(IssueError::NoKey)?;
         let claims = Claims {
             iss: self.issuer.clone(),
             aud: AUDIENCE.to_owned(),
@@ -151,10 +152,10 @@ impl AccessTokens {
             jti: const_hex::encode(secrets::random::<16>()?),
         };
         let header = Header {
-            kid: Some(keys.signing_id.clone()),
+            kid: Some(signing.id.clone()),
             ..Header::new(Algorithm::EdDSA)
         };
-        Ok(jsonwebtoken::encode(&header, &claims, &keys.signing)?)
+        Ok(jsonwebtoken::encode(&header, &claims, &signing.key)?)
     }
 
     /// The holder of this `Authorization` header.
@@ -274,6 +275,9 @@ fn expired() -> ApiError {
 /// Why a token could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum IssueError {
+    /// No key signs.
+    #[error("there is no token key to sign with")]
+    NoKey,
     /// No randomness.
     #[error(transparent)]
     Random(#[from] SecretError),
@@ -284,6 +288,7 @@ pub enum IssueError {
 
 #[cfg(test)]
 mod tests {
+    use crate::auth::keys::SIGNS_AFTER_S;
     use crate::clock::now_s;
     use hyper::header::HeaderValue;
 
@@ -372,7 +377,7 @@ mod tests {
         let old = tokens
             .issue(id(Prefix::Wallet), id(Prefix::Organization), now)
             .unwrap();
-        tokens.rotate().unwrap();
+        tokens.rotate(0).unwrap();
         let new = tokens
             .issue(id(Prefix::Wallet), id(Prefix::Organization), now)
             .unwrap();
@@ -382,6 +387,34 @@ mod tests {
         for token in [old, new] {
             assert!(tokens.authenticate(&headers(&token), now).is_ok());
         }
+    }
+
+    #[test]
+    fn a_key_is_published_before_it_signs() {
+        let dir = tempfile::tempdir().unwrap();
+        let tokens = open(&dir, "https://a");
+        let now = now_s();
+        let kid = |tokens: &AccessTokens, at| {
+            let token = tokens.issue(id(Prefix::Wallet), id(Prefix::Organization), at);
+            jsonwebtoken::decode_header(token.unwrap())
+                .unwrap()
+                .kid
+                .unwrap()
+        };
+        let old = kid(&tokens, now);
+        let begins = now + SIGNS_AFTER_S;
+        tokens.rotate(begins).unwrap();
+        assert_eq!(tokens.public_keys().keys.len(), 2);
+        // A restart, or another node with the same files, keeps to the same time.
+        for tokens in [&tokens, &open(&dir, "https://a")] {
+            assert_eq!(kid(tokens, now), old);
+            assert_eq!(kid(tokens, begins - 1), old);
+            assert_ne!(kid(tokens, begins), old);
+        }
+        // A key that is needed before its time signs early.
+        tokens.retire(Some(&old)).unwrap();
+        assert_ne!(kid(&tokens, now), old);
+        assert_eq!(tokens.public_keys().keys.len(), 1);
     }
 
     #[test]
@@ -397,7 +430,7 @@ mod tests {
         let kid = |token: &str| jsonwebtoken::decode_header(token).unwrap().kid.unwrap();
         let counts = |token: &str| tokens.authenticate(&headers(token), now).is_ok();
         let old = issue();
-        tokens.rotate().unwrap();
+        tokens.rotate(0).unwrap();
         let new = issue();
         // Both are cached as good.
         assert!(counts(&old) && counts(&new));

@@ -19,11 +19,12 @@ use hyper::header::AUTHORIZATION;
 use kedge_actors::Published;
 use kedge_api::Code;
 use kedge_protocol::Id;
+use kedge_protocol::event::EventType;
 
 use crate::error::ApiError;
 use api_key::ApiKeys;
 use bearer::AccessTokens;
-use rights::{Right, Rights};
+use rights::{READS_ACTIONS, Right, Rights, reads_event};
 
 /// A caller who showed an access token, an API key, or both.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,6 +33,8 @@ pub struct Session {
     pub organization_id: Id,
     /// The wallet, if an access token was shown; an API key alone has none.
     pub wallet_id: Option<Id>,
+    /// The API key, if one was shown.
+    pub key_id: Option<Id>,
     /// What the API key may do, if one was shown. A token's wallet may do everything.
     pub rights: Option<Rights>,
     /// When the access token expires, Unix seconds. An API key alone is checked at each request.
@@ -55,6 +58,14 @@ impl Session {
         self.wallet_id.unwrap_or(self.organization_id)
     }
 
+    /// Who asks, as one id: the wallet or, without an access token, the API key. A stored answer is for the one who asked
+    /// for it.
+    pub fn asker(&self) -> Id {
+        self.wallet_id
+            .or(self.key_id)
+            .unwrap_or(self.organization_id)
+    }
+
     /// Checks that the API key, if there is one, grants this right. If a token was shown too, the
     /// narrower right holds, and a key's is never the wider one.
     pub fn check(&self, right: Option<Right>) -> Result<(), ApiError> {
@@ -68,6 +79,29 @@ impl Session {
             ),
             None => "this endpoint does not accept API keys; send only an access token".to_owned(),
         };
+        Err(ApiError::new(Code::Forbidden, message))
+    }
+
+    /// Checks that the API key, if one was shown, may read what events of these types show.
+    pub fn check_events(&self, types: &[EventType]) -> Result<(), ApiError> {
+        let Some(rights) = self.rights else {
+            return Ok(());
+        };
+        let unseen = types.iter().filter(|event_type| !rights.see(**event_type));
+        let mut missing: Vec<String> = unseen
+            .filter_map(|event_type| reads_event(*event_type))
+            .map(|right| right.to_string())
+            .collect();
+        missing.sort_unstable();
+        missing.dedup();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let message = format!(
+            "events show what their actions contain, and the API key does not have {}, nor {READS_ACTIONS}; leave these \
+             types out, or use a key with these rights",
+            missing.join(", ")
+        );
         Err(ApiError::new(Code::Forbidden, message))
     }
 
@@ -106,7 +140,7 @@ pub fn authenticate(
         .contains_key(AUTHORIZATION)
         .then(|| tokens.authenticate_member(headers, published, now_s))
         .transpose()?;
-    let rights = key.map(|key| key.rights);
+    let (key_id, rights) = (key.map(|key| key.id), key.map(|key| key.rights));
     match (token, key) {
         (Some(token), Some(key)) if token.organization_id != key.organization_id => {
             Err(ApiError::new(
@@ -117,12 +151,14 @@ pub fn authenticate(
         (Some(token), _) => Ok(Session {
             organization_id: token.organization_id,
             wallet_id: Some(token.wallet_id),
+            key_id,
             rights,
             expires_at_s: Some(token.expires_at_s),
         }),
         (None, Some(key)) => Ok(Session {
             organization_id: key.organization_id,
             wallet_id: None,
+            key_id,
             rights,
             expires_at_s: None,
         }),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use kedge_protocol::event::EventType;
 use kedge_protocol::resource::{Area, Permission};
 
 // A set of rights has a bit for each.
@@ -35,6 +36,35 @@ impl Right {
     fn bit(self) -> u64 {
         1 << (4 * self.area as u32 + self.access as u32)
     }
+}
+
+/// The right to read the content of actions, in whichever answer.
+pub const READS_ACTIONS: Right = Right {
+    area: Area::Actions,
+    access: Access::Read,
+};
+
+/// The right to read what events of a type show, for a key that may not read all actions; `None` for what is public.
+pub fn reads_event(event_type: EventType) -> Option<Right> {
+    let area = match event_type {
+        EventType::ObjectCreated
+        | EventType::ObjectUpdated
+        | EventType::ObjectTransferred
+        | EventType::ObjectLocked
+        | EventType::ObjectUnlocked
+        | EventType::ObjectBurned => Area::Objects,
+        EventType::TemplateCreated | EventType::VariationCreated => Area::Templates,
+        EventType::WalletRegistered => Area::Wallets,
+        EventType::FileCreated => Area::Files,
+        EventType::ActionExecuted | EventType::ActionFailed => Area::Actions,
+        EventType::BatchSealed | EventType::BatchAnchored | EventType::AnchorConfirmed => {
+            return None;
+        }
+    };
+    Some(Right {
+        area,
+        access: Access::Read,
+    })
 }
 
 /// As a permission spells it: `objects.read`.
@@ -81,6 +111,12 @@ impl Rights {
             .iter()
             .flat_map(|&area| ACCESSES.map(|access| Right { area, access }));
         rights.filter(move |right| self.allow(*right) && !other.allow(*right))
+    }
+
+    /// True if events of this type may be seen: what they show is an action's, or that of its area.
+    pub fn see(self, event_type: EventType) -> bool {
+        let right = reads_event(event_type);
+        self.allow(READS_ACTIONS) || right.is_none_or(|right| self.allow(right))
     }
 
     /// True if this right is among them.

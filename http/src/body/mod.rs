@@ -13,6 +13,7 @@ use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
 use kedge_api::Code;
 use kedge_config::Config;
 use kedge_machine::json;
+use mime::Mime;
 use serde::Deserialize;
 
 use crate::error::ApiError;
@@ -38,6 +39,14 @@ pub const LINGER: Duration = Duration::from_secs(10);
 pub const LINGER_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Bytes of room for the first part of a body, unless the body is shorter.
 const ROOM_BYTES_MIN: usize = 4 * 1024;
+/// `Accept-Patch` (RFC 5789, 3.1): the media types of a body that PATCH takes.
+pub const ACCEPT_PATCH: HeaderName = HeaderName::from_static("accept-patch");
+/// The media type of a JSON Merge Patch (RFC 7396), which is what every PATCH takes.
+pub const MERGE_PATCH: &str = "application/merge-patch+json";
+/// The value of `Accept-Patch`.
+pub const PATCH_TYPES: &str = "application/merge-patch+json, application/json";
+/// A patch of another kind (RFC 6902): a list of operations, and no JSON that stands for itself.
+const JSON_PATCH: &str = "application/json-patch+json";
 /// Bytes of a multipart body besides its file.
 pub const FRAME_BYTES_MAX: u64 = 64 * 1024;
 
@@ -258,27 +267,31 @@ pub fn check_coding(headers: &HeaderMap) -> Result<(), ApiError> {
 fn check_type(headers: &HeaderMap) -> Result<(), ApiError> {
     check_coding(headers)?;
     let content_type = header(headers, &CONTENT_TYPE).unwrap_or_default();
-    let mut parts = content_type.split(';').map(str::trim);
-    let is_json = parts
-        .next()
-        .is_some_and(|media| media.eq_ignore_ascii_case("application/json"));
-    let is_utf8 = parts.all(|parameter| {
-        parameter.split_once('=').is_none_or(|(name, value)| {
-            !name.eq_ignore_ascii_case("charset") || is_utf8_name(value)
-        })
-    });
-    if is_json && is_utf8 {
+    if content_type
+        .parse()
+        .is_ok_and(|given: Mime| is_json(&given) && is_utf8(&given))
+    {
         return Ok(());
     }
     Err(ApiError::new(
         Code::UnsupportedMediaType,
-        format!("the body must be application/json in UTF-8, not {content_type:?}"),
+        format!(
+            "the body must be JSON in UTF-8 (application/json, or a type with +json such as {MERGE_PATCH}), not {content_type:?}"
+        ),
     ))
 }
 
-fn is_utf8_name(value: &str) -> bool {
-    let value = value.trim_matches('"');
-    value.eq_ignore_ascii_case("utf-8") || value.eq_ignore_ascii_case("utf8")
+/// Whether a body of this type is JSON (RFC 6839, 3.1).
+fn is_json(given: &Mime) -> bool {
+    let is_plain = given.essence_str() == mime::APPLICATION_JSON.essence_str();
+    let has_suffix = given.type_() == mime::APPLICATION && given.suffix() == Some(mime::JSON);
+    is_plain || has_suffix && given.essence_str() != JSON_PATCH
+}
+
+fn is_utf8(given: &Mime) -> bool {
+    given
+        .get_param(mime::CHARSET)
+        .is_none_or(|charset| charset == mime::UTF_8 || charset == "utf8")
 }
 
 /// Checks that a whole body is acceptable JSON: no key twice, not too deep.
@@ -387,17 +400,30 @@ mod tests {
     }
 
     #[test]
-    fn only_plain_json_is_taken() {
+    fn json_is_taken_under_its_names() {
         let of = |value: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(value));
             headers
         };
-        for good in ["application/json", "Application/JSON; charset=\"UTF-8\""] {
+        for good in [
+            "application/json",
+            "Application/JSON; charset=\"UTF-8\"",
+            "application/json;charset=utf8; v=\"1; charset=latin1\"",
+            "application/merge-patch+json",
+            "application/merge-patch+JSON; charset=utf-8",
+            "application/vnd.api+json",
+        ] {
             assert!(check_type(&of(good)).is_ok(), "{good}");
         }
         for bad in [
             "text/json",
+            "text/x+json",
+            "application/jsonp",
+            "application/x-json",
+            "application/json, application/json",
+            "application/json-patch+json",
+            "application/merge-patch+json; charset=utf-16",
             "application/json; charset=latin1",
             "",
             "application/x-www-form-urlencoded",

@@ -4,6 +4,7 @@ use kedge_actors::events::Filter;
 use kedge_protocol::event::EventType;
 use kedge_protocol::{Id, Prefix};
 
+use crate::auth::Session;
 use crate::error::ApiError;
 use crate::query::Query;
 
@@ -43,13 +44,29 @@ pub const FILTERS: &[Parameter] = &[
     },
     Parameter {
         name: "after_sequence",
-        schema_type: r#"{"type": "integer", "minimum": 0, "maximum": 18446744073709551615}"#,
+        schema_type: r#"{"type": "integer", "minimum": 0, "maximum": 9223372036854775807}"#,
         description: "Only events after this sequence.",
     },
 ];
 
+/// Reads the filter of a caller. What an API key may not read is left out, and refused if it is asked for by its type.
+pub fn of_caller(query: &Query, session: &Session) -> Result<Filter, ApiError> {
+    let mut filter = read(query)?;
+    session.check_events(&filter.types)?;
+    if let Some(rights) = session.rights
+        && filter.types.is_empty()
+    {
+        let seen = EventType::ALL.iter().filter(|seen| rights.see(**seen));
+        let seen: Vec<EventType> = seen.copied().collect();
+        if seen.len() < EventType::ALL.len() {
+            filter.types = seen;
+        }
+    }
+    Ok(filter)
+}
+
 /// Reads the filter; every given parameter must be valid.
-pub fn read(query: &Query) -> Result<Filter, ApiError> {
+fn read(query: &Query) -> Result<Filter, ApiError> {
     let id = |name: &str, prefix| -> Result<Option<Id>, ApiError> {
         query
             .get(name)

@@ -32,6 +32,7 @@ use kedge_config::Config;
 use kedge_config::secrets::{SecretError, make_private_dir};
 use kedge_machine::file::Stored;
 use kedge_protocol::Hash;
+use rustix::io::Errno;
 use tempfile::NamedTempFile;
 
 use crate::error::ApiError;
@@ -225,12 +226,22 @@ fn put(content: NamedTempFile, folder: &Path, sha256: &Hash) -> io::Result<()> {
     File::open(shelf)?.sync_all()
 }
 
+/// Whether there are too few file descriptors or too little memory for now.
+fn is_scarce(error: &io::Error) -> bool {
+    let scarce = [Errno::MFILE, Errno::NFILE, Errno::NOMEM];
+    Errno::from_io_error(error).is_some_and(|errno| scarce.contains(&errno))
+}
+
 /// The error that the caller sees when the disk fails.
 fn of_disk(error: &io::Error) -> ApiError {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             ApiError::unavailable("the disk is full; files are not accepted now", RETRY_DISK_S)
         }
+        _ if is_scarce(error) => ApiError::unavailable(
+            "the server lacks open files or memory for now; try again",
+            RETRY_DISK_S,
+        ),
         _ => ApiError::internal(error),
     }
 }

@@ -52,6 +52,14 @@ pub enum Claimed {
     },
 }
 
+/// The key was used before, and what was stored for it is not for this request.
+pub fn used_by_another() -> ApiError {
+    ApiError::new(
+        Code::IdempotencyMismatch,
+        "the key was used for another request, or by another caller of the organization; use a new key for a new request",
+    )
+}
+
 /// Takes a key's place among those in flight, unless its request was carried out before.
 pub fn claim(
     in_flight: &InProgress,
@@ -70,10 +78,7 @@ pub fn claim(
         && row.until_s > now_s()
     {
         if row.request != request {
-            return Err(ApiError::new(
-                Code::IdempotencyMismatch,
-                "the key was used for another request; use a new key for a new request",
-            ));
+            return Err(used_by_another());
         }
         return Ok(Claimed::Before { row, published });
     }

@@ -1,18 +1,33 @@
-//! Failed logins, by address and by account. Accounts are known by the digest of the given e-mail address. One that
-//! does not exist is counted like any other, so nothing about it is revealed.
+//! Failed logins. They slow the guesser and not the owner, so they are counted in three ways:
+//!
+//! - of one account from one address, strictly: this is what a guesser at one address meets;
+//! - from one address, over all accounts;
+//! - of one account from everywhere. Past half of an hour's failures the others are spaced: a guesser with many addresses
+//!   waits for the next place, and gets no more than an hour's failures in any hour.
+//!
+//! An address from which the account was logged in to or refreshed before is known to it, and only the first of these
+//! holds there: no guesses from elsewhere keep the owner out. What is known is kept apart from what guesses fill.
+//!
+//! Accounts are known by the digest of the given e-mail address. One that does not exist is counted like any other, so
+//! nothing about it is revealed.
 
 use std::hash::Hash as HashKey;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use kedge_protocol::Hash;
+use parking_lot::Mutex;
 use quick_cache::sync::Cache;
 
 use super::addresses::ClientAddress;
 use super::policy::{Policy, Standing};
 use super::window::Counter;
 
-/// The failures of one address or account, and its logins in flight.
+/// Addresses that are known to one account.
+const KNOWN_MAX: usize = 16;
+const HOUR_MS: u64 = 60 * 60 * 1_000;
+
+/// The failures of one address, or of one account from one address, and its logins in flight.
 #[derive(Default, Debug)]
 struct Attempts {
     failures: Counter,
@@ -68,24 +83,77 @@ impl Drop for Attempt {
     }
 }
 
+/// When the next failure of an account has its place, if all of them are evenly spaced: Unix milliseconds (GCRA).
+#[derive(Default, Debug)]
+struct Pace(AtomicU64);
+
+/// A place among an account's failures, given back unless the login fails.
+struct Spaced {
+    pace: Arc<Pace>,
+    spacing_ms: u64,
+}
+
+impl Pace {
+    /// Takes the place of one failure of `limit` in an hour, or returns when the next one is free, Unix seconds. Half of
+    /// them may come together; the others are spaced over the hour.
+    fn begin(self: Arc<Self>, limit: u32, now_s: u64) -> Result<Spaced, u64> {
+        let spaced = u64::from(limit / 2).max(1);
+        let together = u64::from(limit - limit / 2);
+        let spacing_ms = HOUR_MS / spaced;
+        let now_ms = now_s.saturating_mul(1_000);
+        let ahead_ms_max = (together - 1) * spacing_ms;
+        let next = |next_ms: u64| {
+            let next_ms = next_ms.max(now_ms);
+            (next_ms - now_ms <= ahead_ms_max).then(|| next_ms + spacing_ms)
+        };
+        let (order, seen) = (Ordering::AcqRel, Ordering::Acquire);
+        match self.0.fetch_update(order, seen, next) {
+            Ok(_) => Ok(Spaced {
+                pace: self,
+                spacing_ms,
+            }),
+            Err(next_ms) => Err((next_ms - ahead_ms_max).div_ceil(1_000)),
+        }
+    }
+}
+
+impl Spaced {
+    /// The login failed: its place is used.
+    fn keep(mut self) {
+        self.spacing_ms = 0;
+    }
+}
+
+impl Drop for Spaced {
+    fn drop(&mut self) {
+        self.pace.0.fetch_sub(self.spacing_ms, Ordering::AcqRel);
+    }
+}
+
 /// An admitted login. Dropped without a result it counts as neither success nor failure.
 pub struct Login {
-    of_address: Attempt,
-    of_account: Attempt,
+    of_both: Attempt,
+    of_address: Option<Attempt>,
+    of_account: Option<Spaced>,
 }
 
 impl Login {
     /// The password was wrong, or there is no such account.
     pub fn failed(self, now_s: u64) {
-        self.of_address.count_failure(now_s);
-        self.of_account.count_failure(now_s);
+        self.of_both.count_failure(now_s);
+        if let Some(of_address) = self.of_address {
+            of_address.count_failure(now_s);
+        }
+        if let Some(of_account) = self.of_account {
+            of_account.keep();
+        }
     }
 
-    /// The password was right, so earlier failures of the account are forgotten (NIST SP 800-63B,
-    /// 3.2.2). Those of the address still count: otherwise callers could keep guessing by logging
-    /// in to their own account in between.
+    /// The password was right, so earlier failures of the account from this address are forgotten (NIST SP 800-63B,
+    /// 3.2.2). Those of the address still count: otherwise callers could keep guessing by logging in to their own
+    /// account in between. So do those of the account: its owner's logins are no use to a guesser elsewhere.
     pub fn succeeded(self) {
-        self.of_account.attempts.failures.clear();
+        self.of_both.attempts.failures.clear();
     }
 }
 
@@ -94,18 +162,23 @@ impl Login {
 pub(super) struct LoginLimits {
     /// From one address, per minute.
     pub(super) per_address: u32,
-    /// Of one account, per quarter of an hour.
+    /// Of one account from one address, per quarter of an hour.
     pub(super) per_account: u32,
+    /// Of one account from all addresses that are not known to it, in an hour.
+    pub(super) per_account_hour: u32,
 }
 
 /// Counts failed logins.
 pub(super) struct Logins {
     limits: LoginLimits,
     addresses: Cache<ClientAddress, Arc<Attempts>>,
-    accounts: Cache<Hash, Arc<Attempts>>,
+    both: Cache<(Hash, ClientAddress), Arc<Attempts>>,
+    accounts: Cache<Hash, Arc<Pace>>,
+    /// The addresses known to accounts, those of the latest logins last. Only right passwords and refresh tokens add any.
+    known: Cache<Hash, Arc<Mutex<Vec<ClientAddress>>>>,
 }
 
-fn attempts<K: HashKey + Eq + Clone>(of: &Cache<K, Arc<Attempts>>, key: &K) -> Arc<Attempts> {
+fn made<K: HashKey + Eq + Clone, V: Default>(of: &Cache<K, Arc<V>>, key: &K) -> Arc<V> {
     of.get_or_insert_with(key, || Ok::<_, std::convert::Infallible>(Arc::default()))
         .unwrap_or_else(|never| match never {})
 }
@@ -116,30 +189,79 @@ impl Logins {
         Self {
             limits,
             addresses: Cache::new(entries_max),
+            both: Cache::new(entries_max),
             accounts: Cache::new(entries_max),
+            known: Cache::new(entries_max),
         }
     }
 
-    /// Admits a login, or returns which limit has no room.
+    /// Refuses an address from which as many registrations met a taken e-mail address as logins may fail.
+    pub(super) fn check_address(&self, address: ClientAddress, now_s: u64) -> Result<(), Standing> {
+        let attempts = made(&self.addresses, &address);
+        let attempt = attempts.begin(Policy::LoginAddress, self.limits.per_address, now_s);
+        attempt.map(drop)
+    }
+
+    /// Counts a registration that met a taken e-mail address: it shows as much as a login.
+    pub(super) fn count_taken(&self, address: ClientAddress, now_s: u64) {
+        let window = Policy::LoginAddress.period().window(now_s);
+        let attempts = made(&self.addresses, &address);
+        attempts.failures.take(window, u32::MAX);
+    }
+
+    /// Notes that the account's owner is at this address.
+    pub(super) fn note(&self, address: ClientAddress, account: Hash) {
+        let known = made(&self.known, &account);
+        let mut known = known.lock();
+        known.retain(|other| *other != address);
+        if known.len() >= KNOWN_MAX {
+            known.remove(0);
+        }
+        known.push(address);
+    }
+
+    fn knows(&self, address: ClientAddress, account: &Hash) -> bool {
+        let known = self.known.get(account);
+        known.is_some_and(|known| known.lock().contains(&address))
+    }
+
+    /// Admits a login, or returns which limit has no room. `is_owner` if something else than the password shows already
+    /// that the caller is the account's owner.
     pub(super) fn begin(
         &self,
         address: ClientAddress,
         account: Hash,
+        is_owner: bool,
         now_s: u64,
     ) -> Result<Login, Standing> {
-        let of_account = attempts(&self.accounts, &account).begin(
-            Policy::LoginAccount,
-            self.limits.per_account,
-            now_s,
-        )?;
-        let of_address = attempts(&self.addresses, &address).begin(
+        let limits = &self.limits;
+        let both = made(&self.both, &(account, address));
+        let of_both = both.begin(Policy::LoginAccount, limits.per_account, now_s)?;
+        if is_owner || self.knows(address, &account) {
+            return Ok(Login {
+                of_both,
+                of_address: None,
+                of_account: None,
+            });
+        }
+        let of_address = made(&self.addresses, &address).begin(
             Policy::LoginAddress,
-            self.limits.per_address,
+            limits.per_address,
             now_s,
         )?;
+        let pace = made(&self.accounts, &account);
+        let of_account = pace
+            .begin(limits.per_account_hour, now_s)
+            .map_err(|resets_at_s| Standing {
+                policy: Policy::LoginAccountHour,
+                limit: u64::from(limits.per_account_hour),
+                remaining: 0,
+                resets_at_s,
+            })?;
         Ok(Login {
-            of_address,
-            of_account,
+            of_both,
+            of_address: Some(of_address),
+            of_account: Some(of_account),
         })
     }
 }
@@ -150,7 +272,7 @@ mod tests {
 
     use super::*;
 
-    /// The beginning of a quarter of an hour.
+    /// The beginning of an hour.
     const NOW_S: u64 = 1_795_255_200;
     const ANN: Hash = Hash([1; 32]);
     const BOB: Hash = Hash([2; 32]);
@@ -159,12 +281,28 @@ mod tests {
         let limits = LoginLimits {
             per_address: 10,
             per_account: 5,
+            per_account_hour: 20,
         };
-        Logins::new(limits, 100)
+        Logins::new(limits, 1_000)
     }
 
     fn address(number: u8) -> ClientAddress {
         IpAddr::from([192, 0, 2, number]).into()
+    }
+
+    fn begin(
+        logins: &Logins,
+        address: ClientAddress,
+        account: Hash,
+        now_s: u64,
+    ) -> Result<Login, Standing> {
+        logins.begin(address, account, false, now_s)
+    }
+
+    #[track_caller]
+    fn fail(logins: &Logins, from: u8, account: Hash, now_s: u64) {
+        let login = begin(logins, address(from), account, now_s);
+        login.ok().unwrap().failed(now_s);
     }
 
     fn refusal(result: Result<Login, Standing>) -> Standing {
@@ -172,54 +310,116 @@ mod tests {
     }
 
     #[test]
-    fn an_account_is_shut_after_five_failures_from_anywhere() {
+    fn a_guesser_is_shut_out_and_the_owner_is_not() {
         let logins = logins();
-        for number in 0..5 {
-            logins
-                .begin(address(number), ANN, NOW_S)
-                .ok()
-                .unwrap()
-                .failed(NOW_S);
+        for _ in 0..5 {
+            fail(&logins, 1, ANN, NOW_S);
         }
-        let refused = refusal(logins.begin(address(9), ANN, NOW_S + 60));
+        let refused = refusal(begin(&logins, address(1), ANN, NOW_S + 60));
         assert_eq!(refused.policy, Policy::LoginAccount);
         assert_eq!((refused.limit, refused.remaining), (5, 0));
         assert_eq!(refused.resets_at_s, NOW_S + 900);
-        assert!(logins.begin(address(9), BOB, NOW_S).is_ok());
-        assert!(logins.begin(address(9), ANN, NOW_S + 900).is_ok());
+        assert!(begin(&logins, address(2), ANN, NOW_S).is_ok());
+        assert!(begin(&logins, address(1), BOB, NOW_S).is_ok());
+        assert!(begin(&logins, address(1), ANN, NOW_S + 900).is_ok());
     }
 
     #[test]
     fn an_address_is_shut_after_ten_failures_of_any_accounts() {
         let logins = logins();
         for number in 0..10 {
-            let account = Hash([number; 32]);
-            logins
-                .begin(address(1), account, NOW_S)
-                .ok()
-                .unwrap()
-                .failed(NOW_S);
+            fail(&logins, 1, Hash([number; 32]), NOW_S);
         }
-        let refused = refusal(logins.begin(address(1), Hash([99; 32]), NOW_S));
+        let refused = refusal(begin(&logins, address(1), Hash([99; 32]), NOW_S));
         assert_eq!(refused.policy, Policy::LoginAddress);
         assert_eq!(refused.resets_at_s, NOW_S + 60);
-        assert!(logins.begin(address(2), Hash([99; 32]), NOW_S).is_ok());
-        assert!(logins.begin(address(1), Hash([99; 32]), NOW_S + 60).is_ok());
+        assert!(begin(&logins, address(2), Hash([99; 32]), NOW_S).is_ok());
+        assert!(begin(&logins, address(1), Hash([99; 32]), NOW_S + 60).is_ok());
+        // A neighbour at the same address does not keep an owner out who was there before.
+        logins.note(address(1), ANN);
+        assert!(begin(&logins, address(1), ANN, NOW_S).is_ok());
+    }
+
+    #[test]
+    fn many_addresses_make_no_more_guesses_than_an_hours() {
+        let logins = logins();
+        logins.note(address(200), ANN);
+        let mut times = Vec::new();
+        // As many addresses as there are seconds, for three hours.
+        for second in 0..3 * 3_600_u64 {
+            let number = (second % 65_536) as u16;
+            let from = IpAddr::from([10, 0, (number >> 8) as u8, number as u8]).into();
+            match begin(&logins, from, ANN, NOW_S + second) {
+                Ok(login) => {
+                    login.failed(NOW_S + second);
+                    times.push(second);
+                }
+                Err(refused) => {
+                    assert_eq!(refused.policy, Policy::LoginAccountHour);
+                    let wait_s = refused.resets_at_s - (NOW_S + second);
+                    assert!(
+                        (1..=360).contains(&wait_s),
+                        "{wait_s}: a delay, not the end"
+                    );
+                }
+            }
+        }
+        for (index, begun) in times.iter().enumerate() {
+            let within = times[index..].iter().filter(|time| **time < begun + 3_600);
+            assert!(within.count() <= 20, "in the hour from {begun}");
+        }
+        assert_eq!(times.len(), 10 + 29);
+        let last_s = NOW_S + 3 * 3_600 - 1;
+        assert!(begin(&logins, address(200), ANN, last_s).is_ok(), "known");
+        assert!(logins.begin(address(3), ANN, true, last_s).is_ok());
+        assert!(begin(&logins, address(3), BOB, last_s).is_ok());
+    }
+
+    #[test]
+    fn a_right_password_takes_no_place_from_an_accounts_failures() {
+        let logins = logins();
+        for number in 0..100 {
+            let login = begin(&logins, address(number), ANN, NOW_S);
+            login.ok().unwrap().succeeded();
+            drop(begin(&logins, address(number), ANN, NOW_S).ok().unwrap());
+        }
+    }
+
+    #[test]
+    fn an_account_knows_so_many_addresses_and_forgets_the_oldest() {
+        let logins = logins();
+        let known = u8::try_from(KNOWN_MAX).unwrap();
+        for number in 0..=known {
+            logins.note(address(number), ANN);
+        }
+        logins.note(address(1), ANN);
+        logins.note(address(200), ANN);
+        let knows = |number| logins.knows(address(number), &ANN);
+        assert!(!knows(0) && knows(1) && !knows(2) && knows(3) && knows(known) && knows(200));
+        assert!(!logins.knows(address(200), &BOB));
     }
 
     #[test]
     fn guesses_sent_at_one_time_are_no_more_than_the_limit() {
         let logins = logins();
         let under_way: Vec<Login> = (0..5)
-            .map(|_| logins.begin(address(1), ANN, NOW_S).ok().unwrap())
+            .map(|_| begin(&logins, address(1), ANN, NOW_S).ok().unwrap())
             .collect();
-        let refused = refusal(logins.begin(address(1), ANN, NOW_S));
+        let refused = refusal(begin(&logins, address(1), ANN, NOW_S));
         assert_eq!(refused.resets_at_s, NOW_S + 1, "they may all be right");
         for login in under_way {
             login.failed(NOW_S);
         }
-        let refused = refusal(logins.begin(address(1), ANN, NOW_S));
+        let refused = refusal(begin(&logins, address(1), ANN, NOW_S));
         assert_eq!(refused.resets_at_s, NOW_S + 900);
+        let logins = self::logins();
+        let from_everywhere: Vec<Login> = (0..10)
+            .map(|number| begin(&logins, address(number), ANN, NOW_S).ok().unwrap())
+            .collect();
+        let refused = refusal(begin(&logins, address(99), ANN, NOW_S));
+        assert_eq!(refused.policy, Policy::LoginAccountHour);
+        drop(from_everywhere);
+        assert!(begin(&logins, address(99), ANN, NOW_S).is_ok());
     }
 
     #[test]
@@ -227,33 +427,22 @@ mod tests {
         let logins = logins();
         for round in 0..2 {
             for _ in 0..4 {
-                logins
-                    .begin(address(1), ANN, NOW_S)
-                    .ok()
-                    .unwrap()
-                    .failed(NOW_S);
+                fail(&logins, 1, ANN, NOW_S);
             }
-            logins
-                .begin(address(1), ANN, NOW_S)
-                .ok()
-                .unwrap()
-                .succeeded();
+            let login = begin(&logins, address(1), ANN, NOW_S);
+            login.ok().unwrap().succeeded();
             // An undecided login has no effect.
-            drop(logins.begin(address(1), ANN, NOW_S).ok().unwrap());
+            drop(begin(&logins, address(1), ANN, NOW_S).ok().unwrap());
             assert!(
-                logins.begin(address(1), ANN, NOW_S).is_ok(),
+                begin(&logins, address(1), ANN, NOW_S).is_ok(),
                 "round {round}"
             );
         }
         for _ in 8..10 {
-            logins
-                .begin(address(1), ANN, NOW_S)
-                .ok()
-                .unwrap()
-                .failed(NOW_S);
+            fail(&logins, 1, ANN, NOW_S);
         }
         assert_eq!(
-            refusal(logins.begin(address(1), ANN, NOW_S)).policy,
+            refusal(begin(&logins, address(1), ANN, NOW_S)).policy,
             Policy::LoginAddress
         );
     }

@@ -157,6 +157,7 @@ impl RateLimits {
                 LoginLimits {
                     per_address: config.login_failures_per_address,
                     per_account: config.login_failures_per_account,
+                    per_account_hour: config.login_failures_per_account_hour,
                 },
                 LIMITED_ACCOUNTS_MAX,
             ),
@@ -243,12 +244,14 @@ impl RateLimits {
         Err(refuse(&standing, tally.taken_s))
     }
 
-    /// Admits a login, or refuses it because of earlier failures. `email` is the account's e-mail
-    /// address in its normal form, whether the account exists or not.
+    /// Admits a login, or refuses it because of earlier failures. `email` is the account's e-mail address in its normal
+    /// form, whether the account exists or not; `is_owner` if something else than the password shows already that the
+    /// caller is the account's owner.
     pub fn begin_login(
         &self,
         address: ClientAddress,
         email: &str,
+        is_owner: bool,
         now_s: u64,
     ) -> Result<Option<Login>, ApiError> {
         if !self.enforced {
@@ -256,9 +259,32 @@ impl RateLimits {
         }
         let account: Hash = sha256(email.as_bytes());
         self.logins
-            .begin(address, account, now_s)
+            .begin(address, account, is_owner, now_s)
             .map(Some)
             .map_err(|standing| refuse(&standing, now_s))
+    }
+
+    /// Refuses an address from which too many registrations met a taken e-mail address.
+    pub fn check_taken(&self, address: ClientAddress, now_s: u64) -> Result<(), ApiError> {
+        if !self.enforced {
+            return Ok(());
+        }
+        let checked = self.logins.check_address(address, now_s);
+        checked.map_err(|standing| refuse(&standing, now_s))
+    }
+
+    /// Counts a request from this address that met a taken e-mail address.
+    pub fn count_taken(&self, address: ClientAddress, now_s: u64) {
+        if self.enforced {
+            self.logins.count_taken(address, now_s);
+        }
+    }
+
+    /// Notes that the account's owner is at this address: guesses from elsewhere do not keep its logins out.
+    pub fn note_owner(&self, address: ClientAddress, email: &str) {
+        if self.enforced {
+            self.logins.note(address, sha256(email.as_bytes()));
+        }
     }
 
     /// Writes the state of the limits into an outgoing answer. If the caller named exactly the state that it would have

@@ -67,8 +67,10 @@ policies! {
     Address = "address", Minute;
     /// Failed logins from one address.
     LoginAddress = "login-address", Minute;
-    /// Failed logins of one account.
+    /// Failed logins of one account from one address.
     LoginAccount = "login-account", QuarterHour;
+    /// Failed logins of one account from all addresses that are not known to it.
+    LoginAccountHour = "login-account-hour", Hour;
 }
 
 impl Policy {

@@ -17,12 +17,13 @@ pub(super) fn refuse(standing: &Standing, now_s: u64) -> ApiError {
     counter!(RATE_LIMITED, "policy" => policy.name()).increment(1);
     let wait_s = standing.resets_in_s(now_s);
     let what = match policy {
-        Policy::LoginAddress | Policy::LoginAccount => "failed logins",
+        Policy::LoginAddress | Policy::LoginAccount | Policy::LoginAccountHour => "failed logins",
         _ => "requests",
     };
     let window = match policy.period() {
         Period::Minute => "a minute",
         Period::QuarterHour => "in 15 minutes",
+        Period::Hour => "an hour",
         Period::Day => "a day",
     };
     let message = format!(

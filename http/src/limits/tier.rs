@@ -42,7 +42,10 @@ impl<T> PerLimit<T> {
             Policy::FileUploads => Some(&self.file_uploads_per_minute),
             Policy::TemplateWrites => Some(&self.template_writes_per_minute),
             Policy::ListReads => Some(&self.list_reads_per_minute),
-            Policy::Address | Policy::LoginAddress | Policy::LoginAccount => None,
+            Policy::Address
+            | Policy::LoginAddress
+            | Policy::LoginAccount
+            | Policy::LoginAccountHour => None,
         }
     }
 

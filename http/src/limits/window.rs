@@ -14,6 +14,8 @@ pub enum Period {
     Minute,
     /// From a quarter of an hour to the next.
     QuarterHour,
+    /// From a full hour to the next.
+    Hour,
     /// From midnight to midnight, UTC.
     Day,
 }
@@ -24,6 +26,7 @@ impl Period {
         match self {
             Self::Minute => 60,
             Self::QuarterHour => 15 * 60,
+            Self::Hour => 60 * 60,
             Self::Day => 24 * 60 * 60,
         }
     }

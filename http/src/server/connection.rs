@@ -5,9 +5,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::Request;
 use hyper::body::Incoming;
+use hyper::header::{CONNECTION, HeaderMap, HeaderName, HeaderValue};
 use hyper::service::service_fn;
+use hyper::{Request, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use kedge_config::Config;
@@ -17,6 +18,8 @@ use tokio::sync::watch;
 
 use super::Answering;
 use super::HEADERS_MAX;
+use super::flood::Frames;
+use super::heads::Heads;
 use super::io::Timed;
 use super::line::{End, Line, Patience};
 use super::room::Place;
@@ -36,22 +39,62 @@ const CONNECTION_WINDOW_BYTES: u32 = 4 * 1024 * 1024;
 /// answer.
 const HEADERS_OVER: u32 = 4;
 
+/// How long a connection may stay unused, for its caller (RFC 2068, 19.7.1.1).
+const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
+/// How much longer the server keeps an unused connection than it says, so that a caller that uses one in the last
+/// moment is served.
+const IDLE_MARGIN: Duration = Duration::from_secs(1);
+/// Stands for every origin.
+const ANY_ORIGIN: &str = "*";
+
 /// What all connections share.
 pub(super) struct Connections<A> {
     answering: Arc<A>,
     protocol: auto::Builder<TokioExecutor>,
     header_timeout: Duration,
+    /// Bytes of a head that are kept for what its refusal says.
+    kept_bytes_max: usize,
+    of_callers: Terms,
+    of_proxies: Terms,
+}
+
+/// How long connections are kept, and what their answers say of that.
+struct Terms {
     patience: Patience,
+    keep_alive: HeaderValue,
+}
+
+impl Terms {
+    fn new(stalled_s: u64, idle_s: u64) -> Self {
+        let keep_alive = HeaderValue::from_str(&format!("timeout={idle_s}"));
+        Self {
+            patience: Patience {
+                stalled: Duration::from_secs(stalled_s),
+                idle: Duration::from_secs(idle_s) + IDLE_MARGIN,
+            },
+            keep_alive: keep_alive.unwrap_or(HeaderValue::from_static("timeout=1")),
+        }
+    }
+}
+
+/// Bytes of a head that are kept: an origin matters where some may read answers, and others may not.
+fn kept_bytes_max(config: &Config) -> usize {
+    let origins = &config.cors_origins;
+    if origins.len() > 1 && !origins.iter().any(|origin| origin == ANY_ORIGIN) {
+        config.header_bytes_max
+    } else {
+        0
+    }
 }
 
 /// The settings of both protocols.
 fn protocol(config: &Config) -> auto::Builder<TokioExecutor> {
     let header_bytes_max = config.header_bytes_max as u32;
     let mut builder = auto::Builder::new(TokioExecutor::new());
+    // Its own timer would also end connections that wait for their next request.
     builder
         .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(Duration::from_secs(config.header_timeout_s))
+        .header_read_timeout(None)
         .max_headers(HEADERS_MAX)
         .max_buf_size(config.header_bytes_max);
     builder
@@ -73,10 +116,12 @@ impl<A: Answering> Connections<A> {
             answering: Arc::new(answering),
             protocol: protocol(config),
             header_timeout: Duration::from_secs(config.header_timeout_s),
-            patience: Patience {
-                stalled: Duration::from_secs(config.write_timeout_s),
-                idle: Duration::from_secs(config.idle_timeout_s),
-            },
+            kept_bytes_max: kept_bytes_max(config),
+            of_callers: Terms::new(config.write_timeout_s, config.idle_timeout_s),
+            of_proxies: Terms::new(
+                config.write_timeout_s,
+                config.proxy_idle_timeout_s.max(config.idle_timeout_s),
+            ),
         }
     }
 
@@ -92,7 +137,7 @@ impl<A: Answering> Connections<A> {
         // Answers are written whole, so waiting for more to send only costs time.
         let _best_effort = stream.set_nodelay(true);
         let line = Line::new(peer, place.is_reserve());
-        let serving = self.shake_hands(stream, line, tls, end);
+        let serving = self.shake_hands(stream, line, &place, tls, end);
         if place.is_reserve() {
             let _ended = tokio::time::timeout(self.header_timeout, serving).await;
         } else {
@@ -104,36 +149,48 @@ impl<A: Answering> Connections<A> {
         &self,
         stream: TcpStream,
         line: Arc<Line>,
+        place: &Place,
         tls: Option<Arc<Tls>>,
         end: watch::Receiver<()>,
     ) {
         let Some(tls) = tls else {
-            return self.serve(stream, line, end).await;
+            return self.serve(stream, line, place, end).await;
         };
         let handshake = tls.acceptor().accept(stream);
         match tokio::time::timeout(self.header_timeout, handshake).await {
-            Ok(Ok(stream)) => self.serve(stream, line, end).await,
+            Ok(Ok(stream)) => self.serve(stream, line, place, end).await,
             Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
             Err(_) => tracing::debug!("a TLS handshake took too long"),
         }
     }
 
-    async fn serve<S>(&self, stream: S, line: Arc<Line>, mut end: watch::Receiver<()>)
-    where
+    async fn serve<S>(
+        &self,
+        stream: S,
+        line: Arc<Line>,
+        place: &Place,
+        mut end: watch::Receiver<()>,
+    ) where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let (answering, of) = (Arc::clone(&self.answering), Arc::clone(&line));
-        let timed = Timed::new(
-            stream,
-            Arc::clone(&line),
-            Box::new(move |status| answering.refuse_unparsed(status, &of)),
-            self.header_timeout,
-            self.patience.stalled,
-        );
+        let terms = if place.is_of_proxy() {
+            &self.of_proxies
+        } else {
+            &self.of_callers
+        };
+        let timed = self.timed(stream, &line, place, terms.patience);
         let service = service_fn(|request: Request<Incoming>| {
             let answering = Arc::clone(&self.answering);
             let using = line.begin();
-            async move { Ok::<_, Infallible>(answering.answer(request, using).await) }
+            let may_stay = request.version() == Version::HTTP_11 && !closes(request.headers());
+            let (line, keep_alive) = (Arc::clone(&line), terms.keep_alive.clone());
+            async move {
+                let mut response = answering.answer(request, using).await;
+                if may_stay && !closes(response.headers()) && !line.ends_soon() {
+                    response.headers_mut().insert(KEEP_ALIVE, keep_alive);
+                }
+                Ok::<_, Infallible>(response)
+            }
         });
         let connection = self.protocol.serve_connection(TokioIo::new(timed), service);
         tokio::pin!(connection);
@@ -147,7 +204,7 @@ impl<A: Answering> Connections<A> {
                     return;
                 }
                 _ = end.changed(), if !is_ending => None,
-                over = line.over(self.patience) => Some(over),
+                over = line.over(terms.patience) => Some(over),
             };
             match over {
                 // Unsent bytes are lost; a caller that reads nothing does not want them.
@@ -162,7 +219,38 @@ impl<A: Answering> Connections<A> {
                 None => {}
             }
             is_ending = true;
+            line.end_soon();
             connection.as_mut().graceful_shutdown();
         }
     }
+}
+
+impl<A: Answering> Connections<A> {
+    /// A stream with the limits of its place.
+    fn timed<S>(&self, stream: S, line: &Arc<Line>, place: &Place, patience: Patience) -> Timed<S> {
+        let (answering, of) = (Arc::clone(&self.answering), Arc::clone(line));
+        let heads = Heads::new(
+            Arc::clone(line),
+            Frames::new(place.frames()),
+            self.header_timeout,
+            self.kept_bytes_max,
+        );
+        Timed::new(
+            stream,
+            Arc::clone(line),
+            Box::new(move |status| answering.refuse_unparsed(status, &of)),
+            heads,
+            patience.stalled,
+        )
+    }
+}
+
+/// Whether a message with these headers is the last one of its connection.
+fn closes(headers: &HeaderMap) -> bool {
+    let mut values = headers.get_all(CONNECTION).iter();
+    values.any(|value| {
+        let text = value.to_str().unwrap_or_default();
+        let mut options = text.split(',').map(str::trim);
+        options.any(|option| option.eq_ignore_ascii_case("close"))
+    })
 }

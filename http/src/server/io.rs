@@ -1,7 +1,7 @@
-//! A connection's bytes, with what hyper does not do for them. The first bytes must come soon, and the caller must read
-//! what is written. A caller that is still sending when the connection closes gets the answer all the same. hyper
-//! refuses what it cannot parse with a bare status; while no answer of ours is on its way, nothing else can be what
-//! hyper writes, so the service's own refusal replaces it here.
+//! A connection's bytes, with what hyper does not do for them. The head of a request must arrive in time, and the caller
+//! must read what is written. A caller that is still sending when the connection closes gets the answer all the same.
+//! hyper refuses what it cannot parse with a bare status; while no answer of ours is on its way, nothing else can be
+//! what hyper writes, so the service's own refusal replaces it here.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -14,13 +14,12 @@ use hyper::StatusCode;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
+use super::heads::Heads;
 use super::line::Line;
 use super::parsing::bare_status;
 use crate::body::{LINGER, LINGER_BYTES_MAX};
+use crate::metric_definitions::CONNECTIONS_ENDED;
 
-/// How many first bytes must arrive in time: enough to distinguish HTTP/1 from HTTP/2. After that
-/// hyper's own timers apply.
-const FIRST_BYTES: usize = 24;
 /// Bytes that are read at once from a closed connection. It is read on, because the system would otherwise send a
 /// reset, which would destroy the answer.
 const LINGER_PIECE_BYTES: usize = 8 * 1024;
@@ -39,8 +38,7 @@ pub(super) struct Timed<S> {
     refuse: Refuse,
     /// What to write in place of hyper's own refusal.
     instead: Bytes,
-    first_bytes_missing: usize,
-    first_bytes_by: Pin<Box<Sleep>>,
+    heads: Heads,
     /// Bytes read in this turn.
     turn_bytes: usize,
     write_timeout: Duration,
@@ -61,7 +59,7 @@ impl<S> Timed<S> {
         stream: S,
         line: Arc<Line>,
         refuse: Refuse,
-        first_bytes_timeout: Duration,
+        heads: Heads,
         write_timeout: Duration,
     ) -> Self {
         Self {
@@ -69,8 +67,7 @@ impl<S> Timed<S> {
             line,
             refuse,
             instead: Bytes::new(),
-            first_bytes_missing: FIRST_BYTES,
-            first_bytes_by: Box::pin(sleep(first_bytes_timeout)),
+            heads,
             turn_bytes: 0,
             write_timeout,
             write_by: Box::pin(sleep(write_timeout)),
@@ -99,6 +96,18 @@ impl<S> Timed<S> {
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 
+    /// Passes on the result of a write of bytes, and notes how many have left.
+    fn sent(
+        &mut self,
+        context: &mut Context<'_>,
+        result: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(Ok(count)) = result {
+            self.heads.left(count);
+        }
+        self.written(context, result)
+    }
+
     /// Replaces hyper's own refusal, if that is what it writes: none of our answers is in flight, and these bytes are a
     /// whole refusal.
     fn takes_away(&mut self, bytes: &[u8]) -> bool {
@@ -108,6 +117,9 @@ impl<S> Timed<S> {
         let Some(status) = bare_status(bytes) else {
             return false;
         };
+        if let Some(origin) = self.heads.origin() {
+            self.line.came_from(origin);
+        }
         self.instead = (self.refuse)(status);
         self.line.linger();
         true
@@ -176,15 +188,16 @@ impl<S: AsyncRead + Unpin> AsyncRead for Timed<S> {
         } else {
             this.turn_bytes = 0;
         }
-        if this.first_bytes_missing == 0 {
-            return read;
+        if read.is_pending() {
+            ready!(this.heads.poll_late(context));
+            metrics::counter!(CONNECTIONS_ENDED, "reason" => "late").increment(1);
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
-        if read.is_ready() {
-            this.first_bytes_missing = this.first_bytes_missing.saturating_sub(count);
-            return read;
+        if let Err(flooded) = this.heads.arrived(&buffer.filled()[before..]) {
+            metrics::counter!(CONNECTIONS_ENDED, "reason" => "flood").increment(1);
+            return Poll::Ready(Err(io::Error::other(flooded)));
         }
-        ready!(this.first_bytes_by.as_mut().poll(context));
-        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+        read
     }
 }
 
@@ -199,7 +212,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Timed<S> {
             return Poll::Ready(Ok(bytes.len()));
         }
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.written(context, written)
+        self.sent(context, written)
     }
 
     fn poll_write_vectored(
@@ -214,7 +227,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Timed<S> {
             return Poll::Ready(Ok(only.len()));
         }
         let written = Pin::new(&mut self.stream).poll_write_vectored(context, bytes);
-        self.written(context, written)
+        self.sent(context, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -247,13 +260,15 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
     use super::*;
+    use crate::server::flood::Frames;
 
     const SHORT: Duration = Duration::from_millis(30);
 
     fn timed<S>(stream: S) -> (Arc<Line>, Timed<S>) {
         let line = Line::new(std::net::IpAddr::from([192, 0, 2, 1]), false);
         let refuse = |status: StatusCode| Bytes::from(format!("instead of {}", status.as_u16()));
-        let timed = Timed::new(stream, Arc::clone(&line), Box::new(refuse), SHORT, SHORT);
+        let heads = Heads::new(Arc::clone(&line), Frames::new(None), SHORT, 0);
+        let timed = Timed::new(stream, Arc::clone(&line), Box::new(refuse), heads, SHORT);
         (line, timed)
     }
 
@@ -315,21 +330,5 @@ mod tests {
         })
         .await;
         assert_eq!(others, TURNS);
-    }
-
-    #[tokio::test]
-    async fn after_its_first_bytes_a_caller_may_pause() {
-        let (ours, mut theirs) = duplex(64);
-        let (_line, mut timed) = timed(ours);
-        theirs.write_all(&[1; FIRST_BYTES]).await.unwrap();
-        let mut bytes = [0; FIRST_BYTES];
-        timed.read_exact(&mut bytes).await.unwrap();
-        let late = tokio::spawn(async move {
-            sleep(3 * SHORT).await;
-            theirs.write_all(b"x").await.unwrap();
-        });
-        timed.read_exact(&mut bytes[..1]).await.unwrap();
-        late.await.unwrap();
-        assert_eq!(bytes[0], b'x');
     }
 }

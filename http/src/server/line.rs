@@ -4,9 +4,11 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use hyper::header::HeaderValue;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
@@ -19,10 +21,16 @@ pub struct Line {
     pub peer: IpAddr,
     /// It arrived when there was no room, so it gets answers about the server's health only.
     pub is_reserve: bool,
+    /// Requests that have arrived; it wraps.
+    begun: AtomicUsize,
     /// Requests whose answers have not been handed to hyper yet.
     requests: AtomicUsize,
-    /// A request arrived since the last check.
+    /// A request or its head arrived, or an answer left, since the last check.
     used: AtomicBool,
+    /// The connection takes no further request.
+    is_ending: AtomicBool,
+    /// The origin that a request named which could not be parsed.
+    origin: OnceLock<HeaderValue>,
     /// A request arrived whose answer hyper has not fully written.
     writing: AtomicBool,
     /// The caller may still be sending when the connection is closed.
@@ -102,8 +110,11 @@ impl Line {
         Arc::new(Self {
             peer,
             is_reserve,
+            begun: AtomicUsize::new(0),
             requests: AtomicUsize::new(0),
             used: AtomicBool::new(true),
+            is_ending: AtomicBool::new(false),
+            origin: OnceLock::new(),
             writing: AtomicBool::new(false),
             lingers: AtomicBool::new(false),
             pieces: Mutex::default(),
@@ -116,17 +127,50 @@ impl Line {
 
     /// Notes that a request arrived.
     pub fn begin(self: &Arc<Self>) -> Using {
+        self.begun.fetch_add(1, Ordering::Relaxed);
         self.requests.fetch_add(1, Ordering::Relaxed);
         self.used.store(true, Ordering::Relaxed);
         self.writing.store(true, Ordering::Relaxed);
         Using(Arc::clone(self))
     }
 
-    /// Notes that hyper has written everything it had.
+    /// How many requests have arrived; the number wraps.
+    pub(super) fn begun(&self) -> usize {
+        self.begun.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the head of a request begins to arrive.
+    pub(super) fn heard(&self) {
+        self.used.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes that hyper has written everything it had. The caller's wait for its next request begins now.
     pub fn flushed(&self) {
-        if self.requests.load(Ordering::Relaxed) == 0 {
-            self.writing.store(false, Ordering::Relaxed);
+        if self.requests.load(Ordering::Relaxed) == 0 && self.writing.swap(false, Ordering::Relaxed)
+        {
+            self.used.store(true, Ordering::Relaxed);
         }
+    }
+
+    /// Notes that the connection takes no further request.
+    pub(super) fn end_soon(&self) {
+        self.is_ending.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it takes none.
+    pub(super) fn ends_soon(&self) -> bool {
+        self.is_ending.load(Ordering::Relaxed)
+    }
+
+    /// Notes the origin that a request named which could not be parsed.
+    pub(super) fn came_from(&self, origin: HeaderValue) {
+        // A connection ends after one such request.
+        let _first = self.origin.set(origin);
+    }
+
+    /// The origin that a request named which could not be parsed, if it is known.
+    pub fn origin(&self) -> Option<&HeaderValue> {
+        self.origin.get()
     }
 
     /// True if hyper has none of our answers to write: what it writes now is its own.
@@ -168,7 +212,7 @@ impl Line {
     }
 
     /// Whether the connection should end, checked a `look` after the last time. It had been `idle` that long by then.
-    fn end(&self, patience: Patience, look: Duration, idle: &mut Duration) -> Option<End> {
+    fn end_after(&self, patience: Patience, look: Duration, idle: &mut Duration) -> Option<End> {
         if self.is_stalled(patience) {
             return Some(End::Stalled);
         }
@@ -187,7 +231,7 @@ impl Line {
         let mut idle = Duration::ZERO;
         loop {
             tokio::time::sleep(look).await;
-            if let Some(end) = self.end(patience, look, &mut idle) {
+            if let Some(end) = self.end_after(patience, look, &mut idle) {
                 return end;
             }
         }
@@ -211,7 +255,7 @@ mod tests {
     /// How a connection ends within this many checks.
     fn ends_in(line: &Line, patience: Patience, looks: u32) -> Option<End> {
         let mut idle = Duration::ZERO;
-        (0..looks).find_map(|_| line.end(patience, LOOK, &mut idle))
+        (0..looks).find_map(|_| line.end_after(patience, LOOK, &mut idle))
     }
 
     #[test]
@@ -224,6 +268,28 @@ mod tests {
         assert_eq!(ends_in(&busy, PATIENCE, 100), None);
         drop(using);
         assert_eq!(ends_in(&busy, PATIENCE, 4), Some(End::Idle));
+    }
+
+    #[test]
+    fn a_caller_has_its_whole_time_after_an_answer_and_while_a_head_arrives() {
+        let line = line();
+        let using = line.begin();
+        assert_eq!(ends_in(&line, PATIENCE, 10), None);
+        drop(using);
+        line.flushed();
+        assert_eq!(
+            ends_in(&line, PATIENCE, 4),
+            None,
+            "it begins with the answer's end"
+        );
+        line.flushed();
+        assert_eq!(
+            ends_in(&line, PATIENCE, 4),
+            Some(End::Idle),
+            "nothing was written"
+        );
+        line.heard();
+        assert_eq!(ends_in(&line, PATIENCE, 4), None);
     }
 
     #[test]

@@ -3,6 +3,8 @@
 
 mod connection;
 pub mod failing;
+mod flood;
+mod heads;
 mod io;
 pub mod line;
 pub mod open_files;
@@ -15,8 +17,10 @@ pub mod sent;
 pub mod shedding;
 pub mod stopping;
 pub mod tls;
+mod waiting;
 
 use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,6 +38,7 @@ use room::Room;
 use sent::SentBody;
 use shedding::Shedding;
 use tls::Tls;
+pub use waiting::Needed;
 
 /// Headers of one request.
 const HEADERS_MAX: usize = 100;
@@ -159,9 +164,15 @@ impl Bound {
                     continue;
                 }
             };
-            let Some(place) = free.and_then(|free| room.place(free, peer)) else {
-                metrics::counter!(CONNECTIONS_ENDED, "reason" => "address").increment(1);
+            let Some(free) = free else {
                 continue;
+            };
+            let place = match room.place(free, peer, stream.as_raw_fd() as u64) {
+                Ok(place) => place,
+                Err(reason) => {
+                    metrics::counter!(CONNECTIONS_ENDED, "reason" => reason).increment(1);
+                    continue;
+                }
             };
             let connections = Arc::clone(&connections);
             let tls = self.tls.clone();

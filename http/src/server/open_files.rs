@@ -1,14 +1,50 @@
-//! Room for open files: each connection is one, and systems give a process few of them unless it asks.
+//! Open files: each connection is one, and so is each file of the log and of the store. Systems give a process few of them
+//! unless it asks. Connections get what is left when everything else has its part: without that part nothing could be
+//! written, however few requests there are.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
 
 use kedge_config::Config;
+use kedge_storage::table_files_max;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Most files that are not connections: those of the store and all others.
-const OTHER_FILES: u64 = 2_048;
+/// The fewest open files that a server works with.
+const FILES_MIN: u64 = 512;
+/// Files of the log, of uploads and downloads, and connections to other programs: so many in any case, and a part of all
+/// files up to a bound.
+const OTHER_FILES: u64 = 128;
+const OTHER_PART: u64 = 8;
+const OTHER_PART_MAX: u64 = 896;
+/// The fewest connections that a server starts with.
+const CONNECTIONS_MIN: u64 = 64;
 
-/// Raises the limit of open files as far as the system allows, and warns if that is too low for the
-/// configured connections.
-pub fn allow(config: &Config) {
+/// Why a server does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenFilesError {
+    /// The system allows too few.
+    #[error(
+        "the system allows this process {allowed} open files, but it needs {needed} or more: raise the limit \
+         (ulimit -n, LimitNOFILE)"
+    )]
+    TooFew {
+        /// How many it allows.
+        allowed: u64,
+        /// How many are needed.
+        needed: u64,
+    },
+    /// The system does not say how many are open.
+    #[error("open files could not be counted: {0}")]
+    Count(#[from] io::Error),
+}
+
+/// Raises the limit of open files as far as the system allows, and warns if that is too low for the configured
+/// connections.
+///
+/// # Errors
+/// [`OpenFilesError::TooFew`] if a server could not work with it.
+pub fn allow(config: &Config) -> Result<(), OpenFilesError> {
     let limit = getrlimit(Resource::Nofile);
     let all = Rlimit {
         current: limit.maximum,
@@ -21,12 +57,71 @@ pub fn allow(config: &Config) {
             limit.current
         }
     };
-    let needed = config.connections_max as u64 + OTHER_FILES;
-    if let Some(allowed) = allowed.filter(|allowed| *allowed < needed) {
+    let Some(allowed) = allowed else {
+        return Ok(());
+    };
+    let needed = FILES_MIN;
+    if allowed < needed {
+        return Err(OpenFilesError::TooFew { allowed, needed });
+    }
+    let connections = allowed - kept(allowed);
+    if connections < config.connections_max as u64 {
         tracing::warn!(
             allowed,
-            needed,
-            "connections_max needs more open files than the system allows this process: raise its limit (ulimit -n, LimitNOFILE) or lower the option"
+            connections,
+            "the system allows this process too few open files for connections_max, so there is room for fewer connections: raise its limit (ulimit -n, LimitNOFILE) or lower the option"
         );
+    }
+    Ok(())
+}
+
+/// Of so many open files, those that are kept from connections.
+fn kept(allowed: u64) -> u64 {
+    table_files_max(allowed) + OTHER_FILES + (allowed / OTHER_PART).min(OTHER_PART_MAX)
+}
+
+/// A connection has room if its file has a lower number: the system gives the lowest that is free, so a file's number
+/// tells how many are open at the least, whatever opened them.
+pub(super) fn connections_below() -> u64 {
+    getrlimit(Resource::Nofile)
+        .current
+        .map_or(u64::MAX, |allowed| allowed.saturating_sub(kept(allowed)))
+}
+
+/// Checks that there is room for connections next to the files that are open: a long log has many.
+///
+/// # Errors
+/// [`OpenFilesError`].
+pub fn check() -> Result<(), OpenFilesError> {
+    let Some(allowed) = getrlimit(Resource::Nofile).current else {
+        return Ok(());
+    };
+    let open = File::open("/dev/null")?.as_raw_fd() as u64;
+    let mut needed = allowed;
+    while needed - kept(needed).min(needed) < open + CONNECTIONS_MIN {
+        needed += CONNECTIONS_MIN;
+    }
+    if needed > allowed {
+        return Err(OpenFilesError::TooFew { allowed, needed });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_part_has_enough_however_few_there_are() {
+        for allowed in [FILES_MIN, 600, 1_024, 4_096, 20_480, 65_536, 1 << 20] {
+            let connections = allowed - kept(allowed);
+            assert!(
+                connections >= 2 * CONNECTIONS_MIN,
+                "{allowed}: {connections}"
+            );
+            assert!(kept(allowed) <= 2_048, "{allowed}");
+        }
+        assert_eq!(kept(1_024), 512);
+        assert_eq!(kept(65_536), 2_048);
     }
 }

@@ -10,21 +10,39 @@ use kedge_config::{Config, Network};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::flood::Shared;
+use super::open_files;
 use crate::limits::ClientAddress;
 
 /// Reserve connections.
 const RESERVE: usize = 64;
+/// Files above the bound of usual connections that reserve connections may take.
+const RESERVE_FILES: u64 = RESERVE as u64;
 /// Reserve connections that one address may have.
 const RESERVE_OF_ADDRESS: usize = 4;
+
+/// Why a connection gets no place, as the metric names it.
+const ADDRESS: &str = "address";
+const FILES: &str = "files";
 
 /// Room for connections.
 pub(super) struct Room {
     places: Arc<Semaphore>,
     reserve: Arc<Semaphore>,
     of_address_max: usize,
+    /// Usual connections have files with lower numbers.
+    files_below: u64,
     proxies: Vec<Network>,
     /// By address, and whether in the reserve.
-    taken: Mutex<HashMap<(ClientAddress, bool), usize>>,
+    taken: Mutex<HashMap<(ClientAddress, bool), Taken>>,
+}
+
+/// The connections of one address.
+#[derive(Default)]
+struct Taken {
+    count: usize,
+    /// What they share.
+    frames: Shared,
 }
 
 /// Room for one connection, before its address is known.
@@ -37,6 +55,7 @@ pub(super) struct Free {
 pub(super) struct Place {
     room: Arc<Room>,
     of: Option<(ClientAddress, bool)>,
+    frames: Option<Shared>,
     is_reserve: bool,
     _permit: OwnedSemaphorePermit,
 }
@@ -44,7 +63,12 @@ pub(super) struct Place {
 impl Room {
     /// The configured room.
     pub(super) fn new(config: &Config) -> Arc<Self> {
+        Self::with_files(config, open_files::connections_below())
+    }
+
+    fn with_files(config: &Config, files_below: u64) -> Arc<Self> {
         Arc::new(Self {
+            files_below,
             places: Arc::new(Semaphore::new(config.connections_max)),
             reserve: Arc::new(Semaphore::new(RESERVE)),
             of_address_max: config.connections_per_address,
@@ -66,22 +90,47 @@ impl Room {
         permit.ok().map(|permit| Free { permit, is_reserve })
     }
 
-    fn taken(&self) -> MutexGuard<'_, HashMap<(ClientAddress, bool), usize>> {
+    fn taken(&self) -> MutexGuard<'_, HashMap<(ClientAddress, bool), Taken>> {
         self.taken.lock()
     }
 
-    /// The place of a connection from `peer`; none if its address has too many.
-    pub(super) fn place(self: &Arc<Self>, free: Free, peer: IpAddr) -> Option<Place> {
+    /// Whether a trusted proxy has this address.
+    fn is_proxy(&self, peer: IpAddr) -> bool {
+        self.proxies.iter().any(|network| network.contains(peer))
+    }
+
+    /// The place of a connection from `peer`, whose file has this number, or why it gets none: its address has too many,
+    /// or too many files are open.
+    pub(super) fn place(
+        self: &Arc<Self>,
+        free: Free,
+        peer: IpAddr,
+        file: u64,
+    ) -> Result<Place, &'static str> {
         let Free {
             mut permit,
             mut is_reserve,
         } = free;
+        let has_file = file < self.files_below;
         // There may be room by now, because it can take long until a caller connects.
-        if is_reserve && let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
+        if is_reserve
+            && has_file
+            && let Ok(place) = Arc::clone(&self.places).try_acquire_owned()
+        {
             (permit, is_reserve) = (place, false);
         }
-        let is_proxy = self.proxies.iter().any(|network| network.contains(peer));
-        let of = (!is_proxy).then(|| (ClientAddress::from(peer), is_reserve));
+        if !has_file {
+            let reserve = Arc::clone(&self.reserve).try_acquire_owned();
+            let is_near = file < self.files_below.saturating_add(RESERVE_FILES);
+            match (is_reserve, reserve) {
+                _ if !is_near => return Err(FILES),
+                (true, _) => {}
+                (false, Ok(reserve)) => (permit, is_reserve) = (reserve, true),
+                (false, Err(_)) => return Err(FILES),
+            }
+        }
+        let of = (!self.is_proxy(peer)).then(|| (ClientAddress::from(peer), is_reserve));
+        let mut frames = None;
         if let Some(of) = of {
             let most = if is_reserve {
                 RESERVE_OF_ADDRESS
@@ -89,15 +138,17 @@ impl Room {
                 self.of_address_max
             };
             let mut taken = self.taken();
-            let count = taken.entry(of).or_default();
-            if *count >= most {
-                return None;
+            let taken = taken.entry(of).or_default();
+            if taken.count >= most {
+                return Err(ADDRESS);
             }
-            *count += 1;
+            taken.count += 1;
+            frames = Some(taken.frames.clone());
         }
-        Some(Place {
+        Ok(Place {
             room: Arc::clone(self),
             of,
+            frames,
             is_reserve,
             _permit: permit,
         })
@@ -109,6 +160,16 @@ impl Place {
     pub(super) fn is_reserve(&self) -> bool {
         self.is_reserve
     }
+
+    /// Whether a trusted proxy has it.
+    pub(super) fn is_of_proxy(&self) -> bool {
+        self.of.is_none()
+    }
+
+    /// What the connections of its address share; a proxy's share nothing.
+    pub(super) fn frames(&self) -> Option<Shared> {
+        self.frames.clone()
+    }
 }
 
 impl Drop for Place {
@@ -116,11 +177,11 @@ impl Drop for Place {
         let Some(of) = self.of else {
             return;
         };
-        if let Entry::Occupied(mut count) = self.room.taken().entry(of) {
-            if *count.get() > 1 {
-                *count.get_mut() -= 1;
+        if let Entry::Occupied(mut taken) = self.room.taken().entry(of) {
+            if taken.get().count > 1 {
+                taken.get_mut().count -= 1;
             } else {
-                count.remove();
+                taken.remove();
             }
         }
     }
@@ -131,17 +192,22 @@ mod tests {
     use super::*;
 
     fn room() -> Arc<Room> {
-        Room::new(&Config {
+        let config = Config {
             connections_max: 3,
             connections_per_address: 2,
             trusted_proxies: vec!["10.0.0.0/8".parse().unwrap()],
             ..Config::default()
-        })
+        };
+        Room::with_files(&config, 100)
     }
 
     async fn enter(room: &Arc<Room>, peer: [u8; 4]) -> Option<Place> {
+        enter_with(room, peer, 9).await.ok()
+    }
+
+    async fn enter_with(room: &Arc<Room>, peer: [u8; 4], file: u64) -> Result<Place, &'static str> {
         let free = room.free().await.unwrap();
-        room.place(free, IpAddr::from(peer))
+        room.place(free, IpAddr::from(peer), file)
     }
 
     #[tokio::test]
@@ -170,7 +236,26 @@ mod tests {
         assert!(waited.is_reserve);
         drop(second);
         let address = IpAddr::from([192, 0, 2, 9]);
-        assert!(!room.place(waited, address).unwrap().is_reserve());
+        assert!(!room.place(waited, address, 9).unwrap().is_reserve());
+    }
+
+    #[tokio::test]
+    async fn where_few_files_are_left_health_is_answered_and_then_nothing() {
+        let room = room();
+        assert!(
+            !enter_with(&room, [192, 0, 2, 1], 99)
+                .await
+                .unwrap()
+                .is_reserve()
+        );
+        for _ in 0..2 * RESERVE {
+            let place = enter_with(&room, [192, 0, 2, 1], 100).await.unwrap();
+            assert!(place.is_reserve());
+        }
+        let refused = enter_with(&room, [192, 0, 2, 1], 100 + RESERVE_FILES).await;
+        assert_eq!(refused.err(), Some(FILES));
+        assert_eq!(room.reserve.available_permits(), RESERVE);
+        assert_eq!(room.places.available_permits(), 3);
     }
 
     #[tokio::test]

@@ -39,9 +39,9 @@ pub struct SignatureHeaders {
 }
 
 impl SignatureHeaders {
-    /// Parses the headers. A missing one is SIGNATURE_REQUIRED, an unreadable one
-    /// SIGNATURE_INVALID, a deadline in the past DEADLINE_EXPIRED. A deadline too far ahead is
-    /// VALIDATION_ERROR, because it can be corrected without any doubt about the signer.
+    /// Parses the headers. A missing one is SIGNATURE_REQUIRED, an unreadable one SIGNATURE_INVALID. A deadline too far
+    /// ahead is VALIDATION_ERROR, because it can be corrected without any doubt about the signer. Whether the deadline
+    /// has passed is another question, see [`Self::check_deadline`].
     pub fn read(headers: &HeaderMap, now_s: u64) -> Result<Self, ApiError> {
         let missing: Vec<&str> = ALL
             .into_iter()
@@ -70,7 +70,14 @@ impl SignatureHeaders {
                 text.parse::<Hash>().map_err(|error| error.to_string())
             })?,
         };
-        read.check_deadline(now_s)?;
+        if read.deadline_s.saturating_sub(now_s) > DEADLINE_AHEAD_S_MAX {
+            return Err(ApiError::parameter(
+                DEADLINE,
+                format_args!(
+                    "may be at most {DEADLINE_AHEAD_S_MAX} s ahead; the server's time is {now_s}"
+                ),
+            ));
+        }
         Ok(read)
     }
 
@@ -81,25 +88,18 @@ impl SignatureHeaders {
         only.to_str().ok()?.trim().parse().ok()
     }
 
-    fn check_deadline(&self, now_s: u64) -> Result<(), ApiError> {
-        if self.deadline_s < now_s {
-            return Err(ApiError::new(
-                Code::DeadlineExpired,
-                format!(
-                    "{DEADLINE} {} is past; the server's time is {now_s}",
-                    self.deadline_s
-                ),
-            ));
+    /// Refuses a request whose deadline has passed. A request that was carried out before it is answered after it too.
+    pub fn check_deadline(&self, now_s: u64) -> Result<(), ApiError> {
+        if self.deadline_s >= now_s {
+            return Ok(());
         }
-        if self.deadline_s - now_s > DEADLINE_AHEAD_S_MAX {
-            return Err(ApiError::parameter(
-                DEADLINE,
-                format_args!(
-                    "may be at most {DEADLINE_AHEAD_S_MAX} s ahead; the server's time is {now_s}"
-                ),
-            ));
-        }
-        Ok(())
+        Err(ApiError::new(
+            Code::DeadlineExpired,
+            format!(
+                "{DEADLINE} {} is past; the server's time is {now_s}",
+                self.deadline_s
+            ),
+        ))
     }
 }
 
@@ -172,7 +172,9 @@ mod tests {
         for (name, value, code) in cases {
             let mut headers = good();
             headers.insert(name, HeaderValue::from_str(value).unwrap());
-            let error = SignatureHeaders::read(&headers, NOW_S).unwrap_err();
+            let read = SignatureHeaders::read(&headers, NOW_S);
+            let checked = read.and_then(|read| read.check_deadline(NOW_S));
+            let error = checked.unwrap_err();
             assert_eq!(error.code, code, "{name}: {value}");
             assert!(error.message.contains(name), "{}", error.message);
         }

@@ -6,6 +6,7 @@
 pub mod bus;
 mod file;
 mod headers;
+pub mod names;
 pub mod registration;
 pub mod request;
 mod signers;
@@ -18,10 +19,13 @@ use std::time::Instant;
 use kedge_actors::api::{Asker, Submission, SubmittedAction};
 use kedge_api::Code;
 use kedge_api::preview::SignedWords;
+use kedge_machine::FieldError;
+use kedge_machine::resources::key_addition;
 use kedge_protocol::Hash;
 use kedge_protocol::action::{ActionTexts, Kind, RequestHead, hash_actions};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::keccak;
+use kedge_protocol::possession::PossessionError;
 
 use crate::error::{ApiError, Detail};
 
@@ -150,6 +154,7 @@ impl Verifier {
                 }
                 _ => error,
             })?;
+        self.check_additions(&text, &submitted)?;
         Ok(Submission {
             asker,
             head,
@@ -164,6 +169,20 @@ impl Verifier {
             expires_at,
             timing: None,
         })
+    }
+
+    /// Checks that every key which is added to a wallet consents to it.
+    fn check_additions(&self, text: &str, actions: &[SubmittedAction]) -> Result<(), ApiError> {
+        for action in actions {
+            if action.kind == Kind::WalletKeyAdd {
+                let addition = key_addition(&text[action.payload.clone()]);
+                let addition = addition.map_err(|refusal| ApiError::from(&refusal))?;
+                let wallet = &text[action.target.clone()];
+                let checked = addition.check(&self.separator, wallet);
+                checked.map_err(|error| without_consent(&error))?;
+            }
+        }
+        Ok(())
     }
 
     fn check_signer(&self, headers: &SignatureHeaders, digest: &Hash) -> Result<(), ApiError> {
@@ -189,6 +208,25 @@ impl Verifier {
             detail: Detail::Recovered(found),
             ..invalid(message)
         })
+    }
+}
+
+/// A key addition whose key does not consent.
+fn without_consent(error: &PossessionError) -> ApiError {
+    let code = match error {
+        PossessionError::Missing => "required",
+        PossessionError::Form(_) => "format",
+        PossessionError::Other { .. } => "signature",
+    };
+    let field = FieldError {
+        pointer: "/possession".to_owned(),
+        code: code.into(),
+        message: error.to_string(),
+    };
+    let message = FieldError::message_of(std::slice::from_ref(&field));
+    ApiError {
+        detail: Detail::Fields(vec![field]),
+        ..ApiError::new(Code::StateViolation, message)
     }
 }
 

@@ -18,7 +18,7 @@ use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::ActionText;
+use super::{ActionText, names};
 use crate::auth::code::InvitationCodes;
 use crate::auth::password;
 
@@ -104,7 +104,7 @@ pub(super) fn read(
         return Err(ApiError::field("/organization_name", "range", message));
     }
     let disclosed = Registration {
-        email: registration.email,
+        email: names::registered(registration.email)?,
         nickname: registration.nickname,
         address: registration.address,
         organization_name: registration.organization_name,

@@ -7,8 +7,13 @@ use crate::bytes::{self, Fields};
 
 /// The first bytes of a frame. `0xff` occurs in no UTF-8 text, so no payload can imitate a frame.
 pub const MAGIC: [u8; 8] = *b"\xffKFRAME\n";
-/// The format of frames that this program writes.
-pub const FORMAT: u16 = 1;
+/// The highest format of frames that this program knows. The first frame of a log has it. In a log that began with a lower
+/// one, the first frame that needs it comes after an empty one that raises the format.
+pub const FORMAT: u16 = 2;
+/// The lowest format.
+pub const FIRST_FORMAT: u16 = 1;
+/// The first format whose requests may state a key's consent to join a wallet.
+pub const CONSENT_FORMAT: u16 = 2;
 /// Bytes of a header without its table of sections.
 pub const FIXED_BYTES: usize = 104;
 /// Bytes of an entry in the table of sections.
@@ -70,6 +75,8 @@ pub struct Section {
 /// The header of a frame.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FrameHeader {
+    /// What its sections may hold. It never falls from one frame to the next.
+    pub format: u16,
     /// The frame's number, from 1, without gaps.
     pub number: u64,
     /// The term of the node that wrote it; 0 if there is only one node. It never falls from one frame to the next.
@@ -103,7 +110,7 @@ pub enum HeaderError {
     #[error("the frame's header is cut off")]
     Short,
     /// A newer program wrote it.
-    #[error("frame format {0} is not known; this program knows {FORMAT}")]
+    #[error("frame format {0} is not known; this program knows {FIRST_FORMAT} to {FORMAT}")]
     Format(u16),
     /// The checksum does not hold.
     #[error("the checksum of the frame's header does not match")]
@@ -117,6 +124,7 @@ impl FrameHeader {
     /// A header without sections.
     pub(crate) fn new(number: u64, term: u64, first_sequence: u64, first_batch: u64) -> Self {
         Self {
+            format: FORMAT,
             number,
             term,
             first_sequence,
@@ -146,7 +154,7 @@ impl FrameHeader {
         }
     }
 
-    /// Whether it holds nothing, and so only opens a term.
+    /// Whether it holds nothing, and so only opens a term or raises the format.
     pub fn is_empty(&self) -> bool {
         self.sections.iter().all(Option::is_none)
     }
@@ -192,7 +200,7 @@ impl FrameHeader {
     pub fn hash(&self) -> Hash {
         let mut preimage = Vec::with_capacity(112 + self.sections.len() * 34);
         preimage.extend_from_slice(HASH_TAG);
-        preimage.extend_from_slice(&FORMAT.to_be_bytes());
+        preimage.extend_from_slice(&self.format.to_be_bytes());
         for number in [
             self.number,
             self.term,
@@ -215,7 +223,7 @@ impl FrameHeader {
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&MAGIC);
-        out.extend_from_slice(&FORMAT.to_be_bytes());
+        out.extend_from_slice(&self.format.to_be_bytes());
         out.extend_from_slice(&(self.present().count() as u16).to_be_bytes());
         out.extend_from_slice(&[0; 4]);
         let length = u32::try_from(self.frame_bytes()).expect("a frame is below 1 GiB");
@@ -258,19 +266,21 @@ impl FrameHeader {
         let crc = fields.u32().unwrap_or(0);
         // Checksum before format: damage must not look like a newer format.
         let whole = FIXED_BYTES + count * SECTION_BYTES;
+        let is_known = (FIRST_FORMAT..=FORMAT).contains(&format);
         let own = match bytes.get(..whole) {
-            Some(own) if count <= SectionKind::ALL.len() || format != FORMAT => own,
+            Some(own) if count <= SectionKind::ALL.len() || !is_known => own,
             Some(_) => return Err(HeaderError::Crc),
             None => return Err(HeaderError::Short),
         };
         if bytes::crc_around(own, HEADER_CRC_AT) != crc {
             return Err(HeaderError::Crc);
         }
-        if format != FORMAT {
+        if !is_known {
             return Err(HeaderError::Format(format));
         }
         let header = Self::contents(fields, &own[FIXED_BYTES..]);
-        let (header, length) = header.ok_or(HeaderError::Short)??;
+        let (mut header, length) = header.ok_or(HeaderError::Short)??;
+        header.format = format;
         header.consistent(length)?;
         Ok(header)
     }
@@ -333,8 +343,8 @@ impl FrameHeader {
         )?;
         holds(self.number > 0, "frames are counted from 1")?;
         holds(
-            !self.is_empty() || self.term > 0,
-            "it is empty and opens no term",
+            !self.is_empty() || self.term > 0 || self.format > FIRST_FORMAT,
+            "it is empty, opens no term and raises no format",
         )?;
         holds(
             self.durable < self.number,

@@ -8,10 +8,11 @@ pub(crate) mod stored;
 
 use kedge_protocol::Hash;
 use kedge_protocol::batch::{BatchHeader, SignedBatch};
+use kedge_protocol::possession;
 use kedge_protocol::record::RequestRecord;
 use kedge_protocol::signature::Signature;
 
-use self::header::BATCH_BYTES;
+use self::header::{BATCH_BYTES, CONSENT_FORMAT, FIRST_FORMAT};
 pub use self::header::{FrameHeader, HeaderError, Section, SectionKind};
 use self::requests::RequestsWriter;
 pub(crate) use self::side::Sealer;
@@ -27,6 +28,7 @@ use crate::position::Position;
 pub struct Frame {
     term: u64,
     opens_term: bool,
+    states_consent: bool,
     requests: RequestsWriter,
     batches: Vec<u8>,
     batch_bounds: Option<Bounds>,
@@ -68,6 +70,7 @@ impl Frame {
     pub fn clear(&mut self) {
         self.term = 0;
         self.opens_term = false;
+        self.states_consent = false;
         self.requests.clear();
         self.batches.clear();
         self.batch_bounds = None;
@@ -86,12 +89,22 @@ impl Frame {
         self.term
     }
 
+    /// The lowest format that may hold what is in the frame.
+    pub fn format(&self) -> u16 {
+        if self.states_consent {
+            CONSENT_FORMAT
+        } else {
+            FIRST_FORMAT
+        }
+    }
+
     /// Adds a request after those in the frame.
     ///
     /// # Errors
     /// [`FrameRefused`] if its sequences do not continue those of the frame.
     pub fn push_request(&mut self, record: &RequestRecord<'_>) -> Result<(), FrameRefused> {
         let first = record.first_sequence;
+        self.states_consent |= possession::is_stated_in(&record.actions);
         let count = record.actions.len();
         self.requests
             .push(first, count, |out| packed::pack(out, record))
@@ -105,6 +118,7 @@ impl Frame {
         let request = PackedRequest::read(bytes);
         let request = request.map_err(|_| FrameRefused("these bytes are not a packed request"))?;
         let first = request.head().first_sequence;
+        self.states_consent |= request.states_consent();
         self.requests
             .push(first, request.count(), |out| out.extend_from_slice(bytes))
     }
@@ -236,6 +250,7 @@ impl Frame {
             place.first_batch,
         );
         (header.durable, header.previous) = (place.durable, place.previous);
+        header.format = place.format;
         if place.term < place.last_term {
             return Err(FrameRefused(
                 "its term is below that of the frame before it",
@@ -278,6 +293,7 @@ impl Frame {
 /// The place of a log's next frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
+    pub(crate) format: u16,
     pub(crate) number: u64,
     pub(crate) term: u64,
     /// The term of the frame before, or a lower bound of it.
@@ -289,9 +305,15 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The place after a position.
-    pub(crate) fn after(position: &Position, term: u64, last_term: u64, durable: u64) -> Self {
+    /// The place after a position, in a log that has reached a format.
+    pub(crate) fn after(
+        position: &Position,
+        format: u16,
+        (term, last_term): (u64, u64),
+        durable: u64,
+    ) -> Self {
         Self {
+            format,
             number: position.frame + 1,
             term,
             last_term,

@@ -12,6 +12,7 @@ use std::fmt::Write;
 use std::ops::Range;
 
 use kedge_protocol::action::{Kind, RequestHead};
+use kedge_protocol::possession;
 use kedge_protocol::record::{ActionRecord, FailedAction, RequestRecord};
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Address, Hash, Id, Prefix};
@@ -34,6 +35,8 @@ mod flag {
 }
 
 const CUSTOM_KIND: u8 = 0;
+/// Where an action's kind stands: after its index.
+const KIND_AT: usize = 2;
 const ID_TEXT_BYTES: usize = 30;
 
 /// An identifier's text on the stack: a batch compares 500 targets with their resources.
@@ -313,6 +316,24 @@ impl<'a> PackedRequest<'a> {
             actions: self.actions()?,
             ..self.outline.head
         })
+    }
+
+    /// Whether it adds keys to wallets. Only the numbers of kinds are read.
+    pub(crate) fn adds_keys(&self) -> bool {
+        let number = Kind::WalletKeyAdd.number();
+        (0..self.count()).any(|position| {
+            let range = self.outline.range(position);
+            let action = range.and_then(|range| self.actions.get(range));
+            action.and_then(|action| action.get(KIND_AT)).copied() == number
+        })
+    }
+
+    /// Whether it states a key's consent to join a wallet.
+    pub(crate) fn states_consent(&self) -> bool {
+        self.adds_keys()
+            && self
+                .actions()
+                .is_ok_and(|actions| possession::is_stated_in(&actions))
     }
 
     /// Like [`Self::into_record`], but keeps the packed request.

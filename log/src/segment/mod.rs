@@ -18,7 +18,7 @@ use self::sealed::SealedSegment;
 use crate::bytes::{Fields, crc_around};
 use crate::env::File;
 use crate::error::{Damage, ReadError};
-use crate::frame::header::{FRAME_BYTES_MAX, HEADER_BYTES_MAX};
+use crate::frame::header::{FIRST_FORMAT, FORMAT, FRAME_BYTES_MAX, HEADER_BYTES_MAX};
 use crate::frame::{FrameHeader, StoredFrame};
 
 /// Frames in a raw segment begin at multiples of this, and the first after the header's page. So no write
@@ -28,8 +28,6 @@ pub(crate) const PAGE_BYTES: u64 = 4096;
 pub(crate) const HEADER_BYTES: usize = 128;
 /// The first bytes of a segment.
 pub(crate) const MAGIC: [u8; 8] = *b"\xffKSEGMT\n";
-/// The format of segments that this program writes.
-pub(crate) const FORMAT: u16 = 1;
 
 const CRC_AT: usize = 12;
 const RAW_ENDING: &str = "log";
@@ -90,6 +88,8 @@ impl SegmentName {
 /// The header of a segment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SegmentHeader {
+    /// The highest format of frames that it may hold.
+    pub format: u16,
     /// Raw or sealed.
     pub kind: Kind,
     /// The log's identity: the separator of its domain.
@@ -116,7 +116,7 @@ impl SegmentHeader {
     pub(crate) fn to_bytes(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = Vec::with_capacity(HEADER_BYTES);
         bytes.extend_from_slice(&MAGIC);
-        bytes.extend_from_slice(&FORMAT.to_be_bytes());
+        bytes.extend_from_slice(&self.format.to_be_bytes());
         bytes.extend_from_slice(&(self.kind as u16).to_be_bytes());
         bytes.extend_from_slice(&[0; 4]);
         bytes.extend_from_slice(&self.identity.0);
@@ -146,6 +146,7 @@ impl SegmentHeader {
         let mut read = || {
             let (format, kind, crc) = (fields.u16()?, fields.u16()?, fields.u32()?);
             let header = Self {
+                format,
                 kind: Kind::Raw,
                 identity: Hash(fields.array()?),
                 previous: Hash(fields.array()?),
@@ -153,15 +154,16 @@ impl SegmentHeader {
                 first_sequence: fields.u64()?,
                 first_batch: fields.u64()?,
             };
-            Some((format, kind, crc, header))
+            Some((kind, crc, header))
         };
-        let (format, kind, crc, header) = read().ok_or("the segment's header is cut off")?;
+        let (kind, crc, header) = read().ok_or("the segment's header is cut off")?;
         if crc_around(whole, CRC_AT) != crc {
             return Err("the checksum of the segment's header does not match".to_owned());
         }
-        if format != FORMAT {
+        let format = header.format;
+        if !(FIRST_FORMAT..=FORMAT).contains(&format) {
             return Err(format!(
-                "segment format {format} is not known; this program knows {FORMAT}"
+                "segment format {format} is not known; this program knows {FIRST_FORMAT} to {FORMAT}"
             ));
         }
         let kind = match kind {

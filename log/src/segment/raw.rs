@@ -199,34 +199,19 @@ impl Spare {
         }
     }
 
-    /// Turns it into the segment that begins with `header`, durable before anything is appended to it.
-    pub(crate) fn begin(
+    /// Turns it into the segment that begins with `header`. Its content is durable then, and its name once the directory
+    /// is synced. After an error the file does not have its new name.
+    pub(crate) fn name(
         self,
         env: &dyn Env,
         dir: &Path,
         header: SegmentHeader,
-    ) -> Result<RawSegment, BeginError> {
+    ) -> Result<RawSegment, IoError> {
         debug_assert_eq!(header.kind, Kind::Raw);
         let path = path_of(dir, header.name(), Kind::Raw);
-        let failed = |changed: bool, at: &Path| {
-            let at = at.to_owned();
-            move |source| BeginError {
-                source: IoError { path: at, source },
-                changed,
-            }
-        };
-        write_all(&*self.file, &header.to_bytes(), 0).map_err(failed(false, &self.path))?;
-        self.file.sync().map_err(failed(false, &self.path))?;
-        env.rename(&self.path, &path)
-            .map_err(failed(false, &path))?;
-        env.sync_dir(dir).map_err(failed(true, dir))?;
+        write_all(&*self.file, &header.to_bytes(), 0).map_err(IoError::at(&self.path))?;
+        self.file.sync().map_err(IoError::at(&self.path))?;
+        env.rename(&self.path, &path).map_err(IoError::at(&path))?;
         Ok(RawSegment::new(path, header, self.file, self.bytes))
     }
-}
-
-/// Why a segment was not begun.
-pub(crate) struct BeginError {
-    pub(crate) source: IoError,
-    /// The file may already have its new name: nothing more may be appended to the previous segment.
-    pub(crate) changed: bool,
 }

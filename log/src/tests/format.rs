@@ -1,26 +1,41 @@
-//! The format of released logs stays readable: `testdata/format-1` was written once and is never rewritten.
+//! The formats of released logs stay readable: `testdata/format-1` and `testdata/format-2` were written once and are never
+//! rewritten. A log keeps its format until a frame needs a higher one.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::sample::{Writer, domain, keys, options};
+use kedge_protocol::action::Kind;
+use kedge_protocol::possession;
+use kedge_protocol::record::RequestRecord;
+use kedge_protocol::signature::SigningKey;
+
+use super::sample::{Writer, domain, key, keys, open, options, start};
 use crate::env::RealEnv;
+use crate::env::simulated::SimulatedEnv;
 use crate::frame::FrameHeader;
-use crate::frame::header::{FIXED_BYTES, FORMAT};
-use crate::{FileLog, Log, LogOptions, LogReader, Released};
+use crate::frame::header::{FIRST_FORMAT, FIXED_BYTES, FORMAT};
+use crate::verify::{Plan, verify};
+use crate::{FileLog, Frame, Log, LogOptions, LogReader, Reached, Released, encode_empty};
 
 /// The hash of the last frame in `testdata/format-1`.
 const HASH: &str = "0xfa65979d1c55effd6b8f0504277fa90a9aeb1145721316065f210bc281a37f3b";
 
-fn testdata() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/format-1")
+fn testdata(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("testdata")
+        .join(name)
 }
 
 #[test]
 fn format_1_is_read() {
     let identity = domain().separator();
-    let (reader, recovery) =
-        LogReader::open(Arc::new(RealEnv), &testdata(), Some(identity), 1 << 20).unwrap();
+    let (reader, recovery) = LogReader::open(
+        Arc::new(RealEnv),
+        &testdata("format-1"),
+        Some(identity),
+        1 << 20,
+    )
+    .unwrap();
     assert_eq!(recovery.torn, None);
     let position = reader.position();
     assert_eq!(position.hash.to_string(), HASH);
@@ -47,51 +62,266 @@ fn format_1_is_read() {
     }
 }
 
-/// Writes the directory of [`format_1_is_read`], for a new format: `cargo test -p kedge-log -- --ignored`.
-#[test]
-#[ignore = "writes test data, which is done once a format"]
-fn write_testdata() {
+/// The frames of `testdata/format-1`.
+fn first_frames(writer: &mut Writer) -> Vec<Frame> {
+    (0..8)
+        .map(|round| writer.frame(round % 3, 4, round % 2 + 1))
+        .collect()
+}
+
+/// A frame with one request, which adds a key to a wallet.
+fn adding(writer: &mut Writer, payload: &str) -> Frame {
+    let mut record = writer.request(1, "", 0);
+    let action = &mut record.actions[0];
+    action.kind = Kind::WalletKeyAdd;
+    action.target = WALLET.into();
+    action.payload = payload.to_owned().into();
+    sealed(writer, record)
+}
+
+fn sealed(writer: &mut Writer, mut record: RequestRecord<'static>) -> Frame {
+    let hashes = record.action_hashes().unwrap();
+    record.signature = key().sign(&record.head.digest(&domain().separator(), &hashes));
+    let mut frame = Frame::new();
+    frame.push_request(&record).unwrap();
+    let (batch, leaves) = writer.batch(&[record]);
+    frame.push_batch(&batch, &leaves).unwrap();
+    frame
+}
+
+const WALLET: &str = "wal_7h8rh8fgrh07gkqn56z16p8nc6";
+
+fn consenting(wallet: &str) -> String {
+    let new = SigningKey::from_bytes(&[0x77; 32]).unwrap();
+    let consent = possession::consent(&new, &domain().separator(), wallet);
+    let address = new.address();
+    format!(r#"{{"address":"{address}","possession":"{consent}"}}"#)
+}
+
+/// A key addition as it stands in logs that are older than consents.
+fn bare() -> String {
+    format!(r#"{{"address":"{}"}}"#, key().address())
+}
+
+fn at(dir: &Path) -> FileLog {
     let options = LogOptions {
         segment_bytes: 6 * 4096,
         ..options()
     };
     let identity = domain().separator();
     let env = Arc::new(RealEnv);
-    let opened = FileLog::open(
-        env,
-        &testdata(),
-        identity,
-        &keys(),
-        Released::default(),
-        options,
-    );
-    let (mut log, _) = opened.unwrap();
+    let opened = FileLog::open(env, dir, identity, &keys(), Released::default(), options);
+    opened.unwrap().0
+}
+
+/// A log of the first format in a directory: that of the test data.
+fn first_log(dir: &Path) -> (FileLog, Writer) {
+    for file in std::fs::read_dir(testdata("format-1")).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), dir.join(file.file_name())).unwrap();
+    }
     let mut writer = Writer::new();
-    for round in 0..8 {
-        log.append(&writer.frame(round % 3, 4, round % 2 + 1))
-            .unwrap();
+    first_frames(&mut writer);
+    (at(dir), writer)
+}
+
+/// Appends what `testdata/format-2` has more than `testdata/format-1`, and makes it durable.
+fn raise(log: &mut FileLog, writer: &mut Writer) {
+    for frame in [
+        writer.frame(1, 4, 0),
+        adding(writer, &bare()),
+        adding(writer, &consenting(WALLET)),
+        writer.frame(1, 4, 1),
+    ] {
+        log.append(&frame).unwrap();
     }
     log.durability().sync().unwrap();
-    log.maintenance().seal_next().unwrap().unwrap();
+}
+
+/// The formats of a log's frames from the ninth on, and which of them hold nothing.
+fn formats(reader: &LogReader) -> Vec<(u16, bool)> {
+    let frames = reader.frames(9).map(|frame| {
+        let frame = frame.unwrap();
+        (frame.header().format, frame.header().is_empty())
+    });
+    frames.collect()
+}
+
+const RAISED: [(u16, bool); 5] = [(1, false), (1, false), (2, true), (2, false), (2, false)];
+
+#[test]
+fn a_log_of_the_first_format_is_raised_before_the_first_consent() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut log, mut writer) = first_log(dir.path());
+    assert_eq!(log.reached().unwrap().format, FIRST_FORMAT);
+    raise(&mut log, &mut writer);
+    assert_eq!(formats(&log.reader()), RAISED);
+    // A program that knows the first format alone refuses the new segment by its header. The ones before it are as they
+    // would be without it.
+    let segments: Vec<(u16, u64)> = (log.reader().segments().iter())
+        .map(|segment| (segment.header().format, segment.header().first_frame))
+        .collect();
+    assert_eq!(segments.last(), Some(&(2, 11)));
+    assert!(
+        segments
+            .iter()
+            .rev()
+            .skip(1)
+            .all(|(format, _)| *format == 1)
+    );
+
+    while log.maintenance().seal_next().unwrap().is_some() {}
+    log.append(&writer.frame(2, 9, 0)).unwrap();
+    log.durability().sync().unwrap();
+    drop(log);
+    let mut log = at(dir.path());
+    assert_eq!(log.reached().unwrap().format, FORMAT);
+    log.append(&writer.frame(1, 1, 0)).unwrap();
+    log.durability().sync().unwrap();
+    let summary = verify(&log.reader(), &Plan::default(), |_| {}).unwrap();
+    assert_eq!(summary.additions_without_consent, 1);
+
+    // A node that stores the same frames raises its own files with them.
+    let follower = tempfile::tempdir().unwrap();
+    let mut following = at(follower.path());
+    for frame in log.reader().frames(1) {
+        following
+            .append_stored(&frame.unwrap().for_others())
+            .unwrap();
+    }
+    following.durability().sync().unwrap();
+    assert_eq!(following.position(), log.position());
+}
+
+#[test]
+fn format_2_is_read() {
+    let (reader, _) =
+        LogReader::open(Arc::new(RealEnv), &testdata("format-2"), None, 1 << 20).unwrap();
+    assert_eq!(formats(&reader), RAISED);
+    assert_eq!(reader.position().hash.to_string(), RAISED_HASH);
+    let summary = verify(&reader, &Plan::default(), |_| {}).unwrap();
+    assert_eq!((summary.frames, summary.additions_without_consent), (13, 1));
+}
+
+/// The hash of the last frame in `testdata/format-2`.
+const RAISED_HASH: &str = "0x";
+
+/// Writes the directory of [`format_2_is_read`]: `cargo test -p kedge-log -- --ignored`.
+#[test]
+#[ignore = "writes test data, which is done once a format"]
+fn write_testdata() {
+    let dir = testdata("format-2");
+    std::fs::create_dir_all(&dir).unwrap();
+    let (mut log, mut writer) = first_log(&dir);
+    raise(&mut log, &mut writer);
     assert_eq!(
         log.position().hash.to_string(),
-        HASH,
+        RAISED_HASH,
         "put the new hash into the test"
     );
 }
 
 #[test]
+fn a_new_log_begins_with_the_highest_format() {
+    let (mut log, _) = open(&SimulatedEnv::new(), Released::default()).unwrap();
+    let mut writer = Writer::new();
+    log.append(&writer.frame(1, 1, 1)).unwrap();
+    log.append(&adding(&mut writer, &consenting(WALLET)))
+        .unwrap();
+    log.durability().sync().unwrap();
+    let formats: Vec<u16> = (log.reader().frames(1))
+        .map(|frame| frame.unwrap().header().format)
+        .collect();
+    assert_eq!(formats, [FORMAT; 2]);
+    let segments = log.reader().segments();
+    assert!(
+        segments
+            .iter()
+            .all(|segment| segment.header().format == FORMAT)
+    );
+}
+
+#[test]
+fn a_format_never_falls() {
+    let first = Reached {
+        term: 3,
+        format: FIRST_FORMAT,
+    };
+    let raised = Reached {
+        format: FORMAT,
+        ..first
+    };
+    let mut log = open(&SimulatedEnv::new(), Released::default()).unwrap().0;
+    let mut writer = Writer::new();
+    // Frames of another node, whose log began with the first format.
+    let (after, opened) = encode_empty(&start(), first);
+    log.append_stored(&opened).unwrap();
+    let frame = adding(&mut writer, &consenting(WALLET));
+    let error = log.encode(&frame, &after, first).unwrap_err().to_string();
+    assert!(error.contains("higher format"), "{error}");
+    let refused = |log: &mut FileLog, bytes: &[u8], what: &str| {
+        let error = log.append_stored(bytes).unwrap_err().to_string();
+        assert!(error.contains(what), "{error}");
+    };
+    // An empty frame raises the format or opens a term.
+    refused(&mut log, &encode_empty(&after, first).1, "term is 3");
+    let (after, mark) = encode_empty(&after, raised);
+    log.append_stored(&mark).unwrap();
+    refused(&mut log, &encode_empty(&after, raised).1, "term is 3");
+    let fallen = Reached { term: 4, ..first };
+    refused(&mut log, &encode_empty(&after, fallen).1, "format is 1");
+    let (_, bytes) = log.encode(&frame, &after, raised).unwrap();
+    log.append_stored(&bytes).unwrap();
+}
+
+/// What the check of a log names.
+fn faulty(frames: impl FnOnce(&mut FileLog, &mut Writer)) -> String {
+    let (mut log, _) = open(&SimulatedEnv::new(), Released::default()).unwrap();
+    let mut writer = Writer::new();
+    log.append(&writer.frame(1, 2, 0)).unwrap();
+    frames(&mut log, &mut writer);
+    log.durability().sync().unwrap();
+    let checked = verify(&log.reader(), &Plan::default(), |_| {});
+    checked.map_or_else(|fault| fault.to_string(), |_| String::new())
+}
+
+#[test]
+fn the_check_of_a_log_names_a_wrong_consent_and_a_format_that_falls() {
+    let text = faulty(|log, writer| {
+        let other = consenting("wal_00000000000000000000000000");
+        log.append(&adding(writer, &other)).unwrap();
+    });
+    assert!(
+        text.contains("frame 2, sequence 5: the possession of key 0x"),
+        "{text}"
+    );
+    let first = Reached {
+        term: 0,
+        format: FIRST_FORMAT,
+    };
+    let text = faulty(|log, writer| {
+        log.forget(first);
+        log.append(&writer.frame(1, 2, 0)).unwrap();
+    });
+    assert!(
+        text.contains("frame 2") && text.contains("its format is 1"),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_newer_format_is_named_and_not_called_damage() {
-    let (reader, _) = LogReader::open(Arc::new(RealEnv), &testdata(), None, 1 << 20).unwrap();
+    let (reader, _) =
+        LogReader::open(Arc::new(RealEnv), &testdata("format-1"), None, 1 << 20).unwrap();
     let frame = reader.frame(1).unwrap().unwrap();
     let mut bytes = frame.bytes()[..frame.header().header_bytes()].to_vec();
-    bytes[9] = 2;
+    bytes[9] = 3;
     bytes[12..16].fill(0);
     let crc = crc32c::crc32c(&bytes);
     bytes[12..16].copy_from_slice(&crc.to_be_bytes());
     let error = FrameHeader::read(&bytes).unwrap_err().to_string();
     assert!(
-        error.contains("format 2 is not known") && FORMAT == 1,
+        error.contains("format 3 is not known") && FORMAT == 2,
         "{error}"
     );
     for end in 0..bytes.len() {

@@ -9,6 +9,7 @@ mod format;
 mod growing;
 mod reading;
 pub(crate) mod sample;
+mod scarce;
 mod sealing;
 mod sealing_damage;
 mod terms;

@@ -2,14 +2,28 @@
 
 use super::sample::{Writer, appended_frames, keys, open, open_at, start};
 use crate::env::simulated::{Loss, SimulatedEnv};
+use crate::frame::header::FIRST_FORMAT;
 use crate::frame::{FrameHeader, HeaderError, SectionKind};
 use crate::verify::{Plan, verify};
 use crate::{
-    AppendError, CutAt, FileLog, Frame, Log, LogReader, Position, Released, StoredFrame, cut,
-    encode_term,
+    AppendError, CutAt, FileLog, Frame, Log, LogReader, Position, Reached, Released, StoredFrame,
+    cut, encode_empty,
 };
 use std::path::Path;
 use std::sync::Arc;
+
+/// What a frame of this term has reached.
+fn of(term: u64) -> Reached {
+    Reached {
+        term,
+        ..Reached::START
+    }
+}
+
+/// A frame that only opens a term.
+fn empty(after: &Position, term: u64) -> Vec<u8> {
+    encode_empty(after, of(term)).1
+}
 
 fn new_log(env: &SimulatedEnv) -> FileLog {
     open(env, Released::default()).unwrap().0
@@ -20,12 +34,12 @@ fn shared(leader: &mut FileLog, follower: &mut FileLog, writer: &mut Writer) -> 
     let mut all = Vec::new();
     let mut at = leader.position();
     for (term, frames) in [(1, 3), (3, 2), (4, 0)] {
-        let (position, bytes) = encode_term(&at, term);
+        let (position, bytes) = encode_empty(&at, of(term));
         at = position;
         all.push(bytes);
         for _ in 0..frames {
             let frame = writer.frame(1, 9, 1);
-            let (position, bytes) = leader.encode(&frame, &at, term).unwrap();
+            let (position, bytes) = leader.encode(&frame, &at, of(term)).unwrap();
             at = position;
             all.push(bytes);
         }
@@ -62,7 +76,7 @@ fn what_one_node_encodes_another_stores_byte_for_byte() {
         .header()
         .clone();
     assert!(header.is_empty() && header.section(SectionKind::Batches).is_none());
-    assert_eq!((header.term, follower.term().unwrap()), (4, 4));
+    assert_eq!((header.term, follower.reached().unwrap().term), (4, 4));
     // The follower may lead: it opens what the leader sealed.
     let identity = super::sample::domain().separator();
     let frame = follower.reader().frame(2).unwrap().unwrap();
@@ -95,7 +109,7 @@ fn frames_that_open_a_term_survive_starts_sealing_copies_and_cuts() {
     drop(log);
     let mut log = new_log(&env);
     assert_eq!(appended_frames(&log), written);
-    assert_eq!(log.term().unwrap(), 41);
+    assert_eq!(log.reached().unwrap().term, 41);
 
     // The cut falls after an empty frame, which belongs to what follows it.
     let env: Arc<dyn crate::env::Env> = Arc::new(env);
@@ -104,7 +118,7 @@ fn frames_that_open_a_term_survive_starts_sealing_copies_and_cuts() {
     let (mut log, recovery) = open_at(env, to, Released::default()).unwrap();
     assert_eq!(recovery.torn, None);
     assert_eq!(appended_frames(&log), written[..3]);
-    assert_eq!(log.term().unwrap(), 2);
+    assert_eq!(log.reached().unwrap().term, 2);
     // Without a term of its own, a frame has the term of the one before it.
     log.append(&Frame::opens_term(2)).unwrap_err();
     let mut writer = Writer::new();
@@ -196,29 +210,23 @@ fn a_frame_that_does_not_continue_the_log_is_refused_with_both_sides() {
         hash: start().hash,
         ..after
     };
-    let (_, forged) = encode_term(&elsewhere, 9);
+    let forged = empty(&elsewhere, 9);
     let both = [start().hash.to_string(), after.hash.to_string()];
     has(refused(&forged), &["hash", &both[0], &both[1]]);
     let shifted = Position {
         next_sequence: 1,
         ..after
     };
-    has(
-        refused(&encode_term(&shifted, 9).1),
-        &["first sequence is 1"],
-    );
+    has(refused(&empty(&shifted, 9)), &["first sequence is 1"]);
     let shifted = Position {
         next_batch: 9,
         ..after
     };
-    has(refused(&encode_term(&shifted, 9).1), &["first batch is 9"]);
+    has(refused(&empty(&shifted, 9)), &["first batch is 9"]);
     // An empty frame opens a new term, and terms never fall.
-    has(
-        refused(&encode_term(&after, 1).1),
-        &["term is 1", "2 or more"],
-    );
+    has(refused(&empty(&after, 1)), &["term is 1", "2 or more"]);
     let (_, zero) = leader
-        .encode(&Writer::new().frame(0, 0, 1), &after, 0)
+        .encode(&Writer::new().frame(0, 0, 1), &after, of(0))
         .unwrap();
     has(refused(&zero), &["term is 0", "1 or more"]);
     // Damage.
@@ -305,7 +313,13 @@ fn an_empty_frame_opens_a_term() {
         log.append(&Frame::opens_term(term)).unwrap_err();
     }
     log.append(&Frame::opens_term(8)).unwrap();
-    let (_, bytes) = encode_term(&start(), 0);
+    let (_, bytes) = encode_empty(
+        &start(),
+        Reached {
+            format: FIRST_FORMAT,
+            ..of(0)
+        },
+    );
     let error = FrameHeader::read(&bytes).unwrap_err();
     assert!(matches!(error, HeaderError::Contents(_)), "{error}");
 }
@@ -318,9 +332,9 @@ fn faulty(terms: [u64; 3]) -> String {
     log.append(&Frame::opens_term(terms[0])).unwrap();
     let mut frame = writer.frame(1, 2, 0);
     frame.set_term(terms[1]);
-    log.forget_term();
+    log.forget(of(0));
     log.append(&frame).unwrap();
-    log.forget_term();
+    log.forget(of(0));
     log.append(&Frame::opens_term(terms[2])).unwrap();
     log.durability().sync().unwrap();
     let reader: LogReader = log.reader();

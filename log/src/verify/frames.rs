@@ -5,7 +5,7 @@ use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::chain::heads_after;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::merkle::BatchTree;
-use kedge_protocol::{Address, Hash, KeyOfBatch};
+use kedge_protocol::{Address, Hash, KeyOfBatch, possession};
 use rayon::prelude::*;
 
 use super::signers::Signers;
@@ -25,6 +25,8 @@ pub(super) struct Own {
     pub(super) side_entries: u64,
     /// The keys that they are sealed under.
     pub(super) side_keys: Vec<KeyId>,
+    /// Keys that joined a wallet without their consent.
+    pub(super) additions_without_consent: u64,
 }
 
 /// Checks frames; returns the result for each, in order.
@@ -68,6 +70,7 @@ struct Opened {
     leaves: Vec<Hash>,
     times: Option<(u64, u64)>,
     requests: u64,
+    additions_without_consent: u64,
 }
 
 impl Opened {
@@ -95,6 +98,7 @@ impl Opened {
             leaves,
             times: times(&requests).map_err(|what| wrong(&what))?,
             requests: requests.len() as u64,
+            additions_without_consent: consents(frame, &requests, identity)?,
         })
     }
 
@@ -135,6 +139,7 @@ impl Opened {
             requests: self.requests,
             side_entries,
             side_keys: frame.side_keys().map_err(closed)?,
+            additions_without_consent: self.additions_without_consent,
         })
     }
 }
@@ -163,6 +168,23 @@ fn leaves_of_group(
     };
     let leaves: Result<Vec<Vec<Hash>>, Fault> = requests.into_par_iter().map(signed).collect();
     Ok(leaves?.concat())
+}
+
+/// Checks the consent of every key that joins a wallet; returns how many join without one.
+fn consents(
+    frame: &StoredFrame,
+    requests: &[PackedRequest<'_>],
+    identity: &Hash,
+) -> Result<u64, Fault> {
+    let mut without = 0;
+    for request in requests.iter().filter(|request| request.adds_keys()) {
+        let first = request.head().first_sequence;
+        let wrong = |error: &dyn ToString| fault(frame, first, error.to_string());
+        let record = request.record().map_err(|error| wrong(&error))?;
+        let counted = possession::check_record(identity, &record);
+        without += counted.map_err(|wrong| fault(frame, wrong.sequence, wrong))?;
+    }
+    Ok(without)
 }
 
 /// Checks that the computed leaves are those that were stored or dropped.

@@ -14,6 +14,8 @@ use kedge_protocol::{Address, Hash, SequencerKeys};
 use self::frames::Own;
 use self::signers::Signers;
 use crate::error::ReadError;
+use crate::file_log::Reached;
+use crate::frame::header::FIRST_FORMAT;
 use crate::frame::{FrameHeader, KeyId, SideKeys, StoredFrame};
 use crate::reader::{Frames, LogReader};
 
@@ -47,6 +49,8 @@ pub struct Summary {
     pub side_entries: u64,
     /// The keys that side entries are sealed under.
     pub side_keys: BTreeSet<KeyId>,
+    /// Keys that joined a wallet without their consent: possible in a log that is older than the rule.
+    pub additions_without_consent: u64,
     /// The signers of headers, each with its first batch.
     pub signers: Vec<(u64, Address)>,
     /// Whether the headers' histories were checked: only if the log begins with its first batch.
@@ -149,8 +153,8 @@ fn fault(frame: &StoredFrame, sequence: u64, what: impl std::fmt::Display) -> Fa
 /// Joins individually checked frames to those before them.
 struct Walk {
     separator: Hash,
-    /// The term of the frame before; unknown for the first frame of a log whose older segments are elsewhere.
-    term: Option<u64>,
+    /// What the frame before has reached; unknown for the first frame of a log whose older segments are elsewhere.
+    reached: Option<Reached>,
     last: Option<SignedBatch>,
     tree: Option<Frontier>,
     last_timestamp_ms: u64,
@@ -162,7 +166,7 @@ impl Walk {
     fn new(separator: Hash) -> Self {
         Self {
             separator,
-            term: None,
+            reached: None,
             last: None,
             tree: Frontier::of_peaks(0, Vec::new()),
             last_timestamp_ms: 0,
@@ -177,7 +181,7 @@ impl Walk {
     fn join(&mut self, frame: &StoredFrame, own: Own) -> Result<(), Fault> {
         let header = frame.header();
         let first = header.first_sequence;
-        self.term(header)
+        self.reaches(header)
             .map_err(|what| fault(frame, first, what))?;
         if let Some((begin, last)) = own.times {
             if begin < self.last_timestamp_ms {
@@ -208,24 +212,33 @@ impl Walk {
         self.summary.actions += u64::from(header.actions);
         self.summary.side_entries += own.side_entries;
         self.summary.side_keys.extend(own.side_keys);
+        self.summary.additions_without_consent += own.additions_without_consent;
         self.sequence = header.next_sequence() - 1;
         Ok(())
     }
 
-    /// Terms never fall, and a frame that only opens a term opens a new one.
-    fn term(&mut self, header: &FrameHeader) -> Result<(), String> {
-        let term = header.term;
-        let before = match self.term.replace(term) {
-            None if header.number == 1 => 0,
+    /// Terms and formats never fall, and a frame that holds nothing opens a new term or raises the format.
+    fn reaches(&mut self, header: &FrameHeader) -> Result<(), String> {
+        let Reached { term, format } = Reached::after(header);
+        let before = match self.reached.replace(Reached { term, format }) {
+            None if header.number == 1 => Reached {
+                format: FIRST_FORMAT,
+                ..Reached::START
+            },
             None => return Ok(()),
             Some(before) => before,
         };
-        if term < before {
-            return Err(format!(
-                "its term is {term}, but that of the frame before it is {before}"
-            ));
+        for (what, found, before) in [
+            ("term", term, before.term),
+            ("format", u64::from(format), u64::from(before.format)),
+        ] {
+            if found < before {
+                return Err(format!(
+                    "its {what} is {found}, but that of the frame before it is {before}"
+                ));
+            }
         }
-        if header.is_empty() && term == before {
+        if header.is_empty() && (term, format) == (before.term, before.format) {
             return Err(format!("it is empty, but term {term} was opened before it"));
         }
         Ok(())

@@ -45,9 +45,6 @@ pub fn register<W: World>(
     let registration: Registration = text::read(input.payload)?;
     let email = normal_email(&registration.email);
     check(&registration, &email, signer)?;
-    if world.email_taken(&email)? {
-        return Err(Refusal::EmailTaken);
-    }
     if world.address_taken(registration.address)? {
         return Err(Refusal::Conflict(
             "the address already belongs to a wallet; an address belongs to one wallet for ever"
@@ -60,7 +57,7 @@ pub fn register<W: World>(
         organization_id: Id::made_by(Prefix::Organization, input.content, 1),
         role: Role::Owner,
         nickname: registration.nickname,
-        email,
+        email: email.clone(),
         address: registration.address,
         keys: vec![registration.address],
         trace: Trace::made_by(input.content, 0),
@@ -82,6 +79,10 @@ pub fn register<W: World>(
             trace: Trace::made_by(input.content, 1),
         })
     };
+    // That an address is taken is for those to know who could register with another one.
+    if world.email_taken(&email)? {
+        return Err(Refusal::EmailTaken);
+    }
     Ok(Decision {
         images: vec![Image::Wallet(wallet), second],
         claims,

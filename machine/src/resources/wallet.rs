@@ -2,6 +2,7 @@
 
 use kedge_protocol::Address;
 use kedge_protocol::limits::WALLET_KEYS_MAX;
+use kedge_protocol::possession::{KeyAddition, PossessionError};
 use kedge_protocol::resource::Wallet;
 use serde::{Deserialize, Deserializer};
 
@@ -78,14 +79,19 @@ pub(super) fn update<W: World>(
     Ok(next)
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct KeyPayload {
-    address: Address,
+/// Reads the payload of an action that adds a key.
+///
+/// # Errors
+/// [`Refusal::Invalid`] names what is not as it must be.
+pub fn key_addition(payload: &str) -> Result<KeyAddition, Refusal> {
+    text::read(payload)
 }
 
 /// Adds a key. No other wallet may ever have had its address: an address belongs to one wallet for ever. A former key
 /// of this wallet may return.
+///
+/// A request must state the key's consent, and its signature is checked before it gets here. A replay takes additions
+/// without one too: they stand in logs that are older than this rule.
 pub(super) fn add_key<W: World>(
     world: &W,
     caller: &Caller,
@@ -93,7 +99,12 @@ pub(super) fn add_key<W: World>(
     input: &Input<'_>,
 ) -> Result<Wallet, Refusal> {
     own(caller, wallet, input)?;
-    let KeyPayload { address } = text::read(input.payload)?;
+    let addition = key_addition(input.payload)?;
+    let address = addition.address;
+    if input.allowance.is_some() && addition.possession.is_none() {
+        let message = PossessionError::Missing.to_string();
+        return Err(Refusal::field("/possession", "required", message));
+    }
     if wallet.keys.contains(&address) {
         return Err(Refusal::Conflict(
             "the key already signs for the wallet".into(),
@@ -118,6 +129,12 @@ pub(super) fn add_key<W: World>(
     };
     next.keys.push(address);
     Ok(next)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KeyPayload {
+    address: Address,
 }
 
 /// Revokes a key's right to sign; the last key stays.

@@ -4,6 +4,7 @@ use kedge_machine::fold::{FoldError, State};
 use kedge_machine::image::Image;
 use kedge_machine::kinds::{ActsOn, spec};
 use kedge_machine::resources::{self, Decision};
+use kedge_machine::rights::check_role;
 use kedge_machine::{Caller, Input, OPERATOR, Refusal, registration};
 use kedge_protocol::action::Kind;
 use kedge_protocol::record::RequestRecord;
@@ -161,6 +162,9 @@ impl Log {
             kind if kind.is_bus() => None,
             kind => Some(self.decide(signer, kind, &input)),
         };
+        let mut wallets = self.state.wallets.values();
+        let role = wallets.find(|wallet| wallet.keys.contains(&signer));
+        let role = role.map(|wallet| wallet.role);
         let images = match (self.state.apply(&record), &decided) {
             (Ok(mut images), _) => images.remove(0),
             (Err(FoldError::Refused { refusal, .. }), Some(decided)) => {
@@ -179,6 +183,8 @@ impl Log {
                 reads: Vec::new(),
             })
         })?;
+        let refused = role.and_then(|role| check_role(kind, role, payload).err());
+        assert_eq!(refused, None, "a role may do what the rules let it do");
         Image::place_all(&mut decision.images, self.sequence, record.timestamp_ms);
         assert_eq!(decision.images, images);
         let trace = images[0].trace().unwrap();

@@ -3,6 +3,7 @@
 use kedge_machine::Refusal;
 use kedge_machine::fold::FoldError;
 use kedge_machine::resources::Decision;
+use kedge_machine::rights::check_role;
 use kedge_machine::sequencer::Key;
 use kedge_machine::world::World;
 use kedge_protocol::action::Kind;
@@ -111,6 +112,8 @@ fn nobody_invites_to_more_than_they_are() {
             };
             let expected = if may { "done" } else { "forbidden" };
             assert_eq!(why(done), expected, "{by:?} invites an {to:?}");
+            let allowed = check_role(&Kind::OrgInvite, by, &payload);
+            assert_eq!(allowed.is_ok(), may, "{by:?} invites an {to:?}");
         }
     }
     let done = house.act(STRANGER, &Kind::OrgInvite, "{}");

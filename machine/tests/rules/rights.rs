@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use kedge_machine::fold::State;
+use kedge_machine::rights::check_role;
 use kedge_machine::world::{Caller, Input};
 use kedge_machine::{Refusal, object, template};
 use kedge_protocol::action::Kind;
@@ -217,6 +218,23 @@ fn templates_and_variations_are_for_owners_and_admins_of_the_organization() {
 }
 
 /// What a status allows, whoever the caller is.
+/// What no member may do is known from the kind alone; the rules refuse it too, each in its own test.
+#[test]
+fn a_members_role_excludes_what_administers_the_organization() {
+    for kind in Kind::BUILT_IN {
+        let administers = match kind.text() {
+            "wallet.register" | "wallet.update" | "wallet.key_add" | "wallet.key_remove"
+            | "file.create" => false,
+            text => text.contains('.') && !text.starts_with("system."),
+        };
+        for role in [Role::Owner, Role::Admin, Role::Member] {
+            let may = !administers || role != Role::Member;
+            let checked = check_role(kind, role, "{}");
+            assert_eq!(checked.is_ok(), may, "{} as {role:?}", kind.text());
+        }
+    }
+}
+
 #[test]
 fn locked_objects_are_only_unlocked_and_burned_ones_are_gone() {
     let owner = caller(1, true, Role::Owner);

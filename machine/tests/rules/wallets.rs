@@ -3,9 +3,9 @@
 use kedge_machine::Refusal;
 use kedge_machine::fold::FoldError;
 use kedge_machine::json::quoted;
-use kedge_machine::resources::Decision;
+use kedge_machine::resources::{self, Decision};
 use kedge_machine::sequencer::Key;
-use kedge_machine::world::World;
+use kedge_machine::world::{Allowance, Caller, Input, World};
 use kedge_protocol::action::Kind;
 use kedge_protocol::limits::WALLET_KEYS_MAX;
 use kedge_protocol::resource::{Organization, Role, Tier, Wallet};
@@ -230,6 +230,53 @@ fn an_address_signs_for_one_wallet_for_ever() {
     let id = log.wallet(ANN).id;
     let found = log.state.wallet_by_address(second).unwrap().unwrap();
     assert_eq!((found.wallet_id, found.address), (id, ANN));
+}
+
+/// A request must state the key's consent. A log that is older than this rule holds additions without one.
+#[test]
+fn a_request_states_the_keys_consent_and_a_replay_takes_both_forms() {
+    let mut log = two();
+    let wallet = log.wallet(ANN);
+    let target = wallet.id.to_string();
+    let caller = Caller {
+        wallet_id: wallet.id,
+        organization_id: wallet.organization_id,
+        role: wallet.role,
+        address: ANN,
+    };
+    let new = Address([3; 20]);
+    let bare = format!(r#"{{"address":"{new}"}}"#);
+    let stated = format!(r#"{{"address":"{new}","possession":"0x"}}"#);
+    let allowance = Allowance::default();
+    let decided = |payload: &str, allowance: Option<&Allowance>| {
+        let input = Input {
+            kind: &Kind::WalletKeyAdd,
+            target: &target,
+            payload,
+            signed: payload,
+            content: &Hash([1; 32]),
+            link: None,
+            allowance,
+        };
+        let base = wallet.clone().into();
+        resources::decide(&log.state, &caller, Some(&base), &input).map(|_| ())
+    };
+    for none in [&bare, &stated.replace(r#""0x""#, "null")] {
+        wrong(
+            decided(none, Some(&allowance)),
+            &[("/possession", "required")],
+        );
+        assert_eq!(decided(none, None), Ok(()));
+    }
+    for allowance in [Some(&allowance), None] {
+        assert_eq!(decided(&stated, allowance), Ok(()));
+    }
+    wrong(
+        decided(&stated.replace(r#""0x""#, "7"), None),
+        &[("/possession", "type")],
+    );
+    own(&mut log, ANN, &Kind::WalletKeyAdd, &stated).unwrap();
+    assert_eq!(log.wallet(ANN).keys, [ANN, new]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::log_tree::{self, Frontier};
 use crate::merkle::BatchTree;
 use crate::receipt::check_header;
 use crate::record::RequestRecord;
-use crate::{Hash, Id, KeyOfBatch, SequencerKeys};
+use crate::{Hash, Id, KeyOfBatch, SequencerKeys, possession};
 
 /// What does not hold, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -48,6 +48,8 @@ pub struct Shown {
     pub requests: u64,
     /// Actions of those requests.
     pub opened: u64,
+    /// Keys that joined a wallet by them without their consent: possible in a log that is older than the rule.
+    pub additions_without_consent: u64,
     /// The state of the log, as the sequencer signed it.
     pub checkpoint: SignedCheckpoint,
 }
@@ -70,6 +72,7 @@ pub struct Checker {
     placed_at_ms: u64,
     requests: u64,
     opened: u64,
+    additions_without_consent: u64,
     actions: u64,
     checkpoint: Option<SignedCheckpoint>,
 }
@@ -93,6 +96,7 @@ impl Checker {
             placed_at_ms: 0,
             requests: 0,
             opened: 0,
+            additions_without_consent: 0,
             actions: 0,
             checkpoint: None,
         }
@@ -157,6 +161,7 @@ impl Checker {
             actions: self.actions,
             requests: self.requests,
             opened: self.opened,
+            additions_without_consent: self.additions_without_consent,
             checkpoint,
         })
     }
@@ -290,6 +295,9 @@ impl Checker {
                 return Err(self.wrong(sequence, "the action does not match its leaf"));
             }
         }
+        let counted = possession::check_record(&self.separator, &record);
+        self.additions_without_consent +=
+            counted.map_err(|wrong| self.wrong(wrong.sequence, wrong.what))?;
         self.opened_to = record.last_sequence();
         self.placed_at_ms = record.timestamp_ms;
         self.requests += 1;

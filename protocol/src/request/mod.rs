@@ -4,4 +4,5 @@
 pub mod action;
 pub mod nonce;
 pub mod payload;
+pub mod possession;
 pub mod record;

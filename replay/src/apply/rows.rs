@@ -23,6 +23,8 @@ pub(super) struct Rows {
     /// Objects whose rows lag their state, as they were when their rows were last right. Only the last state is
     /// written, because only that stays.
     lagging: IdMap<Id, Written>,
+    /// About how many bytes of texts are remembered with resources.
+    pub(super) texts_bytes: usize,
 }
 
 /// An object's state when its rows were last written.
@@ -48,6 +50,7 @@ impl Default for Rows {
         Self {
             group: Group::of_rows(),
             lagging: IdMap::default(),
+            texts_bytes: 0,
         }
     }
 }
@@ -78,6 +81,7 @@ impl Rows {
             Some(first) => state.image(first.id())?,
             None => None,
         };
+        self.texts_bytes += payload.len();
         for image in images {
             put_image(&mut self.group, image, before.as_ref());
         }
@@ -90,6 +94,10 @@ impl Rows {
         if object.status == ObjectStatus::Burned {
             let burned = state.burned(object.template_id)? + 1;
             self.group.put_burned(object.template_id, burned);
+        }
+        if !self.lagging.contains_key(&object.id) {
+            // Its text, and the one that its rows have.
+            self.texts_bytes += 2 * object.properties.len();
         }
         let Some(known) = state.objects.get(&object.id) else {
             let index_bytes = self.object(state, object, None);

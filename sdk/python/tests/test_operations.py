@@ -10,7 +10,7 @@ from urllib.request import urlopen
 import json
 
 import pytest
-from kedge import ApiError, Kedge, KeySigner, NotModified, Refused, operations, verify_webhook
+from kedge import ApiError, Kedge, KeySigner, NotModified, Refused, key_addition, models, operations, verify_webhook
 from standardwebhooks import Webhook
 
 from driven import PASSWORD, SENT, Maker, email, eventually, registered
@@ -51,8 +51,12 @@ def accounts(ann: Kedge, make: Maker, url: str) -> None:
     me = ann.get_own_wallet()
     assert me["nonces"][0]["address"] == ann.session.own_signer().address
     second = KeySigner.random()
-    assert second.address in ann.add_wallet_key({"address": second.address})["keys"]
+    addition = key_addition(second, ann.trust().domain, me["id"])
+    assert second.address in ann.add_wallet_key(addition)["keys"]
     assert second.address not in ann.remove_wallet_key(second.address)["keys"]
+    stranger = KeySigner.random()
+    wrong: models.SignerBody = {"address": stranger.address, "possession": addition["possession"]}
+    refused(ann, operations.add_wallet_key(wrong), 422)
     assert ann.update_own_wallet({"nickname": "Ann"})["nickname"] == "Ann"
     ann.update_own_wallet({"password": PASSWORD + "!", "current_password": PASSWORD})
     ann.login({"email": me["email"], "password": PASSWORD + "!"})

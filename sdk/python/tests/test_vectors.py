@@ -13,11 +13,13 @@ from kedge.protocol.ids import id_bytes, id_of, made_id
 from kedge.protocol.signatures import check_signer, kept_signature, recover_signer
 from kedge.protocol.trees import check_consistency, check_inclusion, root_of
 from kedge.protocol.typed import (
+    CONSENT_TYPES,
     TYPES,
     Domain,
     Header,
     action_hash,
     authority_of,
+    consent_hash,
     content_of,
     first_integrity,
     leaf_of,
@@ -27,7 +29,7 @@ from kedge.protocol.typed import (
     request_hash,
     salt_of,
 )
-from kedge.signing import KeySigner
+from kedge.signing import Consent, KeySigner, key_addition
 from kedge.verify import Trust, check_next_header
 
 from vectors import checkpoint_of, domain_of, header_json, header_of, read, words
@@ -158,6 +160,32 @@ def test_eip712_vectors() -> None:
 
     accept(vectors["must_refuse"]["good"])
     for bad in vectors["must_refuse"]["refused"]:
+        with pytest.raises((Refused, ValueError)):
+            accept(bad)
+            pytest.fail(bad["why"])
+
+
+def test_consents() -> None:
+    vectors = read("possession")
+    domain = domain_of(vectors["domain"])
+
+    def accept(one: dict[str, Any]) -> None:
+        key = from_hex(one["message"]["key"])
+        digest = domain.digest(consent_hash(one["message"]["wallet"], key))
+        check_signer(digest, from_hex(one["signature"]), key, "the consent")
+
+    carol = KeySigner(vectors["keys"]["carol"]["private"])
+    for good in vectors["good"]:
+        wallet = good["message"]["wallet"]
+        consent = Consent(domain, wallet, from_hex(carol.address))
+        assert hex_text(consent.digest) == good["digest"]
+        signable = encode_typed_data(full_message=consent.typed_data())
+        assert consent.typed_data()["types"] == CONSENT_TYPES
+        assert hex_text(eth_keccak(b"\x19\x01" + signable.header + signable.body)) == good["digest"]
+        accept(good)
+        kept = hex_text(kept_signature(from_hex(good["signature"])))
+        assert key_addition(carol, domain, wallet) == {"address": carol.address, "possession": kept}
+    for bad in vectors["must_refuse"]:
         with pytest.raises((Refused, ValueError)):
             accept(bad)
             pytest.fail(bad["why"])

@@ -15,8 +15,8 @@ export { AlreadyDone, Contradiction, type ErrorBody, NotModified, ServerError, T
 export { type AnswerInfo, answerInfo } from './client/answers.js';
 export { type RetryPolicy } from './client/retry.js';
 export { type AccountLike, type Signer, type SignerInput, type SigningInput, type WalletClientLike, generateKey, signerOf } from './client/signers.js';
-export { type SignedRequest, type SigningTerms, type UnsaltedAction, signRequest } from './client/signing.js';
-export { type TypedRequest } from './protocol/domain.js';
+export { type KeyAddition, type SignedRequest, type SigningTerms, type UnsaltedAction, signConsent, signRequest } from './client/signing.js';
+export { type TypedConsent, type TypedRequest } from './protocol/domain.js';
 export { type Fetch } from './client/transport.js';
 export { JsonText, parseJson, writeJson } from './reading/json.js';
 export { type HeadersLike, type WebhookMessage, verifyWebhook } from './webhooks.js';

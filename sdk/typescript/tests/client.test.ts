@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import {
-  JsonText, KedgeClient, NotModified, Refused, ServerError, type Schemas, answerInfo, verifyBatchReceipt, verifyExport, verifyProofFile,
+  JsonText, KedgeClient, NotModified, Refused, ServerError, type Schemas, answerInfo, signConsent, signerOf, verifyBatchReceipt, verifyExport,
+  verifyProofFile,
 } from '@kedge/sdk';
 import { createWalletClient, custom, http } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
@@ -169,9 +170,13 @@ test('members, keys and roles: each signs what the service expects', async () =>
   await assert.rejects(ann.revokeInvitation(invitation), ServerError);
   const second = await ann.inviteMember({});
   await ann.revokeInvitation(second.id);
-  const { address } = privateKeyToAccount(generatePrivateKey());
-  assert.equal((await bob.addWalletKey({ address })).id, wallet.id);
-  await bob.removeWalletKey(address);
+  for (const signer of [generatePrivateKey(), privateKeyToAccount(generatePrivateKey())]) {
+    assert.equal((await bob.addSigner(signer)).id, wallet.id);
+    const { address } = signerOf(signer);
+    await bob.removeWalletKey(address);
+    const other = await signConsent(signerOf(generatePrivateKey()), (await bob.trust()).domain, wallet.id);
+    await assert.rejects(bob.addWalletKey({ ...other, address }), refusedWith('STATE_VIOLATION'));
+  }
   const word = 'another long enough passphrase';
   await bob.updateOwnWallet({ nickname: 'bob', password: word, current_password: PASSWORD });
   await bob.login('bob@member.example', word);

@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { Follower, Refused, checkConsistency, checkInclusion, contentOf, domainOf, firstIntegrity, idBytes, madeId, rootOf, separatorOf, signRequest, signerOf } from '@kedge/sdk';
+import { Follower, Refused, checkConsistency, checkInclusion, contentOf, domainOf, firstIntegrity, idBytes, madeId, rootOf, separatorOf, signConsent, signRequest, signerOf } from '@kedge/sdk';
 import { toHex } from '#dist/protocol/bytes.js';
 import { authorityOf, idOf, leafOf, nextHead, nextIntegrity } from '#dist/protocol/chain.js';
 import { keptSignature, recoverAddress } from '#dist/protocol/curve.js';
-import { type Header, actionHash, batchHash, checkpointHash, digestOf, requestDigest, saltOf } from '#dist/protocol/domain.js';
+import { type Header, actionHash, batchHash, checkpointHash, consentDigest, digestOf, requestDigest, saltOf } from '#dist/protocol/domain.js';
 import { hashOf, u64 } from '#dist/protocol/hash.js';
 import { logLeaf } from '#dist/protocol/merkle.js';
 import { repository } from './setup.js';
@@ -78,6 +78,22 @@ test('signatures are kept in one form, and the others are refused', () => {
   };
   accept(vectors.must_refuse.good);
   for (const bad of vectors.must_refuse.refused) assert.throws(() => accept(bad), Refused, bad.why);
+});
+
+test('the consents of keys to join a wallet', async () => {
+  const vectors = read('possession');
+  const domain = domainOf(BigInt(vectors.domain.chainId), vectors.domain.verifyingContract);
+  const accept = ({ message: { wallet, key }, signature }: Vectors): void => {
+    if (recoverAddress(consentDigest(domain, wallet, key), keptSignature(signature)) !== key.toLowerCase()) throw new Refused('another signer');
+  };
+  for (const good of vectors.good) {
+    const { wallet, key } = good.message;
+    assert.equal(consentDigest(domain, wallet, key), good.digest);
+    accept(good);
+    const made = await signConsent(signerOf(vectors.keys.carol.private), domain, wallet);
+    assert.deepEqual(made, { address: key, possession: keptSignature(good.signature) });
+  }
+  for (const bad of vectors.must_refuse) assert.throws(() => accept(bad), Refused, bad.why);
 });
 
 test('contents, integrities, leaves, heads and ids of a log', () => {

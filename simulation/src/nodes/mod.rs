@@ -7,8 +7,9 @@
 //!
 //! - `servers`: the stream and the bucket, and what is on its way. `link`: the same, as one node reaches it.
 //! - `node`: a machine, and its process. `process`: how that begins, and what is checked of it.
-//! - `callers`: who asks. `rates`: what goes wrong. `watch`: what is checked between nodes. `run`: all of it.
+//! - `anchored`: the anchors that they meet, and what they lose of their data. `callers`: who asks. `rates`: what goes wrong. `watch`: what is checked between nodes. `run`: all of it.
 
+mod anchored;
 mod callers;
 mod link;
 mod node;

@@ -8,11 +8,12 @@ use std::time::Duration;
 use kedge_env::Env;
 use kedge_env::simulated::{Fault, Loss};
 use kedge_replica::Role;
-use kedge_storage::LogPosition;
+use kedge_storage::{LogPosition, Mode};
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{Instant, advance, sleep_until};
 
+use super::anchored::{Contract, Lost};
 use super::callers::{Asked, Callers};
 use super::process::{Failed, Running, Setting, begin};
 use super::servers::Servers;
@@ -20,7 +21,7 @@ use crate::faults;
 use crate::machine::Machine;
 use crate::plan::Violation;
 use crate::random::Random;
-use crate::rows::Place;
+use crate::rows::{Copy, Place};
 use crate::schedule::Seeded;
 
 /// How long an end in order may take.
@@ -97,6 +98,9 @@ pub(super) struct Node {
     setting: Setting,
     servers: Arc<Mutex<Servers>>,
     callers: Arc<Callers>,
+    contract: Option<Arc<Contract>>,
+    /// An older copy of its log.
+    copy: Option<Copy>,
     life: Option<Life>,
     begins_at_ms: u64,
     stands_until_ms: u64,
@@ -124,7 +128,7 @@ impl Node {
         (schedule, random): (Arc<Seeded>, Random),
         setting: Setting,
         servers: &Arc<Mutex<Servers>>,
-        callers: &Arc<Callers>,
+        (callers, contract): (&Arc<Callers>, Option<Arc<Contract>>),
     ) -> Result<Self, Violation> {
         let machine = Machine::new();
         Ok(Self {
@@ -136,6 +140,8 @@ impl Node {
             setting,
             servers: Arc::clone(servers),
             callers: Arc::clone(callers),
+            contract,
+            copy: None,
             life: None,
             begins_at_ms: 0,
             stands_until_ms: 0,
@@ -185,7 +191,7 @@ impl Node {
             self.setting.clone(),
             (self.number, Arc::clone(&self.servers)),
             (options, store),
-            Arc::clone(&self.callers),
+            (Arc::clone(&self.callers), self.contract.clone()),
         );
         let becomes = Arc::clone(&stage);
         runtime.spawn(async move {
@@ -296,6 +302,22 @@ impl Node {
         self.stands_until_ms = 0;
     }
 
+    /// The process is killed, and a part of its data is gone when another one begins.
+    pub(super) fn lose(&mut self, lost: Lost, now_ms: u64) -> Result<(), Violation> {
+        self.end(End::Kill, now_ms);
+        match (lost, self.copy.take()) {
+            (Lost::All, copy) => {
+                self.copy = copy;
+                self.place.lose_log()
+            }
+            (Lost::NewerThanCopy, Some(copy)) => self.place.put_log(&copy),
+            (Lost::NewerThanCopy, None) => {
+                self.copy = Some(self.place.copy_log()?);
+                Ok(())
+            }
+        }
+    }
+
     /// The process stands still until then.
     pub(super) fn stand(&mut self, until_ms: u64) {
         if self.life.is_some() {
@@ -364,6 +386,11 @@ impl Node {
         if standing.stalled.is_some() || standing.problem.is_some() {
             return None;
         }
+        // It accepts changes, or could if it led.
+        let lacks = running.engine.lacks_anchored().ok()?;
+        if lacks.is_some() || running.engine.mode() != Mode::ReadWrite {
+            return None;
+        }
         Some((self.leads(), running.store.log_position()?))
     }
 
@@ -384,8 +411,12 @@ impl Node {
                 let synced = running.replica.cluster().synced().borrow().clone();
                 let stalled = running.leading.stalled().is_some();
                 format!(
-                    "{:?} of term {}, frame {position:?}, sequence {seen}, others {synced:?}, its log waits: {stalled}, {:?}, {:?}",
-                    standing.role, standing.term, standing.stalled, standing.problem
+                    "{:?} of term {}, frame {position:?}, sequence {seen}, others {synced:?}, its log waits: {stalled}, {:?}, {:?}, {:?}",
+                    standing.role,
+                    standing.term,
+                    standing.stalled,
+                    standing.problem,
+                    standing.unfit
                 )
             }
             None => "it does not run".to_owned(),

@@ -10,12 +10,13 @@ use kedge_env::Env;
 use kedge_log::frame::SectionKind;
 use kedge_log::{LogReader, StoredFrame};
 use kedge_replay::catch_up::open_store;
-use kedge_replica::{Boxed, Duties, Parts, Replica, ReplicaOptions};
+use kedge_replica::{Boxed, Duties, Fingerprints, Parts, Replica, ReplicaOptions};
 use kedge_running::{Delay, Running as RunsOn, Schedule};
 use kedge_storage::{Mode, Replicate, Store, StoreOptions};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
+use super::anchored::Contract;
 use super::callers::Callers;
 use super::link::Link;
 use super::servers::Servers;
@@ -125,7 +126,7 @@ pub(super) async fn begin(
     setting: Setting,
     (number, servers): (usize, Arc<Mutex<Servers>>),
     (options, store_options): (Options, StoreOptions),
-    callers: Arc<Callers>,
+    (callers, contract): (Arc<Callers>, Option<Arc<Contract>>),
 ) -> Result<Running, Failed> {
     let name = format!("node-{number}");
     let cluster = loop {
@@ -161,6 +162,10 @@ pub(super) async fn begin(
     let checked = check_part(&store, &log_path, &env, &servers, &callers);
     checked.map_err(Failed::Wrong)?;
     let engine = Engine::open(options, Arc::clone(&store)).map_err(|error| not(&error))?;
+    if let Some(contract) = contract {
+        let engine = engine.clone();
+        tokio::spawn(async move { engine.watch_anchored(contract).await });
+    }
     let options = ReplicaOptions {
         url: format!("http://{name}"),
         node: name,
@@ -174,6 +179,7 @@ pub(super) async fn begin(
         cluster,
         log: log.clone(),
         duties: Arc::new(NoDuties),
+        keys: Arc::new(Fingerprints::new),
     };
     Ok(Running {
         engine,

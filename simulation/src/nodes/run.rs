@@ -7,6 +7,7 @@ use std::sync::Arc;
 use kedge_env::simulated::Fault;
 use parking_lot::Mutex;
 
+use super::anchored::Anchoring;
 use super::callers::{Asked, Callers};
 use super::node::{End, Node};
 use super::process::Setting;
@@ -86,6 +87,7 @@ struct Nodes {
     servers: Arc<Mutex<Servers>>,
     callers: Arc<Callers>,
     nodes: Vec<Node>,
+    anchoring: Option<Anchoring>,
     watch: Watch,
     now_ms: u64,
     troubles: u64,
@@ -101,6 +103,7 @@ pub fn run_nodes(plan: &Plan) -> Result<NodesReport, Violation> {
     while run.steps() < plan.steps && run.now_ms < LONGEST_MS {
         if run.now_ms.is_multiple_of(LOOK_MS) {
             run.trouble();
+            run.anchor()?;
         }
         run.turn()?;
     }
@@ -128,6 +131,12 @@ impl Nodes {
         let servers = Arc::new(Mutex::new(servers));
         let callers = Callers::new(&client::key(SEQUENCER)?, &servers, &mut random)?;
         let callers = Arc::new(callers);
+        let anchoring = Anchoring::of(plan.seed);
+        let contract = || {
+            anchoring
+                .as_ref()
+                .map(|anchoring| Arc::clone(&anchoring.contract))
+        };
         let nodes = (0..count).map(|number| {
             let of_node = plan.seed.wrapping_add(number as u64 + 1);
             let schedule = Arc::new(Seeded::new(of_node, disk.clone()));
@@ -137,11 +146,12 @@ impl Nodes {
                 (schedule, random),
                 setting.clone(),
                 &servers,
-                &callers,
+                (&callers, contract()),
             )
         });
         Ok(Self {
             nodes: nodes.collect::<Result<_, _>>()?,
+            anchoring,
             plan,
             rates,
             disk,
@@ -209,6 +219,21 @@ impl Nodes {
             Trouble::Clock(..) if servers.end().sequence == 0 => {}
             Trouble::Clock(node, ahead_ms) => self.nodes[node].machine.set_ahead(ahead_ms),
         }
+    }
+
+    /// The log is anchored, and a node loses a part of its data, if this run has that.
+    fn anchor(&mut self) -> Result<(), Violation> {
+        let Some(anchoring) = &mut self.anchoring else {
+            return Ok(());
+        };
+        anchoring.anchor(&self.nodes)?;
+        let lost = anchoring.loses(self.nodes.len());
+        if let Some((node, lost)) = lost {
+            self.troubles += 1;
+            self.tell(&format!("node {node} loses data: {lost:?}"));
+            self.nodes[node].lose(lost, self.now_ms)?;
+        }
+        Ok(())
     }
 
     /// One of the next operations of a node's disk fails.

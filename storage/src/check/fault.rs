@@ -35,6 +35,9 @@ pub enum Fault {
     /// A table outside the log cannot be read.
     #[error(transparent)]
     Table(#[from] ReadError),
+    /// What the check itself keeps on disk cannot be written or read.
+    #[error("the check's own files: {0}")]
+    Scratch(String),
     /// The files of action ids hold something that the log does not explain.
     #[error("the ids of actions: {0}")]
     Ids(String),
@@ -61,7 +64,7 @@ impl Fault {
         match self {
             Self::Wrong { sequence, .. } | Self::Signature { sequence, .. } => Some(*sequence),
             Self::Unreadable { first_sequence, .. } => Some(*first_sequence),
-            Self::Table(_) | Self::Ids(_) | Self::Rows { .. } => None,
+            Self::Table(_) | Self::Scratch(_) | Self::Ids(_) | Self::Rows { .. } => None,
         }
     }
 }

@@ -11,7 +11,7 @@ use parking_lot::{Mutex, RwLock};
 use super::tail::{Unsigned, check_tail};
 use super::{
     OpenError, check_meta, in_use, index_actions, is_empty, make, of_system, open_database,
-    unreadable, whole,
+    open_or_look, unreadable, whole,
 };
 use crate::group::Group;
 use crate::high_water::{HighWater, Mark};
@@ -32,6 +32,8 @@ pub struct Opening {
     log: Option<FileLog>,
     /// Why it accepts nothing.
     why: Option<String>,
+    /// The rows of frames that are applied now, where the disk takes none.
+    in_memory: Option<Recent>,
     mark: Mark,
     /// Bytes of rows that were applied: about as many as they take in the log.
     applied_bytes: AtomicU64,
@@ -99,11 +101,8 @@ impl Store {
         }
         let mark_path = mark_path(&options);
         let mark = HighWater::read(&*options.env, &mark_path);
-        let why = refuses(&options, reader.as_ref(), &position, &mark, missing);
-        if let Some(why) = &why {
-            tracing::warn!(why, "the store is read-only");
-        }
-        metrics::gauge!(READ_ONLY).set(f64::from(u8::from(why.is_some())));
+        let mut why = refuses(&options, reader.as_ref(), &position, &mark, missing);
+        let mut in_memory = None;
         let (head, applied) = match &looked {
             Some((_, head, applied)) => (*head, *applied),
             None => (LogHead::empty(&options.domain), Applied::from(&start)),
@@ -112,10 +111,20 @@ impl Store {
             Some((looked, ..)) if options.access == Access::Read => looked,
             Some(looked) => {
                 drop(looked);
-                Arc::new(open_database(&options, Files::Write)?)
+                let (database, full) = open_or_look(&options)?;
+                let database = Arc::new(database);
+                if full.is_some() {
+                    in_memory = Some(Recent::new(Arc::clone(&database)));
+                    why = full;
+                }
+                database
             }
             None => Arc::new(make(&options)?),
         };
+        if let Some(why) = &why {
+            tracing::warn!(why, "the store is read-only");
+        }
+        metrics::gauge!(READ_ONLY).set(f64::from(u8::from(why.is_some())));
         let log = if why.is_none() {
             let released = kedge_log::Released {
                 frame: applied.frame,
@@ -139,6 +148,7 @@ impl Store {
             options,
             log,
             why,
+            in_memory,
             mark,
             applied_bytes: AtomicU64::new(0),
         })
@@ -148,7 +158,8 @@ impl Store {
 impl Opening {
     /// The store in its present state.
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot::take(&self.database)
+        let in_memory = self.in_memory.as_ref().map(Recent::snapshot);
+        in_memory.unwrap_or_else(|| Snapshot::take(&self.database))
     }
 
     /// How many batches the log holds.
@@ -198,9 +209,13 @@ impl Opening {
             frame: header.number,
             hash: header.hash(),
         };
-        let batch = batch_through(&self.database, rows, applied);
-        let written = self.database.raw().write_opt(batch, &row_writes());
-        written.map_err(CommitError::of_rocks)?;
+        if let Some(in_memory) = &self.in_memory {
+            in_memory.apply(rows, applied);
+        } else {
+            let batch = batch_through(&self.database, rows, applied);
+            let written = self.database.raw().write_opt(batch, &row_writes());
+            written.map_err(CommitError::of_rocks)?;
+        }
         self.applied_bytes
             .fetch_add(rows.len_bytes() as u64, Ordering::Relaxed);
         self.database.actions().add(&rows.action_ids);
@@ -235,9 +250,11 @@ impl Opening {
             options,
             log,
             why,
+            in_memory,
             mark,
             applied_bytes,
         } = self;
+        let rows_writable = options.access != Access::Read && in_memory.is_none();
         database.time().reached(head.last_sealed_at_ms);
         let high_water = match &why {
             None => Some(open_mark(
@@ -262,12 +279,12 @@ impl Opening {
             }
         });
         let store = Store {
-            recent: Recent::new(Arc::clone(&database)),
+            recent: in_memory.unwrap_or_else(|| Recent::new(Arc::clone(&database))),
             recent_bytes_max: options.memtable_bytes / 2,
             database,
             path,
             writing,
-            rows_writable: options.access != Access::Read,
+            rows_writable,
             unflushed_bytes: applied_bytes,
             replay_bytes_max: options.replay_bytes_max,
             high_water,

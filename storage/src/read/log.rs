@@ -193,6 +193,7 @@ impl Snapshot {
         let archived = self.in_log(|log| {
             Ok(is_archived(log).then(|| ReadError::Archived {
                 last_sequence: log.first_sequence() - 1,
+                first_batch: log.first_batch(),
                 place: log.archive(),
             }))
         });

@@ -2,7 +2,7 @@
 
 use crate::action_index::FileError;
 use crate::codec::CodecError;
-use crate::rocks::Database;
+use crate::rocks::{Database, is_for_now};
 use crate::tables::Table;
 
 /// Why a read failed.
@@ -34,6 +34,8 @@ pub enum ReadError {
     Archived {
         /// The last sequence that is not here.
         last_sequence: u64,
+        /// The first batch that is here.
+        first_batch: u64,
         /// Where they are, if that is known.
         place: Option<String>,
     },
@@ -51,6 +53,14 @@ pub enum ReadError {
 }
 
 impl ReadError {
+    /// Whether the system lacked something for now, such as file descriptors: the same read can succeed later.
+    pub fn is_for_now(&self) -> bool {
+        match self {
+            Self::Rocks { text, .. } | Self::Ids(text) | Self::Log(text) => is_for_now(text),
+            _ => false,
+        }
+    }
+
     /// RocksDB's error about a table; the database remembers damage.
     pub(crate) fn rocks(database: &Database, table: Table) -> impl Fn(rocksdb::Error) -> Self {
         move |error| {

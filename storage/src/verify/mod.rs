@@ -7,8 +7,10 @@ mod index;
 mod keys;
 mod pool;
 mod resources;
+mod standings;
 mod state;
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
@@ -16,7 +18,7 @@ use kedge_protocol::chain::Leaf;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::log_tree;
 use kedge_protocol::record::RequestRecord;
-use kedge_protocol::{Hash, KeyOfBatch, SequencerKeys};
+use kedge_protocol::{Hash, KeyOfBatch, SequencerKeys, possession};
 
 use self::index::Indexes;
 use self::resources::Resources;
@@ -48,6 +50,8 @@ pub struct Summary {
     pub requests: u64,
     /// Actions.
     pub actions: u64,
+    /// Keys that joined a wallet without their consent: possible in a log that is older than the rule.
+    pub additions_without_consent: u64,
     /// Resources that actions acted on.
     pub resources: u64,
     /// Anchors.
@@ -68,10 +72,16 @@ pub struct Plan {
     pub threads: usize,
     /// Actions that are compared with the indexes at once: 24 bytes of memory each.
     pub window_actions: usize,
+    /// The memory for how each resource stands, in bytes, and a directory for what does not fit into it: about 100 bytes a
+    /// resource. It is the caller's to remove. `None` keeps all of it in memory.
+    pub resources: Option<(usize, PathBuf)>,
 }
 
+/// A window of the log that is compared with the indexes: the bytes of an action.
+const WINDOW_ACTION_BYTES: usize = 24;
+
 impl Plan {
-    /// Checks everything, as fast as this machine can.
+    /// Checks everything, as fast as this machine can. The memory grows with the log; see [`Plan::within`].
     pub fn new(domain: Domain, keys: impl Into<SequencerKeys>) -> Self {
         Self {
             domain,
@@ -79,6 +89,19 @@ impl Plan {
             request_signatures: true,
             threads: thread::available_parallelism().map_or(1, usize::from),
             window_actions: 16 * 1024 * 1024,
+            resources: None,
+        }
+    }
+
+    /// The same with about this much memory, whatever the length of the log. What does not fit into it goes to the
+    /// directory `scratch`.
+    #[must_use]
+    pub fn within(self, memory_bytes: usize, scratch: &Path) -> Self {
+        Self {
+            // A long window saves walks through the indexes, so it has the larger part.
+            window_actions: memory_bytes / 2 / WINDOW_ACTION_BYTES,
+            resources: Some((memory_bytes / 2, scratch.to_owned())),
+            ..self
         }
     }
 }
@@ -100,7 +123,7 @@ pub fn verify(
         request_signatures: plan.request_signatures,
     };
     let mut walk = Walk::begin(snapshot, &plan.domain, 0)?;
-    let mut resources = Resources::default();
+    let mut resources = Resources::new(plan.resources.as_ref());
     let (threads, window) = (plan.threads, plan.window_actions);
     let mut indexes = Indexes::new(snapshot, threads, window, head.sequence);
     let mut summary = Summary::default();
@@ -108,6 +131,9 @@ pub fn verify(
         walk.join(read, |record, leaves| {
             resources.extend(record, leaves)?;
             indexes.request(record, leaves);
+            let counted = possession::check_record(&terms.separator, record);
+            summary.additions_without_consent +=
+                counted.map_err(|wrong| Fault::wrong(wrong.sequence, wrong.what))?;
             let first = record.first_sequence;
             replay(record, leaves).map_err(|what| Fault::wrong(first, what))?;
             summary.requests += 1;

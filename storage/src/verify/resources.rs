@@ -1,40 +1,32 @@
 //! Every resource's own chain: each of its actions extends the one before.
 
-use std::collections::hash_map::Entry;
+use std::path::PathBuf;
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::chain::{Leaf, first_integrity};
-use kedge_protocol::ids::IdMap;
 use kedge_protocol::record::{ActionRecord, RequestRecord};
-use kedge_protocol::{Hash, Id, Prefix};
+use kedge_protocol::{Id, Prefix};
 
+use super::standings::{NOTHING, Standing, Standings};
 use crate::check::Fault;
 
-/// A resource's state after its last action.
-#[derive(Clone, Copy)]
-struct Standing {
-    version: u64,
-    integrity: Hash,
-    sequence: u64,
+pub(super) struct Resources<'a> {
+    standings: Standings<'a>,
+    acted_on: u64,
 }
 
-const NOTHING: Standing = Standing {
-    version: 0,
-    integrity: Hash::ZERO,
-    sequence: 0,
-};
+impl<'a> Resources<'a> {
+    /// As [`Standings::new`].
+    pub(super) fn new(bounds: Option<&'a (usize, PathBuf)>) -> Self {
+        Self {
+            standings: Standings::new(bounds),
+            acted_on: 0,
+        }
+    }
 
-#[derive(Default)]
-pub(super) struct Resources {
-    standing: IdMap<Id, Standing>,
-    /// Organizations that a registration may have made with its wallet.
-    secondary: IdMap<Id, Standing>,
-}
-
-impl Resources {
     /// How many resources actions acted on.
     pub(super) fn acted_on(&self) -> u64 {
-        self.standing.len() as u64
+        self.acted_on
     }
 
     pub(super) fn extend(
@@ -51,11 +43,7 @@ impl Resources {
     /// The leaf's integrity is the previous one, as the action names it, combined with the action's content: it is the
     /// resource's own if that one is.
     fn action(&mut self, action: &ActionRecord<'_>, leaf: &Leaf) -> Result<(), Fault> {
-        let known = self.standing.entry(action.resource);
-        let before = match &known {
-            Entry::Occupied(known) => *known.get(),
-            Entry::Vacant(_) => *self.secondary.get(&action.resource).unwrap_or(&NOTHING),
-        };
+        let before = self.standings.get(action.resource)?.unwrap_or(NOTHING);
         let extends = action.version == before.version + 1
             && action.previous_integrity == before.integrity
             && action.previous_sequence == before.sequence;
@@ -66,19 +54,25 @@ impl Resources {
             );
             return Err(Fault::wrong(leaf.sequence, what));
         }
-        known.insert_entry(Standing {
+        self.acted_on += u64::from(!before.is_acted_on);
+        let now = Standing {
             version: action.version,
             integrity: leaf.integrity,
             sequence: leaf.sequence,
-        });
+            is_acted_on: true,
+        };
+        self.standings.put(action.resource, now)?;
         if action.kind == Kind::WalletRegister {
             let organization = Id::made_by(Prefix::Organization, &leaf.content, 1);
-            let made = Standing {
-                version: 1,
-                integrity: first_integrity(&leaf.content, 1),
-                sequence: leaf.sequence,
-            };
-            self.secondary.insert(organization, made);
+            if self.standings.get(organization)?.is_none() {
+                let made = Standing {
+                    version: 1,
+                    integrity: first_integrity(&leaf.content, 1),
+                    sequence: leaf.sequence,
+                    is_acted_on: false,
+                };
+                self.standings.put(organization, made)?;
+            }
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use kedge_log::{AppendError, Durability, Frame, IoError, KeyId, Position, SideKeys};
+use kedge_log::{AppendError, Durability, Frame, IoError, KeyId, Position, Reached, SideKeys};
 use kedge_storage::{CommitError, Replicate, Store, StoreOptions};
 
 use crate::support::{Log, options};
@@ -21,7 +21,11 @@ impl kedge_log::Log for EndsEarly {
         }
         // What a leader would have published: the file has nothing of it.
         let after = self.file.position();
-        let (position, _) = self.file.encode(frame, &after, 1)?;
+        let reached = Reached {
+            term: 1,
+            ..Reached::START
+        };
+        let (position, _) = self.file.encode(frame, &after, reached)?;
         Ok(position)
     }
 

@@ -48,6 +48,7 @@ fn a_right_store_passes_and_shows_every_request_once() {
         batches: BATCHES,
         requests: 2 * BATCHES,
         actions: 4 * BATCHES,
+        additions_without_consent: 0,
         resources: 2 * BATCHES,
         anchors: 0,
     };
@@ -218,11 +219,16 @@ fn states_compare_to_the_byte() {
     assert_eq!(difference, expected);
 }
 
-/// What is found with windows of the log as small as a batch, slightly larger, and as large as the whole log: the same.
+/// What is found with windows of the log as small as a batch, slightly larger, and as large as the whole log, and with
+/// how each resource stands in memory or not: the same.
 pub(crate) fn found_with_each_window(snapshot: &Snapshot) -> Result<Summary, Fault> {
+    let scratch = tempfile::tempdir().unwrap();
     let found = [1, 9, 1 << 20].map(|window_actions| {
+        let on_disk = (0, scratch.path().join(window_actions.to_string()));
+        std::fs::create_dir(&on_disk.1).unwrap();
         let plan = Plan {
             window_actions,
+            resources: (window_actions < 10).then_some(on_disk),
             ..plan()
         };
         verify(snapshot, &plan, |_| (), |_, _| Ok(()))

@@ -203,16 +203,16 @@ async fn signing_keys_come_and_go() {
     let mut second = Caller::nobody();
     second.token.clone_from(&ann.token);
     second.wallet_id.clone_from(&ann.wallet_id);
-    let add = |address| json!({ "address": address }).to_string();
+    let add = |key: &Caller| key.joining(&server, &ann.wallet_id).to_string();
     let post = ("POST", "/wallets/me/keys");
     let kind = ("wallet.key_add", ann.wallet_id.as_str());
     let early = change_wallet(&server, &second, r#"{"nickname":"x"}"#).await;
     early.refused(403, "FORBIDDEN");
-    ann.change(&server, post, kind, &add(bob.key.address()))
+    ann.change(&server, post, kind, &add(&bob))
         .await
         .refused(409, "CONFLICT");
     let added = ann
-        .change(&server, post, kind, &add(second.key.address()))
+        .change(&server, post, kind, &add(&second))
         .await
         .expect(201);
     assert_eq!(
@@ -396,33 +396,78 @@ async fn a_logout_ends_its_login_alone() {
         .expect(200);
 }
 
+/// The key that signed a token.
+fn kid(token: &str) -> Value {
+    let header = token.split('.').next().unwrap();
+    let bytes = URL_SAFE_NO_PAD.decode(header).unwrap();
+    let header: Value = serde_json::from_slice(&bytes).unwrap();
+    header["kid"].clone()
+}
+
+/// The key that signs now, and the keys that are published, in their order.
+async fn token_keys(server: &Server) -> (Value, Vec<Value>) {
+    let new = login(server, "ann@example.com", PASSWORD).await.expect(200);
+    let signing = kid(new.body["access_token"].as_str().unwrap());
+    let served = server.get("/.well-known/jwks.json", None).await.expect(200);
+    let keys = served.body["keys"].as_array().unwrap();
+    (signing, keys.iter().map(|key| key["kid"].clone()).collect())
+}
+
+/// Verifiers keep the published keys for `max-age`: until then the old key signs, and both are published.
+#[tokio::test]
+async fn a_new_token_key_is_published_before_it_signs() {
+    let mut server = Server::start().await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let before = kid(&ann.token);
+    server.admin("rotate-token-key");
+    let (signing, published) = token_keys(&server).await;
+    assert_eq!(signing, before);
+    assert_eq!((published.len(), &published[0]), (2, &before));
+    let next = published[1].clone();
+
+    // The file states from when on, which a restart reads again.
+    let keys = server.dir.path().join("data/keys");
+    let files = std::fs::read_dir(&keys).unwrap();
+    let mut names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let name = names.find(|name| name.contains("-from-")).unwrap();
+    let from = name
+        .split(['-', '.'])
+        .nth(3)
+        .unwrap()
+        .parse::<u64>()
+        .unwrap();
+    assert!((300..=330).contains(&(from - unix_now_s())), "{from}");
+    server.terminate();
+    let mut server = server.restart().await;
+    assert_eq!(
+        token_keys(&server).await,
+        (before.clone(), published.clone())
+    );
+
+    // When its time has come, it signs, and the old one still counts.
+    let begun = name.replace(&from.to_string(), &(unix_now_s() - 1).to_string());
+    let keys = server.dir.path().join("data/keys");
+    std::fs::rename(keys.join(&name), keys.join(begun)).unwrap();
+    server.terminate();
+    let server = server.restart().await;
+    assert_eq!(token_keys(&server).await, (next.clone(), published));
+
+    // In a hurry the new key signs now.
+    server.admin("rotate-token-key --now");
+    let (signing, published) = token_keys(&server).await;
+    assert_eq!(published[..2], [before, next]);
+    assert_eq!(signing, published[2]);
+}
+
 #[tokio::test]
 async fn a_new_token_key_signs_and_the_one_before_still_counts() {
     let server = Server::start().await;
     let ann = Caller::register(&server, "ann@example.com").await;
-    server.admin("rotate-token-key");
-    server
-        .get("/wallets/me", Some(&ann.token))
-        .await
-        .expect(200);
-    let new = login(&server, "ann@example.com", PASSWORD)
-        .await
-        .expect(200);
-    let kid = |token: &str| {
-        let header = token.split('.').next().unwrap();
-        let bytes = URL_SAFE_NO_PAD.decode(header).unwrap();
-        let header: Value = serde_json::from_slice(&bytes).unwrap();
-        header["kid"].clone()
-    };
-    let (before, after) = (
-        kid(&ann.token),
-        kid(new.body["access_token"].as_str().unwrap()),
-    );
-    assert_ne!(before, after);
-    let served = server.get("/.well-known/jwks.json", None).await.expect(200);
-    let keys = served.body["keys"].as_array().unwrap();
-    let kids: Vec<&Value> = keys.iter().map(|key| &key["kid"]).collect();
-    assert_eq!(kids, [&before, &after]);
+    server.admin("rotate-token-key --now");
+    let me = server.get("/wallets/me", Some(&ann.token)).await;
+    me.expect(200);
+    let (signing, published) = token_keys(&server).await;
+    assert_eq!(published, [kid(&ann.token), signing]);
 }
 
 #[tokio::test]

@@ -1,6 +1,9 @@
 //! Who may do what: accounts, members, API keys, and what ends with a right.
 
 mod accounts;
+mod content;
 mod keys;
-mod members;
+pub(crate) mod members;
+mod names;
+mod possession;
 pub(crate) mod privileges;

@@ -4,7 +4,10 @@
 mod bodies;
 mod connections;
 mod early;
+mod floods;
+mod open_files;
 mod parsing;
+mod waits;
 mod work;
 
 use std::time::Duration;

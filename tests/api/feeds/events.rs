@@ -6,8 +6,8 @@ use std::time::Duration;
 use kedge_api::event::EventView;
 use serde_json::{Value, json};
 
+use crate::feeds::event_stream::{Ask, EventStream};
 use crate::harness::{Caller, Server, Signed};
-use crate::program::kedge;
 
 /// A page of the list; every event must match the document.
 pub(crate) async fn list(server: &Server, caller: &Caller, query: &str) -> Value {
@@ -383,25 +383,21 @@ async fn wrong_queries(server: &Server, caller: &Caller, template_id: &str) {
 }
 
 #[tokio::test]
-async fn anchors_are_told_to_everybody() {
+async fn anchored_batches_concern_those_with_an_action_in_them() {
     let server = Server::start().await;
     let ann = Caller::register(&server, "ann@example.com").await;
     let bob = Caller::register(&server, "bob@example.com").await;
-    let socket = server.dir.path().join("data").join("admin.sock");
-    let anchored = kedge()
-        .args(["admin", "anchor-now", "--socket"])
-        .arg(socket)
-        .output()
-        .unwrap();
-    assert!(anchored.status.success(), "{anchored:?}");
     let query = "?type=batch.anchored,anchor.*";
-    let reported = loop {
+    let confirmed = async |count: usize| loop {
         let page = list(&server, &ann, query).await;
-        if types(items(&page)).contains(&"anchor.confirmed") {
+        let confirmed = types(items(&page)).into_iter();
+        if confirmed.filter(|kind| *kind == "anchor.confirmed").count() == count {
             break page["items"].clone();
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     };
+    server.admin("anchor-now");
+    let reported = confirmed(1).await;
     assert_eq!(
         types(reported.as_array().unwrap()),
         ["batch.anchored", "anchor.confirmed"]
@@ -422,4 +418,25 @@ async fn anchors_are_told_to_everybody() {
         (&data["root"], &data["tx_hash"]),
         (&anchor["root"], &anchor["tx_hash"])
     );
+
+    // Of an anchor over Bob's actions alone, Ann learns no more than that it is final; the stream agrees with the list.
+    bob.new_template(&server, "his").await;
+    server.admin("anchor-now");
+    let of_ann = confirmed(2).await;
+    let of_ann = types(of_ann.as_array().unwrap());
+    assert_eq!(
+        of_ann,
+        ["batch.anchored", "anchor.confirmed", "anchor.confirmed"]
+    );
+    let of_bob = list(&server, &bob, query).await;
+    let both = ["batch.anchored", "anchor.confirmed"];
+    assert_eq!(types(items(&of_bob)), [both, both].concat());
+    let ask = Ask {
+        query: "?type=batch.anchored,anchor.*&after_sequence=0",
+        ..Ask::default()
+    };
+    let mut stream = EventStream::begin(&server, &ann.token, ask).await;
+    for expected in of_ann {
+        assert_eq!(stream.event().await["type"], expected);
+    }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use kedge_protocol::Hash;
 use kedge_protocol::action::Kind;
 use kedge_protocol::evidence::{Evidence, EvidenceFile, HeaderEvidence, LeafEvidence};
+use kedge_protocol::possession;
 use kedge_protocol::proof::ProofFile;
 use kedge_protocol::signature::SigningKey;
 use serde_json::{Value, json};
@@ -108,9 +109,11 @@ impl Life {
     }
 
     async fn keys_of_a_wallet(&self, wallet: &str) {
-        let added = SigningKey::from_bytes(&[0x77; 32]).unwrap().address();
+        let added = SigningKey::from_bytes(&[0x77; 32]).unwrap();
+        let consent = possession::consent(&added, &self.server.domain.separator(), wallet);
+        let added = added.address();
         let request = ("POST", "/wallets/me/keys");
-        let body = json!({ "address": added });
+        let body = json!({ "address": added, "possession": consent });
         let add = self.ann(request, ("wallet.key_add", wallet), &body).await;
         assert!(add.status < 300, "{}", add.body);
         let payload = json!({ "address": added }).to_string();

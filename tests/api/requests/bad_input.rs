@@ -1,11 +1,14 @@
 //! Everything that is wrong is refused with its own code, and changes nothing.
 
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::Request;
 use kedge_client::sign::unix_now_s;
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
 use serde_json::json;
 
-use crate::harness::{Caller, Server, Signed, Terms, bus_members, signature};
+use crate::harness::{Answer, Caller, Server, Signed, Terms, bus_members, signature};
 
 /// What each request is signed as, what is sent, and how it is refused.
 fn wrongly_signed<'a>(
@@ -250,4 +253,65 @@ async fn bus_bodies_that_are_not_right() {
     let custom = ann.action(&server, ("x.redeem", &object_id, "{}")).await;
     custom.refused(403, "FORBIDDEN");
     assert_eq!(server.sequence().await, before);
+}
+
+/// A PATCH takes a merge patch under the media type of merge patches, and every answer that should says so.
+#[tokio::test]
+async fn a_merge_patch_is_taken_by_its_name() {
+    let server = Server::start().await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let template_id = ann.new_template(&server, "ticket").await;
+    let object_id = ann.new_object(&server, &template_id).await;
+    let path = format!("/objects/{object_id}");
+    let stated = "application/merge-patch+json, application/json";
+    for (version, media_type) in [
+        (2, "application/merge-patch+json"),
+        (3, "application/merge-patch+json; charset=utf-8"),
+        (4, "application/vnd.kedge+json;charset=UTF-8"),
+        (5, "application/json; charset=utf-8"),
+    ] {
+        let body = format!(r#"{{"properties":{{"n":{version}}}}}"#);
+        let answer = patched(&server, &ann, &object_id, media_type, &body).await;
+        let answer = answer.expect(200);
+        assert_eq!(answer.body["version"], version, "{media_type}");
+    }
+    for media_type in ["application/json-patch+json", "text/plain"] {
+        let answer = patched(&server, &ann, &object_id, media_type, "[]").await;
+        answer.refused(415, "UNSUPPORTED_MEDIA_TYPE");
+        assert_eq!(answer.header("accept-patch"), stated);
+    }
+    let read = server.get(&path, Some(&ann.token)).await.expect(200);
+    assert_eq!(read.header("accept-patch"), stated);
+    let asked = server.call("OPTIONS", &path, &[], "").await;
+    asked.refused(405, "METHOD_NOT_ALLOWED");
+    assert_eq!(asked.header("accept-patch"), stated);
+    for other in ["/objects", "/templates?limit=1"] {
+        let read = server.get(other, Some(&ann.token)).await.expect(200);
+        assert!(!read.headers.contains_key("accept-patch"), "{other}");
+    }
+}
+
+/// A PATCH of an object under a media type.
+async fn patched(
+    server: &Server,
+    caller: &Caller,
+    object_id: &str,
+    media_type: &str,
+    body: &str,
+) -> Answer {
+    let mut headers = signature(
+        &caller.key,
+        &caller.terms(server),
+        &[("update", object_id, body)],
+    );
+    headers.extend([caller.bearer(), ("content-type", media_type.to_owned())]);
+    let path = format!("/objects/{object_id}");
+    let mut request = Request::builder()
+        .method("PATCH")
+        .uri(format!("{}{path}", server.url));
+    for (name, value) in &headers {
+        request = request.header(*name, value);
+    }
+    let body = Full::new(Bytes::copy_from_slice(body.as_bytes()));
+    server.send(request.body(body).unwrap()).await
 }

@@ -153,7 +153,7 @@ async fn manages_members(client: &Client, ann: &Account, organization: Id) {
 
 async fn manages_itself(ann: &Account, address: Address) {
     let second = key();
-    ann.add_signer(second.address()).await.unwrap();
+    ann.add_signer(&second).await.unwrap();
     let left = ann.remove_signer(second.address()).await.unwrap().resource;
     assert_eq!(left.keys, [address]);
     let change = WalletChange {

@@ -243,6 +243,7 @@ async fn no_such_part(server: &Server, caller: &Caller, wanted: (&str, &str)) {
     assert_eq!(text(&parts, "content-range"), "bytes */10");
     let error: Value = serde_json::from_slice(&read).unwrap();
     assert_eq!(error["status"], 416);
+    assert_eq!(error["code"], "RANGE_NOT_SATISFIABLE");
     let problem = &[
         ("range", "bytes=10-"),
         ("accept", "application/problem+json"),

@@ -149,9 +149,12 @@ async fn past_states_have_bounds(
     let before = read(format!("{path}?at_sequence={}", first - 1)).await;
     before.refused(404, "RESOURCE_NOT_FOUND");
     assert_eq!(before.body["body"]["id"], id);
-    read(format!("{path}?at_sequence=0"))
-        .await
-        .refused(404, "RESOURCE_NOT_FOUND");
+    let none = read(format!("{path}?at_sequence=0")).await;
+    none.refused(400, "VALIDATION_ERROR");
+    assert_eq!(
+        none.body["body"]["errors"][0]["pointer"], "/at_sequence",
+        "the document's least is 1"
+    );
     let ahead = read(format!("{path}?at_sequence={}", head + 1)).await;
     ahead.refused(409, "SEQUENCE_NOT_REACHED");
     read(format!("{path}?at_sequence=now"))

@@ -63,7 +63,7 @@ fn patch(world: &World, body: &serde_json::Value) -> Ask {
 /// Adds a key to the wallet, and returns it.
 async fn added_key(world: &World) -> Caller {
     let key = Caller::nobody();
-    let body = json!({ "address": key.key.address() }).to_string();
+    let body = key.joining(&world.server, &world.ann.wallet_id).to_string();
     let kind = ("wallet.key_add", world.ann.wallet_id.as_str());
     let request = ("POST", "/wallets/me/keys");
     let made = world.ann.change(&world.server, request, kind, &body).await;
@@ -281,8 +281,13 @@ fn own_keys() -> Vec<Row> {
             keys: &["id", "address", "keys", "action_id", "receipt"],
             cases: vec![
                 case!("CONFLICT", world => {
-                    let taken = json!({ "address": world.bob.key.address() });
+                    let taken = world.bob.joining(&world.server, &world.ann.wallet_id);
                     Ask::json("/wallets/me/keys", &taken)
+                        .signing("wallet.key_add", &world.ann.wallet_id)
+                }),
+                case!("STATE_VIOLATION" at "/possession", world => {
+                    let stranger = json!({ "address": Caller::nobody().key.address() });
+                    Ask::json("/wallets/me/keys", &stranger)
                         .signing("wallet.key_add", &world.ann.wallet_id)
                 }),
                 case!("VALIDATION_ERROR" at "/address", world => {
@@ -294,8 +299,8 @@ fn own_keys() -> Vec<Row> {
                 "POST",
                 "/wallets/me/keys",
                 ask!(world => {
-                    let address = Caller::nobody().key.address();
-                    Ask::json("/wallets/me/keys", &json!({ "address": address }))
+                    let body = Caller::nobody().joining(&world.server, &world.ann.wallet_id);
+                    Ask::json("/wallets/me/keys", &body)
                         .signing("wallet.key_add", &world.ann.wallet_id)
                 }),
             )

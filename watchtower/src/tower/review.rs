@@ -18,13 +18,16 @@ impl Watchtower {
     pub fn review(&mut self, is_current: bool) {
         let anchored = self.anchored_reach();
         if let Some(anchored) = anchored {
-            let reach = usize::try_from(anchored).unwrap_or(usize::MAX);
-            let from = usize::try_from(self.reviewed).unwrap_or(usize::MAX);
-            for place in from..reach {
-                let known = self.followed[place];
+            let from = self.reviewed.min(anchored);
+            let unreviewed: Vec<Known> = self
+                .followed
+                .range(from..anchored)
+                .map(|(_, known)| *known)
+                .collect();
+            for known in unreviewed {
                 self.review_header(&known, anchored);
             }
-            self.reviewed = anchored;
+            self.reviewed = self.reviewed.max(anchored);
         }
         for known in self.aside.clone() {
             if let Some(anchored) = anchored {
@@ -33,7 +36,12 @@ impl Watchtower {
             let number = known.header().number;
             let served = self.served(number);
             let is_served = served.is_some_and(|served| served.header() == known.header());
-            if is_current && !is_served && anchored.is_none_or(|batches| number >= batches) {
+            let is_archived = number < self.beginning;
+            if is_current
+                && !is_served
+                && !is_archived
+                && anchored.is_none_or(|batches| number >= batches)
+            {
                 self.report_missing(&known);
             }
         }
@@ -144,8 +152,7 @@ impl Watchtower {
     }
 
     pub(super) fn served(&self, number: u64) -> Option<Known> {
-        let place = usize::try_from(number).ok()?;
-        self.followed.get(place).copied()
+        self.followed.get(&number).copied()
     }
 
     fn report_missing(&mut self, known: &Known) {
@@ -155,10 +162,12 @@ impl Watchtower {
 
     /// The largest anchored checkpoint that agrees with the followed log.
     fn anchored_reach(&self) -> Option<u64> {
-        let leads = |(batches, history): &(&u64, &Hash)| {
-            **batches > 0 && **batches <= self.tree.size() && self.tree.root(**batches) == **history
-        };
-        let mut anchored = self.trust.anchored.iter().rev();
+        let leads = |(batches, history): &(&u64, &Hash)| self.tree.root(**batches) == **history;
+        let known = self.beginning.max(1)..=self.tree.size();
+        if known.is_empty() {
+            return None;
+        }
+        let mut anchored = self.trust.anchored.range(known).rev();
         anchored.find(leads).map(|(batches, _)| *batches)
     }
 
@@ -203,6 +212,10 @@ impl Watchtower {
         let batches = checkpoint.batches;
         if batches > self.tree.size() {
             return false;
+        }
+        // What is archived cannot be compared.
+        if batches < self.beginning {
+            return true;
         }
         let root = self.tree.root(batches);
         let evidence = CheckpointEvidence::of(signed, key_index);

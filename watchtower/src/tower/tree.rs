@@ -26,6 +26,21 @@ impl Tree {
         self.frontier.size()
     }
 
+    /// Continues with the tree of `size` leaves whose complete subtrees have these roots, largest first. Roots and paths
+    /// of smaller trees are not known then. False if the number of roots does not fit the size.
+    pub(super) fn begin_at(&mut self, size: u64, peaks: &[Hash]) -> bool {
+        let Some(frontier) = Frontier::of_peaks(size, peaks.to_vec()) else {
+            return false;
+        };
+        let levels = (0..u64::BITS).rev().filter(|level| size >> level & 1 == 1);
+        let nodes = levels.zip(peaks);
+        self.nodes = nodes
+            .map(|(level, hash)| ((level, (size >> level) - 1), *hash))
+            .collect();
+        self.frontier = frontier;
+        true
+    }
+
     pub(super) fn append(&mut self, batch_hash: &Hash) {
         for node in self.frontier.append(log_tree::leaf(batch_hash)) {
             self.nodes.insert((node.level, node.index), node.hash);

@@ -28,7 +28,10 @@ impl Waiting {
         match error {
             CommitError::NoSpace(why) => {
                 if self.0.is_due(Reason::NoSpace, now) {
-                    tracing::error!(why, "the disk is full; the commit waits for room");
+                    tracing::error!(
+                        why,
+                        "the disk or this process has no room; the commit waits for room"
+                    );
                 }
                 disk_full.store(true, Ordering::Relaxed);
                 Ok(NO_SPACE_PAUSE)

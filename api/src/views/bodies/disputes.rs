@@ -4,11 +4,12 @@ use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::claim::{CLAIM_FORMAT, CLAIM_VERSION, INPUTS};
 use kedge_protocol::eip712::Domain;
-use kedge_protocol::evidence::{EVIDENCE_FORMAT, EVIDENCE_VERSION, Fault};
+use kedge_protocol::evidence::{EVIDENCE_FORMAT, EVIDENCE_VERSION};
 use kedge_protocol::proof::BatchPath;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::json;
 
+use crate::dispute::FaultName;
 use crate::scalars::{AddressText, HashText};
 
 /// Members of evidence that are signed or positioned records.
@@ -59,7 +60,7 @@ impl JsonSchema for EvidenceBody {
                 "evidence": {
                     "type": "object",
                     "description": "The fault, and the records that show it; the members differ for each fault.",
-                    "properties": members(&generator.subschema_for::<Fault>()),
+                    "properties": members(&generator.subschema_for::<FaultName>()),
                     "required": ["fault"],
                 },
             },

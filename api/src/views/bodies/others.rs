@@ -8,7 +8,7 @@ use kedge_protocol::limits::{
 use kedge_protocol::resource::{Area, Role};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use crate::scalars::{AddressInput, NameInput, WalletId};
+use crate::scalars::{AddressInput, NameInput, SignatureInput, WalletId};
 
 /// A signing key to add.
 #[derive(JsonSchema)]
@@ -16,6 +16,9 @@ use crate::scalars::{AddressInput, NameInput, WalletId};
 pub struct SignerBody {
     /// Its address, which no other wallet may have, now or ever.
     address: AddressInput,
+    /// The new key's own signature over the EIP-712 type `KeyConsent(string wallet,address key)` in the log's domain, with
+    /// the id of the caller's wallet and this address.
+    possession: SignatureInput,
 }
 
 /// A member's new role.

@@ -30,7 +30,8 @@ interface Status {
   readonly sequence: number;
   readonly head: string;
   readonly anchor_interval_s: number;
-  readonly batches_not_anchored: number;
+  /** Not there on a node that lacks a part of the log. */
+  readonly batches_not_anchored?: number;
   readonly last_anchor: Schemas['AnchorView'] | null;
   readonly node?: { readonly endpoint: string; readonly reachable: boolean; readonly unreachable_s: number | null; readonly error: string | null };
 }
@@ -66,7 +67,13 @@ function Standing({ status }: { status: Status }) {
       <Part title="Lag of the chain">
         <Facts>
           <Fact name="Not anchored">
-            <Count of={status.batches_not_anchored} /> batches
+            {status.batches_not_anchored === undefined ? (
+              'unknown: this node lacks a part of the log'
+            ) : (
+              <>
+                <Count of={status.batches_not_anchored} /> batches
+              </>
+            )}
           </Fact>
           <Fact name="Anchored every">{status.anchor_interval_s} s</Fact>
           <Fact name="Last anchor">

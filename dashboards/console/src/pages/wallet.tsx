@@ -50,15 +50,24 @@ function Signing({ keys }: { keys: readonly string[] }) {
   );
 }
 
-function KeysOf({ keys, onDone }: { keys: readonly string[]; onDone: () => void }) {
+function KeysOf({ wallet, keys, onDone }: { wallet: string; keys: readonly string[]; onDone: () => void }) {
   const signing = login.value?.signing ?? null;
   const removing = useDoing(async (address: string) => {
     await reader().removeWalletKey(address);
     onDone();
     return 'The key is removed: it signs nothing any more.';
   });
+  const [choice, setChoice] = useState<SignerChoice>('key');
   const adding = useDoing(async (form: FormData) => {
-    await reader().addWalletKey({ address: neededOf(form, 'address', 'Address') });
+    const next = await signingOf(choice, form, null);
+    if (next === null) throw new Error('Choose the key that is to sign for this wallet.');
+    await reader().addSigner(next.signer);
+    onDone();
+    return 'The key may sign for this wallet now.';
+  });
+  const addingSigned = useDoing(async (form: FormData) => {
+    const possession = neededOf(form, 'possession', 'Consent') as `0x${string}`;
+    await reader().addWalletKey({ address: neededOf(form, 'address', 'Address'), possession });
     onDone();
     return 'The key may sign for this wallet now.';
   });
@@ -79,7 +88,18 @@ function KeysOf({ keys, onDone }: { keys: readonly string[]; onDone: () => void 
         <details>
           <summary>Add a key</summary>
           <Form label="Add a key" submit="Sign and add" doing={adding} onEmptied={() => {}}>
+            <p class="hint">The new key signs that it joins this wallet. Its address then belongs to this wallet for ever.</p>
+            <Signer choice={choice} onChoice={setChoice} legend="The key to add" />
+          </Form>
+        </details>
+        <details>
+          <summary>Add a key that is elsewhere</summary>
+          <Form label="Add a key that is elsewhere" submit="Sign and add" doing={addingSigned} onEmptied={() => {}}>
+            <p class="hint">
+              Where the key is, <code>kedge keys consent --wallet {wallet}</code> prints both.
+            </p>
             <Field label="Address" name="address" required pattern="0x[0-9a-fA-F]{40}" placeholder="0x…" />
+            <Field label="Consent" name="possession" required pattern="0x[0-9a-fA-F]{130}" placeholder="0x…" />
           </Form>
         </details>
       </Signed>
@@ -136,7 +156,7 @@ export function OwnWallet() {
               <Signing keys={of.keys} />
             </Part>
             <Part title="Keys of the wallet">
-              <KeysOf keys={of.keys} onDone={again} />
+              <KeysOf wallet={of.id} keys={of.keys} onDone={again} />
             </Part>
             <Part title="Name and password">
               <Signed>

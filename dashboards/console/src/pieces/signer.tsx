@@ -18,11 +18,13 @@ export function Signer({
   onChoice,
   mayBeNew = false,
   mayBeNone = false,
+  legend = 'What signs your changes',
 }: {
   choice: SignerChoice;
   onChoice: (choice: SignerChoice) => void;
   mayBeNew?: boolean;
   mayBeNone?: boolean;
+  legend?: string;
 }) {
   const [wallets, setWallets] = useState<readonly BrowserWallet[]>(found);
   useEffect(
@@ -40,7 +42,7 @@ export function Signer({
   );
   return (
     <fieldset>
-      <legend>What signs your changes</legend>
+      <legend>{legend}</legend>
       {mayBeNone ? option('none', 'Nothing: I only want to read') : null}
       {mayBeNew ? option('new', 'A new key, made in this page') : null}
       {option('key', 'A key that I have')}

@@ -25,7 +25,7 @@ from .generated import models, operations
 from .protocol.ids import made_id
 from .retry import RetryPolicy
 from .session import Tokens
-from .signing import KeySigner, Signer, Unsigned
+from .signing import Consent, KeySigner, Signer, Unsigned, key_addition
 from .verify.trust import SequencerKey, Trust
 from .version import VERSION as __version__
 from .webhooks import verify_webhook
@@ -38,6 +38,7 @@ __all__ = [
     "Batch",
     "Call",
     "ConnectionFailed",
+    "Consent",
     "Kedge",
     "KedgeError",
     "KeySigner",
@@ -54,6 +55,7 @@ __all__ = [
     "Unsigned",
     "WrongSigner",
     "__version__",
+    "key_addition",
     "made_id",
     "models",
     "operations",

@@ -10,10 +10,23 @@ from typing import Any, Final, Protocol
 from coincurve import PrivateKey, PublicKey
 from eth_account.signers.local import LocalAccount
 
+from .generated import models
 from .protocol.hashing import from_hex, hex_text, keccak, text_hash
 from .protocol.ids import id_of
 from .protocol.signatures import checksum_address, kept_signature
-from .protocol.typed import NAME, TYPES, VERSION, Domain, authority_of, content_of, hashed_action, request_hash, salt_of
+from .protocol.typed import (
+    CONSENT_TYPES,
+    NAME,
+    TYPES,
+    VERSION,
+    Domain,
+    authority_of,
+    consent_hash,
+    content_of,
+    hashed_action,
+    request_hash,
+    salt_of,
+)
 
 SEED_BYTES: Final = 32
 
@@ -22,6 +35,15 @@ SEED_BYTES: Final = 32
 def _known_hash(text: str) -> bytes:
     """The hash of a kind or a target, which come again and again."""
     return text_hash(text)
+
+
+def _domain_data(domain: Domain) -> dict[str, Any]:
+    return {
+        "name": NAME,
+        "version": VERSION,
+        "chainId": domain.chain_id,
+        "verifyingContract": checksum_address(domain.verifying_contract),
+    }
 
 
 @dataclass(frozen=True)
@@ -72,12 +94,7 @@ class Unsigned:
         return {
             "types": TYPES,
             "primaryType": "ActionRequest",
-            "domain": {
-                "name": NAME,
-                "version": VERSION,
-                "chainId": self.domain.chain_id,
-                "verifyingContract": checksum_address(self.domain.verifying_contract),
-            },
+            "domain": _domain_data(self.domain),
             "message": {
                 "signer": checksum_address(self.signer),
                 "nonce": self.nonce,
@@ -94,6 +111,34 @@ class Unsigned:
         return tuple(content_of(*texts, self.signer, authority_of(kept, salt)) for texts, salt in pairs)
 
 
+class Consent:
+    """A key's consent to join a wallet, before it is signed.
+
+    Attributes:
+        wallet: the wallet's id.
+        key: the 20 bytes of the key's address.
+    """
+
+    def __init__(self, domain: Domain, wallet: str, key: bytes) -> None:
+        self.domain = domain
+        self.wallet = wallet
+        self.key = key
+
+    @cached_property
+    def digest(self) -> bytes:
+        """The 32 bytes to sign."""
+        return self.domain.digest(consent_hash(self.wallet, self.key))
+
+    def typed_data(self) -> dict[str, Any]:
+        """The consent as EIP-712 typed data, for wallets that show what they sign."""
+        return {
+            "types": CONSENT_TYPES,
+            "primaryType": "KeyConsent",
+            "domain": _domain_data(self.domain),
+            "message": {"wallet": self.wallet, "key": checksum_address(self.key)},
+        }
+
+
 class Signer(Protocol):
     """Whoever signs requests: a key, a wallet, a hardware device, a remote service."""
 
@@ -101,7 +146,7 @@ class Signer(Protocol):
     def address(self) -> str:
         """The address that signs."""
 
-    def sign(self, request: Unsigned) -> bytes:
+    def sign(self, request: Unsigned | Consent) -> bytes:
         """The 65 bytes r, s, v over `request.digest`, or over `request.typed_data()`, which is the same."""
 
 
@@ -137,8 +182,8 @@ class KeySigner:
         """The private key."""
         return self._key.secret
 
-    def sign(self, request: Unsigned) -> bytes:
-        """The 65 bytes r, s, v of a request."""
+    def sign(self, request: Unsigned | Consent) -> bytes:
+        """The 65 bytes r, s, v of a request or a consent."""
         return self.sign_digest(request.digest)
 
     def sign_digest(self, digest: bytes) -> bytes:
@@ -195,6 +240,19 @@ def sign(signer: Signer, domain: Domain, actions: Sequence[Action], *, nonce: in
         "x-signature-salt": hex_text(seed),
     }
     return Signed(headers, request.contents(signature), nonce, deadline)
+
+
+def key_addition(signer: Signer, domain: Domain, wallet: str) -> models.SignerBody:
+    """The body of `add_wallet_key`: the signer's key, with its own consent to join a wallet.
+
+    Args:
+        signer: the key that joins.
+        domain: the log's, which `client.trust().domain` states.
+        wallet: the wallet's id.
+    """
+    address = signer.address
+    possession = signer.sign(Consent(domain, wallet, from_hex(address)))
+    return {"address": address, "possession": hex_text(possession)}
 
 
 def deadline_in(seconds: int) -> int:

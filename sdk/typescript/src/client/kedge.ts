@@ -9,6 +9,8 @@ import { type ActionInput, busAction } from './bus.js';
 import { Core } from './core.js';
 import type { AnswerOf, BodyOf, CallOptions, ChangeOptions, QueryOf, Schemas } from './operation.js';
 import type { Session } from './options.js';
+import { type SignerInput, signerOf } from './signers.js';
+import { signConsent } from './signing.js';
 import { resumingEvents } from './stream.js';
 
 /** A registration, without what the client adds. */
@@ -115,6 +117,15 @@ export class KedgeClient extends Core {
   updateOwnWallet(change: WalletChange, options: ChangeOptions = {}): Promise<AnswerOf<'updateOwnWallet'>> {
     const body = change.password == null ? change : { ...change, blind: randomBlind() };
     return this.call(OPERATIONS.updateOwnWallet, { body, options });
+  }
+
+  /**
+   * Lets another key sign for the caller's wallet, with that key's consent. For a key on another device make the body there
+   * with {@link signConsent}, and pass it to `addWalletKey`.
+   */
+  async addSigner(input: SignerInput, options: ChangeOptions = {}): Promise<AnswerOf<'addWalletKey'>> {
+    const [{ domain }, { id }] = await Promise.all([this.trust(), this.own()]);
+    return this.addWalletKey(await signConsent(signerOf(input), domain, id), options);
   }
 
   /** Submits one action of the bus. The answer means that it is durable. */

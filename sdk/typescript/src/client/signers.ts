@@ -2,17 +2,17 @@
 
 import { type Hex, fromHex, randomBytes, toHex } from '../protocol/bytes.js';
 import { addressOfKey, signDigest } from '../protocol/curve.js';
-import type { TypedRequest } from '../protocol/domain.js';
+import type { TypedConsent, TypedRequest } from '../protocol/domain.js';
 
 /** What is to be signed, in two forms. */
 export interface SigningInput {
   /** The EIP-712 digest. */
   readonly digest: Hex;
   /** The typed data of that digest, for a wallet to show. */
-  readonly typed: () => TypedRequest;
+  readonly typed: () => TypedRequest | TypedConsent;
 }
 
-/** Signs requests with one key. */
+/** Signs requests, and its own consent to join a wallet, with one key. */
 export interface Signer {
   /** The address of the key. */
   readonly address: Hex;

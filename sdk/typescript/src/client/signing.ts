@@ -2,7 +2,7 @@
 
 import { type Hex, randomBytes, toHex } from '../protocol/bytes.js';
 import { actionId, authorityOf, contentOf } from '../protocol/chain.js';
-import { type Domain, type RequestHead, actionHash, requestDigest, saltOf, typedRequest } from '../protocol/domain.js';
+import { type Domain, type RequestHead, actionHash, consentDigest, requestDigest, saltOf, typedConsent, typedRequest } from '../protocol/domain.js';
 import type { Signer } from './signers.js';
 
 /** One thing to do, as it is signed. */
@@ -64,4 +64,17 @@ export async function signRequest(signer: Signer, domain: Domain, actions: reado
       return contentsOnce().map(actionId);
     },
   };
+}
+
+/** The body of `addWalletKey`: a key, with its own consent to join the wallet. */
+export interface KeyAddition {
+  readonly address: Hex;
+  readonly possession: Hex;
+}
+
+/** A key's consent to join the wallet with this id: the body of `addWalletKey`. The wallet's own key then signs the request. */
+export async function signConsent(signer: Signer, domain: Domain, wallet: string): Promise<KeyAddition> {
+  const { address } = signer;
+  const digest = consentDigest(domain, wallet, address);
+  return { address, possession: await signer.signRequest({ digest, typed: () => typedConsent(domain, wallet, address) }) };
 }

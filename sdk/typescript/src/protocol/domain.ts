@@ -35,6 +35,8 @@ const CHECKPOINT_TYPE = typeHash(
   'Checkpoint(uint64 batches,uint64 sequence,bytes32 head,bytes32 history,bytes32 state,uint64 issuedAt)',
 );
 
+const CONSENT_TYPE = typeHash('KeyConsent(string wallet,address key)');
+
 const separators = new WeakMap<Domain, Hex>();
 
 /** The domain separator: also the head of the empty log. */
@@ -88,6 +90,10 @@ export function requestDigest(domain: Domain, head: RequestHead, hashes: readonl
   const actions = hashOf(...hashes);
   return digestOf(domain, hashOf(REQUEST_TYPE, address(signer), number(nonce), number(deadline), number(atomic ? 1 : 0), actions));
 }
+
+/** The digest of a key's consent to join a wallet, which is given by its id. */
+export const consentDigest = (domain: Domain, wallet: string, key: Hex): Hex =>
+  digestOf(domain, hashOf(CONSENT_TYPE, textHash(wallet), address(key)));
 
 /** What the sequencer signs of a batch. */
 export interface Header {
@@ -165,3 +171,25 @@ export const typedRequest = (domain: Domain, head: RequestHead, actions: readonl
   message: { ...head, actions },
 });
 
+/** A key's consent to join a wallet as EIP-712 typed data. */
+export interface TypedConsent {
+  readonly domain: { name: string; version: string; chainId: bigint; verifyingContract: Hex };
+  readonly types: typeof CONSENT_TYPES;
+  readonly primaryType: 'KeyConsent';
+  readonly message: { readonly wallet: string; readonly key: Hex };
+}
+
+const CONSENT_TYPES = {
+  KeyConsent: [
+    { name: 'wallet', type: 'string' },
+    { name: 'key', type: 'address' },
+  ],
+} as const;
+
+/** The typed data of a key's consent to join a wallet, for a wallet program to show and sign. */
+export const typedConsent = (domain: Domain, wallet: string, key: Hex): TypedConsent => ({
+  domain: { ...PROTOCOL, ...domain },
+  types: CONSENT_TYPES,
+  primaryType: 'KeyConsent',
+  message: { wallet, key },
+});

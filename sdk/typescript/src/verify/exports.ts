@@ -4,7 +4,7 @@ import { refuseUnless } from '../refused.js';
 import type { Hex } from '../protocol/bytes.js';
 import { authorityOf, contentOf, leafOf, nextIntegrity } from '../protocol/chain.js';
 import { keptSignature } from '../protocol/curve.js';
-import { type Checkpoint, type Header, actionHash, checkpointHash, digestOf, requestDigest, saltOf, separatorOf } from '../protocol/domain.js';
+import { type Checkpoint, type Header, actionHash, checkpointHash, consentDigest, digestOf, requestDigest, saltOf, separatorOf } from '../protocol/domain.js';
 import { readStrictly } from '../reading/json.js';
 import { address, decimal, flag, listOf, some, text, u32, u64, word, words } from '../reading/shapes.js';
 import { Follower } from './followed.js';
@@ -36,6 +36,8 @@ export interface ExportFacts {
   readonly checkpoint: Checkpoint;
   /** How many actions it shows in full, with their signatures. */
   readonly opened: number;
+  /** How many keys joined a wallet without their own consent: possible only in a log that is older than the rule. */
+  readonly additionsWithoutConsent: number;
 }
 
 type Request = ReturnType<typeof requestLine>;
@@ -61,11 +63,28 @@ function checkRequest(request: Request, header: Header, leaves: readonly Hex[], 
   });
 }
 
+const keyAddition = some('key addition', { address });
+
+/** Checks the consent of every key that a request adds to a wallet; returns how many joined without one. */
+function checkConsents({ actions }: Request, { domain }: Trust): number {
+  let without = 0;
+  for (const { kind, target, payload } of actions) {
+    if (kind !== 'wallet.key_add') continue;
+    const value = readStrictly(payload);
+    const { address: key } = keyAddition(value);
+    const { possession } = value as { possession?: unknown };
+    if (possession == null) without += 1;
+    else checkSigner(consentDigest(domain, target, key), keptSignature(possession), key, `the possession of key ${key}`);
+  }
+  return without;
+}
+
 /** Checks the lines of an export in order. */
 class ExportReader {
   readonly #follower: Follower;
   #leaves: readonly Hex[] = [];
   #opened = 0;
+  #additionsWithoutConsent = 0;
   #begun = false;
   #end: Checkpoint | null = null;
 
@@ -89,6 +108,7 @@ class ExportReader {
       const request = requestLine(value);
       checkRequest(request, last, this.#leaves, this.trust);
       this.#opened += request.actions.length;
+      this.#additionsWithoutConsent += checkConsents(request, this.trust);
     } else {
       refuseUnless(type === 'checkpoint', `the type ${JSON.stringify(type)} is unknown`);
       this.#finish(value);
@@ -118,7 +138,7 @@ class ExportReader {
 
   facts(): ExportFacts {
     refuseUnless(this.#end !== null, 'the export ends before its checkpoint');
-    return { checkpoint: this.#end, opened: this.#opened };
+    return { checkpoint: this.#end, opened: this.#opened, additionsWithoutConsent: this.#additionsWithoutConsent };
   }
 }
 

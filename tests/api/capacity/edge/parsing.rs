@@ -57,6 +57,42 @@ async fn what_cannot_be_parsed_is_refused_like_everything_else() {
     assert_eq!(old.status(), 200);
 }
 
+/// A page in a browser reads why its request could not be parsed, as it reads every other refusal.
+#[tokio::test]
+async fn a_page_may_read_the_refusal_of_what_cannot_be_parsed() {
+    const A: &str = "https://a.example";
+    const B: &str = "https://b.example";
+    let one = Server::start_with(&[&format!("cors_origins=[\"{A}\"]")]).await;
+    let two = Server::start_with(&[&format!("cors_origins=[\"{A}\", \"{B}\"]")]).await;
+    let all = Server::start_with(&["cors_origins=[\"*\"]"]).await;
+    let none = Server::start().await;
+    let bad = |origin: &str| {
+        format!("GET /healthz HTTP/1.1\r\nHost: a\r\nOrigin: {origin}\r\nBad Name: x\r\n\r\n")
+    };
+    let large = |origin: &str| {
+        let long = "y".repeat(40_000);
+        format!("GET / HTTP/1.1\r\nHost: a\r\nOrigin: {origin}\r\nX-Long: {long}\r\n\r\n")
+    };
+    for (server, origin, allowed) in [
+        (&one, A, Some(A)),
+        (&two, B, Some(B)),
+        (&two, "https://c.example", None),
+        (&all, B, Some("*")),
+        (&none, A, None),
+    ] {
+        for request in [bad(origin), large(origin)] {
+            let answer = ask(&mut connect_from(server, 1).await, &request).await;
+            assert!([400, 431].contains(&answer.status()), "{answer:?}");
+            let header = answer.header("access-control-allow-origin");
+            assert_eq!(header, allowed, "{origin}: {answer:?}");
+            let exposed = answer.header("access-control-expose-headers");
+            assert_eq!(exposed.is_some(), allowed.is_some());
+        }
+    }
+    let vary = ask(&mut connect_from(&two, 1).await, &bad(A)).await;
+    assert_eq!(vary.header("vary"), Some("Origin"));
+}
+
 #[tokio::test]
 async fn a_field_that_decides_who_asks_or_for_what_occurs_once() {
     let server = Server::start().await;

@@ -1,6 +1,10 @@
 //! Callers without a known organization, and logins that fail.
 
-use serde_json::json;
+use std::net::Ipv4Addr;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpSocket;
 
 use super::{ON, free_port, me, metric, policy, reported, use_up};
 use crate::harness::{Answer, Caller, PASSWORD, Server};
@@ -139,7 +143,101 @@ async fn an_address_is_shut_after_failures_of_any_accounts() {
     let (refused, guesses) = guess(&server, email, 10).await;
     assert!((10..=20).contains(&guesses), "{guesses}");
     assert_eq!(policy(&refused), "login-address");
-    let again = log_in(&server, "ann@example.com", PASSWORD).await;
+    let again = log_in(&server, "guess-0@example.com", PASSWORD).await;
     let is_new_window = reported(&again).reset > reported(&refused).reset;
     assert!(again.status == 429 || is_new_window, "{}", again.body);
+    // An account that was logged in to from here is not kept out by guesses at others.
+    log_in(&server, "ann@example.com", PASSWORD)
+        .await
+        .expect(200);
+}
+
+/// The status of a login from this address of the machine.
+async fn status_from(server: &Server, from: [u8; 4], password: &str) -> u16 {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind((Ipv4Addr::from(from), 0).into()).unwrap();
+    let address = server.address().parse().unwrap();
+    let mut stream = socket.connect(address).await.unwrap();
+    let body = json!({ "email": "ann@example.com", "password": password }).to_string();
+    let request = format!(
+        "POST /wallets/login HTTP/1.1\r\nhost: kedge\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer[9..12].parse().unwrap()
+}
+
+#[tokio::test]
+async fn guesses_from_one_address_do_not_keep_the_owner_out_at_another() {
+    let server = Server::start_with(&[ON]).await;
+    Caller::register(&server, "ann@example.com").await;
+    let (guesser, owner) = ([127, 0, 0, 2], [127, 0, 0, 3]);
+    let mut tried = 0;
+    for _ in 0..20 {
+        match status_from(&server, guesser, "wrong horse battery").await {
+            401 => tried += 1,
+            status => assert_eq!(status, 429),
+        }
+    }
+    assert!((5..=10).contains(&tried), "{tried}");
+    assert_eq!(status_from(&server, owner, PASSWORD).await, 200);
+    assert_eq!(status_from(&server, guesser, PASSWORD).await, 429);
+    assert_eq!(status_from(&server, owner, PASSWORD).await, 200);
+}
+
+#[tokio::test]
+async fn a_guesser_with_many_addresses_has_an_hours_guesses_and_a_known_device_gets_in() {
+    let options = [
+        ON,
+        r#"trusted_proxies=["127.0.0.0/8"]"#,
+        "login_failures_per_account_hour=10",
+    ];
+    let server = Server::start_with(&options).await;
+    let from = async |address: &str, path: &str, body: Value| {
+        let header = ("x-forwarded-for", address.to_owned());
+        server
+            .call("POST", path, &[header], &body.to_string())
+            .await
+    };
+    let log_in = async |address: &str, email: &str, password: &str| {
+        let body = json!({ "email": email, "password": password });
+        from(address, "/wallets/login", body).await
+    };
+    Caller::register(&server, "ann@example.com").await;
+    let (home, work) = ("198.51.100.1", "198.51.100.2");
+    let tokens = log_in(home, "ann@example.com", PASSWORD).await.expect(200);
+    let mut messages = Vec::new();
+    for (network, email) in ["ann@example.com", "nobody@example.com"].iter().enumerate() {
+        let mut tried = 0;
+        let mut refused = None;
+        for number in 0..40 {
+            let address = format!("2001:db8:{network}:{number}::1");
+            let answer = log_in(&address, email, "wrong horse battery").await;
+            match answer.status {
+                401 => tried += 1,
+                _ => refused = Some(answer),
+            }
+        }
+        // Half of them together, and the next one twelve minutes later.
+        assert_eq!(tried, 5);
+        let refused = refused.unwrap();
+        assert_eq!(policy(&refused), "login-account-hour");
+        assert_eq!(reported(&refused).limit, 10);
+        let wait_s: u64 = refused.header("retry-after").parse().unwrap();
+        assert!((600..=720).contains(&wait_s), "{wait_s}");
+        let message = refused.body["body"]["message"].as_str().unwrap();
+        messages.push(message.split(';').next().unwrap().to_owned());
+    }
+    assert_eq!(messages[0], messages[1], "nothing shows that one exists");
+    // The right password is no exception at an address that is not known.
+    let unknown = log_in(work, "ann@example.com", PASSWORD).await;
+    assert_eq!(policy(&unknown), "login-account-hour");
+    log_in(home, "ann@example.com", PASSWORD).await.expect(200);
+    // A refresh token makes another address known.
+    let body = json!({ "refresh_token": tokens.body["refresh_token"] });
+    from(work, "/wallets/token/refresh", body).await.expect(200);
+    log_in(work, "ann@example.com", PASSWORD).await.expect(200);
 }

@@ -3109,6 +3109,49 @@ class ClaimShownView(TypedDict):
     """
 
 
+class ClusterView(TypedDict):
+    """
+    What a node is among several that share a log. A follower is ready once it lags by less than a second.
+    """
+
+    frame: int
+    """
+    The last frame of the log that it holds.
+    """
+    lag_s: NotRequired[float | None]
+    """
+    Seconds since it held everything that the stream holds; absent before that was ever so.
+    """
+    leader: str | None
+    """
+    The name of the node that leads, as far as it knows.
+    """
+    node: str
+    """
+    This node's name.
+    """
+    problem: NotRequired[str | None]
+    """
+    Why it cannot continue, if so: the operator has to act.
+    """
+    role: str
+    """
+    `leader` or `follower`.
+    """
+    stalled: NotRequired[str | None]
+    """
+    Why it accepts no changes although it leads, if so; it continues by itself.
+    """
+    stream_frame: int
+    """
+    The last frame of the stream, when that was last seen.
+    """
+    term: int
+    """
+    The newest term it knows.
+    """
+
+
 DisputeBody: TypeAlias = EvidenceBody | ClaimBody
 
 

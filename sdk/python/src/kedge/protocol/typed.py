@@ -21,6 +21,8 @@ _CHECKPOINT_TYPE = text_hash(
     "Checkpoint(uint64 batches,uint64 sequence,bytes32 head,bytes32 history,bytes32 state,uint64 issuedAt)"
 )
 
+_CONSENT_TYPE = text_hash("KeyConsent(string wallet,address key)")
+
 TYPES: Final[dict[str, list[dict[str, str]]]] = {
     "EIP712Domain": [
         {"name": "name", "type": "string"},
@@ -43,6 +45,12 @@ TYPES: Final[dict[str, list[dict[str, str]]]] = {
     ],
 }
 """The types of a request as wallets expect them in typed data."""
+
+CONSENT_TYPES: Final[dict[str, list[dict[str, str]]]] = {
+    "EIP712Domain": TYPES["EIP712Domain"],
+    "KeyConsent": [{"name": "wallet", "type": "string"}, {"name": "key", "type": "address"}],
+}
+"""The types of a key's consent to join a wallet."""
 
 
 @dataclass(frozen=True)
@@ -147,6 +155,11 @@ def request_hash(signer: bytes, nonce: int, deadline: int, atomic: bool, hashes:
     """`hashStruct(ActionRequest)` from the hashes of its actions; the deadline is in Unix seconds."""
     head = signer.rjust(32, b"\0") + word(nonce) + word(deadline) + word(int(atomic))
     return keccak(_REQUEST_TYPE + head + keccak(b"".join(hashes)))
+
+
+def consent_hash(wallet: str, key: bytes) -> bytes:
+    """`hashStruct(KeyConsent)`: a key, given by its 20 bytes, joins the wallet with this id."""
+    return keccak(_CONSENT_TYPE + text_hash(wallet) + key.rjust(32, b"\0"))
 
 
 def content_of(kind: bytes, target: bytes, payload: bytes, signer: bytes, authority: bytes) -> bytes:

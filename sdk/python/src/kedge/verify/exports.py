@@ -13,6 +13,7 @@ from ..protocol.typed import (
     Checkpoint,
     Header,
     authority_of,
+    consent_hash,
     content_of,
     hashed_action,
     leaf_of,
@@ -36,6 +37,7 @@ _ACTION: Final = shape(
     {name: _anything for name in ("disclosed", "resource", "version", "previous_sequence")},
 )
 _FAILED: Final = shape("failed action", {"index": u32, "action_hash": word})
+_ADDITION: Final = shape("key addition", {"address": address}, {"possession": _anything})
 _LINES: Final = {
     "log": shape(
         "log",
@@ -72,12 +74,15 @@ class ExportChecked:
         first_batch: the number of its first batch.
         batches: how many batches it holds.
         actions: how many actions it opens, each with its signature.
+        additions_without_consent: how many keys joined a wallet without their own consent; possible only in a log that is
+            older than the rule.
     """
 
     checkpoint: Checkpoint
     first_batch: int
     batches: int
     actions: int
+    additions_without_consent: int
 
 
 class _LogTree:
@@ -114,7 +119,7 @@ class _Export:
         self.tree = _LogTree(self.first, log["peaks"])
         self.last: Header | None = None
         self.leaves: list[bytes] = []
-        self.batches = self.actions = 0
+        self.batches = self.actions = self.without_consent = 0
 
     def batch(self, line: Members) -> None:
         header = check_header(line["batch"], self.trust)
@@ -147,6 +152,21 @@ class _Export:
         signed = request_hash(line["signer"], line["nonce"], line["deadline"], line["atomic"], [hashes[i] for i in range(count)])
         check_signer(self.trust.domain.digest(signed), line["signature"], line["signer"], "the request")
         self.actions += len(line["actions"])
+        for action in line["actions"]:
+            if action["kind"] == "wallet.key_add":
+                self._check_consent(action["target"], action["payload"])
+
+    def _check_consent(self, wallet: str, payload: str) -> None:
+        try:
+            value = json.loads(payload, object_pairs_hook=once)
+        except ValueError as error:
+            raise Refused(f"a key addition is no JSON: {error}") from error
+        added = _ADDITION(value)
+        if added.get("possession") is None:
+            self.without_consent += 1
+            return
+        digest = self.trust.domain.digest(consent_hash(wallet, added["address"]))
+        check_signer(digest, signature(added["possession"]), added["address"], "the possession")
 
     def _check_leaf(self, sequence: int, time: int, content: bytes, previous: bytes) -> None:
         assert self.last is not None
@@ -160,7 +180,7 @@ class _Export:
         sequence = self.sequence if self.last is None else self.last.end - 1
         reached = (self.first + self.batches, sequence, head, self.tree.root())
         refuse_unless((stated.batches, stated.sequence, stated.head, stated.history) == reached, "the checkpoint is elsewhere")
-        return ExportChecked(stated, self.first, self.batches, self.actions)
+        return ExportChecked(stated, self.first, self.batches, self.actions, self.without_consent)
 
 
 def _read(line: str | bytes) -> tuple[str, Members]:

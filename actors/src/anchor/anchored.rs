@@ -1,0 +1,178 @@
+//! What a node of several knows of the chain while it follows. Its log may end before the newest anchor: it was away, or is
+//! new. So the start does not judge it. The node reads the stream first, and leads only once its log leads to what the
+//! contract holds. That is derived from the log and the last answer whenever it is asked, so a log that grows, or another
+//! answer, ends the refusal by itself. A node that leads has the anchor actor for this (`doubt`).
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use kedge_chain::contract::{AnchorContract, LatestCheckpoint};
+use kedge_chain::rpc::At;
+use kedge_storage::ReadError;
+
+use super::doubt::contradiction;
+use crate::engine::Engine;
+
+/// How often the contract is read. Anchors are minutes apart.
+const READ_EVERY: Duration = Duration::from_mins(1);
+/// The same, while the log does not lead to what it holds.
+const READ_AGAIN: Duration = Duration::from_secs(2);
+/// The pause after the chain's node did not answer.
+const RETRY: Duration = Duration::from_secs(10);
+/// How long the chain's node may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What the contract holds, by each of the chain's nodes that answers.
+pub type Answers<'a> =
+    Pin<Box<dyn Future<Output = Result<Vec<LatestCheckpoint>, String>> + Send + 'a>>;
+
+/// Where the newest anchor is read.
+pub trait Anchored: Send + Sync + 'static {
+    /// The last checkpoint that the contract accepted. An error states why no node answers.
+    fn latest(&self) -> Answers<'_>;
+}
+
+/// The contract, as one of the chain's nodes shows it, or two.
+pub struct AnchoredOnChain {
+    /// The contract by the first node.
+    pub first: AnchorContract,
+    /// The contract by the second node, if there is one.
+    pub second: Option<AnchorContract>,
+}
+
+impl Anchored for AnchoredOnChain {
+    fn latest(&self) -> Answers<'_> {
+        Box::pin(async {
+            let mut failed = None;
+            let mut answers = Vec::new();
+            for contract in [Some(&self.first), self.second.as_ref()]
+                .into_iter()
+                .flatten()
+            {
+                match tokio::time::timeout(PATIENCE, contract.latest(At::Latest)).await {
+                    Ok(Ok(latest)) => answers.push(latest),
+                    Ok(Err(error)) => failed = Some(error.to_string()),
+                    Err(_) => failed = Some(format!("no answer within {PATIENCE:?}")),
+                }
+            }
+            match failed {
+                Some(why) if answers.is_empty() => Err(why),
+                _ => Ok(answers),
+            }
+        })
+    }
+}
+
+/// What was seen of the contract.
+#[derive(Default)]
+pub(crate) struct SeenAnchors {
+    /// The newest answer.
+    newest: ArcSwapOption<LatestCheckpoint>,
+    /// A checkpoint with the sequencer's signature that the log did not lead to.
+    proven: ArcSwapOption<LatestCheckpoint>,
+}
+
+impl SeenAnchors {
+    /// Notes what the contract holds.
+    pub(crate) fn note(&self, latest: LatestCheckpoint) {
+        self.newest.store(Some(Arc::new(latest)));
+    }
+
+    /// Notes a contradiction that the sequencer's signature proves: other answers of a node do not end it.
+    pub(crate) fn note_proven(&self, latest: LatestCheckpoint) {
+        self.proven.store(Some(Arc::new(latest)));
+    }
+
+    /// The operator has the chain looked at again.
+    fn forget_proven(&self) {
+        self.proven.store(None);
+    }
+}
+
+impl Engine {
+    /// Why this log must not be extended: it does not lead to what the contract holds, as far as that is known.
+    ///
+    /// # Errors
+    /// [`ReadError`] if the log cannot be read.
+    pub fn lacks_anchored(&self) -> Result<Option<String>, ReadError> {
+        let published = self.published();
+        let held = published.head.batches;
+        let seen = &self.inner.seen_anchors;
+        for claimed in [seen.proven.load_full(), seen.newest.load_full()]
+            .into_iter()
+            .flatten()
+        {
+            let (batches, history) = (claimed.batches, claimed.history);
+            let why = contradiction(&published.snapshot, held, batches, history)?;
+            if why.is_some() && batches > held {
+                return Ok(Some(format!(
+                    "the chain holds a checkpoint of {batches} batches, and this node's log ends after {held}: it leads \
+                     once it has read the rest from the stream"
+                )));
+            }
+            if why.is_some() {
+                return Ok(why);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads the contract now and then while this node follows, as long as the engine lasts.
+    pub async fn watch_anchored(&self, contract: Arc<dyn Anchored>) {
+        // It is watched once.
+        let _ = self.inner.anchored.set(Arc::clone(&contract));
+        let mut is_silent = false;
+        loop {
+            let pause = if self.leads() {
+                READ_AGAIN
+            } else {
+                match self.read_anchored(&*contract).await {
+                    Ok(lacks) => {
+                        is_silent = false;
+                        lacks.map_or(READ_EVERY, |_| READ_AGAIN)
+                    }
+                    Err(error) => {
+                        if !is_silent {
+                            tracing::warn!(error, "the newest anchor cannot be read");
+                        }
+                        is_silent = true;
+                        RETRY
+                    }
+                }
+            };
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// Reads what the contract holds, and returns why the log does not lead there, if so. Of two nodes' answers the one that
+    /// the log leads to counts.
+    async fn read_anchored(&self, contract: &dyn Anchored) -> Result<Option<String>, String> {
+        let answers = contract.latest().await?;
+        let lacks = || self.lacks_anchored().map_err(|error| error.to_string());
+        for latest in answers.iter().rev() {
+            self.inner.seen_anchors.note(*latest);
+            if lacks()?.is_none() {
+                return Ok(None);
+            }
+        }
+        lacks()
+    }
+
+    /// The operator's `recover` on a node that follows: the chain is read again, and what a signature proved before is
+    /// judged by that. Returns how many batches the newest checkpoint covers.
+    pub(crate) async fn recover_following(&self) -> Result<u64, String> {
+        let contract = self.inner.anchored.get();
+        let contract = contract.ok_or("this node has not read the chain yet; try again")?;
+        self.inner.seen_anchors.forget_proven();
+        let lacks = self.read_anchored(&**contract).await;
+        let lacks = lacks.map_err(|error| format!("the chain cannot be read: {error}"))?;
+        if let Some(why) = lacks {
+            return Err(why);
+        }
+        let newest = self.inner.seen_anchors.newest.load();
+        Ok(newest.as_ref().map_or(0, |latest| latest.batches))
+    }
+}

@@ -1,0 +1,141 @@
+//! What became of an anchor that was asked for: whether a block contains it, or why not.
+
+use std::time::Duration;
+
+use kedge_chain::sender::Health;
+use kedge_protocol::Id;
+use kedge_storage::{AnchorStatus, ReadError};
+
+use crate::engine::Engine;
+use crate::messages::AnchorReport;
+
+/// How often the outcome is looked for.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// When the sender has taken a step since the anchor began: before, an error may be of an earlier one.
+const STEP_GRACE: Duration = Duration::from_secs(6);
+
+/// What stands in the way of anchors, as the sender last reported it.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct AnchorTrouble {
+    /// The anchor that failed last, by its batches, and why.
+    failed: Option<(u64, String)>,
+    /// An anchor that waits, and why.
+    held: Option<(u64, String)>,
+    /// Why the last step failed.
+    step: Option<String>,
+}
+
+impl AnchorTrouble {
+    /// The trouble after a step; `failed` is the anchor that it gave up.
+    pub(super) fn after(
+        before: Option<&Self>,
+        health: &Health,
+        failed: Option<(u64, String)>,
+    ) -> Self {
+        let held = health.open.iter().find_map(|open| {
+            let note = open.note.clone().filter(|note| note.starts_with("held"))?;
+            Some((open.batches, note))
+        });
+        Self {
+            failed: failed.or_else(|| before.and_then(|before| before.failed.clone())),
+            held,
+            step: health.last_error.clone(),
+        }
+    }
+
+    fn of(trouble: Option<&(u64, String)>, batches: u64) -> Option<String> {
+        let (of, why) = trouble?;
+        (*of == batches).then(|| why.clone())
+    }
+}
+
+/// How far an anchor has come.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AnchorOutcome {
+    /// Its number.
+    pub number: Option<u64>,
+    /// Its identifier.
+    pub id: Option<Id>,
+    /// How many batches it covers.
+    pub batches: u64,
+    /// Its status; `None` if the log holds no such anchor.
+    pub status: Option<AnchorStatus>,
+    /// The block that contains it.
+    pub block_number: Option<u64>,
+}
+
+impl Engine {
+    /// Waits until a block contains an anchor that was begun, at most `limit`: then its transaction is on its way, and the
+    /// node has taken it.
+    ///
+    /// # Errors
+    /// Why the anchor failed, or could not be sent.
+    pub async fn anchored(
+        &self,
+        report: &AnchorReport,
+        limit: Duration,
+    ) -> Result<AnchorOutcome, String> {
+        let env = &self.inner.options.env;
+        let begun = env.now();
+        let waiting = async {
+            loop {
+                let outcome = self.outcome(report, env.now() >= begun + STEP_GRACE)?;
+                let is_over = outcome.block_number.is_some() || outcome.status.is_none();
+                if is_over {
+                    return Ok(outcome);
+                }
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        match tokio::time::timeout(limit, waiting).await {
+            Ok(outcome) => outcome,
+            Err(_) => match self.outcome(report, true)? {
+                outcome if outcome.status == Some(AnchorStatus::Pending) => Err(format!(
+                    "the anchor of {} batches was not sent within {limit:?}; the server tries again",
+                    outcome.batches
+                )),
+                outcome => Ok(outcome),
+            },
+        }
+    }
+
+    fn outcome(&self, report: &AnchorReport, has_stepped: bool) -> Result<AnchorOutcome, String> {
+        let row = match report.number {
+            Some(number) => self.published().snapshot.anchor(number),
+            None => Ok(None),
+        };
+        let row = row.map_err(|error: ReadError| error.to_string())?;
+        let status = row.as_ref().map(|row| row.status);
+        let block_number = row.as_ref().and_then(|row| row.block_number);
+        let trouble = self.inner.anchor_trouble.load();
+        let of = |trouble: Option<&(u64, String)>| AnchorTrouble::of(trouble, report.batches);
+        let failed = trouble
+            .as_ref()
+            .and_then(|trouble| of(trouble.failed.as_ref()));
+        if status == Some(AnchorStatus::Failed) {
+            let why = failed.unwrap_or_else(|| "see the server's log".to_owned());
+            return Err(format!(
+                "the anchor of {} batches failed: {why}",
+                report.batches
+            ));
+        }
+        if let Some(trouble) = trouble.as_ref().filter(|_| block_number.is_none()) {
+            let held = of(trouble.held.as_ref());
+            let step = trouble.step.clone().filter(|_| has_stepped);
+            if let Some(why) = held.or(step) {
+                return Err(format!(
+                    "the anchor of {} batches is stored and not in a block: {why}. The server tries again",
+                    report.batches
+                ));
+            }
+        }
+        Ok(AnchorOutcome {
+            number: report.number,
+            id: report.id,
+            batches: report.batches,
+            status,
+            block_number,
+        })
+    }
+}

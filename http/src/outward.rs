@@ -1,0 +1,55 @@
+//! What callers may read of a text that is written for the operator: no paths of the operator's machine. The whole text
+//! is in the server's log and in `kedge admin status`.
+
+/// The text with every absolute path replaced.
+pub fn without_paths(text: &str) -> String {
+    let words = text.split_inclusive(char::is_whitespace);
+    words.map(without_path).collect()
+}
+
+fn without_path(word: &str) -> String {
+    let is_around = |c: char| "\"'`()[]{}<>,;:".contains(c);
+    let inner = word.trim_start_matches(is_around);
+    let before = &word[..word.len() - inner.len()];
+    // A path may follow a name: `at=/var/lib/kedge`.
+    let (named, path) = match inner.split_once('=') {
+        Some((name, path)) if path.starts_with('/') => (&inner[..=name.len()], path),
+        _ => ("", inner),
+    };
+    let is_path = path.strip_prefix('/').is_some_and(|rest| {
+        let mut parts = rest.split('/');
+        parts.next().is_some_and(|first| !first.trim().is_empty())
+    });
+    if !is_path {
+        return word.to_owned();
+    }
+    let end = path.trim_end_matches(|c: char| c.is_whitespace() || c == '.' || is_around(c));
+    format!(
+        "{before}{named}(a file of the server){}",
+        &path[end.len()..]
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_left_out_and_nothing_else() {
+        let hidden = [
+            "IO error: While open /var/lib/kedge/data/store/000012.sst: No such file",
+            "the log in \"/srv/k/log\" ends, see at=/srv/k/log.",
+        ];
+        let shown = [
+            "IO error: While open (a file of the server): No such file",
+            "the log in \"(a file of the server)\" ends, see at=(a file of the server).",
+        ];
+        assert_eq!(hidden.map(without_paths), shown);
+        for same in [
+            "read/write is off; see https://example.com/a and docs/OPERATIONS.md",
+            "1 / 2 of the disk is full\nrun `kedge rebuild`",
+        ] {
+            assert_eq!(without_paths(same), same);
+        }
+    }
+}

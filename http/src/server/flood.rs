@@ -1,0 +1,266 @@
+//! Frames of HTTP/2 that serve no request: pings, settings, priorities, empty pieces of bodies. They cost their caller
+//! next to nothing and the server about a microsecond each, and no limit of requests counts them. So a connection may
+//! send some for each request, and for what it sends and reads besides; more only slowly, and all connections of an
+//! address together no faster than that.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+/// Bytes of a frame's header (RFC 9113, 4.1).
+const HEADER_BYTES: usize = 9;
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const END_STREAM: u8 = 1;
+
+/// Frames that a request brings with it: its window updates and its priority.
+const OF_REQUEST: u32 = 8;
+/// Bytes of a body, and of answers, that allow one more frame.
+const BODY_BYTES: u32 = 16;
+const ANSWER_BYTES: usize = 64;
+/// The most frames that are saved up.
+const SAVED_MAX: u32 = 4_096;
+
+/// Frames a second that a connection may send whatever others of its address do, and how many of them it may save.
+const OWN_PER_S: u32 = 1;
+const OWN_MAX: u32 = 64;
+/// More frames are taken in such amounts.
+const PORTION: u32 = 64;
+/// Portions of one connection a second, the most that it saves, and what it has at first.
+const CONNECTION_PER_S: u32 = 2;
+const CONNECTION_MAX: u32 = 16;
+const CONNECTION_FIRST: u32 = 2;
+/// The same for all connections of an address.
+const ADDRESS_PER_S: u32 = 32;
+const ADDRESS_MAX: u32 = 128;
+
+/// A caller has sent too many frames that serve no request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the caller sent too many frames that serve no request")]
+pub(super) struct Flooded;
+
+/// An amount that grows with time up to a bound.
+#[derive(Debug)]
+struct Allowance {
+    left: u32,
+    most: u32,
+    /// The time in which one more is allowed.
+    interval: Duration,
+    grown_at: Instant,
+}
+
+impl Allowance {
+    fn new(first: u32, per_s: u32, most: u32) -> Self {
+        Self {
+            left: first,
+            most,
+            interval: Duration::from_secs(1) / per_s,
+            grown_at: Instant::now(),
+        }
+    }
+
+    /// Takes one; false if none is left.
+    fn take(&mut self, now: Instant) -> bool {
+        let passed = now.saturating_duration_since(self.grown_at);
+        let grown = passed.as_nanos() / self.interval.as_nanos();
+        let grown = u32::try_from(grown).unwrap_or(u32::MAX);
+        if self.left.saturating_add(grown) >= self.most {
+            self.left = self.most;
+            self.grown_at = now;
+        } else {
+            self.left += grown;
+            self.grown_at += self.interval * grown;
+        }
+        let has_one = self.left > 0;
+        self.left -= u32::from(has_one);
+        has_one
+    }
+}
+
+/// What all connections of an address may send together.
+#[derive(Clone, Debug)]
+pub(super) struct Shared(Arc<Mutex<Allowance>>);
+
+impl Default for Shared {
+    /// A whole allowance.
+    fn default() -> Self {
+        let whole = Allowance::new(ADDRESS_MAX, ADDRESS_PER_S, ADDRESS_MAX);
+        Self(Arc::new(Mutex::new(whole)))
+    }
+}
+
+/// The frames that arrive on a connection.
+pub(super) struct Frames {
+    /// The header that has arrived in part.
+    header: [u8; HEADER_BYTES],
+    header_bytes: usize,
+    /// Bytes of the frame that are still missing.
+    missing: usize,
+    /// Frames that serve no request and are allowed.
+    allowed: u32,
+    /// Bytes of answers that have allowed no frame yet.
+    left: usize,
+    own: Allowance,
+    portions: Allowance,
+    address: Option<Shared>,
+}
+
+impl Frames {
+    /// Those of a new connection, which shares an allowance with others of its address, or with none.
+    pub(super) fn new(address: Option<Shared>) -> Self {
+        Self {
+            header: [0; HEADER_BYTES],
+            header_bytes: 0,
+            missing: 0,
+            allowed: 0,
+            left: 0,
+            own: Allowance::new(OWN_MAX, OWN_PER_S, OWN_MAX),
+            portions: Allowance::new(CONNECTION_FIRST, CONNECTION_PER_S, CONNECTION_MAX),
+            address,
+        }
+    }
+
+    /// Counts the frames in bytes that have arrived.
+    pub(super) fn arrived(&mut self, mut bytes: &[u8]) -> Result<(), Flooded> {
+        loop {
+            let skipped = self.missing.min(bytes.len());
+            self.missing -= skipped;
+            bytes = &bytes[skipped..];
+            let taken = (HEADER_BYTES - self.header_bytes).min(bytes.len());
+            let (header, rest) = bytes.split_at(taken);
+            self.header[self.header_bytes..][..taken].copy_from_slice(header);
+            self.header_bytes += taken;
+            bytes = rest;
+            if self.header_bytes < HEADER_BYTES {
+                return Ok(());
+            }
+            self.header_bytes = 0;
+            let [high, middle, low, kind, flags, ..] = self.header;
+            let length = u32::from_be_bytes([0, high, middle, low]);
+            self.missing = length as usize;
+            self.count(kind, flags, length)?;
+        }
+    }
+
+    /// Notes that so many bytes have left.
+    pub(super) fn left(&mut self, bytes: usize) {
+        self.left += bytes;
+        self.allow((self.left / ANSWER_BYTES) as u32);
+        self.left %= ANSWER_BYTES;
+    }
+
+    fn allow(&mut self, frames: u32) {
+        self.allowed = self.allowed.saturating_add(frames).min(SAVED_MAX);
+    }
+
+    fn count(&mut self, kind: u8, flags: u8, length: u32) -> Result<(), Flooded> {
+        match kind {
+            HEADERS => {
+                self.allow(OF_REQUEST);
+                return Ok(());
+            }
+            DATA if flags & END_STREAM != 0 => return Ok(()),
+            DATA => self.allow(length / BODY_BYTES),
+            _ => {}
+        }
+        if self.allowed == 0 {
+            self.allowed = self.more(Instant::now()).ok_or(Flooded)?;
+        }
+        self.allowed -= 1;
+        Ok(())
+    }
+
+    /// How many more are allowed.
+    fn more(&mut self, now: Instant) -> Option<u32> {
+        if self.own.take(now) {
+            return Some(1);
+        }
+        let is_allowed = self.portions.take(now)
+            && (self.address.as_ref()).is_none_or(|shared| shared.0.lock().take(now));
+        is_allowed.then_some(PORTION)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PING: u8 = 6;
+    const WINDOW_UPDATE: u8 = 8;
+
+    fn frame(kind: u8, flags: u8, length: usize) -> Vec<u8> {
+        let length_bytes = (length as u32).to_be_bytes();
+        let mut bytes = length_bytes[1..].to_vec();
+        bytes.extend([kind, flags, 0, 0, 0, 1]);
+        bytes.resize(HEADER_BYTES + length, 0);
+        bytes
+    }
+
+    /// How many of these are accepted, up to a bound.
+    fn accepted(frames: &mut Frames, bytes: &[u8], most: usize) -> usize {
+        (0..most)
+            .take_while(|_| frames.arrived(bytes).is_ok())
+            .count()
+    }
+
+    #[test]
+    fn a_flood_ends_soon_however_its_bytes_are_cut() {
+        let most = (OWN_MAX + (CONNECTION_FIRST + 1) * PORTION) as usize;
+        for kind in [2, 4, PING, 3, WINDOW_UPDATE, 9, 0xb, 0xff] {
+            let count = accepted(&mut Frames::new(None), &frame(kind, 0, 8), 10_000);
+            assert!((100..=most).contains(&count), "{kind}: {count}");
+        }
+        let mut frames = Frames::new(None);
+        let pings: Vec<u8> = frame(PING, 0, 8).repeat(1_000);
+        let whole = pings.chunks(7).try_for_each(|piece| frames.arrived(piece));
+        assert_eq!(whole, Err(Flooded));
+        let empty = accepted(&mut Frames::new(None), &frame(DATA, 0, 0), 10_000);
+        assert!(empty <= most, "{empty}");
+    }
+
+    #[test]
+    fn what_serves_requests_is_never_too_much() {
+        let mut frames = Frames::new(None);
+        for _ in 0..10_000 {
+            frames.arrived(&frame(HEADERS, 4, 100)).unwrap();
+            frames.arrived(&frame(2, 0, 5)).unwrap();
+            frames.arrived(&frame(WINDOW_UPDATE, 0, 4)).unwrap();
+            frames.arrived(&frame(DATA, 0, 40)).unwrap();
+            frames.arrived(&frame(DATA, END_STREAM, 1)).unwrap();
+        }
+        // An answer of events: each has its own frame, and its reader gives back two windows for it.
+        for _ in 0..10_000 {
+            frames.left(130);
+            frames
+                .arrived(&frame(WINDOW_UPDATE, 0, 4).repeat(2))
+                .unwrap();
+        }
+    }
+
+    #[test]
+    fn connections_of_an_address_share_what_they_may_send() {
+        let shared = Shared::default();
+        let ping = frame(PING, 0, 8);
+        let counts: Vec<usize> = (0..200)
+            .map(|_| accepted(&mut Frames::new(Some(shared.clone())), &ping, 10_000))
+            .collect();
+        assert!(counts[0] > OWN_MAX as usize, "{counts:?}");
+        let own = 200 * (OWN_MAX as usize + 1);
+        // A few more have grown meanwhile.
+        let shared = (ADDRESS_MAX as usize + 8) * PORTION as usize;
+        assert!(counts.iter().sum::<usize>() < own + shared, "{counts:?}");
+    }
+
+    #[test]
+    fn what_is_allowed_grows_with_time_up_to_its_bound() {
+        let mut allowance = Allowance::new(1, 2, 3);
+        let begun = allowance.grown_at;
+        assert!(allowance.take(begun));
+        assert!(!allowance.take(begun + Duration::from_millis(499)));
+        assert!(allowance.take(begun + Duration::from_millis(500)));
+        assert!(!allowance.take(begun + Duration::from_millis(999)));
+        let later = begun + Duration::from_hours(1);
+        assert_eq!((0..10).filter(|_| allowance.take(later)).count(), 3);
+    }
+}

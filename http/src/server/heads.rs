@@ -1,0 +1,233 @@
+//! What the bytes that arrive on a connection are: which protocol they speak, when the head of a request begins, and
+//! by when it must be whole. A caller that has connected, one that sends a head, and one that waits with its next
+//! request have a timer each: the first two are here, the third is the [`Line`]'s.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use hyper::header::{HeaderValue, ORIGIN};
+use tokio::time::{Instant, Sleep, sleep};
+
+use super::flood::{Flooded, Frames};
+use super::line::Line;
+
+/// What a connection of HTTP/2 begins with (RFC 9113, 3.4).
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// Room for kept bytes that a connection holds on to between requests.
+const KEPT_ROOM: usize = 1_024;
+
+/// The heads of one connection's requests.
+pub(super) struct Heads {
+    line: Arc<Line>,
+    protocol: Protocol,
+    frames: Frames,
+    timeout: Duration,
+    by: Pin<Box<Sleep>>,
+    waits_for: WaitsFor,
+    kept: Vec<u8>,
+    kept_bytes_max: usize,
+}
+
+/// The protocol that a caller speaks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Protocol {
+    /// So many bytes of HTTP/2's preface have arrived, and no others.
+    Unknown(usize),
+    Http1,
+    Http2,
+}
+
+/// What has to arrive in time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WaitsFor {
+    /// The first byte of the first head.
+    FirstByte,
+    /// The rest of a head, which comes after so many requests.
+    Head(usize),
+    /// Nothing.
+    Nothing,
+}
+
+impl Heads {
+    /// Those of a new connection: its first byte must arrive within `timeout`, and each head within as long from its
+    /// own first byte. At most `kept_bytes_max` bytes of a head are kept while it arrives.
+    pub(super) fn new(
+        line: Arc<Line>,
+        frames: Frames,
+        timeout: Duration,
+        kept_bytes_max: usize,
+    ) -> Self {
+        Self {
+            line,
+            protocol: Protocol::Unknown(0),
+            frames,
+            timeout,
+            by: Box::pin(sleep(timeout)),
+            waits_for: WaitsFor::FirstByte,
+            kept: Vec::new(),
+            kept_bytes_max,
+        }
+    }
+
+    /// Notes bytes that have arrived.
+    pub(super) fn arrived(&mut self, bytes: &[u8]) -> Result<(), Flooded> {
+        match self.protocol {
+            Protocol::Unknown(matched) => self.distinguish(matched, bytes),
+            Protocol::Http1 => {
+                self.pass_over_whole();
+                self.follow(bytes);
+                Ok(())
+            }
+            Protocol::Http2 => self.frames.arrived(bytes),
+        }
+    }
+
+    /// Notes that so many bytes have left.
+    pub(super) fn left(&mut self, bytes: usize) {
+        if self.protocol == Protocol::Http2 {
+            self.frames.left(bytes);
+        }
+    }
+
+    fn distinguish(&mut self, matched: usize, bytes: &[u8]) -> Result<(), Flooded> {
+        let missing = &PREFACE[matched..];
+        let same = missing
+            .iter()
+            .zip(bytes)
+            .take_while(|(one, other)| one == other);
+        let same = same.count();
+        if same == missing.len() {
+            self.protocol = Protocol::Http2;
+            self.waits_for = WaitsFor::Nothing;
+            return self.frames.arrived(&bytes[same..]);
+        }
+        self.protocol = if same == bytes.len() {
+            Protocol::Unknown(matched + same)
+        } else {
+            Protocol::Http1
+        };
+        self.follow(bytes);
+        Ok(())
+    }
+
+    /// Stops waiting for a head that has become a request.
+    fn pass_over_whole(&mut self) {
+        if let WaitsFor::Head(begun) = self.waits_for
+            && begun != self.line.begun()
+        {
+            self.waits_for = WaitsFor::Nothing;
+            self.kept.clear();
+            self.kept.shrink_to(KEPT_ROOM);
+        }
+    }
+
+    /// Follows bytes of HTTP/1. What arrives while an answer is on its way may be a body; it is not timed here.
+    fn follow(&mut self, bytes: &[u8]) {
+        let may_begin = match self.waits_for {
+            WaitsFor::FirstByte => true,
+            WaitsFor::Nothing => self.line.is_quiet(),
+            WaitsFor::Head(_) => false,
+        };
+        // Empty lines before a request line mean nothing (RFC 9112, 2.2).
+        if may_begin && bytes.iter().any(|byte| !b"\r\n".contains(byte)) {
+            self.waits_for = WaitsFor::Head(self.line.begun());
+            self.by.as_mut().reset(Instant::now() + self.timeout);
+            self.line.heard();
+        }
+        if matches!(self.waits_for, WaitsFor::Head(_)) {
+            let room = self.kept_bytes_max.saturating_sub(self.kept.len());
+            self.kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        }
+    }
+
+    /// Ready once what has to arrive in time is late.
+    pub(super) fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        self.pass_over_whole();
+        if self.waits_for == WaitsFor::Nothing {
+            return Poll::Pending;
+        }
+        ready!(self.by.as_mut().poll(context));
+        Poll::Ready(())
+    }
+
+    /// The origin that the head names which has arrived in part or cannot be parsed, as far as it can be read.
+    pub(super) fn origin(&self) -> Option<HeaderValue> {
+        let mut fields = self.kept.split(|byte| *byte == b'\n').filter_map(|field| {
+            let colon = field.iter().position(|byte| *byte == b':')?;
+            let (name, value) = (&field[..colon], &field[colon + 1..]);
+            name.eq_ignore_ascii_case(ORIGIN.as_str().as_bytes())
+                .then(|| value.trim_ascii())
+        });
+        HeaderValue::from_bytes(fields.next()?).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use super::*;
+
+    const TIMEOUT: Duration = Duration::from_millis(30);
+
+    fn heads() -> (Arc<Line>, Heads) {
+        let line = Line::new(IpAddr::from([192, 0, 2, 1]), false);
+        let heads = Heads::new(Arc::clone(&line), Frames::new(None), TIMEOUT, 64);
+        (line, heads)
+    }
+
+    async fn is_late(heads: &mut Heads) -> bool {
+        std::future::poll_fn(|context| Poll::Ready(heads.poll_late(context).is_ready())).await
+    }
+
+    #[tokio::test]
+    async fn each_wait_has_its_own_time() {
+        let (line, mut heads) = heads();
+        heads.arrived(b"\r\nGET / HTTP/1.1\r\n\r\n").unwrap();
+        let using = line.begin();
+        sleep(3 * TIMEOUT).await;
+        assert!(!is_late(&mut heads).await, "it was whole");
+        heads.arrived(b"a body").unwrap();
+        sleep(3 * TIMEOUT).await;
+        assert!(!is_late(&mut heads).await, "a body has its own time");
+        drop(using);
+        line.flushed();
+        heads.arrived(b"\r\n").unwrap();
+        sleep(3 * TIMEOUT).await;
+        assert!(!is_late(&mut heads).await, "the next head has not begun");
+        // A head that trickles is late all the same.
+        for _ in 0..10 {
+            heads.arrived(b"x").unwrap();
+            sleep(TIMEOUT / 5).await;
+        }
+        assert!(is_late(&mut heads).await);
+    }
+
+    #[tokio::test]
+    async fn a_caller_that_sends_nothing_or_half_a_preface_is_late() {
+        let (_, mut silent) = heads();
+        silent.arrived(b"\r\n\r\n").unwrap();
+        let (_, mut half) = heads();
+        half.arrived(&PREFACE[..10]).unwrap();
+        let (_, mut whole) = heads();
+        whole.arrived(&PREFACE[..10]).unwrap();
+        whole.arrived(&PREFACE[10..]).unwrap();
+        sleep(3 * TIMEOUT).await;
+        assert!(is_late(&mut silent).await);
+        assert!(is_late(&mut half).await);
+        assert!(!is_late(&mut whole).await);
+    }
+
+    #[tokio::test]
+    async fn an_origin_is_read_from_what_no_parser_accepts() {
+        let (_, mut heads) = heads();
+        heads
+            .arrived(b"GET / HTTP/1.1\r\nbad header\r\noRIGIN:  https://a.example \r\nX")
+            .unwrap();
+        assert_eq!(heads.origin().unwrap(), "https://a.example");
+        heads.arrived(&[b'y'; 1_000]).unwrap();
+        assert_eq!(heads.kept.len(), 64);
+    }
+}

@@ -1,0 +1,59 @@
+//! A process without file descriptors for a while: what needed one is done later, and nothing has failed.
+
+use super::crash::{Acknowledged, check_after, open};
+use super::sample::{Writer, dir};
+use crate::env::simulated::{Fault, Loss, SimulatedEnv};
+use crate::error::AppendError;
+use crate::{Log, Released};
+
+/// Frames that begin some segments.
+const FRAMES: usize = 8;
+/// So often a frame is appended again.
+const ATTEMPTS: usize = 3;
+
+/// Appends frames while one operation lacks a descriptor; whether that was the opening of the log's directory.
+fn run(at: Option<u64>) -> (u64, bool) {
+    let env = SimulatedEnv::new();
+    let (mut log, _) = open(&env, Released::default()).unwrap();
+    let before = env.operations();
+    if let Some(at) = at {
+        env.fail(at, Fault::NoDescriptor);
+    }
+    let mut writer = Writer::new();
+    let mut acknowledged = Acknowledged::default();
+    let mut met_directory = false;
+    for _ in 0..FRAMES {
+        let frame = writer.frame(1, 1, 0);
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            match log.append(&frame) {
+                Ok(_) => break,
+                Err(AppendError::NoSpace(error)) if attempts < ATTEMPTS => {
+                    met_directory |= error.path == dir();
+                }
+                // A sync that fails is final, whatever its reason.
+                Err(AppendError::Failed(why)) if why.0.contains("fdatasync") => return (0, false),
+                Err(error) => panic!("{at:?}: {error}"),
+            }
+        }
+    }
+    let Ok(position) = log.durability().sync() else {
+        return (0, false);
+    };
+    acknowledged.frame = position.frame;
+    acknowledged.sequence = position.next_sequence - 1;
+    assert_eq!(position.frame, FRAMES as u64);
+    let operations = env.operations() - before;
+    drop(log);
+    env.crash(Loss::All);
+    check_after(&env, &acknowledged, &format!("{at:?}"));
+    (operations, met_directory)
+}
+
+#[test]
+fn a_segment_whose_directory_cannot_be_opened_is_begun_later() {
+    let (operations, _) = run(None);
+    let met = (1..=operations).filter(|at| run(Some(*at)).1).count();
+    assert!(met >= 2, "{met} of {operations}");
+}

@@ -1,0 +1,101 @@
+//! Anchors of a log of several nodes, and nodes that lose a part of their data: half of the seeds have both. The contract
+//! takes what a node that leads has published. A node that then starts with a shorter log must read the rest from the
+//! servers, and may lead again: nothing that it concluded from its short log may last.
+
+use std::sync::Arc;
+
+use kedge_actors::{Anchored, Answers};
+use kedge_chain::contract::LatestCheckpoint;
+use kedge_protocol::log_tree;
+use parking_lot::Mutex;
+
+use super::node::Node;
+use crate::plan::Violation;
+use crate::random::Random;
+
+/// Of ten thousand looks, how many anchor the log, at most.
+const ANCHORED_MAX: u64 = 400;
+/// Of ten thousand looks, how many take a part of a node's data, at most.
+const LOST_MAX: u64 = 60;
+
+/// The contract, as all nodes see it.
+#[derive(Default)]
+pub(super) struct Contract(Mutex<Option<LatestCheckpoint>>);
+
+impl Anchored for Contract {
+    fn latest(&self) -> Answers<'_> {
+        let latest: Vec<LatestCheckpoint> = self.0.lock().iter().copied().collect();
+        Box::pin(std::future::ready(Ok(latest)))
+    }
+}
+
+/// What becomes of a node's data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Lost {
+    /// All of its log.
+    All,
+    /// What is newer than a copy, if there is one; otherwise one is made.
+    NewerThanCopy,
+}
+
+/// How a run anchors, and how its nodes lose data. It has a separate source of chance, so that other runs are what they were.
+pub(super) struct Anchoring {
+    pub(super) contract: Arc<Contract>,
+    random: Random,
+    anchored: u64,
+    lost: u64,
+}
+
+impl Anchoring {
+    /// `None` in half of all runs.
+    pub(super) fn of(seed: u64) -> Option<Self> {
+        let mut random = Random::new(seed, 98);
+        (random.below(2) == 0).then(|| Self {
+            contract: Arc::default(),
+            anchored: 1 + random.below(ANCHORED_MAX),
+            lost: random.rate(LOST_MAX),
+            random,
+        })
+    }
+
+    /// Anchors what a node that leads has published, now and then.
+    pub(super) fn anchor(&mut self, nodes: &[Node]) -> Result<(), Violation> {
+        if !self.random.chance(self.anchored) {
+            return Ok(());
+        }
+        for node in nodes.iter().filter(|node| node.leads()) {
+            let Some(running) = node.running() else {
+                continue;
+            };
+            let published = running.engine.published();
+            let batches = published.head.batches;
+            let mut latest = self.contract.0.lock();
+            if latest.is_some_and(|latest| latest.batches >= batches) || batches == 0 {
+                continue;
+            }
+            let root = log_tree::root(&published.snapshot, batches);
+            *latest = Some(LatestCheckpoint {
+                batches,
+                sequence: published.head.sequence,
+                history: root
+                    .map_err(|error| Violation::new("a node's log cannot be read", error))?,
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether one of so many nodes loses data now, and which.
+    pub(super) fn loses(&mut self, nodes: usize) -> Option<(usize, Lost)> {
+        let random = &mut self.random;
+        if !random.chance(self.lost) {
+            return None;
+        }
+        let node = random.below(nodes as u64) as usize;
+        let lost = if random.below(3) == 0 {
+            Lost::All
+        } else {
+            Lost::NewerThanCopy
+        };
+        Some((node, lost))
+    }
+}

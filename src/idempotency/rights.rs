@@ -1,0 +1,39 @@
+//! Who may have what is stored for a key: a signer of the asker whose role still allows the request. What rests on the
+//! state of objects is not judged again: a transfer takes the sender's right away, and its retry is answered all the
+//! same.
+
+use kedge_actors::api::{Asker, Submission, SubmitError};
+use kedge_http::error::ApiError;
+use kedge_machine::rights::check_role;
+use kedge_protocol::Id;
+use kedge_storage::Snapshot;
+
+/// Refuses a request that its signer may not make now. Returns the signer's wallet.
+pub(super) fn check(snapshot: &Snapshot, submission: &Submission) -> Result<Id, ApiError> {
+    let signer = submission.head.signer;
+    let of_address = || snapshot.wallet_by_address(signer);
+    let wallet = match submission.asker {
+        Asker::Wallet {
+            wallet_id,
+            organization_id,
+        } => snapshot
+            .wallet(wallet_id)?
+            .filter(|wallet| wallet.organization_id == organization_id)
+            .ok_or(SubmitError::NoSuchWallet)?,
+        Asker::Organization { organization_id } | Asker::Operator { organization_id } => {
+            of_address()?
+                .filter(|wallet| wallet.organization_id == organization_id)
+                .ok_or(SubmitError::SignerNotOfOrganization)?
+        }
+        Asker::Registration => of_address()?.ok_or(SubmitError::SignerNotOfWallet)?,
+    };
+    if !wallet.keys.contains(&signer) {
+        return Err(SubmitError::SignerNotOfWallet.into());
+    }
+    for action in &submission.actions {
+        let payload = submission.text(&action.payload);
+        check_role(&action.kind, wallet.role, payload)
+            .map_err(|refusal| ApiError::from(&refusal))?;
+    }
+    Ok(wallet.id)
+}

@@ -1,0 +1,104 @@
+//! Fingerprints of the keys that all nodes of a log must hold alike, which each node shows the others. A key has 256 bits
+//! from the system's randomness, so its hash gives nothing of it away.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kedge_config::Config;
+use kedge_http::auth::bearer::AccessTokens;
+use kedge_protocol::Address;
+use kedge_protocol::hash::{keccak, to_hex};
+use kedge_replica::{Fingerprints, OwnKeys, TOKEN_KEY};
+
+use crate::app::App;
+
+/// Sets these hashes apart from all others.
+const DOMAIN: &[u8] = b"kedge: fingerprint of a shared key\0";
+/// Bytes of a hash that are shown.
+const BYTES: usize = 16;
+/// Keys of this node alone, or named by options; keys of access tokens are compared as they are published.
+const ELSEWHERE: [&str; 2] = ["sequencer.key", "operator.key"];
+
+/// The fingerprints of the keys that a server uses.
+pub(super) fn own(
+    app: &Arc<App>,
+    config: &Config,
+    operator: Option<Address>,
+    payer: Address,
+) -> OwnKeys {
+    let (app, folder) = (Arc::downgrade(app), config.keys_dir());
+    Arc::new(move || {
+        let mut keys = of_files(&folder);
+        if let Some(app) = app.upgrade() {
+            keys.extend(of_tokens(&app.access));
+        }
+        keys.insert("anchor_key_file".to_owned(), payer.to_string());
+        if let Some(operator) = operator {
+            keys.insert("operator_key_file".to_owned(), operator.to_string());
+        }
+        keys
+    })
+}
+
+/// Those in the folder of keys.
+fn of_files(folder: &Path) -> Fingerprints {
+    let mut found = Fingerprints::new();
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return found;
+    };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if let Some((name, fingerprint)) = of_file(&path) {
+            found.insert(name, fingerprint);
+        }
+    }
+    found
+}
+
+fn of_file(path: &PathBuf) -> Option<(String, String)> {
+    let name = path.file_name()?.to_str()?.to_owned();
+    let is_key = path.extension().is_some_and(|extension| extension == "key");
+    let is_shared = is_key && !name.starts_with("token-");
+    if !is_shared || ELSEWHERE.contains(&name.as_str()) {
+        return None;
+    }
+    let content = std::fs::read_to_string(path).ok()?;
+    let text = [DOMAIN, name.as_bytes(), b"\0", content.trim().as_bytes()].concat();
+    let fingerprint = to_hex(&keccak(&text).0);
+    Some((name, fingerprint.get(..2 + 2 * BYTES)?.to_owned()))
+}
+
+/// Those that verify access tokens. Their ids are hashes of their public halves, which everybody may read.
+fn of_tokens(access: &AccessTokens) -> Fingerprints {
+    let keys = access.public_keys().keys;
+    let ids = keys.into_iter().filter_map(|key| key.common.key_id);
+    ids.map(|id| (format!("{TOKEN_KEY}{id}"), "held".to_owned()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fingerprint_follows_from_name_and_content_and_files_of_one_node_have_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let write =
+            |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+        write("cursor.key", "0x11\n");
+        write("invitation.key", "0x11\n");
+        for name in ["token-000001.key", "operator.key", "operator-page.token"] {
+            write(name, "0x22\n");
+        }
+        let first = of_files(folder.path());
+        assert_eq!(
+            first.keys().collect::<Vec<_>>(),
+            ["cursor.key", "invitation.key"]
+        );
+        assert_ne!(first["cursor.key"], first["invitation.key"]);
+        assert_eq!(first["cursor.key"].len(), 2 + 2 * BYTES);
+        write("cursor.key", "0x11");
+        assert_eq!(of_files(folder.path()), first);
+        write("cursor.key", "0x12");
+        assert_ne!(of_files(folder.path())["cursor.key"], first["cursor.key"]);
+    }
+}

@@ -1,0 +1,195 @@
+//! What is outside of the nodes: NATS servers that are away when a node starts, or that come back without the stream; and
+//! keys that are not those of the others.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::engine::STREAM;
+use crate::nodes::{Cluster, Node, ready};
+use crate::signed::Signer;
+use crate::support::program::kedge;
+use crate::support::{Rng, eventually, http};
+
+const LIMIT: Duration = Duration::from_secs(40);
+/// A start that waits ends within this time when it is asked to.
+const STOP_LIMIT: Duration = Duration::from_secs(2);
+
+/// Runs `kedge …` against a node's socket: whether it succeeded, and what it printed.
+fn command(node: &Node, arguments: &[&str]) -> (bool, String) {
+    let output = kedge()
+        .args(arguments)
+        .arg("--socket")
+        .arg(node.setup.data().join("admin.sock"))
+        .output()
+        .unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (
+        output.status.success(),
+        String::from_utf8_lossy(&text).into_owned(),
+    )
+}
+
+/// Waits until a node is not ready for a reason that names this.
+async fn names(node: &Node, part: &str) -> Value {
+    let named = || async {
+        let ready = ready(&node.setup).await?;
+        let reason = ready["reason"].as_str().unwrap_or_default().to_owned();
+        reason.contains(part).then_some(ready)
+    };
+    eventually(&format!("{} names {part:?}", node.name), LIMIT, named).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_waits_for_the_servers_and_a_stream_that_is_gone_is_named() {
+    let mut rng = Rng::seeded("cluster-outside");
+    let mut cluster = Cluster::start(2).await;
+    let mut signer = Signer::register(&cluster, &mut rng).await;
+    let leader = cluster.leader().await;
+    let minted = signer.mint().send(cluster.nodes[leader].setup.port()).await;
+    assert_eq!(minted.status, 201, "{}", minted.body);
+    let failures = http::metric(
+        cluster.nodes[leader].setup.metrics_port(),
+        "kedge_storage_commit_failures_total",
+        &[],
+    );
+    assert!(failures.await < 0.5);
+
+    // No server answers: the start waits, says so, and ends as soon as it is asked to.
+    let follower = 1 - leader;
+    cluster.nodes[follower].server.take().unwrap().stop();
+    for server in 0..3 {
+        cluster.nats.server(server).kill();
+    }
+    let mut waiting = cluster.nodes[follower].setup.begin();
+    let shown = names(&cluster.nodes[follower], "waits for the NATS servers").await;
+    assert_eq!(shown["status"], "not_ready");
+    let port = cluster.nodes[follower].setup.port();
+    assert_eq!(http::get(port, "/healthz").await.status, 200);
+    let refused = http::get(port, "/batches").await;
+    assert_eq!(refused.status, 503, "{}", refused.body);
+    let metrics = cluster.nodes[follower].setup.metrics_port();
+    assert!(http::metric(metrics, "kedge_start_waits", &[]).await > 0.5);
+    tokio::time::sleep(Duration::from_secs(8)).await;
+    assert!(waiting.runs(), "it does not give up");
+    let begun = Instant::now();
+    waiting.terminate();
+    let ended = waiting.ended(STOP_LIMIT);
+    assert!(
+        ended.is_some_and(|status| status.success()),
+        "{ended:?} after {:?}",
+        begun.elapsed()
+    );
+    cluster.nodes[follower].server = Some(cluster.nodes[follower].setup.begin());
+
+    // They come back, and everything continues.
+    for server in 0..3 {
+        cluster.nats.server(server).start();
+    }
+    tokio::task::block_in_place(|| cluster.nats.wait_until_ready());
+    cluster.wait_until_ready().await;
+
+    comes_back_without_disks(&mut cluster).await;
+}
+
+/// All NATS disks are lost: every node says so.
+async fn comes_back_without_disks(cluster: &mut Cluster) {
+    for server in 0..3 {
+        cluster.nats.server(server).kill();
+        fs::remove_dir_all(cluster.nats.folder().join(format!("engine{server}"))).unwrap();
+    }
+    for server in 0..3 {
+        cluster.nats.server(server).start();
+    }
+    tokio::task::block_in_place(|| cluster.nats.wait_until_ready());
+    for node in &cluster.nodes {
+        let shown = names(node, "is gone from the NATS servers").await;
+        let problem = shown["cluster"]["problem"].as_str().unwrap();
+        assert!(
+            problem.contains(STREAM) && problem.contains("kedge cluster reseed"),
+            "{problem}"
+        );
+        let metrics = node.setup.metrics_port();
+        assert!(http::metric(metrics, "kedge_cluster_broken", &[]).await > 0.5);
+        let status = ready(&node.setup).await.unwrap();
+        assert_eq!(status["status"], "not_ready");
+    }
+    for node in &mut cluster.nodes {
+        node.kill();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_with_other_keys_is_not_ready_and_does_not_lead() {
+    let mut cluster = Cluster::start(2).await;
+    let leader = cluster.leader().await;
+    let follower = 1 - leader;
+    let folder = cluster.nodes[follower].setup.data().join("keys");
+    let token = |folder: &std::path::Path| folder.join("token-000001.key");
+    let right = fs::read(token(&folder)).unwrap();
+    cluster.nodes[follower].server.take().unwrap().stop();
+    let other = fs::read_to_string(token(&folder))
+        .unwrap()
+        .chars()
+        .rev()
+        .filter(char::is_ascii_hexdigit)
+        .take(64)
+        .collect::<String>();
+    fs::write(token(&folder), format!("0x{other}\n")).unwrap();
+    let invitation = fs::read(folder.join("invitation.key")).unwrap();
+    fs::copy(folder.join("cursor.key"), folder.join("invitation.key")).unwrap();
+    cluster.nodes[follower].server = Some(cluster.nodes[follower].setup.begin());
+    let shown = names(&cluster.nodes[follower], "its keys are not those of").await;
+    let reason = shown["reason"].as_str().unwrap();
+    for part in ["invitation.key", "token key", &cluster.nodes[leader].name] {
+        assert!(reason.contains(part), "{part} is not in {reason}");
+    }
+    let metrics = cluster.nodes[follower].setup.metrics_port();
+    assert!(http::metric(metrics, "kedge_cluster_keys_differ", &[]).await > 1.5);
+    let refused = command(&cluster.nodes[leader], &["cluster", "hand-over"]);
+    assert!(!refused.0, "{}", refused.1);
+    let name = cluster.nodes[follower].name.clone();
+    let refused = command(
+        &cluster.nodes[leader],
+        &["cluster", "hand-over", "--to", &name],
+    );
+    assert!(
+        !refused.0 && refused.1.contains("must not lead") && refused.1.contains("invitation.key"),
+        "{}",
+        refused.1
+    );
+
+    // The operator's commands say what they did not do.
+    for (arguments, part) in [
+        (vec!["cluster", "remove", name.as_str()], "Stop it first"),
+        (vec!["cluster", "remove", "node9"], "no node is named node9"),
+        (vec!["admin", "retire-token-key"], "name the one to retire"),
+    ] {
+        let (worked, text) = command(&cluster.nodes[leader], &arguments);
+        assert!(!worked && text.contains(part), "{arguments:?}: {text}");
+    }
+
+    // The leader is lost: this node does not take its place.
+    cluster.nodes[leader].kill();
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    let shown = ready(&cluster.nodes[follower].setup).await.unwrap();
+    assert_eq!(shown["cluster"]["role"], "follower", "{shown}");
+    cluster.nodes[leader].start();
+
+    // With the right keys it is like any other.
+    cluster.nodes[follower].kill();
+    fs::write(token(&folder), right).unwrap();
+    fs::write(folder.join("invitation.key"), invitation).unwrap();
+    cluster.nodes[follower].start();
+    cluster.wait_until_ready().await;
+    let leader = cluster.leader().await;
+    let next = cluster.nodes[1 - leader].name.clone();
+    let (worked, text) = command(
+        &cluster.nodes[leader],
+        &["cluster", "hand-over", "--to", &next],
+    );
+    assert!(worked && text.contains(&next), "{text}");
+    assert_eq!(cluster.leader().await, 1 - leader, "it has the lease");
+    cluster.stop();
+}

@@ -1,0 +1,109 @@
+//! Data directories that earlier programs left, opened by this one: everything in them is read as it was, and the log
+//! is continued. `tests/upgrade/README.md` says how a directory is recorded.
+
+#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
+
+mod life;
+mod record;
+mod state;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::path::Path;
+
+use kedge_client::{NewObject, Properties};
+use kedge_protocol::resource::ObjectStatus;
+use serde_json::json;
+
+use life::{OWNER, account};
+use state::{State, all, unpack};
+use support::connect;
+use support::program::kedge;
+use support::server::{Server, Setup};
+
+/// States whose store has an older format: their rows are rebuilt from the log first, as docs/OPERATIONS.md says.
+const REBUILT_FIRST: &[&str] = &[];
+
+/// Runs a command of the program, which must succeed.
+#[track_caller]
+fn done(arguments: &[&str], paths: &[&Path]) -> String {
+    let output = kedge().args(arguments).args(paths).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "kedge {arguments:?}: {error}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Compares what is read now with what was read when the state was recorded.
+async fn reads_as_recorded(state: &State, setup: &Setup) {
+    let now = record::answers(setup, &state.paths()).await;
+    for (path, recorded) in &state.answers {
+        let found = &now[path];
+        assert_eq!(
+            found, recorded,
+            "{}: GET {path} is not what it was",
+            state.name
+        );
+    }
+}
+
+/// Changes what is there and adds to it.
+async fn continues(setup: &Setup) {
+    let owner = account(&connect(&setup.url()).await, OWNER).await;
+    let templates = owner.templates(&kedge_client::ListQuery::default());
+    let templates = templates.collect(100).await.unwrap();
+    let plain = templates.iter().find(|one| one.name == "plain").unwrap();
+    let minted = owner.mint(plain.id, &NewObject::default()).await.unwrap();
+    let objects = owner.objects(&kedge_client::ListQuery::default());
+    let objects = objects.collect(1_000).await.unwrap();
+    let old = objects.iter().find(|object| {
+        object.template_id == plain.id
+            && object.id != minted.resource.id
+            && object.status == ObjectStatus::Active
+    });
+    let mut properties = Properties::new();
+    properties.insert("after".to_owned(), json!("the upgrade"));
+    let old = old.unwrap().id;
+    let updated = owner.update(old, &properties).await.unwrap();
+    assert_eq!(updated.resource.properties["after"], "the upgrade");
+}
+
+/// A rebuild makes the same rows, and a copy of the running server comes back.
+fn is_kept_and_copied(server: Server, setup: &Setup, directory: &Path) {
+    let at = |name: &str| directory.join(name);
+    let data = setup.data();
+    let socket = data.join("admin.sock");
+    done(&["backup", "--socket"], &[&socket, &at("backup")]);
+    // An orderly stop also compares the store's rows with those that its log makes.
+    server.stop();
+    done(&["verify", "data", "--dev"], &[data]);
+    done(&["verify", "log", "--signatures"], &[&data.join("log")]);
+    done(&["restore", "--data"], &[&at("restored"), &at("backup")]);
+    done(&["verify", "data", "--dev"], &[&at("restored")]);
+    done(&["rebuild", "--dev"], &[data]);
+    support::remade::check(data);
+    done(&["verify", "data", "--dev"], &[data]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_earlier_state_is_read_continued_and_copied() {
+    let names = all();
+    assert!(names.len() >= 2, "{names:?}");
+    for name in names {
+        let directory = tempfile::tempdir().unwrap();
+        let state = unpack(&name, directory.path());
+        let setup = life::setup(&directory.path().join("data"));
+        if REBUILT_FIRST.contains(&name.as_str()) {
+            done(&["rebuild", "--dev"], &[setup.data()]);
+        }
+        let server = setup.start();
+        let (status, ready) = server.readiness().await;
+        assert_eq!(status, 200, "{name}: {ready}");
+        reads_as_recorded(&state, &setup).await;
+        continues(&setup).await;
+        is_kept_and_copied(server, &setup, directory.path());
+        // And once more, from the rebuilt store.
+        let server = setup.start();
+        continues(&setup).await;
+        server.stop();
+    }
+}
