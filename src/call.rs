@@ -9,7 +9,7 @@ use kedge_api::Code;
 use kedge_http::auth::Session;
 use kedge_http::body;
 use kedge_http::error::ApiError;
-use kedge_http::limits::{ClientAddress, Holder};
+use kedge_http::limits::{ClientAddress, Holder, Naming};
 use kedge_http::query::Query;
 use kedge_machine::Caller;
 use kedge_protocol::resource::Role;
@@ -45,6 +45,8 @@ pub struct Call {
     pub submission: Option<Arc<Submission>>,
     /// What is known of it, if that was earlier.
     pub earlier: Option<Earlier>,
+    /// Its place among those that may show that an e-mail address is taken.
+    pub naming: Option<Naming>,
     /// A secret that was made for it, to be shown once and never stored.
     pub shown_once: Option<String>,
     /// The caller's address.

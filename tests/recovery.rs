@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use kedge_client::{Account, BatchMode, Client, Error, NewAction, NewObject};
+use kedge_client::{Account, BatchMode, Client, Error, NewAction, NewObject, Properties};
 use kedge_log::env::RealEnv;
 use kedge_log::{FileLog, Frame, Log as _, LogReader};
 use kedge_protocol::batch::SignedBatch;
@@ -17,7 +17,7 @@ use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::record::RequestRecord;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Hash, Id};
-use kedge_storage::{Group, Store, StoreOptions};
+use kedge_storage::{Group, HighWater, Released, Store, StoreOptions};
 use serde_json::{Value, json};
 
 use support::ledger::Ledger;
@@ -319,6 +319,7 @@ fn unsign(made: &Made, key: &SigningKey) -> u64 {
     let separator = made.client.domain().separator();
     let last = made.verify().unwrap().batches - 1;
     let mut unsigned = 0;
+    let mut released = None;
     rewrite(made, |records, batches| {
         let Some((batch, leaves)) = batches
             .iter_mut()
@@ -341,7 +342,12 @@ fn unsign(made: &Made, key: &SigningKey) -> u64 {
         batch.header.root = BatchTree::new(leaves).root();
         *batch = batch.header.sign(&separator, &sequencer);
         unsigned = record.first_sequence;
+        released = Some(Released {
+            batches: last + 1,
+            head: batch.header.head,
+        });
     });
+    HighWater::put(&RealEnv, &made.setup.high_water(), released.unwrap()).unwrap();
     std::fs::remove_dir_all(made.setup.store()).unwrap();
     unsigned
 }
@@ -352,6 +358,12 @@ async fn an_unsigned_action_stops_no_start_and_is_never_anchored() {
     let directory = tempfile::tempdir().unwrap();
     let setup = Setup::development(&directory.path().join("data")).set("anchor_on_shutdown", false);
     let made = made_by(setup, &mut rng).await;
+    // A change: what a mint makes would be named by its signature.
+    let server = made.setup.start();
+    let object = made.ledger.after(0)[0].resource;
+    let changed = made.account.update(object, &Properties::new()).await;
+    made.ledger.changed(&changed.unwrap());
+    server.stop();
     let sequence = unsign(&made, &rng.key());
     let server = made.setup.start();
     let why = server.why_read_only().await;

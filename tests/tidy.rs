@@ -46,6 +46,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("tls", ""),
     ("chain", "protocol tls"),
     ("prover", "protocol"),
+    ("net", "config"),
     ("machine", "protocol"),
     ("api", "machine protocol"),
     ("storage", "log protocol env"),
@@ -59,13 +60,16 @@ const ARROWS: &[(&str, &str)] = &[
         "actors",
         "replay storage machine chain protocol env running timekeeper timing",
     ),
-    ("http", "actors storage api machine prover config protocol"),
+    (
+        "http",
+        "net actors storage api machine prover config protocol",
+    ),
     ("openapi", "http api machine protocol"),
-    ("console", "http api"),
-    ("telemetry", "http actors config tls"),
+    ("console", "http net api"),
+    ("telemetry", "net actors config tls"),
     ("webhooks", "actors storage machine config protocol tls"),
     ("replica", "actors cluster storage config protocol tls"),
-    ("edge", "http replica config tls"),
+    ("edge", "http net replica config tls"),
     ("watchtower", "client chain protocol"),
     ("upkeep", "http replay storage log config protocol"),
     (
@@ -83,7 +87,7 @@ const ARROWS: &[(&str, &str)] = &[
     ),
     (
         "kedge",
-        "cli upkeep webhooks telemetry console edge openapi http replica cluster actors replay client search storage api machine prover chain log config protocol env running fuzz",
+        "cli upkeep webhooks telemetry console edge openapi http net replica cluster actors replay client search storage api machine prover chain log config protocol env running fuzz",
     ),
 ];
 /// The crates that get time, randomness and files only from an `Env`.

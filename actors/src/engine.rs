@@ -344,6 +344,11 @@ impl Engine {
         self.inner.store.set_read_only(why);
     }
 
+    /// Bytes that are free on the disk.
+    pub fn disk_free_bytes(&self) -> u64 {
+        self.inner.disk.last_free_bytes()
+    }
+
     /// True while the disk is too full to accept writes.
     pub fn disk_full(&self) -> bool {
         self.inner.disk_full.load(Ordering::Relaxed)

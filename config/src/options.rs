@@ -239,6 +239,12 @@ options! {
         log_bytes_free: u64 = 1024 * 1024 * 1024;
         /// The same for the developer tier. The enterprise tier has no quota, a custom one its own.
         log_bytes_developer: u64 = 50 * 1024 * 1024 * 1024;
+        /// Bytes of the disk that organizations of the free tier leave to the others: with less room
+        /// their writes and the registrations of new organizations are refused with 403. 0 leaves
+        /// what all writes leave.
+        disk_kept_from_free: u64 = 1024 * 1024 * 1024;
+        /// The same for the developer tier.
+        disk_kept_from_developer: u64 = 512 * 1024 * 1024;
         /// Networks of the proxies in front of the server, such as 10.0.0.0/8. Their
         /// X-Forwarded-For is believed, up to the last address that is not in these networks.
         trusted_proxies: Vec<Network> = Vec::new();

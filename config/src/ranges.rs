@@ -35,7 +35,7 @@ pub fn ranges(config: &Config) -> Vec<Range> {
     let body_bytes_max = kedge_protocol::limits::BODY_BYTES_MAX as u64;
     let of_delays = (config.webhook_retry_schedule_s.iter())
         .map(|delay_s| ("webhook_retry_schedule_s", *delay_s, 0, 366 * 24 * 60 * 60));
-    let ranges: [(&'static str, u64, u64, u64); 62] = [
+    let ranges: [(&'static str, u64, u64, u64); 64] = [
         ("cluster_replicas", config.cluster_replicas as u64, 1, 5),
         (
             "cluster_replicas_synced",
@@ -128,6 +128,18 @@ pub fn ranges(config: &Config) -> Vec<Range> {
         ("file_bytes_max", config.file_bytes_max, 1, 1 << 40),
         ("file_quota_bytes", config.file_quota_bytes, 0, 1 << 60),
         ("log_bytes_free", config.log_bytes_free, 0, 1 << 60),
+        (
+            "disk_kept_from_free",
+            config.disk_kept_from_free,
+            0,
+            1 << 60,
+        ),
+        (
+            "disk_kept_from_developer",
+            config.disk_kept_from_developer,
+            0,
+            1 << 60,
+        ),
         (
             "log_bytes_developer",
             config.log_bytes_developer,

@@ -59,7 +59,7 @@ where
         let page = Arc::clone(&page);
         async move { page.respond(request).await }
     };
-    kedge_http::server::page::serve(address, CONNECTION_TIMEOUT, respond).await
+    kedge_net::page::serve(address, CONNECTION_TIMEOUT, respond).await
 }
 
 fn json_of(status: StatusCode, value: &Value) -> Response<Full<Bytes>> {

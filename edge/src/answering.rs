@@ -12,12 +12,13 @@ use hyper::header::{HeaderName, HeaderValue, STRICT_TRANSPORT_SECURITY};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode, Version};
 use kedge_http::body::{self, Broken};
+use kedge_http::cors::{Cors, Readers};
 use kedge_http::envelope::Form;
 use kedge_http::error::ApiError;
-use kedge_http::server::line::{Line, Using};
 use kedge_http::server::sent::SentBody;
 use kedge_http::server::{Answering, parsing};
 use kedge_http::stream::Body;
+use kedge_net::line::{Line, Using};
 use metrics::{counter, histogram};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -50,6 +51,8 @@ pub(crate) struct Edge {
     /// How long a node may take to begin its answer.
     pub(crate) patience: Duration,
     pub(crate) header_bytes_max: usize,
+    /// Who may read what the edge itself answers.
+    pub(crate) cors: Cors,
     pub(crate) tls: bool,
     /// The part of request ids that differs from process to process.
     pub(crate) process: String,
@@ -84,6 +87,12 @@ fn replaced() -> PassError {
     PassError::Unknown("another node leads now".to_owned())
 }
 
+/// An answer that these may read.
+fn readable(mut response: Response<Body>, readers: &Readers) -> Response<Body> {
+    readers.write(response.headers_mut());
+    response
+}
+
 impl Answering for Edge {
     async fn answer(&self, request: Request<Incoming>, using: Using) -> Response<SentBody> {
         let begun = Instant::now();
@@ -91,8 +100,13 @@ impl Answering for Edge {
         let is_http2 = parts.version == Version::HTTP_2;
         let form = Form::of(&parts.headers);
         let id = self.give_id(&mut parts);
-        let answered = self.answered(&parts, body, using.line().peer, begun).await;
-        let mut response = answered.unwrap_or_else(|error| own::refusal(&error, form, &id));
+        let readers = self.cors.readers(&parts.headers);
+        let answered = match self.own(&parts) {
+            Some(own) => Ok(readable(own, &readers)),
+            None => self.answered(&parts, body, using.line().peer, begun).await,
+        };
+        let mut response =
+            answered.unwrap_or_else(|error| readable(own::refusal(&error, form, &id), &readers));
         if self.tls {
             let year = HeaderValue::from_static("max-age=31536000");
             response
@@ -106,8 +120,9 @@ impl Answering for Edge {
         response.map(|body| SentBody::new(body, is_http2, None, using))
     }
 
-    fn refuse_unparsed(&self, status: StatusCode, _: &Arc<Line>) -> Bytes {
-        own::unparsed(status, self.header_bytes_max, &self.new_id())
+    fn refuse_unparsed(&self, status: StatusCode, line: &Arc<Line>) -> Bytes {
+        let readers = self.cors.readers_of_unparsed(line.origin());
+        own::unparsed(status, self.header_bytes_max, &self.new_id(), &readers)
     }
 }
 
@@ -129,6 +144,18 @@ impl Edge {
         id
     }
 
+    /// What the edge answers by itself.
+    fn own(&self, parts: &Parts) -> Option<Response<Body>> {
+        if parts.method != Method::GET || parsing::fault(parts, self.header_bytes_max).is_some() {
+            return None;
+        }
+        match parts.uri.path() {
+            "/healthz" => Some(own::healthy()),
+            "/readyz" => Some(own::readiness(&self.name, &self.nodes)),
+            _ => None,
+        }
+    }
+
     async fn answered(
         &self,
         parts: &Parts,
@@ -138,13 +165,6 @@ impl Edge {
     ) -> Result<Response<Body>, ApiError> {
         if let Some(fault) = parsing::fault(parts, self.header_bytes_max) {
             return Err(fault);
-        }
-        if parts.method == Method::GET {
-            match parts.uri.path() {
-                "/healthz" => return Ok(own::healthy()),
-                "/readyz" => return Ok(own::readiness(&self.name, &self.nodes)),
-                _ => {}
-            }
         }
         let (to, passed) = match (self.route)(&parts.method, parts.uri.path()) {
             Way::Node => ("node", self.to_node(parts, body, caller).await),

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
+use kedge_http::cors::Readers;
 use kedge_http::envelope::Form;
 use kedge_http::error::ApiError;
 use kedge_http::stream::Body;
@@ -76,8 +77,14 @@ pub(crate) fn refusal(error: &ApiError, form: Form, request_id: &str) -> Respons
 }
 
 /// The answer, as bytes, to what is not HTTP.
-pub(crate) fn unparsed(status: StatusCode, header_bytes_max: usize, request_id: &str) -> Bytes {
+pub(crate) fn unparsed(
+    status: StatusCode,
+    header_bytes_max: usize,
+    request_id: &str,
+    readers: &Readers,
+) -> Bytes {
     let fault = kedge_http::server::parsing::error_of(status, header_bytes_max);
-    let (parts, body) = refusal(&fault, Form::Envelope, request_id).into_parts();
+    let (mut parts, body) = refusal(&fault, Form::Envelope, request_id).into_parts();
+    readers.write(&mut parts.headers);
     kedge_http::server::parsing::write(parts.status, &parts.headers, &body.into_whole())
 }

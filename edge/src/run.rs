@@ -8,8 +8,10 @@ use std::time::Duration;
 use hyper::Method;
 use kedge_config::Config;
 use kedge_config::secrets::{self, SecretError};
-use kedge_http::server::shedding::Shedding;
-use kedge_http::server::{Bound, ServerError, stopping};
+use kedge_http::cors::Cors;
+use kedge_http::server::stopping::{self, EndsAtOnce};
+use kedge_http::server::{Bound, ServerError};
+use kedge_net::shedding::Shedding;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 
@@ -75,6 +77,7 @@ pub async fn run(config: Config, route: Route) -> Result<(), EdgeError> {
         nodes,
         route,
         header_bytes_max: config.header_bytes_max,
+        cors: Cors::new(config.cors_origins.clone()),
         tls: bound.tls().is_some(),
         process: const_hex::encode(secrets::random::<6>()?),
         next_id: AtomicU64::new(1),

@@ -11,8 +11,8 @@ use kedge_api::Code;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::resource::Trace;
 
-use crate::coding;
 use crate::error::ApiError;
+use kedge_net::coding;
 
 /// The entity tag of an object's state.
 pub fn entity_tag(trace: &Trace) -> String {

@@ -9,9 +9,9 @@ use flate2::write::GzEncoder;
 use hyper::header::{CONTENT_ENCODING, HeaderValue, VARY};
 use hyper::{HeaderMap, StatusCode};
 
-use crate::coding::{Accepted, Coding};
 use crate::conditional::tag_of;
 use crate::reply::Reply;
+use kedge_net::coding::{Accepted, Coding};
 
 /// The coding in which bodies are compressed here.
 const GZIP: &str = Coding::Gzip.name();

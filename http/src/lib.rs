@@ -1,9 +1,9 @@
 //! HTTP as the server speaks it, and who may ask: this crate knows no route.
 //!
-//! - A connection: `server` (TLS, bounds on time and number, shedding).
+//! - A connection: `server`, with what [`kedge_net`] keeps of each.
 //! - A request: `auth`, `limits`, `body`, `signing`, `files` (contents, received and kept), `query`, `conditional`,
 //!   `cors`, and the redirects of v2's paths (`v2`).
-//! - An answer: `reply`, `coding` (compressed forms), `fixed` (bodies that never change), `batches` (sealed ones with their trees), `stream`, `events`
+//! - An answer: `reply`, `fixed` (bodies that never change), `batches` (sealed ones with their trees), `stream`, `events`
 //!   (streams of them), `range`, `cursor`, `error` and how it is written (`envelope`).
 //! - A change: `submit` (to the engine), `idempotency` (keys in flight, kept answers), `operator` (the operator's own actions),
 //!   `claims` (checking them), `trust` (what evidence is judged by).
@@ -14,7 +14,6 @@ pub mod batches;
 pub mod body;
 pub mod claims;
 pub mod clock;
-pub mod coding;
 pub mod conditional;
 pub mod cors;
 pub mod cursor;

@@ -19,6 +19,8 @@ pub const LIMIT_LEASES: &str = "kedge_limit_leases_total";
 const OUTCOMES: [&str; 4] = ["leased", "spent", "unanswered", "crowded"];
 /// Organizations' day counts that were stored.
 pub const USAGE_ROWS_WRITTEN: &str = "kedge_usage_rows_written_total";
+/// Bytes of the disk that a tier leaves to the others.
+pub(crate) const DISK_KEPT_BYTES: &str = "kedge_disk_kept_bytes";
 /// Open event streams.
 pub const STREAMS: &str = "kedge_event_streams";
 /// Event streams that were ended because their client did not read.
@@ -57,6 +59,11 @@ pub fn describe() {
         USAGE_ROWS_WRITTEN,
         Unit::Count,
         "Daily request counts of organizations that were stored"
+    );
+    describe_gauge!(
+        DISK_KEPT_BYTES,
+        Unit::Bytes,
+        "Bytes of the disk that a tier leaves to the others: with less room its writes are refused"
     );
     describe_gauge!(STREAMS, Unit::Count, "Open event streams");
     describe_counter!(

@@ -11,11 +11,12 @@ fn without_path(word: &str) -> String {
     let is_around = |c: char| "\"'`()[]{}<>,;:".contains(c);
     let inner = word.trim_start_matches(is_around);
     let before = &word[..word.len() - inner.len()];
-    // A path may follow a name: `at=/var/lib/kedge`.
-    let (named, path) = match inner.split_once('=') {
-        Some((name, path)) if path.starts_with('/') => (&inner[..=name.len()], path),
-        _ => ("", inner),
-    };
+    // A path may follow a name: `at=/var/lib/kedge`, `error:/var/lib/kedge`, but not the scheme of a URL.
+    let at = inner.find(['=', ':']).filter(|at| {
+        let rest = &inner[at + 1..];
+        rest.starts_with('/') && !rest.starts_with("//")
+    });
+    let (named, path) = at.map_or(("", inner), |at| inner.split_at(at + 1));
     let is_path = path.strip_prefix('/').is_some_and(|rest| {
         let mut parts = rest.split('/');
         parts.next().is_some_and(|first| !first.trim().is_empty())
@@ -38,11 +39,11 @@ mod tests {
     fn paths_are_left_out_and_nothing_else() {
         let hidden = [
             "IO error: While open /var/lib/kedge/data/store/000012.sst: No such file",
-            "the log in \"/srv/k/log\" ends, see at=/srv/k/log.",
+            "the log in \"/srv/k/log\" ends, see at=/srv/k/log. error:/srv/k",
         ];
         let shown = [
             "IO error: While open (a file of the server): No such file",
-            "the log in \"(a file of the server)\" ends, see at=(a file of the server).",
+            "the log in \"(a file of the server)\" ends, see at=(a file of the server). error:(a file of the server)",
         ];
         assert_eq!(hidden.map(without_paths), shown);
         for same in [

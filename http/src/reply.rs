@@ -8,10 +8,10 @@ use hyper::{HeaderMap, StatusCode};
 use kedge_protocol::resource::Trace;
 use serde::Serialize;
 
-use crate::coding::{Accepted, CODED_BYTES_MIN, Coding, opaque_tag};
 use crate::conditional::{self, tag_of};
 use crate::error::ApiError;
 use crate::stream::Body;
+use kedge_net::coding::{Accepted, CODED_BYTES_MIN, Coding, opaque_tag};
 
 /// An answer.
 #[derive(Debug)]

@@ -30,8 +30,9 @@ const AGAIN: Duration = Duration::from_millis(200);
 /// The keys in which a node differs from the one that leads.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Differing {
-    /// The node that leads, or led last.
+    /// The node that leads, or led last; without one, a node of those that are alike and more.
     leader: String,
+    is_outvoted: bool,
     /// Keys of the leader that this node lacks, or has another in place of.
     lacking: Vec<String>,
     /// Keys that the leader does not have.
@@ -52,6 +53,7 @@ impl Differing {
         let differs = !lacking.is_empty() || !further.is_empty();
         differs.then(|| Self {
             leader: leader.node.clone(),
+            is_outvoted: false,
             lacking,
             further,
         })
@@ -80,9 +82,15 @@ impl Differing {
     pub(crate) fn describe(&self) -> String {
         let Self {
             leader,
+            is_outvoted,
             lacking,
             further,
         } = self;
+        let of = if *is_outvoted {
+            "and of other nodes, which are more"
+        } else {
+            "which leads or led last"
+        };
         let mut parts = Vec::new();
         if !lacking.is_empty() {
             parts.push(format!(
@@ -94,7 +102,7 @@ impl Differing {
             parts.push(format!("{leader} does not have {}", further.join(", ")));
         }
         format!(
-            "its keys are not those of {leader}, which leads or led last: {}. Make data/keys and the other keys alike on all \
+            "its keys are not those of {leader}, {of}: {}. Make data/keys and the other keys alike on all \
              nodes and restart this one. If {leader} will not come back: `kedge cluster remove {leader}`",
             parts.join("; ")
         )
@@ -103,18 +111,47 @@ impl Differing {
 
 /// Which keys of a node are not those of the node that leads, or led last, if any.
 fn differing(me: &str, own: &Fingerprints, members: &[Member]) -> Option<Differing> {
-    let leader = members
+    let leaders = members
         .iter()
-        .filter(|member| member.role == Role::Leader.name() && !member.keys.is_empty())
-        .max_by_key(|member| member.term)
-        .filter(|leader| leader.node != me)?;
+        .filter(|member| member.role == Role::Leader.name() && !member.keys.is_empty());
+    let Some(leader) = leaders.max_by_key(|member| member.term) else {
+        return outvoted(me, own, members);
+    };
+    if leader.node == me {
+        return None;
+    }
     let differing = Differing::between(own, leader)?;
     // A leader that was lost before its newest token key got to any other node must not keep all of them from leading.
-    let is_there = |member: &Member| member.age.is_some_and(|age| age < FRESH);
+    let is_alike = |member: &Member| member.node == me || !is_there(member) || member.keys == *own;
+    if !is_there(leader) && differing.lacking.is_empty() && members.iter().all(is_alike) {
+        // It gave nothing that this node would refuse, and all who are left hold the same keys.
+        return None;
+    }
     let has_another = members
         .iter()
         .any(|member| member.node != me && is_there(member) && member.keys == leader.keys);
     (has_another || !differing.is_rotation(own)).then_some(differing)
+}
+
+fn is_there(member: &Member) -> bool {
+    member.age.is_some_and(|age| age < FRESH)
+}
+
+/// Without a leader, as after a restart of all nodes: other nodes that hold the same keys, and are more than those that
+/// hold this node's.
+fn outvoted(me: &str, own: &Fingerprints, members: &[Member]) -> Option<Differing> {
+    let others: Vec<&Member> = members
+        .iter()
+        .filter(|member| member.node != me && !member.keys.is_empty() && is_there(member))
+        .collect();
+    let holders = |keys: &Fingerprints| others.iter().filter(|one| one.keys == *keys).count();
+    let most = others.iter().max_by_key(|one| holders(&one.keys))?;
+    let are_more = holders(&most.keys) >= 2 && holders(&most.keys) > holders(own) + 1;
+    let differing = Differing::between(own, most).filter(|_| are_more)?;
+    Some(Differing {
+        is_outvoted: true,
+        ..differing
+    })
 }
 
 /// What is known of this node's keys.
@@ -217,6 +254,16 @@ mod tests {
         // Who leads is the measure itself, and before the first leader there is none.
         assert_eq!(differing("n1", &wrong, &members), None);
         assert_eq!(differing("n3", &wrong, &members[2..]), None);
+        // After a restart of all nodes the most are.
+        let restarted = [
+            member("n1", ("follower", 3), 0, &right),
+            member("n2", ("follower", 3), 0, &right),
+            member("n3", ("follower", 3), 0, &wrong),
+        ];
+        let found = differing("n3", &wrong, &restarted).unwrap();
+        assert!(found.describe().contains("which are more"));
+        assert_eq!(differing("n1", &right, &restarted), None);
+        assert_eq!(differing("n3", &wrong, &restarted[1..]), None);
         // It stays so after the leader is lost, also where no other node is left.
         let lost = [member("n1", ("leader", 3), 60, &right)];
         assert!(differing("n3", &wrong, &lost).is_some());
@@ -245,6 +292,16 @@ mod tests {
         copied[2].keys = new.clone();
         assert!(differing("n2", &old, &copied).is_some());
         assert_eq!(differing("n3", &new, &copied), None);
+        // A key that is on all nodes but the one that is lost, in the order in which a new one is copied.
+        let mut side = old.clone();
+        side.insert("side-entries-2.key".to_owned(), "3".to_owned());
+        let mut rotated = lost.clone();
+        rotated[0].keys = old.clone();
+        rotated[1].keys = side.clone();
+        rotated[2].keys = side.clone();
+        assert_eq!(differing("n2", &side, &rotated), None);
+        rotated[2].keys = old.clone();
+        assert!(differing("n2", &side, &rotated).is_some());
         // A key that all nodes must have had from the beginning is no rotation.
         let other = keys(&[("api-key.key", "2"), ("token key a", "held")]);
         assert!(differing("n2", &other, &lost[..1]).is_some());

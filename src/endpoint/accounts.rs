@@ -150,6 +150,7 @@ const REGISTER: Doc = Doc {
         its digest is signed (`sha-256=:…:`), and it needs `blind`, random bytes that protect the \
         digest against guessing; neither is kept. With the code of an `invitation` the wallet joins the \
         organization that invited it instead of making one.",
+    errors: &[Code::QuotaExceeded],
     links: &[
         TO_REFRESH,
         Link::with_body(

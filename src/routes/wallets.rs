@@ -15,7 +15,7 @@ use kedge_http::signing::registration::RegisterBody;
 use kedge_http::signing::wallet::WalletBody;
 use kedge_machine::registration::normal_email;
 use kedge_protocol::limits::EMAIL_BYTES_MAX;
-use kedge_protocol::resource::{Invitation, Wallet};
+use kedge_protocol::resource::{Invitation, Tier, Wallet};
 use kedge_protocol::{Address, Id};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -53,9 +53,12 @@ pub async fn check_registration(
     call: &mut Call,
     submission: &mut Submission,
 ) -> Result<(), ApiError> {
-    call.app.limits.check_taken(call.client_address, now_s())?;
+    call.naming = (call.app.limits).begin_naming(call.client_address, now_s())?;
     let registration: RegisterBody = body::parse(&call.body.text)?;
     check_invitation(call, &registration)?;
+    if registration.invitation.is_none() {
+        call.app.limits.check_disk(&Tier::Free)?;
+    }
     // Checking and hashing a password is expensive: only for callers that have signed.
     registration.check_password()?;
     let hashed = (call.app.passwords).hash(call.client_address, registration.password);
@@ -128,17 +131,15 @@ pub async fn login(call: Call) -> Result<Reply, ApiError> {
     // Accounts of before may have a form of their address that no new one has.
     let email = normal_email(&login.email);
     let form = one_form(&login.email);
-    let attempt = call.app.limits.begin_login(
-        call.client_address,
-        form.as_ref().unwrap_or(&email),
-        false,
-        now_s(),
-    )?;
     let published = call.published();
     let wallet = match (published.snapshot.wallet_by_email(&email)?, &form) {
         (None, Some(form)) => published.snapshot.wallet_by_email(form)?,
         (wallet, _) => wallet,
     };
+    // Guesses count for the address as the account has it, in whatever form it was given.
+    let account = wallet.as_ref().map(|wallet| &wallet.email);
+    let account = account.or(form.as_ref()).unwrap_or(&email);
+    let attempt = (call.app.limits).begin_login(call.client_address, account, false, now_s())?;
     let phc = match &wallet {
         Some(wallet) => published.snapshot.password_hash(wallet.id)?,
         None => None,
@@ -214,9 +215,24 @@ pub async fn me(call: Call) -> Result<Reply, ApiError> {
     Ok(Reply::ok(published.head.sequence, &answer)?.state_tagged(&call.headers, &trace, PRIVATE))
 }
 
+/// Whether a change names an e-mail address.
+fn names_email(submission: &Submission) -> bool {
+    #[derive(Deserialize)]
+    struct Named {
+        email: Option<serde::de::IgnoredAny>,
+    }
+    submission.actions.iter().any(|action| {
+        let text = action.disclosed.as_ref().unwrap_or(&action.payload);
+        let named = serde_json::from_str::<Named>(&submission.text[text.clone()]);
+        named.is_ok_and(|named| named.email.is_some())
+    })
+}
+
 /// Before `PATCH /wallets/me`: the hash of a new password, if there is one.
 pub async fn check_password(call: &mut Call, submission: &mut Submission) -> Result<(), ApiError> {
-    call.app.limits.check_taken(call.client_address, now_s())?;
+    if names_email(submission) {
+        call.naming = (call.app.limits).begin_naming(call.client_address, now_s())?;
+    }
     let discloses = |action: &SubmittedAction| action.disclosed.is_some();
     if submission.actions.iter().any(discloses) {
         let signer = submission.head.signer;

@@ -102,6 +102,7 @@ impl Dispatch {
             session,
             submission: None,
             earlier: None,
+            naming: None,
             shown_once: None,
             client_address: context.tally.client_address(),
             holder: context.tally.holder(),

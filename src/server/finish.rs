@@ -17,11 +17,11 @@ use kedge_http::envelope::Form;
 use kedge_http::error::{ApiError, NONCE_HIGHEST};
 use kedge_http::limits::{Held, Holder, LimitClass, Tally};
 use kedge_http::reply::{BodyForm, Reply};
-use kedge_http::server::line::Line;
-use kedge_http::server::request_ids::REQUEST_ID;
 use kedge_http::server::{parsing, sent};
 use kedge_http::signing::SignatureHeaders;
 use kedge_http::stream::Body;
+use kedge_net::line::Line;
+use kedge_net::request_ids::REQUEST_ID;
 use kedge_protocol::Address;
 use kedge_storage::ReadError;
 
@@ -32,6 +32,8 @@ pub(super) const SEQUENCE: HeaderName = HeaderName::from_static("x-sequence");
 
 /// A body of at most this many bytes is compressed between two requests, which takes less than a millisecond.
 const CODED_HERE_BYTES_MAX: usize = 32 * 1024;
+/// How long an answer waits for its turn to be compressed; after that it leaves as it is.
+const CODED_WITHIN: Duration = Duration::from_millis(250);
 
 /// An API's answers are data: nothing in them may be executed, framed or sniffed.
 const SECURITY_HEADERS: [(&str, &str); 3] = [
@@ -176,7 +178,9 @@ impl Dispatch {
         let coded = if is_short {
             encode()
         } else {
-            self.app.read_page(holder, encode).await
+            let encoding = self.app.read_page(holder, encode);
+            let encoded = tokio::time::timeout(CODED_WITHIN, encoding).await;
+            encoded.unwrap_or_else(|_| Err(ApiError::overloaded()))
         };
         // In the answer to a change, a tag names the resource's state, and not the body.
         let is_read = [Method::GET, Method::HEAD].contains(&parts.method);

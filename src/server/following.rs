@@ -13,7 +13,7 @@ use kedge_http::clock::now_s;
 use kedge_http::error::ApiError;
 use kedge_http::limits::{Holder, LimitClass};
 use kedge_http::reply::Reply;
-use kedge_http::server::request_ids::REQUEST_ID;
+use kedge_net::request_ids::REQUEST_ID;
 use kedge_replica::{FORWARDED_BY, ForwardError, Role, answer_headers};
 
 use super::dispatch::{Dispatch, RequestContext};
@@ -29,6 +29,9 @@ const NO_LEADER_RETRY_S: u64 = 1;
 /// How long a node that no longer leads may take for the answers it still owes.
 const LATE_ANSWER: Duration = Duration::from_secs(1);
 
+/// On whom a change counts, and how its credentials are refused, if they are.
+type Judged = (Holder, Option<ApiError>);
+
 impl Dispatch {
     /// The answer of the leader, if this node follows and the request changes something.
     pub(super) async fn by_leader(
@@ -41,6 +44,10 @@ impl Dispatch {
         if !endpoint.changes() || self.app.engine.leads() {
             return None;
         }
+        let judged = match self.judge(endpoint, &parts.headers, context) {
+            Ok(judged) => judged,
+            Err(error) => return Some(Err(error)),
+        };
         let is_second = parts.headers.contains_key(FORWARDED_BY);
         let leader = replica.standing().leader.filter(|_| !is_second);
         let Some(leader) = leader else {
@@ -57,7 +64,7 @@ impl Dispatch {
             leading.await;
             tokio::time::sleep(LATE_ANSWER).await;
         };
-        let forwarding = self.forward(endpoint, &leader.url, parts, context);
+        let forwarding = self.forward(endpoint, &leader.url, (parts, judged), context);
         Some(tokio::select! {
             biased;
             answered = forwarding => answered,
@@ -83,12 +90,11 @@ impl Dispatch {
         &self,
         endpoint: &Endpoint,
         leader: &str,
-        parts: &Parts,
+        (parts, (holder, refused)): (&Parts, Judged),
         context: &mut RequestContext,
     ) -> Result<Reply, ApiError> {
         let app = &self.app;
         app.check_room()?;
-        let (holder, refused) = self.judge(endpoint, &parts.headers, context)?;
         let body = if endpoint.request.is_some() {
             let is_public = endpoint.auth == Auth::Public || refused.is_some();
             let reading = app
@@ -140,7 +146,7 @@ impl Dispatch {
         endpoint: &Endpoint,
         headers: &HeaderMap,
         context: &mut RequestContext,
-    ) -> Result<(Holder, Option<ApiError>), ApiError> {
+    ) -> Result<Judged, ApiError> {
         let refused = if endpoint.auth == Auth::Bearer {
             let session = self.app.authenticate(headers, now_s());
             let allowed = session.and_then(|session| {

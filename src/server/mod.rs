@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_config::Config;
-use kedge_http::server::shedding::Shedding;
 use kedge_http::server::{Bound, ServerError};
+use kedge_net::shedding::Shedding;
 
 use crate::app::App;
 use dispatch::Dispatch;

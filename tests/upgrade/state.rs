@@ -53,6 +53,7 @@ fn tar(arguments: &[&str], archive: &Path, directory: &Path) {
 
 /// Packs a directory.
 pub(crate) fn pack(name: &str, directory: &Path) {
+    std::fs::create_dir_all(folder()).unwrap();
     let archive = folder().join(format!("{name}{END}"));
     let owners = ["--owner=0", "--group=0", "--sort=name", "-czf"];
     tar(&owners, &archive, directory);

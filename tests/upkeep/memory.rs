@@ -53,7 +53,10 @@ fn peaks(made: &Made, server: &mut Option<crate::support::server::Server>, to: &
     let at = |name: &str| to.join(name);
     std::fs::create_dir(to).unwrap();
     let socket = made.setup.data().join("admin.sock");
-    let backup = peak_of(&["backup", "--socket"], &[&socket, &at("backup")]);
+    let backup = peak_of(
+        &["backup"],
+        &[Path::new("--socket"), &socket, &at("backup")],
+    );
     server.take().unwrap().kill();
     copy_directory(made.setup.data(), &at("data"));
     *server = Some(made.setup.start());

@@ -110,9 +110,18 @@ pub fn rebuild(
         }
         made => made?,
     }
-    let verifier = Verifier::open(&making, domain, sequencer, bounds.clone())?;
-    let summary = verifier.check(Checks::State, |at| progress("verifying", at))?;
-    drop(verifier);
+    let verified = Verifier::open(&making, domain, sequencer, bounds.clone())
+        .and_then(|verifier| verifier.check(Checks::State, |at| progress("verifying", at)));
+    let summary = match verified {
+        Ok(summary) => summary,
+        Err(error) => {
+            if is_begun {
+                // The fault may be in what an earlier run left: the next one begins from nothing.
+                std::fs::remove_dir_all(&making).map_err(at(&making))?;
+            }
+            return Err(error.into());
+        }
+    };
     std::fs::remove_dir_all(&scratch).map_err(at(&scratch))?;
     std::fs::remove_file(making.join(UNFINISHED)).map_err(at(&making))?;
     durable::sync_directory(&making).map_err(at(&making))?;

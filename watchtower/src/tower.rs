@@ -137,8 +137,11 @@ impl Watchtower {
             return false;
         }
         self.beginning = number;
-        // What was served without leaves before is still owed.
-        self.lacking.retain(|lacking, _| *lacking < size);
+        // What was noted as owed stays owed: archiving excuses nothing that was anchored and not served while this
+        // watchtower looked. One that begins here was owed nothing yet.
+        if size == 0 {
+            self.lacking.clear();
+        }
         self.followed.clear();
         self.reviewed = number;
         self.agreed = self.agreed.max(number);

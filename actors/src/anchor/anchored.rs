@@ -87,7 +87,7 @@ impl SeenAnchors {
     }
 
     /// The operator has the chain looked at again.
-    fn forget_proven(&self) {
+    pub(super) fn forget_proven(&self) {
         self.proven.store(None);
     }
 }

@@ -205,6 +205,7 @@ impl AnchorState {
         }
         self.read_keys_now().await?;
         self.doubt = None;
+        self.engine.inner.seen_anchors.forget_proven();
         self.engine.inner.seen_anchors.note(latest);
         self.engine.resume();
         self.anchor_soon();

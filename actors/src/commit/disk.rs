@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use kedge_env::Env;
@@ -21,6 +21,8 @@ pub(crate) struct Disk {
     env: Arc<dyn Env>,
     path: PathBuf,
     reserve_bytes: u64,
+    /// What was free when it was last looked at.
+    last_free_bytes: Arc<AtomicU64>,
 }
 
 impl Disk {
@@ -30,7 +32,13 @@ impl Disk {
             env,
             path: folder.to_owned(),
             reserve_bytes,
+            last_free_bytes: Arc::new(AtomicU64::new(u64::MAX)),
         }
+    }
+
+    /// Bytes that were free when it was last looked at, a fraction of a second ago.
+    pub(crate) fn last_free_bytes(&self) -> u64 {
+        self.last_free_bytes.load(Ordering::Relaxed)
     }
 
     fn free_bytes(&self) -> std::io::Result<u64> {
@@ -82,6 +90,7 @@ pub(crate) fn watch(disk: Disk, full: &Arc<AtomicBool>) {
         while let Some(full) = full.upgrade() {
             match disk.free_bytes() {
                 Ok(free_bytes) => {
+                    disk.last_free_bytes.store(free_bytes, Ordering::Relaxed);
                     metrics::gauge!(metric::DISK_FREE_BYTES).set(free_bytes as f64);
                     let now_full = free_bytes < reserve_bytes;
                     if full.swap(now_full, Ordering::Relaxed) != now_full {
@@ -118,8 +127,9 @@ mod tests {
             assert!(tokio::time::timeout(soon, reached).await.is_ok());
         };
         env.set_room(Some(99));
-        watch(disk, &full);
+        watch(disk.clone(), &full);
         becomes(true).await;
+        assert_eq!(disk.last_free_bytes(), 99);
         env.set_room(Some(100));
         becomes(false).await;
         env.set_room(Some(0));

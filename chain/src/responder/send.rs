@@ -26,10 +26,12 @@ impl<S: AnswerStore> Responder<S> {
         }
         while let Some(id) = self.next() {
             let next_nonce = self.next_nonce().await?;
-            let is_out = self.is_out(id);
+            let (mut tried, mut is_out) = (id, self.is_out(id));
             let advanced = match self.nearer(id, next_nonce, now_ms) {
                 // It takes the nonce of the answer that is stuck.
                 Some((nearer, offered)) => {
+                    // If it cannot be sent, the one that is stuck goes on.
+                    (tried, is_out) = (nearer, self.is_out(nearer));
                     let turn = Turn::Anchor(offered);
                     self.send_first(nearer, next_nonce, now_ms, turn).await
                 }
@@ -39,7 +41,7 @@ impl<S: AnswerStore> Responder<S> {
                 // While a nonce is in flight, no other answer may take it.
                 Err(RespondError::Rpc(RpcError::Node(error))) if !is_out => {
                     let why = format!("the node refused to take the answer: {}", error.message);
-                    self.failed(id, Trouble::Node, why);
+                    self.failed(tried, Trouble::Node, why);
                 }
                 advanced => return advanced,
             }

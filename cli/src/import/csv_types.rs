@@ -57,7 +57,7 @@ fn collect_at(root: &Value, schema: &Value, path: &[String], left: usize, types:
 pub(super) fn names(schema: &Value, path: &[String]) -> bool {
     let mut members = Members::default();
     members.collect(schema, schema, path, REFERENCES_MAX);
-    members.named || !members.names_others || members.open
+    members.have_a_place()
 }
 
 /// What a schema says of the members of an object.
@@ -72,6 +72,10 @@ struct Members {
 }
 
 impl Members {
+    fn have_a_place(&self) -> bool {
+        self.named || !self.names_others || self.open
+    }
+
     fn collect(&mut self, root: &Value, schema: &Value, path: &[String], left: usize) {
         let Some((name, rest)) = path.split_first() else {
             self.named = true;
@@ -109,7 +113,13 @@ impl Members {
         match schema.get("properties").and_then(Value::as_object) {
             None => {}
             Some(all) => match all.get(name) {
-                Some(member) => self.collect(root, member, rest, left - 1),
+                Some(member) => {
+                    let mut below = Self::default();
+                    below.collect(root, member, rest, left - 1);
+                    let place = below.have_a_place();
+                    self.named |= place;
+                    self.names_others |= !place;
+                }
                 None => self.names_others |= !all.is_empty(),
             },
         }

@@ -284,7 +284,7 @@ mod tests {
         let kept = header();
         assert_eq!(kept.difference(&kept), None);
         let changes: [(Change, &str); 6] = [
-            (|h| h.version = 2, "version"),
+            (|h| h.version += 1, "version"),
             (|h| h.sha256 = Hash([1; 32]), "has changed"),
             (|h| h.chain_id = 5, "another log"),
             (|h| h.signer = Address([1; 20]), "with the key of"),

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::policy::{LOG_BYTES, Policy};
 use super::tier::{Limits, LogQuotas, limits_of, price_of};
-use super::window::Period;
+use kedge_net::window::Period;
 
 /// Most organizations that one count looks at.
 const COUNTED_MAX: usize = 100_000;

@@ -25,8 +25,8 @@ use super::RateLimits;
 use super::organizations::{Account, take_all};
 use super::policy::{LimitClass, Policy, Standing};
 use super::tier::Plan;
-use super::window::{Count, Counter, Period};
 use crate::metric_definitions::LIMIT_LEASES;
+use kedge_net::window::{Count, Counter, Period};
 
 /// How long the leader may take to answer.
 pub const PATIENCE: Duration = Duration::from_millis(250);

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use kedge_api::Code;
 use kedge_protocol::Id;
+use kedge_protocol::resource::Tier;
 use kedge_storage::ReadError;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::RateLimits;
-use super::policy::LOG_BYTES;
+use super::policy::{DISK_SHARE, LOG_BYTES};
 use crate::error::{ApiError, Detail};
 
 /// How much of its quota an organization uses.
@@ -71,8 +72,27 @@ impl RateLimits {
         Ok(LogUse { bytes, limit })
     }
 
-    /// Refuses a write of an organization that has used its quota, before any work is done for it.
+    /// Refuses writes of a tier that has to leave what room the disk still has to others: organizations of one tier,
+    /// however many there are, fill no disk together.
+    pub fn check_disk(&self, tier: &Tier) -> Result<(), ApiError> {
+        let kept = self.disk_reserves.of(tier);
+        if !self.enforced || kept == 0 || self.engine.disk_free_bytes() >= kept {
+            return Ok(());
+        }
+        let message = format!(
+            "the service's disk is almost full, and writes of this tier ({}) leave its last {kept} bytes to others; \
+             reads are still served; try again later, or ask the operator for room or another tier",
+            tier.name()
+        );
+        Err(ApiError {
+            detail: Detail::Limit { policy: DISK_SHARE },
+            ..ApiError::new(Code::QuotaExceeded, message)
+        })
+    }
+
+    /// Refuses a write of an organization that has used its quota, or whose tier has, before any work is done for it.
     pub fn check_log(&self, organization: Id) -> Result<(), ApiError> {
+        self.check_disk(&self.account(organization)?.plan().tier)?;
         let used = self.log_use(organization)?;
         match used.limit {
             Some(limit) if used.bytes >= limit => Err(exceeded(used, limit)),
@@ -82,7 +102,9 @@ impl RateLimits {
 
     /// Holds room for a write of `bytes` bytes until it has ended.
     pub fn hold_log(&self, organization: Id, bytes: u64) -> Result<Option<LogHold>, ApiError> {
-        if self.account(organization)?.plan().log_bytes.is_none() {
+        let plan = self.account(organization)?.plan();
+        self.check_disk(&plan.tier)?;
+        if plan.log_bytes.is_none() {
             return Ok(None);
         }
         let mut arriving = self.arriving.bytes();

@@ -19,9 +19,9 @@ use kedge_protocol::Hash;
 use parking_lot::Mutex;
 use quick_cache::sync::Cache;
 
-use super::addresses::ClientAddress;
 use super::policy::{Policy, Standing};
-use super::window::Counter;
+use kedge_net::addresses::ClientAddress;
+use kedge_net::window::Counter;
 
 /// Addresses that are known to one account.
 const KNOWN_MAX: usize = 16;
@@ -157,6 +157,17 @@ impl Login {
     }
 }
 
+/// An admitted request that names an e-mail address which may be taken. It holds its place until it is dropped, so that
+/// requests at one time show no more than one after the other.
+pub struct Naming(Attempt);
+
+impl Naming {
+    /// The address was taken, which shows as much as a login.
+    pub fn met_taken(&self, now_s: u64) {
+        self.0.count_failure(now_s);
+    }
+}
+
 /// How many failed logins are allowed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LoginLimits {
@@ -195,18 +206,15 @@ impl Logins {
         }
     }
 
-    /// Refuses an address from which as many registrations met a taken e-mail address as logins may fail.
-    pub(super) fn check_address(&self, address: ClientAddress, now_s: u64) -> Result<(), Standing> {
+    /// Admits a request that may show that an e-mail address is taken, as often from one address as logins may fail.
+    pub(super) fn begin_naming(
+        &self,
+        address: ClientAddress,
+        now_s: u64,
+    ) -> Result<Naming, Standing> {
         let attempts = made(&self.addresses, &address);
         let attempt = attempts.begin(Policy::LoginAddress, self.limits.per_address, now_s);
-        attempt.map(drop)
-    }
-
-    /// Counts a registration that met a taken e-mail address: it shows as much as a login.
-    pub(super) fn count_taken(&self, address: ClientAddress, now_s: u64) {
-        let window = Policy::LoginAddress.period().window(now_s);
-        let attempts = made(&self.addresses, &address);
-        attempts.failures.take(window, u32::MAX);
+        attempt.map(Naming)
     }
 
     /// Notes that the account's owner is at this address.

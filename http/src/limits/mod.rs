@@ -5,7 +5,6 @@
 //! none. Once a second the day counts that have changed go to the store in one side write. Whatever the answer is, it
 //! shows how the limits stand: the fields are written when the answer leaves.
 
-mod addresses;
 pub mod budget;
 mod census;
 pub mod fields;
@@ -18,7 +17,6 @@ mod policy;
 mod refusal;
 mod shares;
 mod tier;
-mod window;
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -38,30 +36,30 @@ use kedge_protocol::limits::{
 use kedge_protocol::resource::{Organization, Tier};
 use kedge_protocol::{Hash, Id};
 use kedge_storage::{Mode, ReadError, SideWrite, Usage};
-use metrics::counter;
+use metrics::{counter, gauge};
 use parking_lot::Mutex;
 
-use self::addresses::Addresses;
 use self::census::{Census, Nearest, Part, Shares};
 use self::leases::Leases;
 use self::log_bytes::Arriving;
 use self::logins::{LoginLimits, Logins};
 use self::organizations::{Account, Organizations};
 use self::refusal::refuse;
-use self::tier::{LogQuotas, Plan};
+use self::tier::{DiskReserves, LogQuotas, Plan};
 use crate::error::ApiError;
-use crate::metric_definitions::USAGE_ROWS_WRITTEN;
+use crate::metric_definitions::{DISK_KEPT_BYTES, USAGE_ROWS_WRITTEN};
+use kedge_net::addresses::Addresses;
 
-pub use self::addresses::ClientAddress;
 pub use self::budget::{Budget, Held};
 pub use self::census::{NEAREST_MAX, Overview};
 pub use self::log_bytes::{LogHold, LogUse};
-pub use self::logins::Login;
+pub use self::logins::{Login, Naming};
 pub use self::places::{Place, Places};
 pub use self::policy::{LOG_BYTES, LimitClass, Policy, Standing};
 pub use self::shares::{Holder, Share};
 pub use self::tier::{Limits, PerLimit, limits_of, price_of};
-pub use self::window::Period;
+pub use kedge_net::addresses::ClientAddress;
+pub use kedge_net::window::Period;
 
 /// Every limit by the name that refusals and metrics have for it.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -83,6 +81,7 @@ pub struct RateLimits {
     address_policy: HeaderValue,
     logins: Logins,
     quotas: LogQuotas,
+    disk_reserves: DiskReserves,
     arriving: Arc<Arriving>,
     free: Arc<Plan>,
     developer: Arc<Plan>,
@@ -146,9 +145,18 @@ impl RateLimits {
             free: config.log_bytes_free,
             developer: config.log_bytes_developer,
         };
+        let disk_reserves = DiskReserves {
+            free: config.disk_kept_from_free,
+            developer: config.disk_kept_from_developer,
+        };
+        let enforced = config.rate_limits == Switch::On;
+        for tier in [Tier::Free, Tier::Developer].iter().filter(|_| enforced) {
+            let kept = disk_reserves.of(tier) as f64;
+            gauge!(DISK_KEPT_BYTES, "tier" => tier.name()).set(kept);
+        }
         Self {
             engine,
-            enforced: config.rate_limits == Switch::On,
+            enforced,
             organizations: Organizations::new(LIMITED_ORGANIZATIONS_MAX),
             addresses: Addresses::new(config.trusted_proxies.clone(), LIMITED_ADDRESSES_MAX),
             per_address,
@@ -162,6 +170,7 @@ impl RateLimits {
                 LIMITED_ACCOUNTS_MAX,
             ),
             quotas,
+            disk_reserves,
             arriving: Arc::default(),
             free: Plan::new(Tier::Free, quotas),
             developer: Plan::new(Tier::Developer, quotas),
@@ -264,20 +273,18 @@ impl RateLimits {
             .map_err(|standing| refuse(&standing, now_s))
     }
 
-    /// Refuses an address from which too many registrations met a taken e-mail address.
-    pub fn check_taken(&self, address: ClientAddress, now_s: u64) -> Result<(), ApiError> {
+    /// Admits a request that may show that an e-mail address is taken, or refuses it because too many from this address
+    /// did or may.
+    pub fn begin_naming(
+        &self,
+        address: ClientAddress,
+        now_s: u64,
+    ) -> Result<Option<Naming>, ApiError> {
         if !self.enforced {
-            return Ok(());
+            return Ok(None);
         }
-        let checked = self.logins.check_address(address, now_s);
-        checked.map_err(|standing| refuse(&standing, now_s))
-    }
-
-    /// Counts a request from this address that met a taken e-mail address.
-    pub fn count_taken(&self, address: ClientAddress, now_s: u64) {
-        if self.enforced {
-            self.logins.count_taken(address, now_s);
-        }
+        let begun = self.logins.begin_naming(address, now_s);
+        begun.map(Some).map_err(|standing| refuse(&standing, now_s))
     }
 
     /// Notes that the account's owner is at this address: guesses from elsewhere do not keep its logins out.

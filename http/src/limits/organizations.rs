@@ -14,8 +14,8 @@ use quick_cache::{DefaultHashBuilder, Lifecycle, UnitWeighter};
 use super::leases::Leased;
 use super::policy::{LimitClass, Policy, Standing};
 use super::tier::Plan;
-use super::window::{Count, Counter, Period};
 use crate::clock;
+use kedge_net::window::{Count, Counter, Period};
 
 /// One organization's limits, and how much of them it has used.
 #[derive(Debug)]

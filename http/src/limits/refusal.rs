@@ -7,9 +7,9 @@ use metrics::counter;
 
 use super::fields;
 use super::policy::{Policy, Standing};
-use super::window::Period;
 use crate::error::{ApiError, Detail};
 use crate::metric_definitions::RATE_LIMITED;
+use kedge_net::window::Period;
 
 /// 429 for the limit that has no room.
 pub(super) fn refuse(standing: &Standing, now_s: u64) -> ApiError {

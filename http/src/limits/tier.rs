@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::fields;
 use super::policy::{LimitClass, Policy};
-use super::window::COUNT_MAX;
+use kedge_net::window::COUNT_MAX;
 
 /// One value for each of an organization's limits.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
@@ -132,6 +132,24 @@ impl LogQuotas {
             Tier::Custom(limits) => return limits.log_bytes,
         };
         quota.filter(|bytes| *bytes > 0)
+    }
+}
+
+/// The configured bytes of the disk that a tier leaves to the others.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct DiskReserves {
+    pub(super) free: u64,
+    pub(super) developer: u64,
+}
+
+impl DiskReserves {
+    /// What a tier leaves.
+    pub(super) fn of(self, tier: &Tier) -> u64 {
+        match tier {
+            Tier::Free => self.free,
+            Tier::Developer => self.developer,
+            Tier::Enterprise | Tier::Custom(_) => 0,
+        }
     }
 }
 

@@ -17,14 +17,14 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 
 use super::Answering;
-use super::HEADERS_MAX;
-use super::flood::Frames;
-use super::heads::Heads;
 use super::io::Timed;
-use super::line::{End, Line, Patience};
-use super::room::Place;
-use super::tls::Tls;
 use crate::metric_definitions::CONNECTIONS_ENDED;
+use kedge_net::HEADERS_MAX;
+use kedge_net::flood::Frames;
+use kedge_net::heads::Heads;
+use kedge_net::line::{End, Line, Patience};
+use kedge_net::room::Place;
+use kedge_net::tls::Tls;
 
 /// Requests of one HTTP/2 connection in flight at one time.
 const STREAMS_MAX: u32 = 256;

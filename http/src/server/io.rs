@@ -14,11 +14,11 @@ use hyper::StatusCode;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::heads::Heads;
-use super::line::Line;
 use super::parsing::bare_status;
 use crate::body::{LINGER, LINGER_BYTES_MAX};
 use crate::metric_definitions::CONNECTIONS_ENDED;
+use kedge_net::heads::Heads;
+use kedge_net::line::Line;
 
 /// Bytes that are read at once from a closed connection. It is read on, because the system would otherwise send a
 /// reset, which would destroy the answer.
@@ -260,7 +260,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
     use super::*;
-    use crate::server::flood::Frames;
+    use kedge_net::flood::Frames;
 
     const SHORT: Duration = Duration::from_millis(30);
 

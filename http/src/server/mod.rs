@@ -3,20 +3,11 @@
 
 mod connection;
 pub mod failing;
-mod flood;
-mod heads;
 mod io;
-pub mod line;
 pub mod open_files;
-pub mod page;
 pub mod parsing;
-pub mod refusals;
-pub mod request_ids;
-mod room;
 pub mod sent;
-pub mod shedding;
 pub mod stopping;
-pub mod tls;
 mod waiting;
 
 use std::net::SocketAddr;
@@ -28,20 +19,18 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode};
 use kedge_config::Config;
+use kedge_net::line::{Line, Using};
+use kedge_net::room::Room;
+use kedge_net::shedding::Shedding;
+use kedge_net::tls::{Tls, TlsError};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use crate::metric_definitions::{CONNECTIONS, CONNECTIONS_ENDED};
 use connection::Connections;
-use line::{Line, Using};
-use room::Room;
 use sent::SentBody;
-use shedding::Shedding;
-use tls::Tls;
 pub use waiting::Needed;
 
-/// Headers of one request.
-const HEADERS_MAX: usize = 100;
 /// The pause after an error of `accept`; its usual cause is a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -58,7 +47,7 @@ pub enum ServerError {
     },
     /// TLS could not be set up.
     #[error(transparent)]
-    Tls(#[from] tls::TlsError),
+    Tls(#[from] TlsError),
     /// The measuring thread could not be started.
     #[error("the thread that measures how long requests wait did not start: {0}")]
     Probe(std::io::Error),
@@ -143,7 +132,7 @@ impl Bound {
         stopping: impl FnOnce(),
     ) {
         let connections = Arc::new(Connections::new(config, answering));
-        let room = Room::new(config);
+        let room = Room::new(config, open_files::connections_below());
         let (ends, end) = watch::channel(());
         tokio::pin!(stop);
         loop {

@@ -82,7 +82,7 @@ fn kept(allowed: u64) -> u64 {
 
 /// A connection has room if its file has a lower number: the system gives the lowest that is free, so a file's number
 /// tells how many are open at the least, whatever opened them.
-pub(super) fn connections_below() -> u64 {
+pub(crate) fn connections_below() -> u64 {
     getrlimit(Resource::Nofile)
         .current
         .map_or(u64::MAX, |allowed| allowed.saturating_sub(kept(allowed)))
@@ -96,7 +96,7 @@ pub fn check() -> Result<(), OpenFilesError> {
     let Some(allowed) = getrlimit(Resource::Nofile).current else {
         return Ok(());
     };
-    let open = File::open("/dev/null")?.as_raw_fd() as u64;
+    let open = open_files()?;
     let mut needed = allowed;
     while needed - kept(needed).min(needed) < open + CONNECTIONS_MIN {
         needed += CONNECTIONS_MIN;
@@ -105,6 +105,21 @@ pub fn check() -> Result<(), OpenFilesError> {
         return Err(OpenFilesError::TooFew { allowed, needed });
     }
     Ok(())
+}
+
+/// Open files that are no connections: of those, some may still be ending that a start which waited has served.
+fn open_files() -> std::io::Result<u64> {
+    let Ok(all) = std::fs::read_dir("/proc/self/fd") else {
+        // Not Linux: the lowest number that is free.
+        return Ok(File::open("/dev/null")?.as_raw_fd() as u64);
+    };
+    let mut open = 0;
+    for file in all {
+        let is_socket = std::fs::read_link(file?.path())
+            .is_ok_and(|to| to.to_string_lossy().starts_with("socket:"));
+        open += u64::from(!is_socket);
+    }
+    Ok(open)
 }
 
 #[cfg(test)]

@@ -8,9 +8,9 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 
-use super::line::{Given, Kind, Using};
 use crate::limits::Held;
 use crate::stream::{Body, BrokenOff, Stream};
+use kedge_net::line::{Given, Kind, Using};
 
 /// The piece size over HTTP/1.1, which writes one answer after the other.
 const PIECE_BYTES: usize = 64 * 1024;

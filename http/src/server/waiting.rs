@@ -14,14 +14,16 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use super::connection::Connections;
-use super::line::{Line, Using};
-use super::room::Room;
 use super::sent::SentBody;
-use super::{ACCEPT_PAUSE, Answering, Bound, parsing};
+use super::{ACCEPT_PAUSE, Answering, Bound, open_files, parsing};
+use crate::cors::Cors;
 use crate::envelope::Form;
 use crate::error::ApiError;
 use crate::metric_definitions::START_WAITS;
+use crate::outward::without_paths;
 use crate::stream::Body;
+use kedge_net::line::{Line, Using};
+use kedge_net::room::Room;
 
 /// When a caller should try again, seconds.
 const RETRY_S: u64 = 5;
@@ -37,11 +39,11 @@ const NOTED_EVERY: Duration = Duration::from_mins(1);
 struct Waiting {
     why: watch::Receiver<String>,
     header_bytes_max: usize,
+    cors: Cors,
 }
 
 impl Waiting {
     fn body(&self, path: &str) -> (StatusCode, &'static str, Vec<u8>) {
-        let why = self.why.borrow().clone();
         let json = "application/json";
         match path {
             "/healthz" => {
@@ -49,12 +51,13 @@ impl Waiting {
                 (StatusCode::OK, json, body.to_string().into_bytes())
             }
             "/readyz" => {
+                let why = without_paths(&self.why.borrow());
                 let body = json!({ "status": "not_ready", "mode": "read_only", "reason": why });
                 let status = StatusCode::SERVICE_UNAVAILABLE;
                 (status, json, body.to_string().into_bytes())
             }
             _ => {
-                let message = format!("the server has not started yet: {why}");
+                let message = "the server has not started yet; try again";
                 let error = ApiError::unavailable(message, RETRY_S);
                 let form = Form::Envelope;
                 (error.status(), form.media_type(), form.write(&error, NO_ID))
@@ -66,6 +69,7 @@ impl Waiting {
 impl Answering for Waiting {
     async fn answer(&self, request: Request<Incoming>, using: Using) -> Response<SentBody> {
         let (status, media_type, body) = self.body(request.uri().path());
+        let readers = self.cors.readers(request.headers());
         let is_http2 = request.version() == Version::HTTP_2;
         let body = SentBody::new(Body::from(body), is_http2, None, using);
         let mut response = Response::new(body);
@@ -73,6 +77,7 @@ impl Answering for Waiting {
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        readers.write(headers);
         if !is_http2 {
             // The next request is for the server that has started.
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
@@ -80,11 +85,14 @@ impl Answering for Waiting {
         response
     }
 
-    fn refuse_unparsed(&self, status: StatusCode, _: &Arc<Line>) -> Bytes {
+    fn refuse_unparsed(&self, status: StatusCode, line: &Arc<Line>) -> Bytes {
         let fault = parsing::error_of(status, self.header_bytes_max);
         let form = Form::Envelope;
         let mut headers = hyper::HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(form.media_type()));
+        self.cors
+            .readers_of_unparsed(line.origin())
+            .write(&mut headers);
         let body = form.write(&fault, NO_ID);
         parsing::write(fault.status(), &headers, &body)
     }
@@ -172,9 +180,10 @@ impl Bound {
         let waiting = Waiting {
             why,
             header_bytes_max: config.header_bytes_max,
+            cors: Cors::new(config.cors_origins.clone()),
         };
         let connections = Arc::new(Connections::new(config, waiting));
-        let room = Room::new(config);
+        let room = Room::new(config, open_files::connections_below());
         let (ends, end) = watch::channel(());
         tokio::pin!(work);
         loop {

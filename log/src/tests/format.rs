@@ -292,7 +292,7 @@ fn the_check_of_a_log_names_a_wrong_consent_and_a_format_that_falls() {
         log.append(&adding(writer, &other)).unwrap();
     });
     assert!(
-        text.contains("frame 2, sequence 5: the possession of key 0x"),
+        text.contains("frame 2, sequence 4: the possession of key 0x"),
         "{text}"
     );
     let first = Reached {

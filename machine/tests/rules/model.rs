@@ -195,11 +195,11 @@ impl Model {
     }
 
     fn register(&mut self, email: String, address: Address, at: At) -> Result<Place, Why> {
-        if self.wallets.iter().any(|wallet| wallet.email == email) {
-            return Err(Why::EmailTaken);
-        }
         if self.wallets.iter().any(|wallet| wallet.address == address) {
             return Err(Why::Conflict);
+        }
+        if self.wallets.iter().any(|wallet| wallet.email == email) {
+            return Err(Why::EmailTaken);
         }
         let mut wallet = WalletModel {
             id: Id::made_by(Prefix::Wallet, &at.content, 0),

@@ -217,7 +217,6 @@ fn templates_and_variations_are_for_owners_and_admins_of_the_organization() {
     }
 }
 
-/// What a status allows, whoever the caller is.
 /// What no member may do is known from the kind alone; the rules refuse it too, each in its own test.
 #[test]
 fn a_members_role_excludes_what_administers_the_organization() {
@@ -235,6 +234,7 @@ fn a_members_role_excludes_what_administers_the_organization() {
     }
 }
 
+/// What a status allows, whoever the caller is.
 #[test]
 fn locked_objects_are_only_unlocked_and_burned_ones_are_gone() {
     let owner = caller(1, true, Role::Owner);

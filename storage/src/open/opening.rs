@@ -5,9 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kedge_log::{FileLog, Log, LogReader, Position, SideEntry, StoredFrame};
+use kedge_log::{FileLog, Log, LogReader, Position, SideEntry, SideKeys, StoredFrame};
 use parking_lot::{Mutex, RwLock};
 
+use super::fit::{follows, not_beyond, reaches_back, refuses};
 use super::tail::{Unsigned, check_tail};
 use super::{
     OpenError, check_meta, in_use, index_actions, is_empty, make, of_system, open_database,
@@ -18,7 +19,7 @@ use crate::high_water::{HighWater, Mark};
 use crate::making;
 use crate::metric_definitions::{READ_ONLY, UNSIGNED_ACTION};
 use crate::recent::{Recent, batch_through, row_writes, write_batch};
-use crate::released::{MARK_FILE, MissingMark, equivocation, open_mark};
+use crate::released::{MARK_FILE, MissingMark, open_mark};
 use crate::rocks::{Access as Files, Database};
 use crate::snapshot::Snapshot;
 use crate::store::{Access, CommitError, Replicate, Store, StoreOptions, Writing};
@@ -265,19 +266,7 @@ impl Opening {
             )?),
             Some(_) => None,
         };
-        let writing = log.map(|log| {
-            let maintenance = log.maintenance();
-            let log = match &options.replicate {
-                Some(Replicate(share)) => share(log),
-                None => Box::new(log),
-            };
-            Writing {
-                durability: log.durability(),
-                maintenance,
-                log: Mutex::new(log),
-                side_keys: Mutex::new(options.side_keys),
-            }
-        });
+        let writing = log.map(|log| writing_to(log, options.replicate.as_ref(), options.side_keys));
         let store = Store {
             recent: in_memory.unwrap_or_else(|| Recent::new(Arc::clone(&database))),
             recent_bytes_max: options.memtable_bytes / 2,
@@ -354,15 +343,30 @@ impl Opening {
     }
 }
 
-fn mark_path(options: &StoreOptions) -> std::path::PathBuf {
+pub(super) fn mark_path(options: &StoreOptions) -> std::path::PathBuf {
     let default = || options.path.join(MARK_FILE);
     options.high_water_path.clone().unwrap_or_else(default)
 }
 
-fn log_error(path: &Path) -> impl Fn(kedge_log::OpenError) -> OpenError {
+pub(super) fn log_error(path: &Path) -> impl Fn(kedge_log::OpenError) -> OpenError {
     move |error| OpenError::Log {
         path: path.to_owned(),
         error: Box::new(error),
+    }
+}
+
+/// How frames are written to this log.
+fn writing_to(log: FileLog, replicate: Option<&Replicate>, side_keys: SideKeys) -> Writing {
+    let maintenance = log.maintenance();
+    let log = match replicate {
+        Some(Replicate(share)) => share(log),
+        None => Box::new(log),
+    };
+    Writing {
+        durability: log.durability(),
+        maintenance,
+        log: Mutex::new(log),
+        side_keys: Mutex::new(side_keys),
     }
 }
 
@@ -423,105 +427,4 @@ fn open_to_append(
         );
     }
     Ok(log)
-}
-
-/// Checks that the index of actions leads to none that the log does not have: their sequences may be given again.
-fn not_beyond(path: &Path, database: &Database, log: &Position) -> Result<(), OpenError> {
-    let (indexed, next) = (database.actions().in_files(), log.next_sequence);
-    if indexed < next {
-        return Ok(());
-    }
-    Err(OpenError::Corruption {
-        path: path.to_owned(),
-        text: format!(
-            "the ids of actions reach sequence {indexed}, but the log ends before {next}"
-        ),
-    })
-}
-
-/// Checks that the log holds every frame after the last that was applied.
-fn reaches_back(
-    options: &StoreOptions,
-    log: Option<&LogReader>,
-    applied: u64,
-) -> Result<(), OpenError> {
-    match log.filter(|log| applied + 1 < log.first_frame()) {
-        None => Ok(()),
-        Some(log) => Err(OpenError::Archived {
-            path: options.log_path.clone(),
-            first_frame: log.first_frame(),
-            first_sequence: log.first_sequence(),
-            applied,
-        }),
-    }
-}
-
-/// Checks that the rows follow from this log.
-fn follows(
-    options: &StoreOptions,
-    log: Option<&LogReader>,
-    position: &Position,
-    applied: &Applied,
-) -> Result<(), OpenError> {
-    let path = options.log_path.clone();
-    let Some(log) = log else {
-        return match applied.frame {
-            0 => Ok(()),
-            frame => Err(OpenError::LogMissing {
-                path,
-                applied: frame,
-            }),
-        };
-    };
-    if applied.frame > position.frame {
-        return Err(OpenError::LogEndsEarly {
-            path,
-            last: position.frame,
-            applied: applied.frame,
-        });
-    }
-    let hash = if applied.frame == position.frame {
-        Some(position.hash)
-    } else {
-        let next = log.frame(applied.frame + 1);
-        let next = next.map_err(|error| log_error(&path)(error.into()))?;
-        next.map(|frame| frame.header().previous)
-    };
-    if hash.is_some_and(|hash| hash != applied.hash) {
-        return Err(OpenError::OtherLog {
-            path,
-            applied: applied.frame,
-        });
-    }
-    Ok(())
-}
-
-/// Why the log accepts nothing, if it does not.
-fn refuses(
-    options: &StoreOptions,
-    log: Option<&LogReader>,
-    position: &Position,
-    mark: &Mark,
-    missing: MissingMark,
-) -> Option<String> {
-    match options.access {
-        Access::Read => return Some("it was opened for reading".to_owned()),
-        Access::Derive => return Some("its rows are being built from its log".to_owned()),
-        Access::Write => {}
-    }
-    let mark_path = mark_path(options);
-    match mark {
-        // A log of several nodes: what it lacks comes from the others before this node leads.
-        Mark::Released(released)
-            if options.replicate.is_some() && position.next_batch < released.batches =>
-        {
-            None
-        }
-        Mark::Released(released) => {
-            // A batch that cannot be read does not count as another one: `verify` names it.
-            let stored = |number| Some(log?.batch(number).ok()??.header.head);
-            equivocation(position.next_batch, stored, *released, &mark_path)
-        }
-        unknown => missing.refuses(unknown, position.next_batch, &mark_path),
-    }
 }

@@ -89,7 +89,9 @@ impl<'a> Indexes<'a> {
 
     /// Called after a batch: checks the window once it is full.
     pub(super) fn batch_ends(&mut self) -> Result<(), Fault> {
-        if self.window.ids.len() >= self.window_actions {
+        // What a window keeps of an organization takes about as much as three actions.
+        let kept = self.window.ids.len() + 3 * self.window.organizations.len();
+        if kept >= self.window_actions {
             self.check()?;
         }
         Ok(())

@@ -1,5 +1,7 @@
 //! An API key's rights of reading follow the content: wherever what an action contains comes out, the key needs the right to read it.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::feeds::event_stream::{Ask, EventStream};
@@ -186,12 +188,16 @@ async fn a_key_has_no_events_sent_that_it_may_not_read() {
     let template = ann.new_template(&server, "later").await;
     ann.new_object(&server, &template).await;
     let log = format!("{path}/deliveries");
-    let delivery = loop {
+    let mut delivery = None;
+    for _ in 0..500 {
         let page = get(&server, &wide, &log).await.expect(200);
-        if let Some(delivery) = page.body["items"][0]["id"].as_str() {
-            break delivery.to_owned();
+        delivery = page.body["items"][0]["id"].as_str().map(str::to_owned);
+        if delivery.is_some() {
+            break;
         }
-    };
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let delivery = delivery.expect("the first delivery");
     let fewer = json!({ "events": ["batch.sealed"] });
     hook(&server, &ann, &wide, patch, kind, &fewer)
         .await

@@ -287,7 +287,7 @@ async fn an_invitation_is_good_once_for_whom_it_names() {
         (&json!("admin"), &json!(organization))
     );
     let (_, answer) = join(&server, "bob@example.com", code, &none).await;
-    answer.refused(409, "EMAIL_TAKEN");
+    answer.refused(403, "FORBIDDEN");
 
     let open = invite(&server, &bob, &organization, &none)
         .await

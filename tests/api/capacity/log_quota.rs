@@ -90,6 +90,41 @@ async fn past_its_quota_an_organization_reads_and_others_write() {
 }
 
 #[tokio::test]
+async fn free_organizations_leave_the_others_room_on_the_disk() {
+    let mut server = Server::start().await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let bob = Caller::register(&server, "bob@example.com").await;
+    let template = bob.new_template(&server, "ticket").await;
+    server.terminate();
+    // As if the disk had less room than that.
+    let server = server
+        .restart_with(&["disk_kept_from_free=1000000000000000000", "rate_limits=on"])
+        .await;
+    let socket = server.dir.path().join("data/admin.sock");
+    let set = crate::program::kedge()
+        .args([
+            "admin",
+            "tier",
+            &bob.organization_id,
+            "developer",
+            "--socket",
+        ])
+        .arg(socket)
+        .status();
+    assert!(set.unwrap().success());
+    bob.new_object(&server, &template).await;
+    let body = json!({ "name": "one more" });
+    let refused = ann.template(&server, &body).await;
+    refused.refused(403, "QUOTA_EXCEEDED");
+    assert_eq!(refused.body["body"]["policy"], "disk-share");
+    server.get("/templates", Some(&ann.token)).await.expect(200);
+    let cat = Caller::nobody();
+    let body = cat.registration("cat@example.com").to_string();
+    let joined = cat.send_registration(&server, &body).await;
+    joined.refused(403, "QUOTA_EXCEEDED");
+}
+
+#[tokio::test]
 async fn small_requests_that_make_large_objects_count_what_they_make() {
     let server = Server::start().await;
     let ann = Caller::register(&server, "ann@example.com").await;

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use ion_rs::{Decimal, Element, Struct, Value};
+use ion_rs::{Decimal, Element, Struct, Timestamp, Value};
 
 use super::{Block, Revision, quoted};
 
@@ -89,7 +89,7 @@ pub(super) fn write(element: &Element, to: &mut String) {
         }
         Value::Null(_) | Value::Float(_) => to.push_str("null"),
         Value::Decimal(value) => to.push_str(&decimal(value)),
-        Value::Timestamp(value) => to.push_str(&quoted(&value.to_string())),
+        Value::Timestamp(value) => to.push_str(&quoted(&timestamp(value))),
         Value::Symbol(value) => to.push_str(&quoted(value.text().unwrap_or_default())),
         Value::String(value) => to.push_str(&quoted(value.text())),
         Value::Clob(bytes) | Value::Blob(bytes) => {
@@ -117,6 +117,19 @@ pub(super) fn write(element: &Element, to: &mut String) {
             }
             to.push('}');
         }
+    }
+}
+
+/// A timestamp as RFC 3339 writes it: `Z` for UTC, and a date without the `T` that Ion lets follow it. Years and months
+/// alone are no dates there, and stay as Ion writes them.
+fn timestamp(value: &Timestamp) -> String {
+    let text = value.to_string();
+    if let Some(time) = text.strip_suffix("+00:00") {
+        return format!("{time}Z");
+    }
+    match text.strip_suffix('T') {
+        Some(date) if date.len() == "2000-01-01".len() => date.to_owned(),
+        _ => text,
     }
 }
 
@@ -167,6 +180,8 @@ mod tests {
             ("null.int", "null"),
             ("'a symbol'", "\"a symbol\""),
             ("2011-06-05T", "\"2011-06-05\""),
+            ("2011-06T", "\"2011-06T\""),
+            ("2011-06-05T10:00+02:00", "\"2011-06-05T10:00+02:00\""),
             ("2019-06-05T16:53:23.5Z", "\"2019-06-05T16:53:23.5Z\""),
             ("{{aGk=}}", "\"aGk=\""),
             ("note::[1, (2 x)]", "[1,[2,\"x\"]]"),

@@ -12,8 +12,8 @@ use crate::harness::Server;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
-/// A request that waits: `GET /batches?min_sequence=99999`, in plain HPACK.
-const PATH: &[u8] = b"/batches?min_sequence=99999";
+/// A request that waits for the rest of its body: `POST /batches`, in plain HPACK.
+const PATH: &[u8] = b"/batches";
 
 fn frame(kind: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
     let mut frame = vec![0, 0, payload.len() as u8, kind, 0, 0, 0, 0, stream];

@@ -135,12 +135,12 @@ impl Line {
     }
 
     /// How many requests have arrived; the number wraps.
-    pub(super) fn begun(&self) -> usize {
+    pub fn begun(&self) -> usize {
         self.begun.load(Ordering::Relaxed)
     }
 
     /// Notes that the head of a request begins to arrive.
-    pub(super) fn heard(&self) {
+    pub fn heard(&self) {
         self.used.store(true, Ordering::Relaxed);
     }
 
@@ -153,17 +153,17 @@ impl Line {
     }
 
     /// Notes that the connection takes no further request.
-    pub(super) fn end_soon(&self) {
+    pub fn end_soon(&self) {
         self.is_ending.store(true, Ordering::Relaxed);
     }
 
     /// Whether it takes none.
-    pub(super) fn ends_soon(&self) -> bool {
+    pub fn ends_soon(&self) -> bool {
         self.is_ending.load(Ordering::Relaxed)
     }
 
     /// Notes the origin that a request named which could not be parsed.
-    pub(super) fn came_from(&self, origin: HeaderValue) {
+    pub fn came_from(&self, origin: HeaderValue) {
         // A connection ends after one such request.
         let _first = self.origin.set(origin);
     }

@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The most that a counter counts; higher limits are cut to it.
-pub(super) const COUNT_MAX: u64 = u32::MAX as u64;
+pub const COUNT_MAX: u64 = u32::MAX as u64;
 
 /// The length of a window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,11 +49,11 @@ impl Period {
 
 /// The count of a window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Count {
+pub struct Count {
     /// The window's number.
-    pub(super) window: u32,
+    pub window: u32,
     /// The count.
-    pub(super) used: u32,
+    pub used: u32,
 }
 
 impl Count {
@@ -82,26 +82,26 @@ impl Count {
 
 /// Counts in the current window.
 #[derive(Default, Debug)]
-pub(super) struct Counter(AtomicU64);
+pub struct Counter(AtomicU64);
 
 impl Counter {
     /// A counter that continues from a stored count.
-    pub(super) fn from_count(count: Count) -> Self {
+    pub fn from_count(count: Count) -> Self {
         Self(AtomicU64::new(count.word()))
     }
 
     /// The count in this window.
-    pub(super) fn count(&self, window: u32) -> Count {
+    pub fn count(&self, window: u32) -> Count {
         Count::of_word(self.0.load(Ordering::Acquire)).seen_from(window)
     }
 
     /// The count of the last window in which anything was counted.
-    pub(super) fn latest(&self) -> Count {
+    pub fn latest(&self) -> Count {
         Count::of_word(self.0.load(Ordering::Acquire))
     }
 
     /// Counts one if `limit` leaves room for it; false if not.
-    pub(super) fn take(&self, window: u32, limit: u32) -> bool {
+    pub fn take(&self, window: u32, limit: u32) -> bool {
         let more = |word| {
             let count = Count::of_word(word).seen_from(window);
             let used = count.used.checked_add(1).filter(|used| *used <= limit)?;
@@ -113,12 +113,7 @@ impl Counter {
     }
 
     /// Counts a share of what `limit` leaves, which `share` chooses from the limit and what is left; returns it.
-    pub(super) fn take_share(
-        &self,
-        window: u32,
-        limit: u32,
-        share: impl Fn(u32, u32) -> u32,
-    ) -> u32 {
+    pub fn take_share(&self, window: u32, limit: u32, share: impl Fn(u32, u32) -> u32) -> u32 {
         let mut taken = 0;
         let more = |word| {
             let count = Count::of_word(word).seen_from(window);
@@ -135,12 +130,12 @@ impl Counter {
     }
 
     /// Adds to the count of this window.
-    pub(super) fn add(&self, window: u32, more: u32) {
+    pub fn add(&self, window: u32, more: u32) {
         self.take_share(window, u32::MAX, |_, _| more);
     }
 
     /// Raises the count of this window to what is known to be counted elsewhere.
-    pub(super) fn raise_to(&self, window: u32, used: u32) {
+    pub fn raise_to(&self, window: u32, used: u32) {
         let higher = |word| {
             let count = Count::of_word(word).seen_from(window);
             (count.used < used).then(|| Count { used, ..count }.word())
@@ -153,7 +148,7 @@ impl Counter {
 
     /// Returns one that was counted in this window; once the window has ended there is nothing to
     /// return.
-    pub(super) fn give_back(&self, window: u32) {
+    pub fn give_back(&self, window: u32) {
         let less = |word| {
             let count = Count::of_word(word);
             let used = count.used.checked_sub(1)?;
@@ -166,7 +161,7 @@ impl Counter {
     }
 
     /// Resets the count.
-    pub(super) fn clear(&self) {
+    pub fn clear(&self) {
         self.0.store(0, Ordering::Release);
     }
 }

@@ -8,7 +8,7 @@ use hyper::header::HeaderName;
 use kedge_config::Network;
 use quick_cache::sync::Cache;
 
-use super::window::{Count, Counter};
+use crate::window::{Count, Counter};
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// Bits of an IPv6 address that identify a subscriber (RFC 6177); subscribers choose the rest
@@ -33,39 +33,39 @@ impl From<IpAddr> for ClientAddress {
 
 /// The requests of one address, and how many of them were returned.
 #[derive(Default, Debug)]
-pub(super) struct Requests {
+pub struct Requests {
     taken: Counter,
     given_back: Counter,
 }
 
 impl Requests {
     /// Counts one request if `limit` leaves room for it; false if not.
-    pub(super) fn take(&self, window: u32, limit: u32) -> bool {
+    pub fn take(&self, window: u32, limit: u32) -> bool {
         self.taken.take(window, limit)
     }
 
     /// Returns one request, at most `limit` in one window.
-    pub(super) fn give_back_known(&self, window: u32, limit: u32) {
+    pub fn give_back_known(&self, window: u32, limit: u32) {
         if self.given_back.take(window, limit) {
             self.taken.give_back(window);
         }
     }
 
     /// The count in this window.
-    pub(super) fn count(&self, window: u32) -> Count {
+    pub fn count(&self, window: u32) -> Count {
         self.taken.count(window)
     }
 }
 
 /// Determines where requests come from, and counts them.
-pub(super) struct Addresses {
+pub struct Addresses {
     trusted: Vec<Network>,
     counters: Cache<ClientAddress, Arc<Requests>>,
 }
 
 impl Addresses {
     /// Trusts these proxies, and keeps about this many addresses in memory.
-    pub(super) fn new(trusted: Vec<Network>, addresses_max: usize) -> Self {
+    pub fn new(trusted: Vec<Network>, addresses_max: usize) -> Self {
         Self {
             trusted,
             counters: Cache::new(addresses_max),
@@ -78,7 +78,7 @@ impl Addresses {
 
     /// The caller's address: the peer, or, if that is a trusted proxy, the last address of
     /// `X-Forwarded-For` that is not one. The entries before that may have been written by anybody.
-    pub(super) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> ClientAddress {
+    pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> ClientAddress {
         let mut client = peer;
         if self.trusted.is_empty() || !self.trusts(peer) {
             return client.into();
@@ -98,7 +98,7 @@ impl Addresses {
     }
 
     /// The address's counter.
-    pub(super) fn counter(&self, address: ClientAddress) -> Arc<Requests> {
+    pub fn counter(&self, address: ClientAddress) -> Arc<Requests> {
         let made = self.counters.get_or_insert_with(&address, || {
             Ok::<_, std::convert::Infallible>(Arc::default())
         });
@@ -106,7 +106,7 @@ impl Addresses {
     }
 
     /// The address's counter, if it sent a request before.
-    pub(super) fn known(&self, address: ClientAddress) -> Option<Arc<Requests>> {
+    pub fn known(&self, address: ClientAddress) -> Option<Arc<Requests>> {
         self.counters.get(&address)
     }
 }

@@ -15,7 +15,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-use super::HEADERS_MAX;
+use crate::HEADERS_MAX;
 
 /// Bytes of a request's line and headers.
 const HEADER_BYTES_MAX: usize = 32 * 1024;

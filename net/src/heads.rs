@@ -10,8 +10,8 @@ use std::time::Duration;
 use hyper::header::{HeaderValue, ORIGIN};
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::flood::{Flooded, Frames};
-use super::line::Line;
+use crate::flood::{Flooded, Frames};
+use crate::line::Line;
 
 /// What a connection of HTTP/2 begins with (RFC 9113, 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -19,7 +19,7 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const KEPT_ROOM: usize = 1_024;
 
 /// The heads of one connection's requests.
-pub(super) struct Heads {
+pub struct Heads {
     line: Arc<Line>,
     protocol: Protocol,
     frames: Frames,
@@ -53,12 +53,7 @@ enum WaitsFor {
 impl Heads {
     /// Those of a new connection: its first byte must arrive within `timeout`, and each head within as long from its
     /// own first byte. At most `kept_bytes_max` bytes of a head are kept while it arrives.
-    pub(super) fn new(
-        line: Arc<Line>,
-        frames: Frames,
-        timeout: Duration,
-        kept_bytes_max: usize,
-    ) -> Self {
+    pub fn new(line: Arc<Line>, frames: Frames, timeout: Duration, kept_bytes_max: usize) -> Self {
         Self {
             line,
             protocol: Protocol::Unknown(0),
@@ -72,7 +67,7 @@ impl Heads {
     }
 
     /// Notes bytes that have arrived.
-    pub(super) fn arrived(&mut self, bytes: &[u8]) -> Result<(), Flooded> {
+    pub fn arrived(&mut self, bytes: &[u8]) -> Result<(), Flooded> {
         match self.protocol {
             Protocol::Unknown(matched) => self.distinguish(matched, bytes),
             Protocol::Http1 => {
@@ -85,7 +80,7 @@ impl Heads {
     }
 
     /// Notes that so many bytes have left.
-    pub(super) fn left(&mut self, bytes: usize) {
+    pub fn left(&mut self, bytes: usize) {
         if self.protocol == Protocol::Http2 {
             self.frames.left(bytes);
         }
@@ -143,7 +138,7 @@ impl Heads {
     }
 
     /// Ready once what has to arrive in time is late.
-    pub(super) fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<()> {
+    pub fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<()> {
         self.pass_over_whole();
         if self.waits_for == WaitsFor::Nothing {
             return Poll::Pending;
@@ -153,7 +148,7 @@ impl Heads {
     }
 
     /// The origin that the head names which has arrived in part or cannot be parsed, as far as it can be read.
-    pub(super) fn origin(&self) -> Option<HeaderValue> {
+    pub fn origin(&self) -> Option<HeaderValue> {
         let mut fields = self.kept.split(|byte| *byte == b'\n').filter_map(|field| {
             let colon = field.iter().position(|byte| *byte == b':')?;
             let (name, value) = (&field[..colon], &field[colon + 1..]);

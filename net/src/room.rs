@@ -10,9 +10,8 @@ use kedge_config::{Config, Network};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::flood::Shared;
-use super::open_files;
-use crate::limits::ClientAddress;
+use crate::addresses::ClientAddress;
+use crate::flood::Shared;
 
 /// Reserve connections.
 const RESERVE: usize = 64;
@@ -26,7 +25,7 @@ const ADDRESS: &str = "address";
 const FILES: &str = "files";
 
 /// Room for connections.
-pub(super) struct Room {
+pub struct Room {
     places: Arc<Semaphore>,
     reserve: Arc<Semaphore>,
     of_address_max: usize,
@@ -46,13 +45,13 @@ struct Taken {
 }
 
 /// Room for one connection, before its address is known.
-pub(super) struct Free {
+pub struct Free {
     permit: OwnedSemaphorePermit,
     is_reserve: bool,
 }
 
 /// A connection's place, until it is dropped.
-pub(super) struct Place {
+pub struct Place {
     room: Arc<Room>,
     of: Option<(ClientAddress, bool)>,
     frames: Option<Shared>,
@@ -61,12 +60,8 @@ pub(super) struct Place {
 }
 
 impl Room {
-    /// The configured room.
-    pub(super) fn new(config: &Config) -> Arc<Self> {
-        Self::with_files(config, open_files::connections_below())
-    }
-
-    fn with_files(config: &Config, files_below: u64) -> Arc<Self> {
+    /// The configured room. A connection has a usual place if its file has a number below `files_below`.
+    pub fn new(config: &Config, files_below: u64) -> Arc<Self> {
         Arc::new(Self {
             files_below,
             places: Arc::new(Semaphore::new(config.connections_max)),
@@ -78,7 +73,7 @@ impl Room {
     }
 
     /// Waits for room for one more connection.
-    pub(super) async fn free(&self) -> Option<Free> {
+    pub async fn free(&self) -> Option<Free> {
         let place = Arc::clone(&self.places).acquire_owned();
         let reserve = Arc::clone(&self.reserve).acquire_owned();
         let (permit, is_reserve) = tokio::select! {
@@ -101,7 +96,7 @@ impl Room {
 
     /// The place of a connection from `peer`, whose file has this number, or why it gets none: its address has too many,
     /// or too many files are open.
-    pub(super) fn place(
+    pub fn place(
         self: &Arc<Self>,
         free: Free,
         peer: IpAddr,
@@ -140,7 +135,8 @@ impl Room {
             let mut taken = self.taken();
             let taken = taken.entry(of).or_default();
             if taken.count >= most {
-                return Err(ADDRESS);
+                // Without a file it is in the reserve only because none is left for a usual connection.
+                return Err(if has_file { ADDRESS } else { FILES });
             }
             taken.count += 1;
             frames = Some(taken.frames.clone());
@@ -157,17 +153,17 @@ impl Room {
 
 impl Place {
     /// Whether it is in the reserve.
-    pub(super) fn is_reserve(&self) -> bool {
+    pub fn is_reserve(&self) -> bool {
         self.is_reserve
     }
 
     /// Whether a trusted proxy has it.
-    pub(super) fn is_of_proxy(&self) -> bool {
+    pub fn is_of_proxy(&self) -> bool {
         self.of.is_none()
     }
 
     /// What the connections of its address share; a proxy's share nothing.
-    pub(super) fn frames(&self) -> Option<Shared> {
+    pub fn frames(&self) -> Option<Shared> {
         self.frames.clone()
     }
 }
@@ -198,7 +194,7 @@ mod tests {
             trusted_proxies: vec!["10.0.0.0/8".parse().unwrap()],
             ..Config::default()
         };
-        Room::with_files(&config, 100)
+        Room::new(&config, 100)
     }
 
     async fn enter(room: &Arc<Room>, peer: [u8; 4]) -> Option<Place> {
@@ -252,6 +248,13 @@ mod tests {
             let place = enter_with(&room, [192, 0, 2, 1], 100).await.unwrap();
             assert!(place.is_reserve());
         }
+        let mut held = Vec::new();
+        for _ in 0..RESERVE_OF_ADDRESS {
+            held.push(enter_with(&room, [192, 0, 2, 1], 100).await.unwrap());
+        }
+        let refused = enter_with(&room, [192, 0, 2, 1], 100).await;
+        assert_eq!(refused.err(), Some(FILES));
+        drop(held);
         let refused = enter_with(&room, [192, 0, 2, 1], 100 + RESERVE_FILES).await;
         assert_eq!(refused.err(), Some(FILES));
         assert_eq!(room.reserve.available_permits(), RESERVE);

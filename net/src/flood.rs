@@ -12,9 +12,10 @@ use parking_lot::Mutex;
 const HEADER_BYTES: usize = 9;
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
-const END_STREAM: u8 = 1;
+/// Of the four bytes of a stream's number, the first bit has no meaning.
+const STREAM_BITS: u32 = u32::MAX >> 1;
 
-/// Frames that a request brings with it: its window updates and its priority.
+/// Frames that a request brings with it: its window updates, its priority, its trailers and the end of its body.
 const OF_REQUEST: u32 = 8;
 /// Bytes of a body, and of answers, that allow one more frame.
 const BODY_BYTES: u32 = 16;
@@ -38,7 +39,7 @@ const ADDRESS_MAX: u32 = 128;
 /// A caller has sent too many frames that serve no request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the caller sent too many frames that serve no request")]
-pub(super) struct Flooded;
+pub struct Flooded;
 
 /// An amount that grows with time up to a bound.
 #[derive(Debug)]
@@ -80,7 +81,7 @@ impl Allowance {
 
 /// What all connections of an address may send together.
 #[derive(Clone, Debug)]
-pub(super) struct Shared(Arc<Mutex<Allowance>>);
+pub struct Shared(Arc<Mutex<Allowance>>);
 
 impl Default for Shared {
     /// A whole allowance.
@@ -91,12 +92,14 @@ impl Default for Shared {
 }
 
 /// The frames that arrive on a connection.
-pub(super) struct Frames {
+pub struct Frames {
     /// The header that has arrived in part.
     header: [u8; HEADER_BYTES],
     header_bytes: usize,
     /// Bytes of the frame that are still missing.
     missing: usize,
+    /// The highest stream that a request has opened.
+    opened: u32,
     /// Frames that serve no request and are allowed.
     allowed: u32,
     /// Bytes of answers that have allowed no frame yet.
@@ -108,11 +111,12 @@ pub(super) struct Frames {
 
 impl Frames {
     /// Those of a new connection, which shares an allowance with others of its address, or with none.
-    pub(super) fn new(address: Option<Shared>) -> Self {
+    pub fn new(address: Option<Shared>) -> Self {
         Self {
             header: [0; HEADER_BYTES],
             header_bytes: 0,
             missing: 0,
+            opened: 0,
             allowed: 0,
             left: 0,
             own: Allowance::new(OWN_MAX, OWN_PER_S, OWN_MAX),
@@ -122,7 +126,7 @@ impl Frames {
     }
 
     /// Counts the frames in bytes that have arrived.
-    pub(super) fn arrived(&mut self, mut bytes: &[u8]) -> Result<(), Flooded> {
+    pub fn arrived(&mut self, mut bytes: &[u8]) -> Result<(), Flooded> {
         loop {
             let skipped = self.missing.min(bytes.len());
             self.missing -= skipped;
@@ -136,15 +140,15 @@ impl Frames {
                 return Ok(());
             }
             self.header_bytes = 0;
-            let [high, middle, low, kind, flags, ..] = self.header;
+            let [high, middle, low, kind, _, stream @ ..] = self.header;
             let length = u32::from_be_bytes([0, high, middle, low]);
             self.missing = length as usize;
-            self.count(kind, flags, length)?;
+            self.count(kind, u32::from_be_bytes(stream) & STREAM_BITS, length)?;
         }
     }
 
     /// Notes that so many bytes have left.
-    pub(super) fn left(&mut self, bytes: usize) {
+    pub fn left(&mut self, bytes: usize) {
         self.left += bytes;
         self.allow((self.left / ANSWER_BYTES) as u32);
         self.left %= ANSWER_BYTES;
@@ -154,13 +158,14 @@ impl Frames {
         self.allowed = self.allowed.saturating_add(frames).min(SAVED_MAX);
     }
 
-    fn count(&mut self, kind: u8, flags: u8, length: u32) -> Result<(), Flooded> {
+    fn count(&mut self, kind: u8, stream: u32, length: u32) -> Result<(), Flooded> {
         match kind {
-            HEADERS => {
+            // Only the first of a stream is a request.
+            HEADERS if stream > self.opened => {
+                self.opened = stream;
                 self.allow(OF_REQUEST);
                 return Ok(());
             }
-            DATA if flags & END_STREAM != 0 => return Ok(()),
             DATA => self.allow(length / BODY_BYTES),
             _ => {}
         }
@@ -217,17 +222,24 @@ mod tests {
         assert_eq!(whole, Err(Flooded));
         let empty = accepted(&mut Frames::new(None), &frame(DATA, 0, 0), 10_000);
         assert!(empty <= most, "{empty}");
+        // Nor is more on a stream that has been answered or reset a request.
+        let ends = accepted(&mut Frames::new(None), &frame(DATA, 1, 0), 10_000);
+        assert!(ends <= most, "{ends}");
+        let again = accepted(&mut Frames::new(None), &frame(HEADERS, 5, 20), 10_000);
+        assert!(again <= most + 1 + OF_REQUEST as usize, "{again}");
     }
 
     #[test]
     fn what_serves_requests_is_never_too_much() {
         let mut frames = Frames::new(None);
-        for _ in 0..10_000 {
-            frames.arrived(&frame(HEADERS, 4, 100)).unwrap();
+        for number in 0..10_000_u32 {
+            let mut headers = frame(HEADERS, 4, 100);
+            headers[5..HEADER_BYTES].copy_from_slice(&(2 * number + 1).to_be_bytes());
+            frames.arrived(&headers).unwrap();
             frames.arrived(&frame(2, 0, 5)).unwrap();
             frames.arrived(&frame(WINDOW_UPDATE, 0, 4)).unwrap();
             frames.arrived(&frame(DATA, 0, 40)).unwrap();
-            frames.arrived(&frame(DATA, END_STREAM, 1)).unwrap();
+            frames.arrived(&frame(DATA, 1, 1)).unwrap();
         }
         // An answer of events: each has its own frame, and its reader gives back two windows for it.
         for _ in 0..10_000 {
