@@ -52,17 +52,18 @@ const ARROWS: &[(&str, &str)] = &[
     ("storage", "log protocol env"),
     ("cluster", "log protocol running"),
     ("replay", "storage machine protocol"),
+    ("events", "storage machine protocol"),
     ("search", "storage machine protocol"),
     ("client", "api prover protocol tls"),
     ("timing", ""),
     ("timekeeper", "env"),
     (
         "actors",
-        "replay storage machine chain protocol env running timekeeper timing",
+        "events replay storage machine chain protocol env running timekeeper timing",
     ),
     (
         "http",
-        "net actors storage api machine prover config protocol",
+        "net events actors storage api machine prover config protocol",
     ),
     ("openapi", "http api machine protocol"),
     ("console", "http net api"),
@@ -79,7 +80,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("load", "client protocol"),
     (
         "sim",
-        "replica actors cluster replay storage machine chain log protocol env running",
+        "replica actors events cluster replay storage machine chain log protocol env running",
     ),
     (
         "fuzz",
@@ -87,7 +88,7 @@ const ARROWS: &[(&str, &str)] = &[
     ),
     (
         "kedge",
-        "cli upkeep webhooks telemetry console edge openapi http net replica cluster actors replay client search storage api machine prover chain log config protocol env running fuzz",
+        "cli upkeep webhooks telemetry console edge openapi http net events replica cluster actors replay client search storage api machine prover chain log config protocol env running fuzz",
     ),
 ];
 /// The crates that get time, randomness and files only from an `Env`.

@@ -2,8 +2,8 @@
 
 use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue};
-use kedge_actors::events::{self, Span};
 use kedge_api::Code;
+use kedge_events::Span;
 use kedge_http::auth::api_key::ShownKey;
 use kedge_http::clock::now_s;
 use kedge_http::error::ApiError;
@@ -68,7 +68,7 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
             bytes_max: wanted.bytes_max.max(1),
             rows_max: wanted.rows_max,
         };
-        let piece = events::read(&published.snapshot, organization, &filter, span)?;
+        let piece = kedge_events::read(&published.snapshot, organization, &filter, span)?;
         let record = |event: Event| (event.position.into(), Some((event.data.len(), event)));
         Ok(Piece {
             records: piece.events.into_iter().map(record).collect(),

@@ -146,6 +146,14 @@ pub enum RunError {
     NotWritten,
 }
 
+/// Makes the directories that only the owner may read.
+fn make_directories(config: &Config) -> Result<(), RunError> {
+    secrets::make_private_dir(&config.data_dir)?;
+    tighten(&config.data_dir)?;
+    secrets::make_private_dir(&config.keys_dir())?;
+    Ok(())
+}
+
 /// Serves until SIGINT or SIGTERM. If the engine cannot continue, the process ends instead.
 pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError> {
     logging::init(&config)?;
@@ -164,9 +172,7 @@ pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError>
         tracing::info!(url = %format_args!("http://{bound}/metrics"), "metrics");
     }
     let bound = Bound::bind(&config).await?;
-    secrets::make_private_dir(&config.data_dir)?;
-    tighten(&config.data_dir)?;
-    secrets::make_private_dir(&config.keys_dir())?;
+    make_directories(&config)?;
     let (first_key, keys) = sequencer_keys::held(&config)?;
     let operator_key = operator_key(&config)?;
     let chain = Chain::open(&config, first_key).await?;

@@ -15,17 +15,17 @@ use kedge_chain::rpc::RpcClient;
 use kedge_chain::sender::{
     AnchorIntent, AnchorStatus as Status, OpenError, Sender, SenderOptions, StoreError, Update,
 };
+use kedge_events::anchor_events;
 use kedge_protocol::log_tree;
 use kedge_protocol::signature::SigningKey;
 use kedge_storage::{AnchorRow, AnchorStatus, SideWrite};
 use kedge_timing::{AnchorRound, Observer};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
-use super::outcome::AnchorTrouble;
 use super::rows::{AnswerRows, Rows, foreign, move_last, recent, status_after, store_error};
 use super::state::{AnchorState, Doubt, NodeProbe};
+use super::trouble::AnchorTrouble;
 use crate::engine::Engine;
-use crate::events::anchor_events;
 use crate::messages::{AnchorMessage, AnchorReport};
 use crate::metric_definitions as metric;
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use kedge_chain::sender::Health;
 use kedge_protocol::Id;
 use kedge_storage::{AnchorStatus, ReadError};
 
+use super::trouble::AnchorTrouble;
 use crate::engine::Engine;
 use crate::messages::AnchorReport;
 
@@ -14,41 +14,6 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// When the sender has taken a step since the anchor began: before, an error may be of an earlier one.
 const STEP_GRACE: Duration = Duration::from_secs(6);
-
-/// What stands in the way of anchors, as the sender last reported it.
-#[derive(Clone, Default, Debug)]
-pub(crate) struct AnchorTrouble {
-    /// The anchor that failed last, by its batches, and why.
-    failed: Option<(u64, String)>,
-    /// An anchor that waits, and why.
-    held: Option<(u64, String)>,
-    /// Why the last step failed.
-    step: Option<String>,
-}
-
-impl AnchorTrouble {
-    /// The trouble after a step; `failed` is the anchor that it gave up.
-    pub(super) fn after(
-        before: Option<&Self>,
-        health: &Health,
-        failed: Option<(u64, String)>,
-    ) -> Self {
-        let held = health.open.iter().find_map(|open| {
-            let note = open.note.clone().filter(|note| note.starts_with("held"))?;
-            Some((open.batches, note))
-        });
-        Self {
-            failed: failed.or_else(|| before.and_then(|before| before.failed.clone())),
-            held,
-            step: health.last_error.clone(),
-        }
-    }
-
-    fn of(trouble: Option<&(u64, String)>, batches: u64) -> Option<String> {
-        let (of, why) = trouble?;
-        (*of == batches).then(|| why.clone())
-    }
-}
 
 /// How far an anchor has come.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use kedge_events::{Filter, Span};
 use kedge_protocol::Id;
 use kedge_protocol::event::Position;
 use kedge_protocol::resource::Webhook;
@@ -12,7 +13,7 @@ use kedge_storage::{DeliveryRow, DeliveryStatus, ReadError, Rest, SideWrite};
 use super::desk::{Desk, PIECE_BYTES, PIECE_EVENTS, Waiting};
 use super::trouble::Trouble;
 use super::{AlsoWritten, Parcel, RedeliverError, Verdict};
-use crate::events::{self, Filter, Span};
+
 use crate::metric_definitions as metric;
 
 /// Concurrent attempts for one webhook whose receiver answers well.
@@ -226,7 +227,7 @@ impl Desk {
             let published = self.engine.published();
             let snapshot = &published.snapshot;
             // All events: the webhook may want others by now.
-            events::read(snapshot, webhook.organization_id, &Filter::default(), span)
+            kedge_events::read(snapshot, webhook.organization_id, &Filter::default(), span)
         };
         let piece = read(room.max(1))?;
         let later = self.waiting.range(number..).take(2 * PIECE_EVENTS);

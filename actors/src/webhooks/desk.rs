@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use kedge_events::{Filter, Span};
 use kedge_machine::event::Event;
 use kedge_protocol::Id;
 use kedge_protocol::event::{EventType, Position};
@@ -21,7 +22,7 @@ use super::unstored::{New, Unstored};
 use super::worker::{Next, Worker};
 use super::{RedeliverError, WebhookOptions};
 use crate::engine::Engine;
-use crate::events::{self, Filter, Span};
+
 use crate::fair::Turns;
 
 /// Events read at once.
@@ -324,7 +325,7 @@ impl Desk {
                 rows_max: PIECE_ROWS,
             };
             let snapshot = &published.snapshot;
-            let piece = events::read(snapshot, webhook.organization_id, filter, span)?;
+            let piece = kedge_events::read(snapshot, webhook.organization_id, filter, span)?;
             self.outbox.position = if piece.ended {
                 snapshot.last_position()?.max(at)
             } else {

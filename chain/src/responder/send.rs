@@ -30,7 +30,7 @@ impl<S: AnswerStore> Responder<S> {
             let advanced = match self.nearer(id, next_nonce, now_ms) {
                 // It takes the nonce of the answer that is stuck.
                 Some((nearer, offered)) => {
-                    // If it cannot be sent, the one that is stuck goes on.
+                    // If it cannot be sent, the one that is stuck continues.
                     (tried, is_out) = (nearer, self.is_out(nearer));
                     let turn = Turn::Anchor(offered);
                     self.send_first(nearer, next_nonce, now_ms, turn).await

@@ -1,6 +1,6 @@
 //! Which events a caller wants, from the query.
 
-use kedge_actors::events::Filter;
+use kedge_events::Filter;
 use kedge_protocol::event::EventType;
 use kedge_protocol::{Id, Prefix};
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_actors::Engine;
-use kedge_actors::events::{self, Filter, Span};
 use kedge_actors::fair::{Turn, Turns, share};
 use kedge_config::Config;
+use kedge_events::{Filter, Span};
 use kedge_protocol::Id;
 use kedge_protocol::event::Position;
 use kedge_storage::ReadError;
@@ -329,7 +329,7 @@ fn read_behind(
         bytes_max: CHUNK_BYTES,
         rows_max: BEHIND_ROWS,
     };
-    let piece = events::read(snapshot, organization, filter, span)?;
+    let piece = kedge_events::read(snapshot, organization, filter, span)?;
     let reached = if piece.ended {
         snapshot.last_position()?.max(at)
     } else {

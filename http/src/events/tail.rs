@@ -7,7 +7,8 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
 use kedge_actors::Engine;
-use kedge_actors::events::{self, Filter, Listener, Span};
+use kedge_actors::events::Listener;
+use kedge_events::{Filter, Span};
 use kedge_machine::event::Event;
 use kedge_protocol::Id;
 use kedge_protocol::event::{EventType, Position};
@@ -292,7 +293,7 @@ impl Feeder {
                 rows_max: PIECE_EVENTS,
             };
             let snapshot = &published.snapshot;
-            let piece = events::read(snapshot, self.organization, &Filter::default(), span)?;
+            let piece = kedge_events::read(snapshot, self.organization, &Filter::default(), span)?;
             let reached = if piece.ended {
                 snapshot.last_position()?
             } else {

@@ -5,7 +5,7 @@ use kedge_net::window::Period;
 /// The name of the quota of bytes in the log, as `body.policy` of a refusal states it.
 pub const LOG_BYTES: &str = "log-bytes";
 /// The name of a tier's share of the disk.
-pub const DISK_SHARE: &str = "disk-share";
+pub(super) const DISK_SHARE: &str = "disk-share";
 
 /// The limit that a request counts towards besides its organization's tier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -108,7 +108,7 @@ pub fn check() -> Result<(), OpenFilesError> {
 }
 
 /// Open files that are no connections: of those, some may still be ending that a start which waited has served.
-fn open_files() -> std::io::Result<u64> {
+fn open_files() -> io::Result<u64> {
     let Ok(all) = std::fs::read_dir("/proc/self/fd") else {
         // Not Linux: the lowest number that is free.
         return Ok(File::open("/dev/null")?.as_raw_fd() as u64);

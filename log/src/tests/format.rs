@@ -204,7 +204,7 @@ fn format_2_is_read() {
 }
 
 /// The hash of the last frame in `testdata/format-2`.
-const RAISED_HASH: &str = "0x";
+const RAISED_HASH: &str = "0xe79e9380a595dea3e35f472955a9795e3a3659ac61def97ea900e1f2782ab839";
 
 /// Writes the directory of [`format_2_is_read`]: `cargo test -p kedge-log -- --ignored`.
 #[test]

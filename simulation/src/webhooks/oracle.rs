@@ -5,9 +5,9 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_actors::events::{self, Filter, Span};
 use kedge_actors::{Asker, Engine};
 use kedge_env::Env;
+use kedge_events::{Filter, Span};
 use kedge_machine::event::Event;
 use kedge_protocol::Id;
 use kedge_protocol::event::{EventType, Position};
@@ -51,7 +51,7 @@ fn all_events(snapshot: &Snapshot, organization: Id) -> Result<BTreeMap<Id, Even
             bytes_max: usize::MAX,
             rows_max: EVENTS_MAX,
         };
-        let read = events::read(snapshot, organization, &Filter::default(), span);
+        let read = kedge_events::read(snapshot, organization, &Filter::default(), span);
         let piece = read.map_err(unread)?;
         for event in piece.events {
             let (id, at_ms) = (event.id, event.timestamp_ms);

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use kedge_actors::events::{Filter, Span, read};
+use kedge_events::{Filter, Span, read};
 use kedge_protocol::action::{Kind, RequestHead};
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::eip712::Domain;

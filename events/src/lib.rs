@@ -1,6 +1,8 @@
 //! Reads events: an organization's own requests, what others did to objects that it issued, the batches that hold
 //! either and their anchors, and the events outside the log, merged into their one order.
 
+mod anchors;
+
 use std::iter::Peekable;
 
 use kedge_machine::event::{self, Event, Facts, Logged};
@@ -8,6 +10,8 @@ use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::event::{EventType, Position};
 use kedge_protocol::{Address, Id};
 use kedge_storage::{EventRow, LoggedRequest, PlacedAction, ReadError, Snapshot};
+
+pub use anchors::anchor_events;
 
 /// About how many bytes of payloads one read looks at.
 const LOOKED_AT_BYTES_MAX: usize = 4 * 1024 * 1024;

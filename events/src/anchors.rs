@@ -1,4 +1,4 @@
-//! Events of anchors: when the chain holds one, for organizations that see an action in its batches (`read.rs`), and
+//! Events of anchors: when the chain holds one, for organizations that see an action in its batches (`lib.rs`), and
 //! when the chain cannot give it up, for everybody.
 
 use kedge_protocol::Hash;
@@ -12,11 +12,7 @@ fn is_held(status: AnchorStatus) -> bool {
 }
 
 /// The events of an anchor that was in one state and is now in the state of the row.
-pub(crate) fn anchor_events(
-    before: AnchorStatus,
-    row: &AnchorRow,
-    timestamp_ms: u64,
-) -> Vec<EventRow> {
+pub fn anchor_events(before: AnchorStatus, row: &AnchorRow, timestamp_ms: u64) -> Vec<EventRow> {
     let checkpoint = row.checkpoint.checkpoint.hash();
     let mut events = Vec::new();
     let mut add = |event_type, id, status: &str| {

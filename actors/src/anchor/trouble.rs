@@ -1,0 +1,38 @@
+//! What stands in the way of anchors.
+
+use kedge_chain::sender::Health;
+
+/// What stands in the way of anchors, as the sender last reported it.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct AnchorTrouble {
+    /// The anchor that failed last, by its batches, and why.
+    pub(super) failed: Option<(u64, String)>,
+    /// An anchor that waits, and why.
+    pub(super) held: Option<(u64, String)>,
+    /// Why the last step failed.
+    pub(super) step: Option<String>,
+}
+
+impl AnchorTrouble {
+    /// The trouble after a step; `failed` is the anchor that it gave up.
+    pub(super) fn after(
+        before: Option<&Self>,
+        health: &Health,
+        failed: Option<(u64, String)>,
+    ) -> Self {
+        let held = health.open.iter().find_map(|open| {
+            let note = open.note.clone().filter(|note| note.starts_with("held"))?;
+            Some((open.batches, note))
+        });
+        Self {
+            failed: failed.or_else(|| before.and_then(|before| before.failed.clone())),
+            held,
+            step: health.last_error.clone(),
+        }
+    }
+
+    pub(super) fn of(trouble: Option<&(u64, String)>, batches: u64) -> Option<String> {
+        let (of, why) = trouble?;
+        (*of == batches).then(|| why.clone())
+    }
+}
