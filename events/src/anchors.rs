@@ -59,10 +59,39 @@ fn data(row: &AnchorRow, status: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use kedge_protocol::Id;
+    use kedge_protocol::checkpoint::Checkpoint;
+    use kedge_protocol::signature::SigningKey;
+    use kedge_protocol::{Address, Id};
 
     use super::*;
-    use crate::anchor::tests::row;
+
+    /// An anchor of the batches 2 and 3, in the block with this hash.
+    fn row(status: AnchorStatus, block: Option<u8>) -> AnchorRow {
+        let checkpoint = Checkpoint {
+            batches: 4,
+            sequence: 9,
+            head: Hash([1; 32]),
+            history: Hash([2; 32]),
+            state: Hash::ZERO,
+            issued_at_ms: 5,
+        };
+        let key = SigningKey::from_bytes(&[7; 32]).unwrap();
+        AnchorRow {
+            number: 1,
+            id: checkpoint.anchor_id(),
+            checkpoint: checkpoint.sign(&Hash::ZERO, &key),
+            first_batch: 2,
+            proof: Vec::new(),
+            status,
+            contract: Address([3; 20]),
+            tx_hashes: vec![Hash([4; 32])],
+            tx: Vec::new(),
+            block_number: block.map(u64::from),
+            block_hash: block.map(|block| Hash([block; 32])),
+            attempts: 1,
+            issued_at_ms: 5,
+        }
+    }
 
     #[test]
     fn each_step_is_told_once() {

@@ -47,11 +47,11 @@ pub(super) async fn carry_out(
     let submission = Arc::new(submission);
     call.submission = Some(Arc::clone(&submission));
     let committed = submit(&mut call, submission).await;
-    let taken = committed.as_ref().err();
-    if taken.is_some_and(|error| error.code == Code::EmailTaken) {
-        if let Some(naming) = &call.naming {
-            naming.met_taken(now_s());
-        }
+    let refused = committed.as_ref().err();
+    if let Some(naming) = &call.naming
+        && refused.is_some_and(|error| error.code == Code::EmailTaken)
+    {
+        naming.met_taken(now_s());
     }
     answer(&call, &committed?).await
 }

@@ -33,7 +33,7 @@ pub(crate) async fn anchored(server: &Server) {
     .await;
 }
 
-/// Reads of what is archived say so, and where what is here begins. Where the archive is, the operator alone is told.
+/// Reads of what is archived say so, and where what is here begins. Where the archive is, only the operator learns.
 async fn is_archived(made: &Made, (first, last, batch): (Id, u64, u64), place: &str) {
     let action = made.account.action(first).await.unwrap_err();
     let export = made.client.export(0, None).await.unwrap_err();

@@ -90,7 +90,7 @@ async fn memory_does_not_grow_with_the_log() {
         let grown = found[1][place].saturating_sub(found[0][place]);
         let an_action = grown / (LONG - SHORT);
         let mib = [found[0][place], found[1][place]].map(|bytes| bytes >> 20);
-        println!("{command}: {mib:?} MiB, {an_action} bytes an action");
+        eprintln!("{command}: {mib:?} MiB, {an_action} bytes an action");
         assert!(
             an_action < GROWTH_BYTES,
             "{command} takes {mib:?} MiB for {SHORT} and {LONG} actions: {an_action} bytes an action"

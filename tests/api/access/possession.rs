@@ -30,7 +30,7 @@ async fn remove(server: &Server, from: &Caller, key: Address) -> Answer {
 
 /// Refused for want of consent.
 #[track_caller]
-fn not_consenting(answer: Answer, code: &str) -> String {
+fn not_consenting(answer: &Answer, code: &str) -> String {
     answer.refused(422, "STATE_VIOLATION");
     let errors = &answer.body["body"]["errors"];
     assert_eq!(
@@ -67,13 +67,13 @@ async fn a_strangers_address_stays_the_strangers() {
     let address = stranger.key.address();
 
     let message = not_consenting(
-        add(&server, &ann, &json!({ "address": address })).await,
+        &add(&server, &ann, &json!({ "address": address })).await,
         "required",
     );
     assert!(message.contains("KeyConsent"), "{message}");
     // What belongs to another wallet is answered like what belongs to none.
     let taken = json!({ "address": bob.key.address() });
-    let same = not_consenting(add(&server, &ann, &taken).await, "required");
+    let same = not_consenting(&add(&server, &ann, &taken).await, "required");
     assert_eq!(same, message);
 
     // Nothing was bound: an object for the address goes nowhere, and its key registers.
@@ -136,7 +136,7 @@ async fn a_consent_names_the_wallet_the_key_and_the_log() {
         ("other words", new.sign(&Hash([1; 32]))),
     ] {
         let answer = add(&server, &ann, &with(json!(signature))).await;
-        let message = not_consenting(answer, "signature");
+        let message = not_consenting(&answer, "signature");
         assert!(message.contains("recovers to 0x"), "{why}: {message}");
     }
 }
@@ -169,14 +169,14 @@ async fn a_consent_has_one_form() {
         (to_hex(&bytes)[2..].to_owned(), "must begin with 0x"),
         (format!("0x{}", "zz".repeat(65)), "not a hexadecimal digit"),
     ] {
-        let message = not_consenting(add(&server, &ann, &with(json!(text))).await, "format");
+        let message = not_consenting(&add(&server, &ann, &with(json!(text))).await, "format");
         assert!(message.contains(says), "{text}: {message}");
         assert!(
             message.contains("secp256k1 signature of 65 bytes"),
             "{message}"
         );
     }
-    not_consenting(add(&server, &ann, &with(Value::Null)).await, "required");
+    not_consenting(&add(&server, &ann, &with(Value::Null)).await, "required");
     add(&server, &ann, &with(json!(7)))
         .await
         .refused(400, "VALIDATION_ERROR");
@@ -202,12 +202,12 @@ async fn a_consent_is_the_wallets_that_it_names() {
     let consent = new.joining(&server, &ann.wallet_id);
     let address = new.key.address();
 
-    not_consenting(add(&server, &bob, &consent).await, "signature");
+    not_consenting(&add(&server, &bob, &consent).await, "signature");
     add(&server, &ann, &consent).await.expect(201);
     add(&server, &ann, &consent).await.refused(409, "CONFLICT");
     remove(&server, &ann, address).await.expect(200);
     // The address stays ann's, also against its own key.
-    not_consenting(add(&server, &bob, &consent).await, "signature");
+    not_consenting(&add(&server, &bob, &consent).await, "signature");
     let for_bob = new.joining(&server, &bob.wallet_id);
     add(&server, &bob, &for_bob).await.refused(409, "CONFLICT");
     let body = new.registration("new@example.com").to_string();

@@ -169,9 +169,9 @@ async fn secrets_files_and_streams_are_sent_as_they_are() {
     let server = Server::start().await;
     let ann = Caller::register(&server, "ann@example.com").await;
     let accepted = ("accept-encoding", "gzip, zstd, identity;q=0".to_owned());
-    let login = json!({ "email": "ann@example.com", "password": PASSWORD });
+    let login = json!({ "email": "ann@example.com", "password": PASSWORD }).to_string();
     let headers = std::slice::from_ref(&accepted);
-    let answer = server.call("POST", "/wallets/login", headers, &login.to_string());
+    let answer = server.call("POST", "/wallets/login", headers, &login);
     let answer = answer.await.expect(200);
     assert_eq!(answer.header("content-encoding"), "");
     let right = json!({ "resource": "objects", "crud": { "read": true } });

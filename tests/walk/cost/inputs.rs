@@ -47,7 +47,7 @@ pub(super) fn of(row: &Row, document: &Value) -> Vec<Dimension> {
     for parameter in parameters.map(|parameter| resolved(document, parameter)) {
         if parameter["in"] == "query" {
             let name = parameter["name"].as_str().unwrap().to_owned();
-            dimensions.push(query(row, name));
+            dimensions.push(query(row, &name));
         }
     }
     let body = &operation["requestBody"]["content"];
@@ -61,7 +61,7 @@ pub(super) fn of(row: &Row, document: &Value) -> Vec<Dimension> {
             let each = names
                 .iter()
                 .flat_map(|name| FORMS.iter().map(move |form| (name, form)));
-            dimensions.extend(each.map(|(name, form)| member(row, name.clone(), *form)));
+            dimensions.extend(each.map(|(name, form)| member(row, name, *form)));
         }
     }
     dimensions
@@ -97,8 +97,8 @@ fn header(row: &Row, name: &'static str) -> Dimension {
     Dimension::of(row, format!("the header {name}"), HEADER_BYTES, ask)
 }
 
-fn query(row: &Row, name: String) -> Dimension {
-    let (ask, parameter): (AskFn, String) = (row.ask, name.clone());
+fn query(row: &Row, name: &str) -> Dimension {
+    let (ask, parameter): (AskFn, String) = (row.ask, name.to_owned());
     let ask: AskOf = Box::new(move |world, bytes| {
         let value = format!("{parameter}={}", "a,".repeat(bytes / 2));
         Box::pin(async move { ask(&world).await.query(&value) })
@@ -119,8 +119,8 @@ fn upload(row: &Row) -> Dimension {
     Dimension::of(row, "parts of its form".to_owned(), MEMBER_BYTES, ask)
 }
 
-fn member(row: &Row, name: String, (form, make): (&'static str, fn(usize) -> String)) -> Dimension {
-    let (ask, place): (AskFn, String) = (row.ask, name.clone());
+fn member(row: &Row, name: &str, (form, make): (&'static str, fn(usize) -> String)) -> Dimension {
+    let (ask, place): (AskFn, String) = (row.ask, name.to_owned());
     let ask: AskOf = Box::new(move |world, bytes| {
         let place = place.clone();
         Box::pin(async move {
