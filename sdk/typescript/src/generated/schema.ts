@@ -488,7 +488,7 @@ export interface paths {
         };
         /**
          * List events
-         * What happened in the caller's organization, and the batches and anchors of the whole log, in the order of `position`. Instead of polling, follow the stream, or have events sent by a webhook.
+         * What happened in the caller's organization, and the batches and anchors of the whole log, in the order of `position`. An API key sees the events of the areas that it may read, or all with `actions.read`; a `type` that it may not read is refused. Instead of polling, follow the stream, or have events sent by a webhook.
          */
         get: operations["listEvents"];
         put?: never;
@@ -1086,7 +1086,7 @@ export interface paths {
         put?: never;
         /**
          * Add a key that signs for the wallet
-         * Adds a key that may sign for the caller's wallet, by its address. The address must never have belonged to another wallet. The request is signed by a key that the wallet already has.
+         * Adds a key that may sign for the caller's wallet, by its address. The request is signed by a key that the wallet already has, and `possession` is the new key's own signature: it consents to belong to this wallet for ever. The address must never have belonged to another wallet. A request without `possession`, or with a wrong one, is refused as STATE_VIOLATION with a pointer.
          */
         post: operations["addWalletKey"];
         delete?: never;
@@ -1170,7 +1170,7 @@ export interface paths {
         put?: never;
         /**
          * Make a webhook
-         * Makes a webhook of the caller's organization, for its owners and admins: events of the named types are sent to the URL, at least once each and in order for each object, signed as Standard Webhooks 1.0 specifies. `secret` is shown in this answer and its replays alone. The host must be on the public internet. Failed deliveries are retried for three days; 410 switches the webhook off.
+         * Makes a webhook of the caller's organization, for its owners and admins: events of the named types are sent to the URL, at least once each and in order for each object, signed as Standard Webhooks 1.0 specifies. `secret` is shown in this answer and its replays alone. The host must be on the public internet. An API key makes and changes only webhooks for events that it may read itself. Failed deliveries are retried for three days; 410 switches the webhook off.
          */
         post: operations["createWebhook"];
         delete?: never;
@@ -1561,6 +1561,10 @@ export interface components {
                 index?: number;
                 /** What went wrong and what to do. */
                 message: string;
+                /** With GONE, if older parts of the log are archived: the first batch that is still here. An export can begin there. */
+                minimum_batch?: number;
+                /** With GONE, if older parts of the log are archived: the first sequence that is still here. */
+                minimum_sequence?: number;
                 /** Its nonce, which is spent at most once. */
                 nonce?: string;
                 /**
@@ -1590,7 +1594,7 @@ export interface components {
              * What went wrong, for programs.
              * @enum {string}
              */
-            code: "VALIDATION_ERROR" | "MALFORMED_JSON" | "CURSOR_INVALID" | "UNAUTHENTICATED" | "TOKEN_EXPIRED" | "CREDENTIALS_INVALID" | "SIGNATURE_REQUIRED" | "SIGNATURE_INVALID" | "DEADLINE_EXPIRED" | "NONCE_REUSED" | "FORBIDDEN" | "RESOURCE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "CONFLICT" | "EMAIL_TAKEN" | "IDEMPOTENCY_IN_PROGRESS" | "SEQUENCE_NOT_REACHED" | "GONE" | "PRECONDITION_FAILED" | "HEADERS_TOO_LARGE" | "PAYLOAD_TOO_LARGE" | "OBJECT_TOO_LARGE" | "BATCH_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "QUOTA_EXCEEDED" | "RATE_LIMITED" | "STATE_VIOLATION" | "IDEMPOTENCY_MISMATCH" | "INTERNAL" | "UNAVAILABLE";
+            code: "VALIDATION_ERROR" | "MALFORMED_JSON" | "CURSOR_INVALID" | "UNAUTHENTICATED" | "TOKEN_EXPIRED" | "CREDENTIALS_INVALID" | "SIGNATURE_REQUIRED" | "SIGNATURE_INVALID" | "DEADLINE_EXPIRED" | "NONCE_REUSED" | "FORBIDDEN" | "RESOURCE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "CONFLICT" | "EMAIL_TAKEN" | "IDEMPOTENCY_IN_PROGRESS" | "SEQUENCE_NOT_REACHED" | "GONE" | "PRECONDITION_FAILED" | "HEADERS_TOO_LARGE" | "PAYLOAD_TOO_LARGE" | "OBJECT_TOO_LARGE" | "BATCH_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "QUOTA_EXCEEDED" | "RATE_LIMITED" | "STATE_VIOLATION" | "IDEMPOTENCY_MISMATCH" | "INTERNAL" | "UNAVAILABLE" | "RANGE_NOT_SATISFIABLE";
             /** The HTTP status. */
             status: number;
         };
@@ -2552,7 +2556,7 @@ export interface components {
             /** SHA-256 of the evidence in its normal form; only for faults. */
             evidence_digest?: components["schemas"]["Hash"] | null;
             /** The proven fault; only for faults. */
-            fault?: components["schemas"]["Fault"] | null;
+            fault?: components["schemas"]["FaultName"] | null;
             /** Its id. */
             id: components["schemas"]["Id"];
             /** The hash over those actions. */
@@ -2667,7 +2671,7 @@ export interface components {
                 earlier?: {
                     [key: string]: unknown;
                 };
-                fault: components["schemas"]["Fault"];
+                fault: components["schemas"]["FaultName"];
                 first?: {
                     [key: string]: unknown;
                 };
@@ -2745,7 +2749,7 @@ export interface components {
          *     - `forked_integrity`: Two actions that extend one integrity.
          * @enum {string}
          */
-        Fault: "conflicting_batches" | "conflicting_checkpoints" | "omitted_batch" | "false_checkpoint" | "false_history" | "false_checkpoint_history" | "broken_link" | "broken_header" | "broken_leaf" | "falling_time" | "broken_chain" | "replayed_content" | "forked_integrity";
+        FaultName: "conflicting_batches" | "conflicting_checkpoints" | "omitted_batch" | "false_checkpoint" | "false_history" | "false_checkpoint_history" | "broken_link" | "broken_header" | "broken_leaf" | "falling_time" | "broken_chain" | "replayed_content" | "forked_integrity";
         /** What is wrong at one place of the body. */
         FieldError: {
             /** What is wrong, for programs. */
@@ -3537,7 +3541,7 @@ export interface components {
              * What went wrong, for programs.
              * @enum {string}
              */
-            code: "VALIDATION_ERROR" | "MALFORMED_JSON" | "CURSOR_INVALID" | "UNAUTHENTICATED" | "TOKEN_EXPIRED" | "CREDENTIALS_INVALID" | "SIGNATURE_REQUIRED" | "SIGNATURE_INVALID" | "DEADLINE_EXPIRED" | "NONCE_REUSED" | "FORBIDDEN" | "RESOURCE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "CONFLICT" | "EMAIL_TAKEN" | "IDEMPOTENCY_IN_PROGRESS" | "SEQUENCE_NOT_REACHED" | "GONE" | "PRECONDITION_FAILED" | "HEADERS_TOO_LARGE" | "PAYLOAD_TOO_LARGE" | "OBJECT_TOO_LARGE" | "BATCH_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "QUOTA_EXCEEDED" | "RATE_LIMITED" | "STATE_VIOLATION" | "IDEMPOTENCY_MISMATCH" | "INTERNAL" | "UNAVAILABLE";
+            code: "VALIDATION_ERROR" | "MALFORMED_JSON" | "CURSOR_INVALID" | "UNAUTHENTICATED" | "TOKEN_EXPIRED" | "CREDENTIALS_INVALID" | "SIGNATURE_REQUIRED" | "SIGNATURE_INVALID" | "DEADLINE_EXPIRED" | "NONCE_REUSED" | "FORBIDDEN" | "RESOURCE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "CONFLICT" | "EMAIL_TAKEN" | "IDEMPOTENCY_IN_PROGRESS" | "SEQUENCE_NOT_REACHED" | "GONE" | "PRECONDITION_FAILED" | "HEADERS_TOO_LARGE" | "PAYLOAD_TOO_LARGE" | "OBJECT_TOO_LARGE" | "BATCH_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "QUOTA_EXCEEDED" | "RATE_LIMITED" | "STATE_VIOLATION" | "IDEMPOTENCY_MISMATCH" | "INTERNAL" | "UNAVAILABLE" | "RANGE_NOT_SATISFIABLE";
             /** What went wrong and what to do. */
             detail: string;
             /** That action's error, in the service's envelope. */
@@ -3548,6 +3552,10 @@ export interface components {
             id?: string;
             /** The first refused action of an atomic batch. */
             index?: number;
+            /** With GONE, if older parts of the log are archived: the first batch that is still here. An export can begin there. */
+            minimum_batch?: number;
+            /** With GONE, if older parts of the log are archived: the first sequence that is still here. */
+            minimum_sequence?: number;
             /** Its nonce, which is spent at most once. */
             nonce?: string;
             /**
@@ -3842,6 +3850,8 @@ export interface components {
             };
         };
         Signature: string;
+        /** 65 bytes r ‖ s ‖ v. v may be 0, 1, 27 or 28; s must be low. */
+        SignatureInput: string;
         /** A header and the sequencer's signature over its EIP-712 digest. */
         SignedBatch: {
             /** What is signed. */
@@ -3871,6 +3881,11 @@ export interface components {
         SignerBody: {
             /** Its address, which no other wallet may have, now or ever. */
             address: components["schemas"]["AddressInput"];
+            /**
+             * The new key's own signature over the EIP-712 type `KeyConsent(string wallet,address key)` in the log's domain, with
+             *     the id of the caller's wallet and this address.
+             */
+            possession: components["schemas"]["SignatureInput"];
         };
         SortKey: {
             /** created_at, updated_at, or a property that the template's schema marks with `x-index`; then the filter must fix the template_id with eq. */
@@ -5517,6 +5532,7 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["ObjectPatch"];
+                "application/merge-patch+json": components["schemas"]["ObjectPatch"];
             };
         };
         responses: {
@@ -5863,6 +5879,7 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["RoleBody"];
+                "application/merge-patch+json": components["schemas"]["RoleBody"];
             };
         };
         responses: {
@@ -6034,6 +6051,7 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["TemplatePatch"];
+                "application/merge-patch+json": components["schemas"]["TemplatePatch"];
             };
         };
         responses: {
@@ -6222,6 +6240,7 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["WalletBody"];
+                "application/merge-patch+json": components["schemas"]["WalletBody"];
             };
         };
         responses: {
@@ -6463,6 +6482,7 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["WebhookPatch"];
+                "application/merge-patch+json": components["schemas"]["WebhookPatch"];
             };
         };
         responses: {
