@@ -665,7 +665,8 @@ class Operations(ABC):
         """List events.
 
         What happened in the caller's organization, and the batches and anchors of the whole log, in the order of
-        `position`. Instead of polling, follow the stream, or have events sent by a webhook.
+        `position`. An API key sees the events of the areas that it may read, or all with `actions.read`; a `type` that
+        it may not read is refused. Instead of polling, follow the stream, or have events sent by a webhook.
 
         Args:
             limit: Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow.
@@ -1578,8 +1579,10 @@ class Operations(ABC):
     ) -> models.ChangedWalletView:
         """Add a key that signs for the wallet.
 
-        Adds a key that may sign for the caller's wallet, by its address. The address must never have belonged to
-        another wallet. The request is signed by a key that the wallet already has.
+        Adds a key that may sign for the caller's wallet, by its address. The request is signed by a key that the wallet
+        already has, and `possession` is the new key's own signature: it consents to belong to this wallet for ever. The
+        address must never have belonged to another wallet. A request without `possession`, or with a wrong one, is
+        refused as STATE_VIOLATION with a pointer.
 
         Args:
             body: what is sent.
@@ -1692,8 +1695,9 @@ class Operations(ABC):
 
         Makes a webhook of the caller's organization, for its owners and admins: events of the named types are sent to
         the URL, at least once each and in order for each object, signed as Standard Webhooks 1.0 specifies. `secret` is
-        shown in this answer and its replays alone. The host must be on the public internet. Failed deliveries are
-        retried for three days; 410 switches the webhook off.
+        shown in this answer and its replays alone. The host must be on the public internet. An API key makes and
+        changes only webhooks for events that it may read itself. Failed deliveries are retried for three days; 410
+        switches the webhook off.
 
         Args:
             body: what is sent.

@@ -419,7 +419,7 @@ class FailedData(TypedDict):
     """
 
 
-Fault: TypeAlias = Literal['conflicting_batches', 'conflicting_checkpoints', 'omitted_batch', 'false_checkpoint', 'false_history', 'false_checkpoint_history', 'broken_link', 'broken_header', 'broken_leaf', 'falling_time', 'broken_chain', 'replayed_content', 'forked_integrity']
+FaultName: TypeAlias = Literal['conflicting_batches', 'conflicting_checkpoints', 'omitted_batch', 'false_checkpoint', 'false_history', 'false_checkpoint_history', 'broken_link', 'broken_header', 'broken_leaf', 'falling_time', 'broken_chain', 'replayed_content', 'forked_integrity']
 """
 A fault by the name of its evidence.
 
@@ -993,6 +993,12 @@ class SetAttributesPayload(TypedDict):
 Signature: TypeAlias = str
 
 
+SignatureInput: TypeAlias = str
+"""
+65 bytes r ‖ s ‖ v. v may be 0, 1, 27 or 28; s must be low.
+"""
+
+
 SignedHeaders = TypedDict(
     'SignedHeaders',
     {
@@ -1012,6 +1018,11 @@ class SignerBody(TypedDict):
     address: AddressInput
     """
     Its address, which no other wallet may have, now or ever.
+    """
+    possession: SignatureInput
+    """
+    The new key's own signature over the EIP-712 type `KeyConsent(string wallet,address key)` in the log's domain, with
+    the id of the caller's wallet and this address.
     """
 
 
@@ -2068,7 +2079,7 @@ class EvidenceBodyEvidence(TypedDict):
     before: NotRequired[dict[str, Any]]
     beginning: NotRequired[str]
     earlier: NotRequired[dict[str, Any]]
-    fault: Fault
+    fault: FaultName
     first: NotRequired[dict[str, Any]]
     held: NotRequired[str]
     last: NotRequired[dict[str, Any]]
@@ -3109,49 +3120,6 @@ class ClaimShownView(TypedDict):
     """
 
 
-class ClusterView(TypedDict):
-    """
-    What a node is among several that share a log. A follower is ready once it lags by less than a second.
-    """
-
-    frame: int
-    """
-    The last frame of the log that it holds.
-    """
-    lag_s: NotRequired[float | None]
-    """
-    Seconds since it held everything that the stream holds; absent before that was ever so.
-    """
-    leader: str | None
-    """
-    The name of the node that leads, as far as it knows.
-    """
-    node: str
-    """
-    This node's name.
-    """
-    problem: NotRequired[str | None]
-    """
-    Why it cannot continue, if so: the operator has to act.
-    """
-    role: str
-    """
-    `leader` or `follower`.
-    """
-    stalled: NotRequired[str | None]
-    """
-    Why it accepts no changes although it leads, if so; it continues by itself.
-    """
-    stream_frame: int
-    """
-    The last frame of the stream, when that was last seen.
-    """
-    term: int
-    """
-    The newest term it knows.
-    """
-
-
 DisputeBody: TypeAlias = EvidenceBody | ClaimBody
 
 
@@ -3188,7 +3156,7 @@ class DisputeView(TypedDict):
     """
     SHA-256 of the evidence in its normal form; only for faults.
     """
-    fault: NotRequired[Fault | None]
+    fault: NotRequired[FaultName | None]
     """
     The proven fault; only for faults.
     """
@@ -4545,6 +4513,14 @@ class ApiErrorBody(TypedDict):
     """
     What went wrong and what to do.
     """
+    minimum_batch: NotRequired[int]
+    """
+    With GONE, if older parts of the log are archived: the first batch that is still here. An export can begin there.
+    """
+    minimum_sequence: NotRequired[int]
+    """
+    With GONE, if older parts of the log are archived: the first sequence that is still here.
+    """
     nonce: NotRequired[str]
     """
     Its nonce, which is spent at most once.
@@ -4588,7 +4564,7 @@ class ApiError(TypedDict):
     """
     The context; members that do not apply are absent.
     """
-    code: Literal['VALIDATION_ERROR', 'MALFORMED_JSON', 'CURSOR_INVALID', 'UNAUTHENTICATED', 'TOKEN_EXPIRED', 'CREDENTIALS_INVALID', 'SIGNATURE_REQUIRED', 'SIGNATURE_INVALID', 'DEADLINE_EXPIRED', 'NONCE_REUSED', 'FORBIDDEN', 'RESOURCE_NOT_FOUND', 'METHOD_NOT_ALLOWED', 'CONFLICT', 'EMAIL_TAKEN', 'IDEMPOTENCY_IN_PROGRESS', 'SEQUENCE_NOT_REACHED', 'GONE', 'PRECONDITION_FAILED', 'HEADERS_TOO_LARGE', 'PAYLOAD_TOO_LARGE', 'OBJECT_TOO_LARGE', 'BATCH_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'QUOTA_EXCEEDED', 'RATE_LIMITED', 'STATE_VIOLATION', 'IDEMPOTENCY_MISMATCH', 'INTERNAL', 'UNAVAILABLE']
+    code: Literal['VALIDATION_ERROR', 'MALFORMED_JSON', 'CURSOR_INVALID', 'UNAUTHENTICATED', 'TOKEN_EXPIRED', 'CREDENTIALS_INVALID', 'SIGNATURE_REQUIRED', 'SIGNATURE_INVALID', 'DEADLINE_EXPIRED', 'NONCE_REUSED', 'FORBIDDEN', 'RESOURCE_NOT_FOUND', 'METHOD_NOT_ALLOWED', 'CONFLICT', 'EMAIL_TAKEN', 'IDEMPOTENCY_IN_PROGRESS', 'SEQUENCE_NOT_REACHED', 'GONE', 'PRECONDITION_FAILED', 'HEADERS_TOO_LARGE', 'PAYLOAD_TOO_LARGE', 'OBJECT_TOO_LARGE', 'BATCH_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'QUOTA_EXCEEDED', 'RATE_LIMITED', 'STATE_VIOLATION', 'IDEMPOTENCY_MISMATCH', 'INTERNAL', 'UNAVAILABLE', 'RANGE_NOT_SATISFIABLE']
     """
     What went wrong, for programs.
     """
@@ -4690,7 +4666,7 @@ The expected outcome of one action.
 
 
 class Problem(TypedDict):
-    code: Literal['VALIDATION_ERROR', 'MALFORMED_JSON', 'CURSOR_INVALID', 'UNAUTHENTICATED', 'TOKEN_EXPIRED', 'CREDENTIALS_INVALID', 'SIGNATURE_REQUIRED', 'SIGNATURE_INVALID', 'DEADLINE_EXPIRED', 'NONCE_REUSED', 'FORBIDDEN', 'RESOURCE_NOT_FOUND', 'METHOD_NOT_ALLOWED', 'CONFLICT', 'EMAIL_TAKEN', 'IDEMPOTENCY_IN_PROGRESS', 'SEQUENCE_NOT_REACHED', 'GONE', 'PRECONDITION_FAILED', 'HEADERS_TOO_LARGE', 'PAYLOAD_TOO_LARGE', 'OBJECT_TOO_LARGE', 'BATCH_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'QUOTA_EXCEEDED', 'RATE_LIMITED', 'STATE_VIOLATION', 'IDEMPOTENCY_MISMATCH', 'INTERNAL', 'UNAVAILABLE']
+    code: Literal['VALIDATION_ERROR', 'MALFORMED_JSON', 'CURSOR_INVALID', 'UNAUTHENTICATED', 'TOKEN_EXPIRED', 'CREDENTIALS_INVALID', 'SIGNATURE_REQUIRED', 'SIGNATURE_INVALID', 'DEADLINE_EXPIRED', 'NONCE_REUSED', 'FORBIDDEN', 'RESOURCE_NOT_FOUND', 'METHOD_NOT_ALLOWED', 'CONFLICT', 'EMAIL_TAKEN', 'IDEMPOTENCY_IN_PROGRESS', 'SEQUENCE_NOT_REACHED', 'GONE', 'PRECONDITION_FAILED', 'HEADERS_TOO_LARGE', 'PAYLOAD_TOO_LARGE', 'OBJECT_TOO_LARGE', 'BATCH_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'QUOTA_EXCEEDED', 'RATE_LIMITED', 'STATE_VIOLATION', 'IDEMPOTENCY_MISMATCH', 'INTERNAL', 'UNAVAILABLE', 'RANGE_NOT_SATISFIABLE']
     """
     What went wrong, for programs.
     """
@@ -4713,6 +4689,14 @@ class Problem(TypedDict):
     index: NotRequired[int]
     """
     The first refused action of an atomic batch.
+    """
+    minimum_batch: NotRequired[int]
+    """
+    With GONE, if older parts of the log are archived: the first batch that is still here. An export can begin there.
+    """
+    minimum_sequence: NotRequired[int]
+    """
+    With GONE, if older parts of the log are archived: the first sequence that is still here.
     """
     nonce: NotRequired[str]
     """
