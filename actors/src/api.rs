@@ -44,7 +44,7 @@ pub enum Asker {
 
 impl Asker {
     /// The organization whose actor admits the request; `None` is the registration desk.
-    pub(crate) fn organization_id(&self) -> Option<Id> {
+    pub fn organization_id(&self) -> Option<Id> {
         match self {
             Self::Wallet {
                 organization_id, ..

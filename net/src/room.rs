@@ -17,6 +17,8 @@ use crate::flood::Shared;
 const RESERVE: usize = 64;
 /// Files above the bound of usual connections that reserve connections may take.
 const RESERVE_FILES: u64 = RESERVE as u64;
+/// The part of the files for usual connections that one address may take.
+const OF_ADDRESS_PART: u64 = 4;
 /// Reserve connections that one address may have.
 const RESERVE_OF_ADDRESS: usize = 4;
 
@@ -66,7 +68,9 @@ impl Room {
             files_below,
             places: Arc::new(Semaphore::new(config.connections_max)),
             reserve: Arc::new(Semaphore::new(RESERVE)),
-            of_address_max: config.connections_per_address,
+            // Where few files are allowed, one address does not get most of them.
+            of_address_max: (config.connections_per_address as u64)
+                .min((files_below / OF_ADDRESS_PART).max(1)) as usize,
             proxies: config.trusted_proxies.clone(),
             taken: Mutex::default(),
         })

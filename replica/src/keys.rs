@@ -9,9 +9,8 @@ use kedge_cluster::{Cluster, Member};
 use metrics::gauge;
 use tokio::sync::watch;
 
-use crate::lead::FRESH;
 use crate::metric_definitions as metric;
-use crate::standing::Role;
+use crate::standing::{FRESH, Role};
 
 /// The fingerprints of the keys that a node shares with the others, by the keys' names.
 pub type Fingerprints = BTreeMap<String, String>;

@@ -11,7 +11,7 @@ use crate::HandOverError;
 use crate::follow::{Task, UNREADABLE_MAX};
 use crate::metric_definitions as metric;
 use crate::node::{Command, Fatal, Next, Node};
-use crate::standing::Role;
+use crate::standing::{FRESH, Role};
 
 /// A leader whose stream accepts nothing for longer refuses new writes at once, instead of letting them wait.
 const STALLED_AFTER: Duration = Duration::from_secs(1);
@@ -23,8 +23,6 @@ const NO_QUORUM: &str =
 const LOST_PATIENCE: Duration = Duration::from_millis(200);
 /// A leader that may not write for longer lets another node lead: it would refuse every write.
 const UNFIT_MAX: Duration = Duration::from_secs(2);
-/// A node that has not stated its place for longer is not there.
-pub(crate) const FRESH: Duration = Duration::from_secs(4);
 /// How long the lease may take to be passed on.
 const RELEASE_PATIENCE: Duration = Duration::from_secs(1);
 

@@ -1,6 +1,11 @@
 //! What a node is at present, for those who ask.
 
+use std::time::Duration;
+
 use tokio::time::Instant;
+
+/// A node that has not stated its place for longer is not there.
+pub(crate) const FRESH: Duration = Duration::from_secs(4);
 
 /// What a node does with the log.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

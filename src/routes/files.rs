@@ -47,6 +47,9 @@ pub async fn submit(
 ) -> Result<Committed, ApiError> {
     // A caller that disconnects must not stop this between the content and the log.
     let task = tokio::spawn(async move {
+        if let Some(organization) = submission.asker.organization_id() {
+            app.limits.check_log(organization)?;
+        }
         let kept = app.files.keep(upload).await?;
         let committed = app.submit(submission).await;
         kept.settle(match &committed {

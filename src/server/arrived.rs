@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::header::ACCEPT_ENCODING;
 use hyper::http::request::Parts;
 use kedge_actors::api::Submission;
 use kedge_api::Code;
@@ -89,6 +90,11 @@ impl Dispatch {
         }
         self.wait_for_sequence(&query, context.tally.holder())
             .await?;
+        let headers = std::mem::take(&mut parts.headers);
+        // The form of the answer is chosen once there is one.
+        for accepted in headers.get_all(ACCEPT_ENCODING) {
+            parts.headers.append(ACCEPT_ENCODING, accepted.clone());
+        }
         let call = Call {
             table: &TABLE,
             app: Arc::clone(app),
@@ -97,7 +103,7 @@ impl Dispatch {
             id,
             sub_id,
             query,
-            headers: std::mem::take(&mut parts.headers),
+            headers,
             body,
             session,
             submission: None,

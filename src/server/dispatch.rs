@@ -377,8 +377,11 @@ impl Dispatch {
             (None, ..) => Err(body::unwanted()),
             (Some(_), Signs::File, Some(session)) => {
                 let organization_id = session.organization_id;
+                // Also if its key is known: the upload is written before the key is looked up.
+                let tier = app.limits.check_log(organization_id)?;
+                let may_write = || app.limits.check_disk(&tier);
                 app.files
-                    .receive(headers, &mut context.body, organization_id)
+                    .receive(headers, &mut context.body, (organization_id, &may_write))
                     .await
             }
             (Some(_), ..) => {

@@ -32,7 +32,7 @@ pub(super) const SEQUENCE: HeaderName = HeaderName::from_static("x-sequence");
 
 /// A body of at most this many bytes is compressed between two requests, which takes less than a millisecond.
 const CODED_HERE_BYTES_MAX: usize = 32 * 1024;
-/// How long an answer waits for its turn to be compressed; after that it leaves as it is.
+/// How long the answer to what was done waits for its turn to be compressed; after that it leaves as it is.
 const CODED_WITHIN: Duration = Duration::from_millis(250);
 
 /// An API's answers are data: nothing in them may be executed, framed or sniffed.
@@ -171,6 +171,8 @@ impl Dispatch {
         };
         let body = body.clone();
         let is_short = body.len() <= CODED_HERE_BYTES_MAX;
+        // In the answer to a change, a tag names the resource's state, and not the body.
+        let is_read = [Method::GET, Method::HEAD].contains(&parts.method);
         let encode = move || {
             let coded = coding.encode(&body);
             coded.map_err(|error| ApiError::internal(&error))
@@ -179,11 +181,13 @@ impl Dispatch {
             encode()
         } else {
             let encoding = self.app.read_page(holder, encode);
-            let encoded = tokio::time::timeout(CODED_WITHIN, encoding).await;
-            encoded.unwrap_or_else(|_| Err(ApiError::overloaded()))
+            if is_read {
+                encoding.await
+            } else {
+                let encoded = tokio::time::timeout(CODED_WITHIN, encoding).await;
+                encoded.unwrap_or_else(|_| Err(ApiError::overloaded()))
+            }
         };
-        // In the answer to a change, a tag names the resource's state, and not the body.
-        let is_read = [Method::GET, Method::HEAD].contains(&parts.method);
         match coded {
             Ok(body) => reply.coded(coding, body, is_read),
             Err(_) => reply,

@@ -24,7 +24,6 @@ mod ask;
 mod authority;
 mod bodies;
 mod check;
-mod cost;
 mod coverage;
 #[path = "../support/documented.rs"]
 mod documented;

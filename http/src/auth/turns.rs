@@ -79,6 +79,30 @@ impl State {
         self.waiting -= before - waiting.len();
     }
 
+    /// Makes room for one more of an address: by those that no longer wait, or by the last of the address with the most, if
+    /// that has more than this one would have. So addresses that are many fill the line, and keep nobody out of it.
+    fn make_room(&mut self, known: Option<usize>) -> Result<(), ApiError> {
+        for index in 0..self.queues.len() {
+            self.forget_gone(index);
+        }
+        if self.waiting < ALL_MAX {
+            return Ok(());
+        }
+        let own = known.map_or(0, |index| self.queues[index].waiting.len());
+        let longest = self
+            .queues
+            .iter_mut()
+            .max_by_key(|queue| queue.waiting.len());
+        match longest {
+            Some(longest) if longest.waiting.len() > own + 1 => {
+                longest.waiting.pop_back();
+                self.waiting -= 1;
+                Ok(())
+            }
+            _ => Err(ApiError::overloaded()),
+        }
+    }
+
     fn enter(&mut self, address: ClientAddress, at_once: usize) -> Result<Place, ApiError> {
         if self.running < at_once {
             self.running += 1;
@@ -96,7 +120,7 @@ impl State {
             }
         }
         if self.waiting >= ALL_MAX {
-            return Err(ApiError::overloaded());
+            self.make_room(known)?;
         }
         let (sender, receiver) = oneshot::channel();
         self.waiting += 1;
@@ -212,6 +236,31 @@ mod tests {
         assert_eq!(*order.lock(), [1, 2, 3, 1, 2, 1, 1]);
         // The last turn was given back.
         assert_eq!(counts(&turns), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn many_addresses_keep_nobody_out() {
+        let turns = Turns::with_timeout(1, Duration::from_mins(1));
+        let held = turns.turn(address(0)).await.unwrap();
+        let mut waiting = tokio::task::JoinSet::new();
+        for number in 1..=128 {
+            for _ in 0..ALL_MAX / 128 {
+                let turns = turns.clone();
+                waiting.spawn(async move { turns.turn(address(number)).await.is_ok() });
+            }
+        }
+        while counts(&turns).1 < ALL_MAX {
+            settle().await;
+        }
+        // The place of one who has several goes to who has none.
+        let own = turns.clone();
+        let own = tokio::spawn(async move { own.turn(address(200)).await.is_ok() });
+        settle().await;
+        assert_eq!(counts(&turns), (1, ALL_MAX));
+        drop(held);
+        assert!(own.await.unwrap());
+        let got = waiting.join_all().await;
+        assert_eq!(got.iter().filter(|got| !**got).count(), 1);
     }
 
     #[tokio::test]

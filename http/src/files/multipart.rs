@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_core::Stream;
 use kedge_protocol::Hash;
 use sha2::{Digest as _, Sha256};
@@ -15,6 +15,10 @@ use crate::body::{Arriving, Broken};
 
 /// Bytes that the reader may hold back: the heads of parts, and possible boundaries.
 const HELD_BYTES_MAX: u64 = 128 * 1024;
+
+/// Pieces that are shorter are joined, up to that many bytes: a caller may send one byte at a time.
+const SHORT_BYTES: usize = 1024;
+const JOINED_BYTES_MAX: usize = 8 * 1024;
 
 /// Why the body ends early.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +41,8 @@ pub(super) struct Pieces<'a> {
     taken: Arc<AtomicU64>,
     /// The reader has just been given a piece: it processes that before it gets another.
     rests: bool,
+    /// What came after short pieces that were joined: an error, or the end.
+    after: Poll<Option<Result<Bytes, BodyError>>>,
 }
 
 impl<'a> Pieces<'a> {
@@ -48,6 +54,7 @@ impl<'a> Pieces<'a> {
             given: 0,
             taken: Arc::default(),
             rests: false,
+            after: Poll::Pending,
         }
     }
 
@@ -75,6 +82,22 @@ impl<'a> Pieces<'a> {
         Some(Hash(hasher.finalize().into()))
     }
 
+    /// A short piece with those after it that are there already.
+    fn joined(&mut self, first: &[u8], context: &mut Context<'_>) -> Bytes {
+        let mut joined = BytesMut::from(first);
+        while joined.len() < JOINED_BYTES_MAX {
+            match self.poll_piece(context) {
+                Poll::Ready(Some(Ok(piece))) => joined.extend_from_slice(&piece),
+                Poll::Ready(after) => {
+                    self.after = Poll::Ready(after);
+                    break;
+                }
+                Poll::Pending => break,
+            }
+        }
+        joined.freeze()
+    }
+
     fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         let piece = ready!(self.body.poll_piece(context));
         if let (Some(Ok(piece)), Some(hasher)) = (&piece, &mut self.hasher) {
@@ -98,7 +121,14 @@ impl Stream for Pieces<'_> {
         if held > HELD_BYTES_MAX {
             return Poll::Ready(Some(Err(BodyError::LongHeads)));
         }
-        let piece = ready!(self.poll_piece(context));
+        let piece = match std::mem::replace(&mut self.after, Poll::Pending) {
+            Poll::Ready(after) => after,
+            Poll::Pending => ready!(self.poll_piece(context)),
+        };
+        let piece = match piece {
+            Some(Ok(first)) if first.len() < SHORT_BYTES => Some(Ok(self.joined(&first, context))),
+            piece => piece,
+        };
         if let Some(Ok(bytes)) = &piece {
             self.given += bytes.len() as u64;
             self.rests = true;

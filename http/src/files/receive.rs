@@ -24,6 +24,9 @@ use crate::error::ApiError;
 /// Bytes of a name: the longest that the rules accept, in the widest characters.
 const NAME_BYTES_MAX: usize = 4 * FILE_NAME_CHARS_MAX;
 
+/// Whether more of an upload may be written, now.
+pub(super) type MayWrite<'a> = &'a (dyn Fn() -> Result<(), ApiError> + Sync);
+
 /// The parts that have arrived.
 #[derive(Default)]
 struct Parts {
@@ -35,12 +38,12 @@ struct Parts {
 
 impl Files {
     /// Receives an upload for an organization. Its headers are checked before any byte of it is
-    /// read.
+    /// read, and whether it may still be written before each piece is.
     pub async fn receive(
         &self,
         headers: &HeaderMap,
         arriving: &mut Arriving,
-        organization: Id,
+        (organization, may_write): (Id, &(dyn Fn() -> Result<(), ApiError> + Sync)),
     ) -> Result<body::Text, ApiError> {
         body::check_coding(headers)?;
         let boundary = boundary(headers)?;
@@ -51,7 +54,9 @@ impl Files {
         }
         let mut pieces = Pieces::new(arriving, expected.is_some());
         let reading = async {
-            let read = self.read(&mut pieces, boundary, organization).await?;
+            let read = self
+                .read(&mut pieces, boundary, (organization, may_write))
+                .await?;
             if !pieces.drain(FRAME_BYTES_MAX).await {
                 return Err(self.too_large());
             }
@@ -69,12 +74,16 @@ impl Files {
         &self,
         pieces: &mut Pieces<'_>,
         boundary: String,
-        organization: Id,
+        (organization, may_write): (Id, MayWrite<'_>),
     ) -> Result<Upload, ApiError> {
-        if self.engine.disk_full() {
-            let message = "the disk is full; files are not accepted now";
-            return Err(ApiError::unavailable(message, RETRY_DISK_S));
-        }
+        let may_write = || {
+            if self.engine.disk_full() {
+                let message = "the disk is full; files are not accepted now";
+                return Err(ApiError::unavailable(message, RETRY_DISK_S));
+            }
+            may_write()
+        };
+        may_write()?;
         let mut reservation = self.reserve(organization).await?;
         let taken = pieces.taken();
         let mut multipart = Multipart::new(pieces, boundary);
@@ -83,7 +92,9 @@ impl Files {
             match field.name() {
                 Some("file") if parts.file.is_none() => {
                     parts.file_name = field.file_name().map(str::to_owned);
-                    let sink = self.read_file(field, &taken, &mut reservation).await?;
+                    let sink = self
+                        .read_file(field, (&taken, &may_write), &mut reservation)
+                        .await?;
                     parts.file = Some(sink);
                 }
                 Some("name") if parts.name.is_none() => {
@@ -125,7 +136,7 @@ impl Files {
     async fn read_file(
         &self,
         mut field: Field<'_>,
-        taken: &AtomicU64,
+        (taken, may_write): (&AtomicU64, MayWrite<'_>),
         reservation: &mut Reservation,
     ) -> Result<Sink, ApiError> {
         let folder = self.folder.join(RECEIVED_FOLDER);
@@ -136,8 +147,9 @@ impl Files {
             if sink.size_bytes() + bytes > self.bytes_max {
                 return Err(self.too_large());
             }
+            may_write()?;
             reservation.grow(sink.size_bytes() + bytes)?;
-            sink.take(piece, &folder).await?;
+            sink.take(&piece, &folder).await?;
         }
         Ok(sink)
     }

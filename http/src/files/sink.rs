@@ -3,7 +3,6 @@
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use bytes::Bytes;
 use kedge_machine::file::Stored;
 use kedge_protocol::Hash;
 use sha2::{Digest as _, Sha256};
@@ -19,8 +18,8 @@ const PIECE_BYTES: usize = 256 * 1024;
 /// Receives the bytes of one upload.
 pub(super) struct Sink {
     written: Option<Written>,
-    gathered: Vec<Bytes>,
-    gathered_bytes: usize,
+    /// Copied, because a caller may send a file in pieces of one byte, of which each would keep more in memory.
+    gathered: Vec<u8>,
     size_bytes: u64,
 }
 
@@ -40,13 +39,10 @@ impl Written {
         })
     }
 
-    fn write(&mut self, pieces: &[Bytes]) -> io::Result<()> {
-        for piece in pieces {
-            self.hasher.update(piece);
-            self.kind.see(piece);
-            self.content.write_all(piece)?;
-        }
-        Ok(())
+    fn write(&mut self, piece: &[u8]) -> io::Result<()> {
+        self.hasher.update(piece);
+        self.kind.see(piece);
+        self.content.write_all(piece)
     }
 }
 
@@ -55,7 +51,6 @@ impl Sink {
         Self {
             written: None,
             gathered: Vec::new(),
-            gathered_bytes: 0,
             size_bytes: 0,
         }
     }
@@ -66,26 +61,24 @@ impl Sink {
     }
 
     /// Adds a piece; waits for the disk now and then.
-    pub(super) async fn take(&mut self, piece: Bytes, folder: &Path) -> Result<(), ApiError> {
+    pub(super) async fn take(&mut self, piece: &[u8], folder: &Path) -> Result<(), ApiError> {
         self.size_bytes += piece.len() as u64;
-        self.gathered_bytes += piece.len();
-        self.gathered.push(piece);
-        if self.gathered_bytes >= PIECE_BYTES {
+        self.gathered.extend_from_slice(piece);
+        if self.gathered.len() >= PIECE_BYTES {
             self.flush(folder).await?;
         }
         Ok(())
     }
 
     async fn flush(&mut self, folder: &Path) -> Result<(), ApiError> {
-        let pieces = std::mem::take(&mut self.gathered);
-        self.gathered_bytes = 0;
+        let piece = std::mem::take(&mut self.gathered);
         let (written, folder): (_, PathBuf) = (self.written.take(), folder.to_owned());
         let work = move || {
             let mut written = match written {
                 Some(written) => written,
                 None => Written::create(&folder)?,
             };
-            written.write(&pieces)?;
+            written.write(&piece)?;
             Ok(written)
         };
         let done = tokio::task::spawn_blocking(work).await;

@@ -91,12 +91,14 @@ impl RateLimits {
     }
 
     /// Refuses a write of an organization that has used its quota, or whose tier has, before any work is done for it.
-    pub fn check_log(&self, organization: Id) -> Result<(), ApiError> {
-        self.check_disk(&self.account(organization)?.plan().tier)?;
+    /// Returns the tier.
+    pub fn check_log(&self, organization: Id) -> Result<Tier, ApiError> {
+        let tier = self.account(organization)?.plan().tier;
+        self.check_disk(&tier)?;
         let used = self.log_use(organization)?;
         match used.limit {
             Some(limit) if used.bytes >= limit => Err(exceeded(used, limit)),
-            _ => Ok(()),
+            _ => Ok(tier),
         }
     }
 

@@ -150,9 +150,9 @@ impl RateLimits {
             developer: config.disk_kept_from_developer,
         };
         let enforced = config.rate_limits == Switch::On;
-        for tier in [Tier::Free, Tier::Developer].iter().filter(|_| enforced) {
-            let kept = disk_reserves.of(tier) as f64;
-            gauge!(DISK_KEPT_BYTES, "tier" => tier.name()).set(kept);
+        for tier in [Tier::Free, Tier::Developer] {
+            let kept = if enforced { disk_reserves.of(&tier) } else { 0 };
+            gauge!(DISK_KEPT_BYTES, "tier" => tier.name()).set(kept as f64);
         }
         Self {
             engine,

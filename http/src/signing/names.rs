@@ -99,6 +99,11 @@ fn check_email(email: &str, problems: &mut Vec<FieldError>) {
     }
 }
 
+/// What looks like nothing, or breaks lines, and is not among what Unicode says to ignore.
+const EMPTY: [char; 6] = [
+    '\u{2028}', '\u{2029}', '\u{2800}', '\u{fff9}', '\u{fffa}', '\u{fffb}',
+];
+
 /// Whether a name holds something that is not seen. Joiners and the selectors of emoji are part of words and signs of many
 /// scripts, but of no ASCII text.
 fn hides_something(name: &str) -> bool {
@@ -106,9 +111,12 @@ fn hides_something(name: &str) -> bool {
     let mut previous = 'a';
     name.chars().any(|c| {
         let joins = matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}');
-        let fits = joins && (!previous.is_ascii() || matches!(previous, '0'..='9' | '#' | '*'));
+        let fits = joins
+            && previous != '\u{200c}'
+            && previous != '\u{200d}'
+            && (!previous.is_ascii() || matches!(previous, '0'..='9' | '#' | '*'));
         previous = c;
-        invisible.contains(c) && !fits
+        (invisible.contains(c) || EMPTY.contains(&c)) && !fits
     })
 }
 
@@ -223,6 +231,9 @@ mod tests {
             "ad\u{ad}min",
             "admin\u{e0041}",
             "admin\u{3164}",
+            "\u{2800}",
+            "two\u{2028}lines",
+            "ö\u{200d}\u{200d}",
         ] {
             assert!(hides_something(bad), "{bad:?}");
         }

@@ -122,6 +122,18 @@ async fn events_show_a_key_what_it_may_read() {
     }
 }
 
+/// The id of the first delivery in a webhook's log.
+async fn first_delivery(server: &Server, key: &(&'static str, String), log: &str) -> String {
+    for _ in 0..500 {
+        let page = get(server, key, log).await.expect(200);
+        if let Some(id) = page.body["items"][0]["id"].as_str() {
+            return id.to_owned();
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("nothing was delivered");
+}
+
 /// Makes or changes a webhook with a key.
 async fn hook(
     server: &Server,
@@ -188,16 +200,7 @@ async fn a_key_has_no_events_sent_that_it_may_not_read() {
     let template = ann.new_template(&server, "later").await;
     ann.new_object(&server, &template).await;
     let log = format!("{path}/deliveries");
-    let mut delivery = None;
-    for _ in 0..500 {
-        let page = get(&server, &wide, &log).await.expect(200);
-        delivery = page.body["items"][0]["id"].as_str().map(str::to_owned);
-        if delivery.is_some() {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    let delivery = delivery.expect("the first delivery");
+    let delivery = first_delivery(&server, &wide, &log).await;
     let fewer = json!({ "events": ["batch.sealed"] });
     hook(&server, &ann, &wide, patch, kind, &fewer)
         .await

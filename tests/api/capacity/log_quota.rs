@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::harness::{Caller, Server, Signed};
+use crate::resources::files;
 
 const QUOTA: u64 = 60_000;
 
@@ -118,6 +119,16 @@ async fn free_organizations_leave_the_others_room_on_the_disk() {
     refused.refused(403, "QUOTA_EXCEEDED");
     assert_eq!(refused.body["body"]["policy"], "disk-share");
     server.get("/templates", Some(&ann.token)).await.expect(200);
+    // Nor is an upload written, whatever key it has.
+    let mut headers = files::headers(&server, &ann, "a.txt", b"bytes");
+    headers.push(("idempotency-key", "upload-1".to_owned()));
+    let parts = [
+        ("name=\"name\"", b"a.txt".as_slice()),
+        ("name=\"file\"", b"bytes"),
+    ];
+    let refused = files::post(&server, &headers, files::form(&parts)).await;
+    refused.refused(403, "QUOTA_EXCEEDED");
+    assert_eq!(files::files(&files::folder(&server)).len(), 0);
     let cat = Caller::nobody();
     let body = cat.registration("cat@example.com").to_string();
     let joined = cat.send_registration(&server, &body).await;
