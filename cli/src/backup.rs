@@ -78,6 +78,9 @@ pub(crate) async fn run(args: BackupArgs) -> Result<(), Failure> {
     let since = args.since.map(std::path::absolute).transpose();
     let since = since.map_err(Failure::usage)?;
     let command = json!({ "command": "backup", "directory": dir, "since": since });
+    // Before anything is copied: what is missing here says nothing of the backup.
+    let bounds = args.bounds.bounds();
+    let scratch = bounds.folder().map_err(Failure::refused)?;
     let answer = admin::ask_to_copy(&args.socket.socket, &command).await?;
     let checked = backup::list(&dir)
         .map_err(Failure::refused)
@@ -86,8 +89,6 @@ pub(crate) async fn run(args: BackupArgs) -> Result<(), Failure> {
             let data = backup::data(&dir);
             let record = Record::read(&data.join("log")).map_err(Failure::refused)?;
             if record.missing(&data.join("log")).is_empty() {
-                let bounds = args.bounds.bounds();
-                let scratch = bounds.folder().map_err(Failure::refused)?;
                 let summary = verify(&data, &scratch.path().join("store"), &list, bounds)?;
                 return Ok((list, summary, None));
             }
@@ -96,6 +97,12 @@ pub(crate) async fn run(args: BackupArgs) -> Result<(), Failure> {
         });
     let (list, summary, archive) = checked.map_err(|failure| {
         let (message, dir) = (failure.message(), dir.display());
+        if message.contains(&scratch.path().display().to_string()) {
+            return Failure::refused(format!(
+                "{message}\n  the backup in {dir} could not be checked: it may be whole. Name a directory with room (--scratch), \
+                 and check it with kedge restore"
+            ));
+        }
         let hint = since.map_or_else(String::new, |since| {
             let since = since.display();
             format!(

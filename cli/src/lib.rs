@@ -124,8 +124,8 @@ enum Command {
     /// Move old segments of a running server's log to an archive.
     ///
     /// A segment is removed from the data directory only after it was read back from the archive. Nothing that the
-    /// server needs to start or to run is moved. A request for archived content is answered GONE, with the archive's
-    /// name. To make the content readable again, stop the server, copy the segments back into data/log, and start it.
+    /// server needs to start or to run is moved. A request for archived content is answered GONE.
+    /// To make the content readable again, stop the server, copy the segments back into data/log, and start it.
     Archive(archive::Args),
     /// Rebuild a damaged store from its log.
     ///

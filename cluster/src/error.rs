@@ -156,8 +156,8 @@ pub enum StreamError {
     },
     /// The stream begins later.
     #[error(
-        "the stream begins with frame {first}, but this node's log ends before frame {frame}. Restore a backup of another \
-         node's data that holds frame {first}, then start again"
+        "the stream begins with frame {first}, but this node's log ends before frame {frame}. Copy the data \
+         directory and the high-water mark of another node that holds frame {first}, then start again"
     )]
     Missing {
         /// The frame that this node needs next.

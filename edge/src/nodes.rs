@@ -45,6 +45,8 @@ pub(crate) struct Leader {
 struct Seen {
     name: String,
     is_ready: bool,
+    /// Whether it may be asked to read something if no node is ready.
+    answers: bool,
     /// The term in which it leads.
     leads_in: Option<u64>,
 }
@@ -78,6 +80,8 @@ pub(crate) struct Nodes {
     /// By the place in `urls`; `None` for a node that gives no answer.
     seen: Mutex<Vec<Option<Seen>>>,
     ready: ArcSwap<Vec<Node>>,
+    /// Those that answer, ready or not.
+    answering: ArcSwap<Vec<Node>>,
     leader: watch::Sender<Option<Leader>>,
     next: AtomicUsize,
 }
@@ -93,6 +97,7 @@ impl Nodes {
             seen: Mutex::new(vec![None; urls.len()]),
             urls,
             ready: ArcSwap::default(),
+            answering: ArcSwap::default(),
             leader: watch::channel(None).0,
             next: AtomicUsize::default(),
         })
@@ -103,11 +108,17 @@ impl Nodes {
         self.ready.load_full()
     }
 
-    /// The nodes that are ready, in the order in which one request tries them: each takes its turn.
+    /// The nodes that are ready, in the order in which one request tries them: each takes its turn. If none is, those that
+    /// answer: a node that must not write, or lags, still reads, and its answers state how old they are.
     pub(crate) fn in_turn(&self) -> Vec<Node> {
         let ready = self.ready();
-        let first = self.next.fetch_add(1, Ordering::Relaxed) % ready.len().max(1);
-        let (end, begin) = ready.split_at(first);
+        let nodes = if ready.is_empty() {
+            self.answering.load_full()
+        } else {
+            ready
+        };
+        let first = self.next.fetch_add(1, Ordering::Relaxed) % nodes.len().max(1);
+        let (end, begin) = nodes.split_at(first);
         begin.iter().chain(end).cloned().collect()
     }
 
@@ -119,6 +130,7 @@ impl Nodes {
                 && let Some(seen) = seen
             {
                 seen.is_ready = false;
+                seen.answers = false;
             }
         }
         self.publish(&seen);
@@ -174,15 +186,19 @@ impl Nodes {
 
     /// Publishes the nodes that are ready.
     fn publish(&self, seen: &[Option<Seen>]) {
-        let answered = self.urls.iter().zip(seen);
-        let ready = answered.filter_map(|(url, seen)| {
-            let seen = seen.as_ref().filter(|seen| seen.is_ready)?;
-            Some(Node {
-                name: seen.name.clone(),
-                url: url.clone(),
-            })
-        });
-        let ready: Vec<Node> = ready.collect();
+        let of = |is_one: fn(&Seen) -> bool| -> Vec<Node> {
+            let answered = self.urls.iter().zip(seen);
+            let nodes = answered.filter_map(|(url, seen)| {
+                let seen = seen.as_ref().filter(|seen| is_one(seen))?;
+                Some(Node {
+                    name: seen.name.clone(),
+                    url: url.clone(),
+                })
+            });
+            nodes.collect()
+        };
+        self.answering.store(Arc::new(of(|seen| seen.answers)));
+        let ready = of(|seen| seen.is_ready);
         gauge!(READY_NODES).set(ready.len() as f64);
         if *self.ready() != ready {
             let names: Vec<&str> = ready.iter().map(|node| node.name.as_str()).collect();
@@ -225,11 +241,13 @@ fn seen_of(url: &str, is_ready: bool, body: &[u8]) -> Seen {
     match readiness.cluster {
         Some(part) => Seen {
             is_ready,
+            answers: true,
             leads_in: (part.role == "leader").then_some(part.term),
             name: part.node,
         },
         None => Seen {
             is_ready,
+            answers: true,
             leads_in: is_ready.then_some(0),
             name: url.to_owned(),
         },
@@ -270,6 +288,7 @@ mod tests {
         Seen {
             name: name.to_owned(),
             is_ready: true,
+            answers: true,
             leads_in,
         }
     }
@@ -313,6 +332,7 @@ mod tests {
         let expected = Seen {
             name: "a".to_owned(),
             is_ready: false,
+            answers: true,
             leads_in: Some(3),
         };
         assert_eq!(seen_of(url, false, leading), expected);

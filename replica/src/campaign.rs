@@ -71,7 +71,7 @@ impl Node {
         }
         self.trust();
         if tail.as_ref().is_some_and(|tail| tail.number > own.frame)
-            || self.fitness.why_not()?.is_some()
+            || self.fitness.why_not_begin()?.is_some()
         {
             return Ok((follower, None));
         }

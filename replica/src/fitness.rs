@@ -19,8 +19,20 @@ pub(crate) struct Fitness {
 }
 
 impl Fitness {
-    /// Why this node must not lead now, if so.
+    /// Why this node must not lead now while another one may, if so.
     pub(crate) fn why_not(&self) -> Result<Option<Unfit>, ReadError> {
+        let why_not = self.why_not_begin()?;
+        Ok(why_not.or_else(|| {
+            self.engine.disk_full().then(|| Unfit {
+                why: "its disk is full".to_owned(),
+                bars_reads: false,
+            })
+        }))
+    }
+
+    /// Why it must not begin to lead where no node leads, if so. With a full disk it may: it is replaced by a node that
+    /// has room as soon as it knows of one, and if none has, callers can log in.
+    pub(crate) fn why_not_begin(&self) -> Result<Option<Unfit>, ReadError> {
         let unfit = |why: String, bars_reads: bool| Ok(Some(Unfit { why, bars_reads }));
         if let Mode::ReadOnly(why) = self.store.mode() {
             return unfit(why, true);

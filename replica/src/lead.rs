@@ -135,7 +135,8 @@ impl Node {
     /// Lets another node lead, because this one must not: if none may, the first that does. False if there is none.
     async fn pass_on(&mut self, why: &str, term: u64, revision: u64) -> bool {
         let successor = match self.successor(None).await {
-            Err(HandOverError::Unready(furthest)) => Ok(furthest),
+            // Where all disks are full, leading goes from one to the next for nothing.
+            Err(HandOverError::Unready(furthest)) if !self.engine.disk_full() => Ok(furthest),
             found => found,
         };
         match successor {
@@ -238,6 +239,11 @@ impl Node {
     async fn successor(&self, to: Option<String>) -> Result<String, HandOverError> {
         let members = self.cluster.members().await;
         let members = members.map_err(|_| HandOverError::Nobody)?;
+        if let Some(to) = &to
+            && !members.iter().any(|member| member.node == *to)
+        {
+            return Err(HandOverError::Unknown(to.clone()));
+        }
         let others: Vec<Member> = members
             .into_iter()
             .filter(|member| member.age.is_some_and(|age| age < FRESH))

@@ -117,6 +117,9 @@ pub enum HandOverError {
     /// No other node may lead; the furthest of them.
     #[error("no other node may lead now: `kedge cluster status` shows why not")]
     Unready(String),
+    /// There is no node of that name.
+    #[error("no node is named {0}: `kedge cluster status` shows all")]
+    Unknown(String),
     /// There is nobody to hand over to.
     #[error("no other node is up to date: none can take over")]
     Nobody,
