@@ -73,6 +73,27 @@ impl Made {
         self.ledger.batch(&outcome.unwrap());
     }
 
+    /// Nothing is written, in any form.
+    async fn writes_are_refused(&self, why: &str) {
+        let mint = NewAction::mint(self.template, &NewObject::default()).unwrap();
+        let alone = self.account.act(&mint).await.unwrap_err();
+        let batch = self.account.batch(&[mint], BatchMode::Independent).await;
+        let object = self
+            .account
+            .mint(self.template, &NewObject::default())
+            .await;
+        for refusal in [alone, batch.unwrap_err(), object.unwrap_err()] {
+            let Error::Refused(envelope) = &refusal else {
+                panic!("{refusal}");
+            };
+            assert_eq!(
+                (envelope.status, envelope.code.as_str()),
+                (503, "UNAVAILABLE")
+            );
+            assert!(envelope.message().contains(why), "{envelope}");
+        }
+    }
+
     fn open_store(&self) -> Store {
         let options = StoreOptions {
             high_water_path: Some(self.setup.high_water()),
@@ -131,29 +152,7 @@ async fn a_store_older_than_the_released_headers_is_read_only_and_says_why() {
     let first = made.ledger.after(0)[0];
     let found = account.action(first.id).await.unwrap();
     assert_eq!((found.sequence, found.leaf), (first.sequence, first.leaf));
-    // Writing does not, in any form.
-    let mint = NewAction::mint(made.template, &NewObject::default()).unwrap();
-    let refusals = [
-        account.act(&mint).await.unwrap_err(),
-        account
-            .batch(&[mint], BatchMode::Independent)
-            .await
-            .unwrap_err(),
-        account
-            .mint(made.template, &NewObject::default())
-            .await
-            .unwrap_err(),
-    ];
-    for refusal in refusals {
-        let Error::Refused(envelope) = &refusal else {
-            panic!("{refusal}");
-        };
-        assert_eq!(
-            (envelope.status, envelope.code.as_str()),
-            (503, "UNAVAILABLE")
-        );
-        assert!(envelope.message().contains(&why), "{envelope}");
-    }
+    made.writes_are_refused(&why).await;
     server.stop();
 
     // With the newest copy restored, everything continues.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::HeaderMap;
 use hyper::header::ACCEPT_ENCODING;
 use hyper::http::request::Parts;
 use kedge_actors::api::Submission;
@@ -36,6 +37,15 @@ pub(super) struct Arrived {
     /// The deadline has passed: only what was done before it is answered.
     pub(super) overdue: Option<ApiError>,
     pub(super) body: Text,
+}
+
+/// The headers, for who answers. Those by which the form of the answer is chosen stay: it is chosen once there is one.
+fn taken(headers: &mut HeaderMap) -> HeaderMap {
+    let all = std::mem::take(headers);
+    for accepted in all.get_all(ACCEPT_ENCODING) {
+        headers.append(ACCEPT_ENCODING, accepted.clone());
+    }
+    all
 }
 
 impl Dispatch {
@@ -90,11 +100,6 @@ impl Dispatch {
         }
         self.wait_for_sequence(&query, context.tally.holder())
             .await?;
-        let headers = std::mem::take(&mut parts.headers);
-        // The form of the answer is chosen once there is one.
-        for accepted in headers.get_all(ACCEPT_ENCODING) {
-            parts.headers.append(ACCEPT_ENCODING, accepted.clone());
-        }
         let call = Call {
             table: &TABLE,
             app: Arc::clone(app),
@@ -103,7 +108,7 @@ impl Dispatch {
             id,
             sub_id,
             query,
-            headers,
+            headers: taken(&mut parts.headers),
             body,
             session,
             submission: None,

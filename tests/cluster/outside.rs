@@ -120,6 +120,14 @@ async fn comes_back_without_disks(cluster: &mut Cluster) {
     }
 }
 
+/// Another key in a file: its digits from the last to the first.
+fn turn_round(path: &std::path::Path) {
+    let text = fs::read_to_string(path).unwrap();
+    let digits = text.chars().rev().filter(char::is_ascii_hexdigit);
+    let other: String = digits.take(64).collect();
+    fs::write(path, format!("0x{other}\n")).unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_with_other_keys_is_not_ready_and_does_not_lead() {
     let mut cluster = Cluster::start(2).await;
@@ -129,14 +137,7 @@ async fn a_node_with_other_keys_is_not_ready_and_does_not_lead() {
     let token = |folder: &std::path::Path| folder.join("token-000001.key");
     let right = fs::read(token(&folder)).unwrap();
     cluster.nodes[follower].server.take().unwrap().stop();
-    let other = fs::read_to_string(token(&folder))
-        .unwrap()
-        .chars()
-        .rev()
-        .filter(char::is_ascii_hexdigit)
-        .take(64)
-        .collect::<String>();
-    fs::write(token(&folder), format!("0x{other}\n")).unwrap();
+    turn_round(&token(&folder));
     let invitation = fs::read(folder.join("invitation.key")).unwrap();
     fs::copy(folder.join("cursor.key"), folder.join("invitation.key")).unwrap();
     cluster.nodes[follower].server = Some(cluster.nodes[follower].setup.begin());
@@ -165,6 +166,7 @@ async fn a_node_with_other_keys_is_not_ready_and_does_not_lead() {
         (vec!["cluster", "remove", name.as_str()], "Stop it first"),
         (vec!["cluster", "remove", "node9"], "no node is named node9"),
         (vec!["admin", "retire-token-key"], "name the one to retire"),
+        (vec!["admin", "rotate-token-key"], "this node leads"),
     ] {
         let (worked, text) = command(&cluster.nodes[leader], &arguments);
         assert!(!worked && text.contains(part), "{arguments:?}: {text}");
