@@ -17,8 +17,8 @@ use crate::flood::Shared;
 const RESERVE: usize = 64;
 /// Files above the bound of usual connections that reserve connections may take.
 const RESERVE_FILES: u64 = RESERVE as u64;
-/// The part of the files for usual connections that one address may take.
-const OF_ADDRESS_PART: u64 = 4;
+/// One address may take this part of the files for usual connections: a half.
+const OF_ADDRESS_PART: u64 = 2;
 /// Reserve connections that one address may have.
 const RESERVE_OF_ADDRESS: usize = 4;
 

@@ -46,14 +46,17 @@ pub(super) async fn carry_out(
     }
     let submission = Arc::new(submission);
     call.submission = Some(Arc::clone(&submission));
-    let committed = submit(&mut call, submission).await;
-    let refused = committed.as_ref().err();
+    let reply = match submit(&mut call, submission).await {
+        Ok(committed) => answer(&call, &committed).await,
+        Err(error) => Err(error),
+    };
+    let refused = reply.as_ref().err();
     if let Some(naming) = &call.naming
         && refused.is_some_and(|error| error.code == Code::EmailTaken)
     {
         naming.met_taken(now_s());
     }
-    answer(&call, &committed?).await
+    reply
 }
 
 async fn submit(call: &mut Call, submission: Arc<Submission>) -> Result<Committed, ApiError> {
