@@ -351,9 +351,8 @@ async fn a_torn_last_write_whose_header_left_makes_the_store_read_only() {
     let server = setup.start();
     let ready = server.read_only().await;
     let holds = format!(
-        "it holds {} batches, but the headers of {batches} were signed and released ({})",
-        batches - 1,
-        setup.high_water().display()
+        "it holds {} batches, but the headers of {batches} were signed and released",
+        batches - 1
     );
     let reason = ready["reason"].as_str().unwrap();
     assert!(reason.starts_with(&holds), "{reason}");
