@@ -104,14 +104,20 @@ async fn comes_back_without_disks(cluster: &mut Cluster) {
     }
     tokio::task::block_in_place(|| cluster.nats.wait_until_ready());
     for node in &cluster.nodes {
-        let shown = names(node, "is gone from the NATS servers").await;
-        let problem = shown["cluster"]["problem"].as_str().unwrap();
-        assert!(
-            problem.contains(STREAM) && problem.contains("kedge cluster reseed"),
-            "{problem}"
-        );
+        names(node, "is gone from the NATS servers").await;
+        let problem = || async {
+            let ready = ready(&node.setup).await?;
+            let problem = ready["cluster"]["problem"].as_str()?.to_owned();
+            let is_named = problem.contains(STREAM) && problem.contains("kedge cluster reseed");
+            is_named.then_some(())
+        };
+        eventually("the stream is the problem", LIMIT, problem).await;
         let metrics = node.setup.metrics_port();
-        assert!(http::metric(metrics, "kedge_cluster_broken", &[]).await > 0.5);
+        let broken = || async {
+            let broken = http::metric(metrics, "kedge_cluster_broken", &[]).await;
+            (broken > 0.5).then_some(())
+        };
+        eventually("it counts as broken", LIMIT, broken).await;
         let status = ready(&node.setup).await.unwrap();
         assert_eq!(status["status"], "not_ready");
     }
@@ -187,11 +193,13 @@ async fn a_node_with_other_keys_is_not_ready_and_does_not_lead() {
     cluster.wait_until_ready().await;
     let leader = cluster.leader().await;
     let next = cluster.nodes[1 - leader].name.clone();
-    let (worked, text) = command(
-        &cluster.nodes[leader],
-        &["cluster", "hand-over", "--to", &next],
-    );
-    assert!(worked && text.contains(&next), "{text}");
+    // It compares its keys within seconds.
+    let handed = || async {
+        let hand_over = ["cluster", "hand-over", "--to", &next];
+        let (worked, text) = command(&cluster.nodes[leader], &hand_over);
+        (worked && text.contains(&next)).then_some(())
+    };
+    eventually("leadership is handed over", LIMIT, handed).await;
     assert_eq!(cluster.leader().await, 1 - leader, "it has the lease");
     cluster.stop();
 }
