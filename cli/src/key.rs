@@ -3,16 +3,14 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use kedge_client::Client;
 use kedge_config::secrets;
-use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::to_hex;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Id, Prefix, possession};
 use serde_json::json;
 
 use super::output::{Failure, print_line};
-use super::trust::parse_domain;
+use super::trust::DomainArgs;
 
 /// The environment variable that may hold the key.
 const VARIABLE: &str = "KEDGE_SIGNING_KEY";
@@ -61,17 +59,8 @@ pub(crate) struct ConsentArgs {
     /// The id of the wallet that the key joins.
     #[arg(long, value_name = "WALLET_ID", value_parser = parse_wallet)]
     wallet: Id,
-    /// The server to ask for its domain.
-    #[arg(
-        long,
-        value_name = "URL",
-        default_value = "http://127.0.0.1:8080",
-        conflicts_with = "domain"
-    )]
-    url: String,
-    /// The log's chain id and first anchor contract, instead of asking the server.
-    #[arg(long, value_name = "CHAIN_ID:ADDRESS", value_parser = parse_domain)]
-    domain: Option<Domain>,
+    #[command(flatten)]
+    of: DomainArgs,
     #[command(flatten)]
     key: KeyArgs,
 }
@@ -83,10 +72,7 @@ fn parse_wallet(text: &str) -> Result<Id, String> {
 impl ConsentArgs {
     async fn body(self) -> Result<String, Failure> {
         let key = self.key.read()?;
-        let domain = match self.domain {
-            Some(domain) => domain,
-            None => Client::builder(&self.url).connect().await?.domain(),
-        };
+        let domain = self.of.domain().await?;
         let consent = possession::consent(&key, &domain.separator(), &self.wallet.to_string());
         Ok(json!({ "address": key.address(), "possession": consent }).to_string())
     }

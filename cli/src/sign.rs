@@ -4,10 +4,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use kedge_client::random;
 use kedge_client::sign::{ActionText, RequestTerms, SignedRequest, deadline_in, sign};
-use kedge_client::{Client, random};
 use kedge_protocol::action::Kind;
-use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::limits::DEADLINE_AHEAD_S_MAX;
 use kedge_protocol::payload::digest_text;
@@ -16,7 +15,7 @@ use serde_json::json;
 
 use super::key::KeyArgs;
 use super::output::{Failure, print, print_json};
-use super::trust::parse_domain;
+use super::trust::DomainArgs;
 
 /// Prints headers to standard output, one per line, as curl reads them:
 ///
@@ -49,17 +48,8 @@ pub(crate) struct Args {
     /// Sign as the only action of an atomic batch.
     #[arg(long)]
     atomic: bool,
-    /// The server to ask for its domain.
-    #[arg(
-        long,
-        value_name = "URL",
-        default_value = "http://127.0.0.1:8080",
-        conflicts_with = "domain"
-    )]
-    url: String,
-    /// The log's chain id and first anchor contract, instead of asking the server.
-    #[arg(long, value_name = "CHAIN_ID:ADDRESS", value_parser = parse_domain)]
-    domain: Option<Domain>,
+    #[command(flatten)]
+    of: DomainArgs,
     /// Print headers, digest, content and the action's id as JSON.
     #[arg(long)]
     json: bool,
@@ -81,10 +71,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     if args.digest {
         payload = digest_text(&sha256(&payload)).into_bytes();
     }
-    let domain = match args.domain {
-        Some(domain) => domain,
-        None => Client::builder(&args.url).connect().await?.domain(),
-    };
+    let domain = args.of.domain().await?;
     let action = ActionText {
         kind: &args.kind,
         target: &args.target,

@@ -68,6 +68,32 @@ fn read_keys(path: &Path) -> Result<SequencerKeys, Failure> {
     SequencerKeys::new(entries.collect()).map_err(|error| wrong(&error))
 }
 
+/// The log that a signature is for.
+#[derive(Args)]
+pub(crate) struct DomainArgs {
+    /// The server to ask for its domain.
+    #[arg(
+        long,
+        value_name = "URL",
+        default_value = "http://127.0.0.1:8080",
+        conflicts_with = "domain"
+    )]
+    url: String,
+    /// The log's chain id and first anchor contract, instead of asking the server.
+    #[arg(long, value_name = "CHAIN_ID:ADDRESS", value_parser = parse_domain)]
+    domain: Option<Domain>,
+}
+
+impl DomainArgs {
+    /// The named domain, or the server's.
+    pub(crate) async fn domain(self) -> Result<Domain, Failure> {
+        match self.domain {
+            Some(domain) => Ok(domain),
+            None => Ok(Client::builder(&self.url).connect().await?.domain()),
+        }
+    }
+}
+
 /// Reads `CHAIN_ID:ADDRESS`.
 pub(crate) fn parse_domain(text: &str) -> Result<Domain, String> {
     let (chain_id, contract) = text
