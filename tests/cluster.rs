@@ -22,6 +22,8 @@ mod engine;
 mod failovers;
 #[path = "cluster/feeds.rs"]
 mod feeds;
+#[path = "cluster/full_disk.rs"]
+mod full_disk;
 #[path = "cluster/limits.rs"]
 mod limits;
 #[path = "cluster/link.rs"]

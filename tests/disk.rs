@@ -1,15 +1,11 @@
 //! A disk that fills up under load: a clear 503, nothing acknowledged is lost, and the server continues when there is
-//! room. The disk is a small memory file system in a mount namespace of the test's own. The tests are left out only
-//! where the kernel gives nobody such a namespace, and never in CI.
+//! room.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
 mod support;
 
-use std::fs::File;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -21,75 +17,10 @@ use tokio::task::JoinSet;
 use support::faults::{Faults, OnCall};
 use support::ledger::Ledger;
 use support::server::Setup;
+use support::small_disk::{fill, lacking, on_a_small_disk, small_disk};
 use support::{PASSWORD, Rng, connect, eventually, http, register, template};
 
-const PLACE: &str = "KEDGE_TEST_SMALL_DISK";
-/// The server refuses changes while less than 256 MiB are free; this leaves it room above that.
-const DISK_MIB: u64 = 512;
 const WORKERS: usize = 30;
-
-/// Why this kernel cannot give a test its own file system, if so. Only the kernel is asked: anything else that keeps a
-/// test from its disk is a failure.
-fn lacking(proc: &Path) -> Option<&'static str> {
-    let is_zero = |file: &str| {
-        let text = std::fs::read_to_string(proc.join(file));
-        text.is_ok_and(|text| text.trim() == "0")
-    };
-    if !proc.join("self/ns/mnt").exists() {
-        return Some("the kernel has no mount namespaces");
-    }
-    if rustix::process::geteuid().is_root() {
-        return None;
-    }
-    if !proc.join("self/ns/user").exists() {
-        return Some("the kernel has no user namespaces");
-    }
-    if is_zero("sys/user/max_user_namespaces") || is_zero("sys/kernel/unprivileged_userns_clone") {
-        return Some("the kernel gives user namespaces to root alone");
-    }
-    None
-}
-
-/// A command in its own mount namespace: as a mapped root user, or as real root if only root may have one.
-fn isolated(script: &str, place: &Path) -> Output {
-    let unshare = |who: &[&str], script: &str| {
-        Command::new("unshare")
-            .args(who)
-            .args(["--mount", "sh", "-c", script])
-            .env(PLACE, place)
-            .output()
-            .unwrap_or_else(|error| panic!("unshare, of util-linux: {error}"))
-    };
-    let somebody: &[&str] = &["--user", "--map-root-user"];
-    let may = unshare(somebody, "true").status.success();
-    unshare(if may { somebody } else { &[] }, script)
-}
-
-/// Runs a test of this file in a process that sees a small disk.
-fn on_a_small_disk(test: &str) {
-    if let Some(why) = lacking(Path::new("/proc")) {
-        assert!(std::env::var_os("CI").is_none(), "CI needs this: {why}");
-        // Written directly, because the output of a passing test is not shown.
-        let mut stderr = std::io::stderr().lock();
-        writeln!(stderr, "\nSKIPPED disk::{test}: {why}\n").unwrap();
-        return;
-    }
-    let place = tempfile::tempdir().unwrap();
-    let mount = format!(
-        "mount -t tmpfs -o size={DISK_MIB}m tmpfs {}",
-        place.path().display()
-    );
-    let program = std::env::current_exe().unwrap();
-    let run = format!("{} --exact {test} --ignored --nocapture", program.display());
-    let output = isolated(&format!("{mount} && {run}"), place.path());
-    let printed = String::from_utf8_lossy(&output.stdout);
-    let log = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success() && printed.contains("1 passed"),
-        "{printed}{log}"
-    );
-    eprint!("{log}");
-}
 
 #[test]
 fn only_the_kernel_excuses_a_test_from_its_disk() {
@@ -137,25 +68,6 @@ fn a_start_on_a_disk_without_a_free_byte() {
 #[test]
 fn logins_while_the_disk_is_full() {
     on_a_small_disk("logged_in_on_a_full_disk");
-}
-
-/// Writes until `free_bytes` are left.
-fn fill(path: &Path, free_bytes: u64) {
-    let mut file = File::create(path).unwrap();
-    let block = vec![1; 1 << 20];
-    let free = || {
-        let reported = Command::new("df")
-            .args(["-B1", "--output=avail"])
-            .arg(path)
-            .output();
-        let text = String::from_utf8(reported.unwrap().stdout).unwrap();
-        text.lines().nth(1).unwrap().trim().parse::<u64>().unwrap()
-    };
-    while free_bytes == 0 || free() > free_bytes {
-        if file.write_all(&block).is_err() {
-            return;
-        }
-    }
 }
 
 struct Load {
@@ -265,7 +177,7 @@ impl Small {
 }
 
 fn setup() -> (Setup, PathBuf) {
-    let place = PathBuf::from(std::env::var(PLACE).unwrap());
+    let place = small_disk();
     (
         Setup::development(&place.join("data")),
         place.join("filler"),

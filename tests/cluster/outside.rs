@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::edge::Edge;
 use crate::engine::STREAM;
 use crate::nodes::{Cluster, Node, ready};
 use crate::signed::Signer;
@@ -17,7 +18,7 @@ const LIMIT: Duration = Duration::from_secs(40);
 const STOP_LIMIT: Duration = Duration::from_secs(2);
 
 /// Runs `kedge …` against a node's socket: whether it succeeded, and what it printed.
-fn command(node: &Node, arguments: &[&str]) -> (bool, String) {
+pub(crate) fn command(node: &Node, arguments: &[&str]) -> (bool, String) {
     let output = kedge()
         .args(arguments)
         .arg("--socket")
@@ -93,8 +94,9 @@ async fn a_start_waits_for_the_servers_and_a_stream_that_is_gone_is_named() {
     comes_back_without_disks(&mut cluster).await;
 }
 
-/// All NATS disks are lost: every node says so.
+/// All NATS disks are lost: every node says so, and an edge reads from nodes that are not ready.
 async fn comes_back_without_disks(cluster: &mut Cluster) {
+    let edge = Edge::start(cluster, "edge1").await;
     for server in 0..3 {
         cluster.nats.server(server).kill();
         fs::remove_dir_all(cluster.nats.folder().join(format!("engine{server}"))).unwrap();
@@ -121,6 +123,13 @@ async fn comes_back_without_disks(cluster: &mut Cluster) {
         let status = ready(&node.setup).await.unwrap();
         assert_eq!(status["status"], "not_ready");
     }
+    assert_eq!(http::get(edge.port, "/readyz").await.status, 503);
+    for _ in 0..10 {
+        let read = http::get(edge.port, "/batches").await;
+        assert_eq!(read.status, 200, "{}", read.body);
+    }
+    let refused = http::post(edge.port, "/objects", &[], "{}").await;
+    assert_eq!(refused.status, 503, "{}", refused.body);
     for node in &mut cluster.nodes {
         node.kill();
     }

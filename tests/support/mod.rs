@@ -24,6 +24,7 @@ pub(crate) mod program;
 pub(crate) mod remade;
 mod rng;
 pub(crate) mod server;
+pub(crate) mod small_disk;
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -24,6 +24,7 @@ mod ask;
 mod authority;
 mod bodies;
 mod check;
+mod cost;
 mod coverage;
 #[path = "../support/documented.rs"]
 mod documented;
