@@ -6,7 +6,7 @@ use kedge_protocol::Hash;
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::chain::Leaf;
 use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
-use kedge_protocol::eip712::Domain;
+use kedge_protocol::eip712::{DOMAIN_NAME, DOMAIN_VERSION, Domain};
 use kedge_protocol::hash::keccak;
 use kedge_protocol::log_tree;
 use kedge_protocol::merkle::{empty_root, verify_consistency, verify_proof};
@@ -68,6 +68,32 @@ pub(super) fn address_word(address: Address) -> [u8; 32] {
     let mut word = [0; 32];
     word[12..].copy_from_slice(&address.0);
     word
+}
+
+/// An EIP-712 domain as EIP-5267 answers it, without a salt and extensions.
+fn domain_words(domain: &Domain) -> Vec<[u8; 32]> {
+    let mut fields = [0; 32];
+    // Name, version, chain and contract.
+    fields[0] = 0b0_1111;
+    let text = |text: &str| {
+        let mut padded = [0; 32];
+        padded[..text.len()].copy_from_slice(text.as_bytes());
+        [word(text.len() as u64), padded]
+    };
+    let (head, each) = (7 * 32, 2 * 32);
+    let mut words = vec![
+        fields,
+        word(head),
+        word(head + each),
+        word(domain.chain_id),
+        address_word(domain.verifying_contract),
+        [0; 32],
+        word(head + 2 * each),
+    ];
+    words.extend(text(DOMAIN_NAME));
+    words.extend(text(DOMAIN_VERSION));
+    words.push(word(0));
+    words
 }
 
 /// A call of `anchor`.
@@ -225,6 +251,8 @@ impl Contract {
             self.record(argument.unwrap_or_default())?
         } else if is("domainSeparator()") {
             vec![self.domain.separator().0]
+        } else if is("eip712Domain()") {
+            domain_words(&self.domain)
         } else if is("bond()") {
             vec![address_word(self.bond)]
         } else if is("status()") {

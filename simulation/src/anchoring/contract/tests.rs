@@ -228,6 +228,7 @@ impl Both {
             selector("latest()").to_vec(),
             [&selector("checkpoint(uint64)")[..], &word(asked)].concat(),
             selector("domainSeparator()").to_vec(),
+            selector("eip712Domain()").to_vec(),
             selector("bond()").to_vec(),
             selector("status()").to_vec(),
             selector("sequencerKeyCount()").to_vec(),
