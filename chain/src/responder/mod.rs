@@ -255,6 +255,7 @@ impl<S: AnswerStore> Responder<S> {
             tracing::error!(%case, why, "a case against the bond has no answer");
         }
         tracked.unanswerable = Some(why);
+        self.record_gauges();
     }
 
     /// Records that a case's answer could not be made or sent now. The case alone waits, and no longer than its own

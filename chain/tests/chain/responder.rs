@@ -272,7 +272,7 @@ async fn demand_inclusion(asked: &Asked) -> Hash {
     let case = inclusion_case_id(asked.header.hash());
     asked.bonded.commit(&owner(), case, salt).await;
     let demand = demand_inclusion_calldata(&signed, 0, salt);
-    asked.bonded.send(&owner(), demand, 1_000).await.unwrap();
+    asked.bonded.send(&owner(), demand, 2_000).await.unwrap();
     anvil.raw("evm_setAutomine", json!([false])).await;
     case
 }
