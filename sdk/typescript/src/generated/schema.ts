@@ -4525,7 +4525,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `key_`.
-                 * @example key_6ehwdbgek2600n52ettj7pqgsb
+                 * @example key_0ap718p6z1wr0x321j8nd4r962
                  */
                 id: string;
             };
@@ -4551,7 +4551,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `key_`.
-                 * @example key_6ehwdbgek2600n52ettj7pqgsb
+                 * @example key_0ap718p6z1wr0x321j8nd4r962
                  */
                 id: string;
             };
@@ -4577,7 +4577,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `key_`.
-                 * @example key_6ehwdbgek2600n52ettj7pqgsb
+                 * @example key_0ap718p6z1wr0x321j8nd4r962
                  */
                 id: string;
             };
@@ -4687,7 +4687,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `bat_`, or the number.
-                 * @example bat_54mzct28trcm2zjf2n80d419t5
+                 * @example bat_6ypamy9nbbrf3xv09jfr6cw65a
                  */
                 id: string;
             };
@@ -4716,7 +4716,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `bat_`, or the number.
-                 * @example bat_54mzct28trcm2zjf2n80d419t5
+                 * @example bat_6ypamy9nbbrf3xv09jfr6cw65a
                  */
                 id: string;
             };
@@ -4868,7 +4868,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `dsp_`.
-                 * @example dsp_75p0c2mg2sdz7jenxr3wd2mqmh
+                 * @example dsp_4bvxv0jebbh5xg4m36kcf0npac
                  */
                 id: string;
             };
@@ -5021,7 +5021,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `act_`, or the sequence.
-                 * @example act_6n3ww31rpk5v6b8w04wmeq1bpr
+                 * @example act_6vdynakf0t7964d6eafxeejx24
                  */
                 id: string;
             };
@@ -5055,7 +5055,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `act_`, or the sequence.
-                 * @example act_6n3ww31rpk5v6b8w04wmeq1bpr
+                 * @example act_6vdynakf0t7964d6eafxeejx24
                  */
                 id: string;
             };
@@ -5310,7 +5310,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `fil_`.
-                 * @example fil_5mht2fy6xcnhq0eqmbz307ca7m
+                 * @example fil_7kbng4gdrrsztertmgsn4047j3
                  */
                 id: string;
             };
@@ -5339,7 +5339,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `fil_`.
-                 * @example fil_5mht2fy6xcnhq0eqmbz307ca7m
+                 * @example fil_7kbng4gdrrsztertmgsn4047j3
                  */
                 id: string;
             };
@@ -5401,7 +5401,7 @@ export interface operations {
                 created_before?: string;
                 /**
                  * The cursor of the previous page.
-                 * @example AAAAAAAAAAAAAAAAAAAAB1eSDo669kG4hac1HhzTcbs
+                 * @example AAAAAAAAAAAAAAAAAAAABxnj3mIw_Y68yK6aedQUxeY
                  */
                 cursor?: string;
                 /**
@@ -5423,7 +5423,7 @@ export interface operations {
                 order?: "asc" | "desc";
                 /**
                  * Only objects that this wallet owns.
-                 * @example wal_6dr47keg74271g4qbg6nz3q5cq
+                 * @example wal_4xaddynms7a9abvseged02pf2w
                  */
                 owner_id?: string;
                 /**
@@ -5433,7 +5433,7 @@ export interface operations {
                 status?: "active" | "locked" | "burned";
                 /**
                  * Only objects of this template.
-                 * @example tpl_5crtdv9kv37ethw52vmeb0tg89
+                 * @example tpl_2s3msmvbjs4kqb26nwvbqphgvk
                  */
                 template_id?: string;
                 /** Last changed at or after this RFC 3339 time. */
@@ -5497,7 +5497,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `obj_`.
-                 * @example obj_7aesm9jq3fg95dv16vagwt7t5g
+                 * @example obj_3w96wqck4k1asyff91gnke6r2q
                  */
                 id: string;
             };
@@ -5523,7 +5523,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `obj_`.
-                 * @example obj_7aesm9jq3fg95dv16vagwt7t5g
+                 * @example obj_3w96wqck4k1asyff91gnke6r2q
                  */
                 id: string;
             };
@@ -5571,7 +5571,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `obj_`.
-                 * @example obj_7aesm9jq3fg95dv16vagwt7t5g
+                 * @example obj_3w96wqck4k1asyff91gnke6r2q
                  */
                 id: string;
             };
@@ -5597,7 +5597,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `obj_`.
-                 * @example obj_7aesm9jq3fg95dv16vagwt7t5g
+                 * @example obj_3w96wqck4k1asyff91gnke6r2q
                  */
                 id: string;
             };
@@ -5784,7 +5784,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `act_`.
-                 * @example act_6636dp7y785x6eztccvnewn12t
+                 * @example act_5e2ke56tshbyz78sbbzb3decja
                  */
                 id: string;
             };
@@ -5844,7 +5844,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `wal_`.
-                 * @example wal_4y1140qdc9v01cj8qcrdzc3xcw
+                 * @example wal_6gtv3h5f4rm92sje9haga3re90
                  */
                 id: string;
             };
@@ -5870,7 +5870,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `wal_`.
-                 * @example wal_4y1140qdc9v01cj8qcrdzc3xcw
+                 * @example wal_6gtv3h5f4rm92sje9haga3re90
                  */
                 id: string;
             };
@@ -6016,7 +6016,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `tpl_`.
-                 * @example tpl_5crtdv9kv37ethw52vmeb0tg89
+                 * @example tpl_2s3msmvbjs4kqb26nwvbqphgvk
                  */
                 id: string;
             };
@@ -6042,7 +6042,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `tpl_`.
-                 * @example tpl_37ra2a461p7c6f3ejhvxzgg0d5
+                 * @example tpl_7zqsn6cb9gvee7np5j92vyvn90
                  */
                 id: string;
             };
@@ -6090,7 +6090,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `tpl_`.
-                 * @example tpl_5crtdv9kv37ethw52vmeb0tg89
+                 * @example tpl_2s3msmvbjs4kqb26nwvbqphgvk
                  */
                 id: string;
             };
@@ -6116,7 +6116,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `tpl_`.
-                 * @example tpl_5crtdv9kv37ethw52vmeb0tg89
+                 * @example tpl_2s3msmvbjs4kqb26nwvbqphgvk
                  */
                 id: string;
             };
@@ -6421,7 +6421,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `whk_`.
-                 * @example whk_5kvs4cf4s8pc0s7d0a573n9wtr
+                 * @example whk_2p60mg6hscktvvajgfmfb06stm
                  */
                 id: string;
             };
@@ -6447,7 +6447,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `whk_`.
-                 * @example whk_5kvs4cf4s8pc0s7d0a573n9wtr
+                 * @example whk_2p60mg6hscktvvajgfmfb06stm
                  */
                 id: string;
             };
@@ -6473,7 +6473,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `whk_`.
-                 * @example whk_5kvs4cf4s8pc0s7d0a573n9wtr
+                 * @example whk_2p60mg6hscktvvajgfmfb06stm
                  */
                 id: string;
             };
@@ -6518,7 +6518,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `whk_`.
-                 * @example whk_5kvs4cf4s8pc0s7d0a573n9wtr
+                 * @example whk_2p60mg6hscktvvajgfmfb06stm
                  */
                 id: string;
             };
@@ -6544,12 +6544,12 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `dlv_`.
-                 * @example dlv_46v2twc8y8189zk8ctpw7ac7qy
+                 * @example dlv_055d9qph2j43wxnabhq3m1997t
                  */
                 delivery_id: string;
                 /**
                  * An identifier that begins with `whk_`.
-                 * @example whk_5kvs4cf4s8pc0s7d0a573n9wtr
+                 * @example whk_2p60mg6hscktvvajgfmfb06stm
                  */
                 id: string;
             };
@@ -6575,7 +6575,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `whk_`.
-                 * @example whk_5kvs4cf4s8pc0s7d0a573n9wtr
+                 * @example whk_2p60mg6hscktvvajgfmfb06stm
                  */
                 id: string;
             };
@@ -6605,7 +6605,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `whk_`.
-                 * @example whk_5kvs4cf4s8pc0s7d0a573n9wtr
+                 * @example whk_2p60mg6hscktvvajgfmfb06stm
                  */
                 id: string;
             };
