@@ -6,6 +6,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
+use kedge_protocol::limits::SCHEMA_WORK_MAX;
 use kedge_protocol::resource::{ActionRule, Template};
 
 use crate::index::IndexedPaths;
@@ -26,6 +27,7 @@ struct Compiled {
     schemas: OnceLock<Schemas>,
     indexed: OnceLock<IndexedPaths>,
     bytes: OnceLock<usize>,
+    steps: OnceLock<u64>,
 }
 
 /// `None` for a schema that cannot be read; no template made here has one.
@@ -90,17 +92,34 @@ impl TemplateRules {
         let template = &self.template;
         let texts = [&template.name, &template.description, &template.properties];
         let texts = texts.into_iter().map(String::len).sum::<usize>();
-        let schemas = self.compiled.bytes.get_or_init(|| {
-            let rules = template.actions.iter();
-            let schemas = rules.filter_map(|rule| rule.schema.as_deref());
-            let schemas = schemas.chain(template.schema.as_deref());
-            schemas.map(schema::bytes_compiled).sum()
-        });
+        let bytes = &self.compiled.bytes;
+        let schemas = bytes.get_or_init(|| self.texts().map(schema::bytes_compiled).sum());
         texts + schemas
     }
 
-    fn schemas(&self) -> &Schemas {
-        self.compiled.schemas.get_or_init(|| {
+    /// The texts of its schemas.
+    fn texts(&self) -> impl Iterator<Item = &str> {
+        let rules = self.template.actions.iter();
+        let texts = rules.filter_map(|rule| rule.schema.as_deref());
+        texts.chain(self.template.schema.as_deref())
+    }
+
+    /// What compiling its schemas takes, in steps; never as much as one request may take.
+    fn compile_steps(&self) -> u64 {
+        let steps = self.compiled.steps.get_or_init(|| {
+            let steps = self.texts().map(schema::compile_steps);
+            steps.fold(0, u64::saturating_add).min(SCHEMA_WORK_MAX)
+        });
+        *steps
+    }
+
+    /// The schemas, compiled. A request takes the steps for that once for each of its templates, compiled already or not:
+    /// what others used meanwhile does not decide what it may do.
+    fn schemas(&self, input: &Input<'_>) -> Result<&Schemas, Refusal> {
+        if let Some(allowance) = input.allowance {
+            allowance.take_once(self.template.id, || self.compile_steps())?;
+        }
+        Ok(self.compiled.schemas.get_or_init(|| {
             let rules = self.template.actions.iter().enumerate();
             let payloads = rules.filter_map(|(index, rule)| {
                 let text = rule.schema.as_deref()?;
@@ -110,7 +129,7 @@ impl TemplateRules {
                 properties: self.template.schema.as_deref().and_then(schema::read),
                 payloads: payloads.collect(),
             }
-        })
+        }))
     }
 
     /// The places that the template has indexed; `None` if there are none.
@@ -128,7 +147,7 @@ impl TemplateRules {
         if self.template.schema.is_none() {
             return Ok(());
         }
-        let schema = self.schemas().properties.as_ref();
+        let schema = self.schemas(input)?.properties.as_ref();
         checked(schema, properties, "/properties", input)
     }
 
@@ -139,7 +158,7 @@ impl TemplateRules {
         let Some(index) = rules.position(has_schema) else {
             return Ok(());
         };
-        let mut payloads = self.schemas().payloads.iter();
+        let mut payloads = self.schemas(input)?.payloads.iter();
         let found = payloads.find(|(of, _)| *of == index);
         let schema = found.and_then(|(_, schema)| schema.as_ref());
         checked(schema, input.payload, "", input)

@@ -1,6 +1,7 @@
 //! What a decision may look up, and who asks.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kedge_protocol::action::Kind;
@@ -99,13 +100,15 @@ pub struct Input<'a> {
     pub allowance: Option<&'a Allowance>,
 }
 
-/// What one request may take, in steps: one for each byte of the objects that it leaves, and those of checks against
-/// schemas. However short a request is, it holds up those of others no longer than that, and takes no more memory. Objects
+/// What one request may take, in steps: one for each byte of the objects that it leaves, and those of schemas that are
+/// compiled and checked. However short a request is, it holds up those of others no longer than that, and takes no more memory. Objects
 /// that are read for it count apart, because what is refused leaves nothing.
 #[derive(Debug)]
 pub struct Allowance {
     left: Cell<u64>,
     unread: Cell<u64>,
+    /// What steps were taken for that are taken once.
+    taken_for: RefCell<BTreeSet<Id>>,
 }
 
 impl Default for Allowance {
@@ -113,6 +116,7 @@ impl Default for Allowance {
         Self {
             left: Cell::new(REQUEST_STEPS_MAX),
             unread: Cell::new(REQUEST_READ_BYTES_MAX),
+            taken_for: RefCell::default(),
         }
     }
 }
@@ -122,12 +126,22 @@ impl Allowance {
     pub fn take(&self, steps: u64) -> Result<(), Refusal> {
         let Some(left) = self.left.get().checked_sub(steps) else {
             return Err(Refusal::State(
-                "the objects that the request leaves are too large together, or take too long to check against their \
-                 templates' schemas; send fewer actions at one time"
+                "the objects that the request leaves are too large together, or their templates' schemas take too \
+                 long to check or to prepare; send fewer actions at one time"
                     .into(),
             ));
         };
         self.left.set(left);
+        Ok(())
+    }
+
+    /// Takes some steps the first time that this is asked for a resource, or refuses.
+    pub fn take_once(&self, resource: Id, steps: impl FnOnce() -> u64) -> Result<(), Refusal> {
+        if self.taken_for.borrow().contains(&resource) {
+            return Ok(());
+        }
+        self.take(steps())?;
+        self.taken_for.borrow_mut().insert(resource);
         Ok(())
     }
 

@@ -37,6 +37,11 @@ const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// value, a node and its place.
 const COMPILED_PER_BYTE: usize = 32;
 
+/// Steps for each place of a regular expression that is compiled: as many checks of a byte take as long.
+const STEPS_PER_EFFORT: u64 = 512;
+/// Steps for each byte of a schema that is compiled, in addition.
+const STEPS_PER_BYTE: u64 = 16;
+
 /// A schema ready to check values.
 pub struct Schema {
     validator: Validator,
@@ -107,6 +112,21 @@ pub fn read(text: &str) -> Option<Schema> {
     let work = Graph::of(&value).ok()?.work;
     let validator = compile(&alone(value)).ok()?;
     Some(Schema { validator, work })
+}
+
+/// What compiling a schema takes, in steps of an [`Allowance`](crate::world::Allowance).
+pub(crate) fn compile_steps(text: &str) -> u64 {
+    let value = parse(text).ok();
+    let graph = value.as_ref().and_then(|value| Graph::of(value).ok());
+    let effort = graph.map_or(0, |graph| {
+        let patterns = graph.patterns.iter();
+        let efforts = patterns.map(|(_, pattern)| pattern::effort(pattern));
+        efforts.fold(0, u64::saturating_add)
+    });
+    let of_text = text.len() as u64 * STEPS_PER_BYTE;
+    effort
+        .saturating_mul(STEPS_PER_EFFORT)
+        .saturating_add(of_text)
 }
 
 /// About how many bytes a schema takes in memory, compiled, with its text.

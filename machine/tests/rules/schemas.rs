@@ -403,6 +403,46 @@ fn what_one_request_leaves_is_bounded() {
 }
 
 #[test]
+fn one_request_prepares_few_schemas_that_take_long_to_compile() {
+    let patterns = |n: usize| {
+        let each = (0..60).map(|i| format!(r#""p{i}":{{"pattern":"^[a-zX]{{1,250}}{n}$"}}"#));
+        let each: Vec<String> = each.collect();
+        format!(r#"{{"properties":{{{}}}}}"#, each.join(","))
+    };
+    let template = |n: usize, schema: &str| Template {
+        id: Id::made_by(Prefix::Template, &CONTENT, u32::try_from(n).unwrap()),
+        ..create(&format!(r#"{{"name":"many","schema":{schema}}}"#)).unwrap()
+    };
+    let done = |templates: &[Template], allowance: Option<&Allowance>| {
+        let mut world = State::default();
+        for template in templates {
+            let rules = TemplateRules::from(template.clone());
+            world.templates.insert(template.id, Arc::new(rules));
+        }
+        let mints = templates.iter().cycle().take(100);
+        let mut mints = mints.map(|template| {
+            let target = template.id.to_string();
+            let input = Input {
+                allowance,
+                ..input(&Kind::Mint, &target, r#"{"properties":{}}"#)
+            };
+            object::mint(&world, &issuer(), &input).is_ok()
+        });
+        mints.by_ref().take_while(|is_done| *is_done).count()
+    };
+    let heavy: Vec<Template> = (0..12).map(|n| template(n, &patterns(n))).collect();
+    let light: Vec<Template> = (0..12)
+        .map(|n| template(n, r#"{"properties":{"a":{"pattern":"^[a-z]{1,20}$"}}}"#))
+        .collect();
+    // Each takes about an eighth of what a request may take, however often the request uses it.
+    assert_eq!(done(&heavy[..1], Some(&Allowance::default())), 100);
+    let few = done(&heavy, Some(&Allowance::default()));
+    assert!((4..10).contains(&few), "{few}");
+    assert_eq!(done(&light, Some(&Allowance::default())), 100);
+    assert_eq!(done(&heavy, None), 100);
+}
+
+#[test]
 fn schemas_of_a_templates_own_kinds_have_so_many_patterns_together() {
     let made = |kinds: usize| {
         let patterns: Vec<String> = (0..10)
