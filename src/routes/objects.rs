@@ -1,5 +1,6 @@
 //! Objects.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use hyper::header::ETAG;
@@ -16,8 +17,9 @@ use kedge_protocol::limits::OBJECT_HISTORY_MAX;
 use kedge_protocol::resource::{Object, Template};
 use kedge_storage::Snapshot;
 
+use super::PRIVATE;
 use super::actions;
-use super::{PRIVATE, past};
+use super::past::Rebuild;
 use crate::call::Call;
 use crate::listing::{Listing, Rows, Source, part_of};
 
@@ -78,8 +80,16 @@ pub async fn get(call: Call) -> Result<Reply, ApiError> {
             ));
         }
         let (world, published) = (call.app.engine.world(), Arc::clone(&published));
-        let read = move || past::object_at(&published.snapshot, &world, object, sequence);
-        object = call.app.read_long(call.holder, read).await?;
+        let mut rebuild = Rebuild::begin(published, world, object, sequence)?;
+        object = loop {
+            match rebuild {
+                ControlFlow::Break(object) => break object,
+                ControlFlow::Continue(more) => {
+                    let turn = move || more.turn();
+                    rebuild = call.app.read_long(call.holder, turn).await?;
+                }
+            }
+        };
     }
     let tag = conditional::entity_tag(&object.trace);
     let reply = Reply::ok(published.head.sequence, &ObjectView::from(object))?;

@@ -10,9 +10,11 @@ use super::{compact, quoted};
 /// An object that is changed.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Edits {
-    /// Members in their order; none where one was removed.
-    members: Vec<Option<(String, Value)>>,
-    places: BTreeMap<String, usize>,
+    /// Members by their places, which rise in the order of the text.
+    members: BTreeMap<u64, (String, Value)>,
+    places: BTreeMap<String, u64>,
+    /// The place of the next new member.
+    next: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -54,7 +56,7 @@ impl Edits {
     /// Removes a member.
     pub(crate) fn remove(&mut self, key: &str) {
         if let Some(place) = self.places.remove(key) {
-            self.members[place] = None;
+            self.members.remove(&place);
         }
     }
 
@@ -68,7 +70,7 @@ impl Edits {
     fn write(&self, out: &mut String) {
         out.push('{');
         let empty_len = out.len();
-        for (key, value) in self.members.iter().flatten() {
+        for (key, value) in self.members.values() {
             if out.len() > empty_len {
                 out.push(',');
             }
@@ -83,12 +85,12 @@ impl Edits {
     }
 
     fn put(&mut self, key: &str, value: Value) {
-        if let Some(place) = self.places.get(key) {
-            self.members[*place] = Some((key.to_owned(), value));
-            return;
+        let place = self.places.get(key).copied().unwrap_or(self.next);
+        if place == self.next {
+            self.places.insert(key.to_owned(), place);
+            self.next += 1;
         }
-        self.places.insert(key.to_owned(), self.members.len());
-        self.members.push(Some((key.to_owned(), value)));
+        self.members.insert(place, (key.to_owned(), value));
     }
 
     fn merge_members(&mut self, changes: &[Member<'_>]) {
@@ -104,7 +106,7 @@ impl Edits {
     /// Merges into a member, which becomes an object if it is none.
     fn merge_into(&mut self, key: &str, changes: &[Member<'_>]) {
         let place = self.places.get(key).copied();
-        let known = place.and_then(|place| self.members[place].as_mut());
+        let known = place.and_then(|place| self.members.get_mut(&place));
         let mut inner = match known.map(|(_, value)| value) {
             Some(Value::Object(inner)) => return inner.merge_members(changes),
             Some(Value::Text(text)) => Self::of(text),
@@ -155,5 +157,18 @@ mod tests {
         }
         assert!(edits.text().starts_with("{\"o\":{\"n0\":1,"));
         assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
+    }
+
+    #[test]
+    fn what_was_removed_is_kept_nowhere() {
+        let mut edits = Edits::of(r#"{"kept":1}"#);
+        for i in 0..10_000 {
+            edits.set(&format!("k{i}"), "1");
+            edits.remove(&format!("k{i}"));
+            edits.merge(r#"{"same":1}"#);
+            edits.merge(r#"{"same":null}"#);
+        }
+        assert_eq!((edits.members.len(), edits.places.len()), (1, 1));
+        assert_eq!(edits.text(), r#"{"kept":1}"#);
     }
 }

@@ -235,3 +235,26 @@ async fn an_object_is_rebuilt_as_it_stood() {
 
     past_states_have_bounds(&server, &ann, id, first..=head).await;
 }
+
+/// The payloads are more than is read in one turn, twice: on the way back, and when they are applied.
+#[tokio::test]
+async fn an_object_with_large_changes_is_rebuilt_in_turns() {
+    let server = Server::start().await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let template = ann.new_template(&server, "large").await;
+    let id = ann.new_object(&server, &template).await;
+    let mut then = Vec::new();
+    for n in 0..12 {
+        let text = n.to_string().repeat(900_000 / n.to_string().len());
+        let update = json!({ "properties": { "text": text, "n": n } }).to_string();
+        let done = ann.action(&server, ("update", &id, &update)).await;
+        then.push(done.expect(201).body["sequence"].as_u64().unwrap());
+    }
+    for (n, sequence) in then.iter().enumerate() {
+        let path = format!("/objects/{id}?at_sequence={sequence}");
+        let past = server.get(&path, Some(&ann.token)).await.expect(200).body;
+        assert_eq!(past["properties"]["n"], n);
+        let text = past["properties"]["text"].as_str().unwrap();
+        assert!(text.starts_with(&n.to_string()) && text.len() >= 900_000);
+    }
+}
