@@ -169,7 +169,8 @@ impl Listing {
         })
     }
 
-    /// Counts a record that was read, of a list whose filters may leave out large ones. The page ends early after many.
+    /// Counts what was read and is not shown: a record that a filter leaves out, or that `offset` skips, or what records were
+    /// made of. The page ends early after much of it.
     pub fn look_at(&self, bytes: usize) {
         self.looked_at
             .set(self.looked_at.get().saturating_add(bytes));
@@ -201,7 +202,10 @@ impl Listing {
                         bytes_max = bytes_max.saturating_sub(bytes);
                         items.push(item);
                     }
-                    Some(_) => skip -= 1,
+                    Some((bytes, _)) => {
+                        self.look_at(bytes);
+                        skip -= 1;
+                    }
                     None => {}
                 }
                 after = Some(place);

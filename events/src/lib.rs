@@ -81,6 +81,8 @@ pub struct Piece {
     pub reached: Option<Position>,
     /// How many events were looked at.
     pub rows: usize,
+    /// Bytes of the actions that were read for them.
+    pub looked_at_bytes: usize,
     /// True if nothing more follows in the span; otherwise reading continues after `reached`.
     pub ended: bool,
 }
@@ -100,9 +102,9 @@ pub fn read(
             events: Vec::new(),
             reached: None,
             rows: 0,
+            looked_at_bytes: 0,
             ended: false,
         },
-        looked_at_bytes: 0,
         listed_bytes: 0,
         request: None,
     };
@@ -133,7 +135,6 @@ struct Reading<'a> {
     filter: &'a Filter,
     span: Span,
     piece: Piece,
-    looked_at_bytes: usize,
     listed_bytes: usize,
     /// The request read last: mostly its neighbours are wanted too.
     request: Option<LoggedRequest>,
@@ -329,7 +330,7 @@ impl Reading<'_> {
             return Ok(Step::Next);
         }
         let placed = self.request(sequence)?.action(sequence)?;
-        self.looked_at_bytes += placed.action.payload.len();
+        self.piece.looked_at_bytes += placed.action.payload.len();
         let count = logged(&placed).event_count();
         for step in 0..count {
             let index = if self.span.descending {
@@ -373,7 +374,7 @@ impl Reading<'_> {
         if piece.events.len() >= self.span.events_max
             || piece.rows >= self.span.rows_max
             || self.listed_bytes >= self.span.bytes_max
-            || (self.looked_at_bytes > LOOKED_AT_BYTES_MAX && piece.rows > 0)
+            || (piece.looked_at_bytes > LOOKED_AT_BYTES_MAX && piece.rows > 0)
         {
             return Ok(Step::Full);
         }

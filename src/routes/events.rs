@@ -69,6 +69,7 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
             rows_max: wanted.rows_max,
         };
         let piece = kedge_events::read(&published.snapshot, organization, &filter, span)?;
+        listing.look_at(piece.looked_at_bytes);
         let record = |event: Event| (event.position.into(), Some((event.data.len(), event)));
         Ok(Piece {
             records: piece.events.into_iter().map(record).collect(),
