@@ -33,6 +33,7 @@ pub struct Turns<K: Eq + Hash + Clone> {
     all: usize,
     share: usize,
     line_max: usize,
+    leaves_room: bool,
     lines: Mutex<Lines<K>>,
 }
 
@@ -93,10 +94,20 @@ impl<K: Eq + Hash + Clone> Drop for Waiting<'_, K> {
 impl<K: Eq + Hash + Clone> Turns<K> {
     /// `all` at one time, at most `share` of them for each key; each may have `line_max` in use and waited for.
     pub fn new(all: usize, share: usize, line_max: usize) -> Arc<Self> {
+        Self::with(all, share, line_max, false)
+    }
+
+    /// The same for turns that may last long: no key that has some gets more than are free, so a few keys never have all.
+    pub fn leaving_room(all: usize, share: usize, line_max: usize) -> Arc<Self> {
+        Self::with(all, share, line_max, true)
+    }
+
+    fn with(all: usize, share: usize, line_max: usize, leaves_room: bool) -> Arc<Self> {
         Arc::new(Self {
             all,
             share,
             line_max,
+            leaves_room,
             lines: Mutex::new(Lines {
                 of: HashMap::new(),
                 in_use: 0,
@@ -136,7 +147,7 @@ impl<K: Eq + Hash + Clone> Turns<K> {
         if lines.in_use >= self.all {
             return Err(Full::All);
         }
-        if line.map_or(0, |line| line.in_use) >= self.share {
+        if !self.allows(line.map_or(0, |line| line.in_use), lines.in_use) {
             return Err(Full::Share);
         }
         lines.in_use += 1;
@@ -174,6 +185,12 @@ impl<K: Eq + Hash + Clone> Turns<K> {
     }
 
     /// Gives a turn that is free to whoever is next.
+    /// Whether a key that has so many of the turns in use may have one more.
+    fn allows(&self, own: usize, in_use: usize) -> bool {
+        let has_room = own == 0 || !self.leaves_room || own < self.all - in_use;
+        own < self.share && has_room
+    }
+
     fn pass_on(self: &Arc<Self>) {
         let mut lines = self.lines.lock();
         if lines.waiting == 0 || lines.in_use >= self.all {
@@ -182,7 +199,7 @@ impl<K: Eq + Hash + Clone> Turns<K> {
         let next = lines
             .of
             .iter()
-            .filter(|(_, line)| line.in_use < self.share)
+            .filter(|(_, line)| self.allows(line.in_use, lines.in_use))
             .filter_map(|(key, line)| {
                 let (first, _) = line.waiting.first_key_value()?;
                 Some(((line.in_use, *first), key))
@@ -317,5 +334,28 @@ mod tests {
         drop(gone);
         turns.try_take("eve").unwrap();
         assert!(turns.lines.lock().of.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_few_keys_never_have_all_turns_that_may_last_long() {
+        let turns = Turns::leaving_room(64, 16, 100);
+        let mut held = Vec::new();
+        for key in 0..6 {
+            while let Ok(turn) = turns.try_take(key) {
+                held.push(turn);
+            }
+        }
+        // 16, 16, 16, 8, 4 and 2.
+        assert_eq!(held.len(), 62);
+        held.push(turns.try_take(7).unwrap());
+        assert_eq!(turns.try_take(7).unwrap_err(), Full::Share);
+        let waiting = Arc::clone(&turns);
+        let waiting = tokio::spawn(async move { waiting.take(7).await });
+        tokio::task::yield_now().await;
+        held.drain(..4);
+        assert!(
+            waiting.await.unwrap().is_ok(),
+            "what is free again is passed on"
+        );
     }
 }

@@ -78,20 +78,26 @@ pub async fn create(call: &mut Call, submission: &mut Submission) -> Result<(), 
     add_secret(call, submission)
 }
 
-/// Before `PATCH /webhooks/{id}`: its URL, and what it sends before and after.
-pub async fn check(call: &mut Call, submission: &mut Submission) -> Result<(), ApiError> {
+/// Refuses an API key that may not read what the webhook of the path is sent.
+fn check_sent(call: &Call) -> Result<(), ApiError> {
     let session = call.session()?;
-    // A webhook of another organization, or none, is left to the rules.
     let id = call.id_of(Prefix::Webhook)?;
     let webhook = call.published().snapshot.resource::<Webhook>(id)?;
-    if let Some(webhook) = webhook.filter(|of| of.organization_id == session.organization_id) {
-        check_events(call, &webhook.events)?;
+    match webhook.filter(|of| of.organization_id == session.organization_id) {
+        Some(webhook) => check_events(call, &webhook.events),
+        None => Ok(()),
     }
+}
+
+/// Before `PATCH /webhooks/{id}`: its URL, and what it sends before and after.
+pub async fn check(call: &mut Call, submission: &mut Submission) -> Result<(), ApiError> {
+    check_sent(call)?;
     Checked::of(submission).check(call)
 }
 
-/// Before `POST /webhooks/{id}/rotate`: its new secret.
+/// Before `POST /webhooks/{id}/rotate`: its new secret, with which one could send what the webhook sends.
 pub async fn rotate(call: &mut Call, submission: &mut Submission) -> Result<(), ApiError> {
+    check_sent(call)?;
     add_secret(call, submission)
 }
 

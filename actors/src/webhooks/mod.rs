@@ -227,7 +227,7 @@ async fn start(
 ) -> Result<ActorRef<WebhooksMessage>, StartError> {
     let state = WebhooksState {
         engine: engine.clone(),
-        attempts: Turns::new(options.attempts_max, options.attempts_share, usize::MAX),
+        attempts: Turns::leaving_room(options.attempts_max, options.attempts_share, usize::MAX),
         options: Arc::new(options),
         workers: HashMap::new(),
     };

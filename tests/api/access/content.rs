@@ -196,6 +196,19 @@ async fn a_key_has_no_events_sent_that_it_may_not_read() {
         .await
         .expect(200);
 
+    // Nor is its secret shown to one: with the secret one could send what the webhook sends.
+    let everything = make(&wide, json!(["*"])).await.expect(201);
+    let everything = everything.body["id"].as_str().unwrap();
+    let rotate = format!("/webhooks/{everything}/rotate");
+    let rotate = ("POST", rotate.as_str());
+    let kind_of_rotation = ("webhook.rotate", everything);
+    hook(&server, &ann, &narrow, rotate, kind_of_rotation, &json!({}))
+        .await
+        .refused(403, "FORBIDDEN");
+    hook(&server, &ann, &wide, rotate, kind_of_rotation, &json!({}))
+        .await
+        .expect(200);
+
     // What was sent before the webhook was narrowed is not sent again for a key that may not read it.
     let template = ann.new_template(&server, "later").await;
     ann.new_object(&server, &template).await;
