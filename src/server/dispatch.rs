@@ -136,6 +136,8 @@ impl Answering for Dispatch {
         let mut context = self.context(&parts, body, line.peer, line.is_reserve);
         let replying = self.replied(&mut parts, &mut context, is_http2, begun);
         let (reply, held, readers) = replying.await;
+        // The body may be long in coming, and there may be very many header fields.
+        drop(parts);
         let is_read = self.app.bodies.pass_over(&mut context.body).await;
         let mut response = self.finish(reply, &context).map(|body| (body, held));
         readers.write(response.headers_mut());
