@@ -51,6 +51,9 @@ A template's schema is JSON Schema 2020-12 in one document, whose root is an obj
 JSON Pointer (`#/$defs/name`). Refused are references to an `$anchor` or to another document, `$dynamicRef`, an `$id` \
 below the root, and `true` or `false` as the whole schema.
 
+Names and nicknames hold no invisible characters (those that Unicode says to ignore, and a few that look like nothing), \
+and e-mail addresses none that PRECIS (RFC 8265) and UTS 46 disallow: no schema here says which these are.
+
 Every answer carries `X-Request-Id`, which is also in the server's log, and `X-Sequence`, the \
 last sequence that the answer reflects. A read with `min_sequence` waits for what the caller has \
 written.

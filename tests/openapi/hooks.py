@@ -8,6 +8,8 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
+from unicodedata import category
+from unicodedata import name as name_of
 
 import requests
 import schemathesis
@@ -114,6 +116,22 @@ def whole(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+def is_sequence(value: object) -> bool:
+    """Whether it is one that the document allows: what is larger is refused and waits for nothing."""
+    text = str(value)
+    return text.isascii() and text.isdigit() and int(text) < 2**63
+
+
+def visible(name: str) -> str:
+    """The name without what is not seen: which characters these are, Unicode says and no schema."""
+    seen = (
+        each
+        for each in name
+        if each.isprintable() and category(each) != "Mn" and each != "\u2800" and "FILLER" not in name_of(each, "")
+    )
+    return "".join(seen) or "x"
+
+
 def is_negative(case: schemathesis.Case, location: ParameterLocation) -> bool:
     return case.meta is not None and case.meta.is_negative_at(location)
 
@@ -144,7 +162,7 @@ def before_call(ctx: schemathesis.HookContext, case: schemathesis.Case, kwargs: 
     CALLS[raw["operationId"]] += 1
     if not is_negative(case, ParameterLocation.QUERY):
         arrange_query(case)
-    elif isinstance(case.query, dict) and str(case.query.get("min_sequence", "")).isdigit():
+    elif isinstance(case.query, dict) and is_sequence(case.query.get("min_sequence", "")):
         # It would only wait.
         case.query["min_sequence"] = 0
     key = WORLD.key if raw["operationId"] != "registerWallet" else Key.random()
@@ -186,6 +204,10 @@ def arrange_body(case: schemathesis.Case) -> None:
     """Of rules, permissions and events each once; a time to come; a host that answers; schemas that
     are some; the wallet of the path; a password with what belongs to it."""
     body, operation = case.body, case.operation.definition.raw["operationId"]
+    for named in (body, *(each for each in body.get("variations") or [] if isinstance(each, dict))):
+        for member in ("name", "nickname", "organization_name"):
+            if isinstance(named.get(member), str):
+                named[member] = visible(named[member])
     if operation in ("createTemplate", "updateTemplate"):
         rules = [rule for rule in body.get("actions") or [] if isinstance(rule, dict)]
         for rule in rules:

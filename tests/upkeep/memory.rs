@@ -12,7 +12,7 @@ use crate::support::server::Setup;
 use crate::support::{Rng, copy_directory};
 
 /// Actions of the shorter log, and of the longer one.
-const SHORT: u64 = 50_000;
+const SHORT: u64 = 100_000;
 const LONG: u64 = 4 * SHORT;
 /// The memory that each command may take.
 const MEMORY: [&str; 2] = ["--memory", "128MiB"];

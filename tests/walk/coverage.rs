@@ -14,6 +14,8 @@ type Refusal = (u16, String);
 /// Refusals by operation: method and path.
 type Refusals = BTreeMap<String, BTreeSet<Refusal>>;
 
+/// Servers whose refusals are not counted.
+static UNCOUNTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 static DOCUMENTED: OnceCell<Refusals> = OnceCell::const_new();
 static SEEN: Mutex<Refusals> = Mutex::new(Refusals::new());
 static FINISHED: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
@@ -217,6 +219,12 @@ fn operation<'d>(documented: &'d Refusals, method: &str, path: &str) -> Option<&
     Some(of)
 }
 
+/// What a server refuses is not counted any more, because it is asked for other reasons than to meet refusals. All of it
+/// must be documented all the same.
+pub(crate) fn leave_out(server: &Server) {
+    locked(&UNCOUNTED).insert(server.url.clone());
+}
+
 /// Records a refusal, which must be documented.
 pub(crate) async fn saw(server: &Server, method: &str, path: &str, status: u16, body: &[u8]) {
     if status < 400 {
@@ -232,6 +240,9 @@ pub(crate) async fn saw(server: &Server, method: &str, path: &str, status: u16, 
         documented[of].contains(&refusal),
         "{of} does not document {refusal:?}: {body}"
     );
+    if locked(&UNCOUNTED).contains(&server.url) {
+        return;
+    }
     locked(&SEEN)
         .entry(of.to_owned())
         .or_default()

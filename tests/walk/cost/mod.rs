@@ -107,7 +107,9 @@ async fn check(world: &Arc<World>, dimensions: Vec<Dimension>) {
 
 async fn world() -> Arc<World> {
     // Comparing groups is work of the tests.
-    World::new(&["compare_groups_every=1000000"]).await
+    let world = World::new(&["compare_groups_every=1000000"]).await;
+    crate::coverage::leave_out(&world.server);
+    world
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
