@@ -20,6 +20,7 @@ use crate::nats::Nats;
 use crate::options::ClusterOptions;
 use crate::roaming::{Chooser, Roaming};
 use crate::servers::Servers;
+use crate::synced::Synced;
 use crate::{monitors, settings, synced};
 
 /// A server that does not answer two of these is given up: a paused one keeps its connections.
@@ -40,10 +41,10 @@ pub(crate) struct Inner {
     nats: Option<Arc<Nats>>,
     /// A frame's place in the stream less its number, once a message was read.
     pub(crate) offset: Mutex<Option<i64>>,
-    /// How far this node has synced.
-    pub(crate) reported: watch::Sender<Option<u64>>,
+    /// How far this node has synced, while the stream continues its log.
+    pub(crate) reported: watch::Sender<Option<Synced>>,
     /// How far each other node has synced.
-    pub(crate) synced: watch::Receiver<BTreeMap<String, u64>>,
+    pub(crate) synced: watch::Receiver<BTreeMap<String, Synced>>,
     pub(crate) roaming: Roaming,
     health: watch::Receiver<Health>,
     /// Ended when the last clone is dropped.

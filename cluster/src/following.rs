@@ -65,22 +65,38 @@ impl Following {
     /// [`StreamError::Missing`] if it begins later; [`StreamError::Gone`] if it has been gone for a while. The next call looks again: servers that lost the others may have got
     /// them back.
     pub async fn connect(&mut self) -> Result<(), StreamError> {
+        while !self.try_connect().await? {}
+        Ok(())
+    }
+
+    /// The same, but false as soon as the stream was seen to be gone or to end before the last frame that was read. That may
+    /// pass: the next call looks again.
+    ///
+    /// # Errors
+    /// As [`Following::connect`].
+    pub async fn try_connect(&mut self) -> Result<bool, StreamError> {
         while self.messages.is_none() {
-            match self.open().await {
-                Ok(open) => self.messages = open,
+            let is_there = match self.open().await {
+                Ok(Some(open)) => {
+                    self.messages = Some(open);
+                    break;
+                }
+                Ok(None) => false,
                 Err(StreamError::Unreachable(why)) => {
                     tracing::debug!(why, "the stream cannot be followed now");
+                    true
                 }
                 // Servers that have just started may not know of it yet.
-                Err(StreamError::Gone { .. }) if !self.short.lasts(true) => {}
+                Err(StreamError::Gone { .. }) if !self.short.lasts(true) => false,
                 Err(error) => return Err(error),
-            }
-            if self.messages.is_none() {
-                tokio::time::sleep(self.pause).await;
-                self.pause = (self.pause * 2).min(PAUSE_MAX);
+            };
+            tokio::time::sleep(self.pause).await;
+            self.pause = (self.pause * 2).min(PAUSE_MAX);
+            if !is_there {
+                return Ok(false);
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Waits for the next frame's bytes; `None` if it has to connect first. It may be cancelled at any time, and loses

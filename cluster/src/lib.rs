@@ -48,3 +48,4 @@ pub use servers::{
     Acknowledgement, Answer, Arrived, Arriving, Ends, Entry, Heard, Outbound, Servers, Stored,
 };
 pub use stream::{Tail, TermFrame};
+pub use synced::Synced;

@@ -1,4 +1,5 @@
-//! The nodes of a log, as each reports itself. For people and for choosing a successor, never for safety.
+//! The nodes of a log, as each reports itself: for people, for choosing a successor, and for a candidate that finds less in
+//! the stream than another node holds. Nothing that is acknowledged rests on it.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};

@@ -21,6 +21,7 @@ use crate::error::LeadError;
 use crate::publishing::{Outgoing, Settled};
 use crate::servers::Acknowledgement;
 use crate::stream::offset_of;
+use crate::synced::Synced;
 
 /// Whether a node leads.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -243,6 +244,14 @@ impl Shared {
         Some((term, position, frame, front.acknowledgement.take()))
     }
 
+    /// Whether what a node has synced ends with the last frame of the files, or with one that follows it. A node may hold the
+    /// next frame before this one does, and then reports nothing else: it is published already.
+    fn has(&self, durable: &Position, synced: Synced) -> bool {
+        let state = self.state.lock();
+        let mut after = state.pending.iter().map(|pending| &pending.position);
+        Synced::to(durable) == synced || after.any(|end| Synced::to(end) == synced)
+    }
+
     /// Publishes the first pending frame, if it was not. What cannot be sent now is sent by the sync.
     fn send_front(&self, term: u64) {
         let (position, frame) = {
@@ -400,7 +409,8 @@ impl Durability for ReplicatedDurability {
             return Err(SyncError::Fenced(shared.why()));
         }
         shared.state.lock().waits = Some(Instant::now());
-        let synced = shared.during(term, shared.cluster.wait_synced(last));
+        let counts = |synced: &Synced| shared.has(&position, *synced);
+        let synced = shared.during(term, shared.cluster.wait_synced(counts));
         shared.state.lock().waits = None;
         match synced {
             Some(()) => Ok(position),

@@ -1,10 +1,17 @@
 //! How far each node has synced: reported on a subject of the node's own, and repeated, since such messages may get lost.
+//!
+//! A number alone does not show that a node holds a frame: after the servers came back with an older stream, a frame of
+//! another history may have it. So a report names the frame's hash too, which covers every frame before it, and the leader
+//! counts only hashes of its own frames.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use kedge_log::Position;
+use kedge_protocol::Hash;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -16,23 +23,63 @@ use crate::servers::Servers;
 /// How often it is repeated.
 const REPEAT: Duration = Duration::from_millis(250);
 
+/// How far a node has synced its log: its last frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Synced {
+    /// The frame's number.
+    pub frame: u64,
+    /// The frame's hash.
+    pub hash: Hash,
+}
+
+impl Synced {
+    /// Up to where a log reaches.
+    pub(crate) fn to(end: &Position) -> Self {
+        Self {
+            frame: end.frame,
+            hash: end.hash,
+        }
+    }
+
+    /// What a node reported. A number alone, as earlier versions report it, shows no frame and is none.
+    fn read(payload: &[u8]) -> Option<Self> {
+        let (frame, hash) = std::str::from_utf8(payload).ok()?.split_once(' ')?;
+        Some(Self {
+            frame: frame.parse().ok()?,
+            hash: hash.parse().ok()?,
+        })
+    }
+}
+
+/// As it is reported.
+impl fmt::Display for Synced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.frame, self.hash)
+    }
+}
+
 impl Cluster {
-    /// Reports to the other nodes that this node has synced its log up to a frame. It is repeated until a later one is
-    /// reported.
-    pub fn report_synced(&self, frame: u64) {
-        self.0.reported.send_replace(Some(frame));
+    /// Reports to the other nodes that this node has synced its log up to its end, whose frame the stream holds. It is
+    /// repeated until a later one is reported, or none is any more.
+    pub fn report_synced(&self, end: &Position) {
+        self.0.reported.send_replace(Some(Synced::to(end)));
+    }
+
+    /// Reports nothing until the next report: it is not known, or no longer, that the stream continues this node's log.
+    pub fn report_nothing(&self) {
+        self.0.reported.send_replace(None);
     }
 
     /// How far each other node has synced, as far as it has reported.
-    pub fn synced(&self) -> watch::Receiver<BTreeMap<String, u64>> {
+    pub fn synced(&self) -> watch::Receiver<BTreeMap<String, Synced>> {
         self.0.synced.clone()
     }
 
-    /// Waits until as many other nodes as the options require have synced a frame.
-    pub(crate) async fn wait_synced(&self, frame: u64) {
+    /// Waits until as many other nodes as the options require have synced a frame that counts.
+    pub(crate) async fn wait_synced(&self, counts: impl Fn(&Synced) -> bool) {
         let needed = self.0.options.replicas_synced;
-        let enough = |synced: &BTreeMap<String, u64>| {
-            synced.values().filter(|last| **last >= frame).count() >= needed
+        let enough = |synced: &BTreeMap<String, Synced>| {
+            synced.values().filter(|last| counts(last)).count() >= needed
         };
         let mut synced = self.synced();
         if synced.wait_for(enough).await.is_err() {
@@ -46,7 +93,7 @@ pub(crate) fn spawn_reporting(
     tasks: &mut JoinSet<()>,
     servers: &Arc<dyn Servers>,
     options: &ClusterOptions,
-    mut reported: watch::Receiver<Option<u64>>,
+    mut reported: watch::Receiver<Option<Synced>>,
 ) {
     let servers = Arc::clone(servers);
     let subject = options.synced_subject(&options.node);
@@ -55,13 +102,17 @@ pub(crate) fn spawn_reporting(
             if let Ok(Err(_)) = tokio::time::timeout(REPEAT, reported.changed()).await {
                 return;
             }
-            let frame = *reported.borrow_and_update();
-            let Some(frame) = frame.filter(|_| servers.is_connected()) else {
+            let synced = *reported.borrow_and_update();
+            let Some(synced) = synced.filter(|_| servers.is_connected()) else {
                 continue;
             };
-            let sent = servers.say(subject.clone(), frame.to_string().into()).await;
-            if let Err(error) = sent {
-                tracing::debug!(%error, "how far this node has synced was not sent");
+            // A leader of an earlier version reads nothing but the number alone. Without it, it would answer no write between
+            // the upgrade of the last node that follows and its own.
+            for text in [synced.frame.to_string(), synced.to_string()] {
+                let sent = servers.say(subject.clone(), text.into()).await;
+                if let Err(error) = sent {
+                    tracing::debug!(%error, "how far this node has synced was not sent");
+                }
             }
         }
     });
@@ -71,23 +122,42 @@ pub(crate) async fn spawn_hearing(
     tasks: &mut JoinSet<()>,
     servers: &Arc<dyn Servers>,
     options: &ClusterOptions,
-) -> Result<watch::Receiver<BTreeMap<String, u64>>, StreamError> {
+) -> Result<watch::Receiver<BTreeMap<String, Synced>>, StreamError> {
     let mut messages = servers.hear(options.synced_subject("*")).await?;
     let own = options.node.clone();
     let (synced, heard) = watch::channel(BTreeMap::new());
     tasks.spawn(async move {
         while let Some(message) = messages.next().await {
             let node = message.subject.rsplit('.').next().unwrap_or_default();
-            let frame = std::str::from_utf8(&message.payload).ok();
-            let frame = frame.and_then(|text| text.parse::<u64>().ok());
-            let Some(frame) = frame.filter(|_| node != own) else {
+            let last = Synced::read(&message.payload);
+            let Some(last) = last.filter(|_| node != own) else {
                 continue;
             };
             // The newest counts, not the highest: a node may have lost its disk.
-            synced.send_if_modified(|synced: &mut BTreeMap<String, u64>| {
-                synced.insert(node.to_owned(), frame) != Some(frame)
+            synced.send_if_modified(|synced: &mut BTreeMap<String, Synced>| {
+                synced.insert(node.to_owned(), last) != Some(last)
             });
         }
     });
     Ok(heard)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_names_the_frame_and_its_hash_and_a_number_alone_is_none() {
+        let synced = Synced {
+            frame: 173,
+            hash: Hash([7; 32]),
+        };
+        assert_eq!(Synced::read(synced.to_string().as_bytes()), Some(synced));
+        let other = format!("173 {}", Hash([8; 32]));
+        assert_ne!(Synced::read(other.as_bytes()), Some(synced));
+        for payload in ["173", "", " ", "173 ", "173 0x07", "x 0x07", "-1 0x07"] {
+            assert_eq!(Synced::read(payload.as_bytes()), None, "{payload:?}");
+        }
+        assert_eq!(Synced::read(&[0xff]), None);
+    }
 }

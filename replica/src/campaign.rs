@@ -6,13 +6,13 @@ use std::pin::pin;
 use std::time::Duration;
 
 use kedge_actors::{FollowError, Follower};
-use kedge_cluster::{Holder, StreamError, Tail};
+use kedge_cluster::{Holder, Member, StreamError, Tail};
 use kedge_storage::CommitError;
 use tokio::time::Instant;
 
 use crate::metric_definitions as metric;
 use crate::node::{Fatal, Next, Node, Stopping};
-use crate::standing::{Leader, Role};
+use crate::standing::{FRESH, Leader, Role, longer_than};
 
 /// What a leader may be late by at most, in addition to the lease, before this node takes over: a part that differs
 /// from node to node, so that they rarely try at the same time.
@@ -42,6 +42,9 @@ impl Doubt {
     }
 }
 
+/// The stream's end is not known now, or this node must not continue there.
+struct Doubted;
+
 impl Node {
     /// Tries to lead, if it is this node's turn. Gives the follower back if it still follows.
     pub(crate) async fn campaign(
@@ -57,19 +60,9 @@ impl Node {
         }
         let begun = Instant::now();
         let own = self.position()?;
-        let tail = match self.cluster.tail().await {
-            Ok(tail) => tail,
-            Err(StreamError::Unreachable(_)) => return Ok((follower, None)),
-            Err(error) => {
-                self.doubt(error.to_string());
-                return Ok((follower, None));
-            }
-        };
-        if let Some(problem) = self.why_not(tail.as_ref()) {
-            self.doubt(problem);
+        let Ok(tail) = self.undoubted_tail().await else {
             return Ok((follower, None));
-        }
-        self.trust();
+        };
         if tail.as_ref().is_some_and(|tail| tail.number > own.frame)
             || self.fitness.why_not_begin()?.is_some()
         {
@@ -216,18 +209,44 @@ impl Node {
         }
     }
 
-    /// Why this node must never lead, as things are.
-    fn why_not(&self, tail: Option<&Tail>) -> Option<String> {
+    /// The end of the stream, unless that contradicts what this node or another one holds. Then it is noted why.
+    async fn undoubted_tail(&mut self) -> Result<Option<Tail>, Doubted> {
+        let problem = match self.cluster.tail().await {
+            Ok(tail) => match self.why_not(tail.as_ref()).await {
+                Ok(None) => {
+                    self.trust();
+                    return Ok(tail);
+                }
+                Ok(Some(problem)) => problem,
+                // What the others hold is where the lease is: without it nobody can lead.
+                Err(_) => return Err(Doubted),
+            },
+            Err(StreamError::Unreachable(_)) => return Err(Doubted),
+            Err(error) => error.to_string(),
+        };
+        self.doubt(problem);
+        Err(Doubted)
+    }
+
+    /// Why this node must not lead, as things are.
+    async fn why_not(&self, tail: Option<&Tail>) -> Result<Option<String>, StreamError> {
+        if let Some(why) = self.contradicted(tail) {
+            return Ok(Some(why));
+        }
+        // Read after the end: what others hold beyond it was lost, or has come in between, and then the next look shows it.
+        let members = self.cluster.members().await?;
+        let end = tail.map_or(0, |tail| tail.number);
+        Ok(held_elsewhere(&members, &self.options.node, end))
+    }
+
+    /// How the stream contradicts what this node holds, if it does.
+    fn contradicted(&self, tail: Option<&Tail>) -> Option<String> {
         let own = self.store.log_position()?;
+        let longer = longer_than(tail, own.frame);
+        if longer.is_some() {
+            return longer;
+        }
         match tail {
-            None if own.frame > 0 => Some(format!(
-                "the stream is empty, and this node holds {} frames: make the stream again with `kedge cluster reseed`",
-                own.frame
-            )),
-            Some(tail) if tail.number < own.frame => Some(format!(
-                "the stream ends with frame {}, and this node holds {}: the stream has lost frames. Make it again from the node with the longest log, with `kedge cluster reseed`",
-                tail.number, own.frame
-            )),
             Some(tail) if tail.number == own.frame && tail.hash != own.hash => Some(format!(
                 "frame {} of the stream has the hash {}, and this node holds {}: they are different logs",
                 own.frame, tail.hash, own.hash
@@ -249,10 +268,58 @@ impl Node {
     }
 }
 
+/// Which node holds more than the stream, by what it stated last, if one does. It may have acknowledged that: whoever led here
+/// would sign the numbers of its batches again.
+fn held_elsewhere(members: &[Member], me: &str, end: u64) -> Option<String> {
+    let others = members.iter().filter(|member| member.node != me);
+    let there = others.filter(|member| member.age.is_some_and(|age| age < FRESH));
+    let furthest = there.max_by_key(|member| member.frame)?;
+    (furthest.frame > end).then(|| {
+        format!(
+            "the stream ends with frame {end}, and {node} holds {}: the stream has lost frames. Make it again from the node with the longest log, with `kedge cluster reseed`. If what {node} holds is not to count, stop {node}",
+            furthest.frame,
+            node = furthest.node
+        )
+    })
+}
+
 /// A number from 0 to 1 that differs from name to name.
 fn share_of(name: &str) -> f64 {
     let sum = name.bytes().fold(0_u64, |sum, byte| {
         sum.wrapping_mul(31).wrapping_add(u64::from(byte))
     });
     (sum % 101) as f64 / 100.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn member(node: &str, frame: u64, age_s: Option<u64>) -> Member {
+        Member {
+            node: node.to_owned(),
+            frame,
+            age: age_s.map(Duration::from_secs),
+            ..Member::default()
+        }
+    }
+
+    #[test]
+    fn a_node_that_is_there_and_holds_more_than_the_stream_keeps_others_from_leading() {
+        let members = [
+            member("node1", 188, Some(0)),
+            member("node2", 187, Some(1)),
+            member("node3", 172, Some(0)),
+        ];
+        let why = held_elsewhere(&members, "node3", 172).unwrap();
+        assert!(why.contains("node1 holds 188"), "{why}");
+        // Its own statement may be from before it lost its disk.
+        assert_eq!(held_elsewhere(&members[..1], "node1", 172), None);
+        // The stream has everything.
+        assert_eq!(held_elsewhere(&members, "node3", 188), None);
+        // Nodes that were stopped or removed are not there.
+        let gone = [member("node1", 188, Some(60)), member("node2", 188, None)];
+        assert_eq!(held_elsewhere(&gone, "node3", 172), None);
+        assert_eq!(held_elsewhere(&[], "node3", 0), None);
+    }
 }

@@ -54,8 +54,10 @@ impl Task {
 enum Found {
     /// The next frames, in runs for one sync each.
     Frames(Vec<Bytes>),
-    /// The stream holds the last frame of this node again, and continues from there.
+    /// The stream holds the last frame of this node, and continues from there.
     Joined,
+    /// It is gone, or ends before that frame, as far as the servers show now.
+    Parted,
     /// It does not continue this node's log.
     Apart(StreamError),
 }
@@ -74,15 +76,21 @@ async fn read_to(
     mut following: Following,
     found: mpsc::Sender<Found>,
 ) -> Result<(), mpsc::error::SendError<Found>> {
-    let mut is_apart = false;
+    let mut is_joined = false;
     loop {
-        let failed = match following.connect().await {
-            Ok(()) if is_apart => {
-                is_apart = false;
+        let failed = match following.try_connect().await {
+            Ok(true) if !is_joined => {
+                is_joined = true;
                 found.send(Found::Joined).await?;
                 continue;
             }
-            Ok(()) => match following.read().await {
+            Ok(false) => {
+                if std::mem::take(&mut is_joined) {
+                    found.send(Found::Parted).await?;
+                }
+                continue;
+            }
+            Ok(true) => match following.read().await {
                 Ok(Some(first)) => {
                     let mut run = vec![first];
                     run.extend(following.ready(RUN_BYTES_MAX));
@@ -93,7 +101,7 @@ async fn read_to(
                 Err(error) => error,
             },
             Err(error) => {
-                is_apart = true;
+                is_joined = false;
                 error
             }
         };
@@ -105,6 +113,7 @@ async fn read_to(
 /// Looks how far the stream is, again and again.
 async fn look_at_tail(cluster: Cluster, standing: watch::Sender<Standing>) {
     let mut readable_at = Instant::now();
+    let mut longer_since = None;
     loop {
         let looked_at = Instant::now();
         let frame = standing.borrow().frame;
@@ -112,14 +121,7 @@ async fn look_at_tail(cluster: Cluster, standing: watch::Sender<Standing>) {
             Ok(tail) => {
                 readable_at = looked_at;
                 standing.send_modify(|standing| {
-                    standing.stalled = None;
-                    if let Some(tail) = &tail {
-                        standing.tail = standing.tail.max(tail.number);
-                        standing.term = standing.term.max(tail.term);
-                    }
-                    if tail.as_ref().is_none_or(|tail| frame >= tail.number) {
-                        standing.caught_up_at = Some(looked_at);
-                    }
+                    standing.saw_tail(tail.as_ref(), frame, looked_at, &mut longer_since);
                 });
             }
             Err(StreamError::Unreachable(_)) => {}
@@ -142,6 +144,7 @@ impl Node {
             standing.caught_up_at = None;
         });
         self.set_apart(None);
+        self.part();
         let mut follower = Some(self.follower().await?);
         let (mut stream, _reading) = read(self.cluster.follow(&self.position()?));
         let looking = look_at_tail(self.cluster.clone(), self.standing().clone());
@@ -164,8 +167,15 @@ impl Node {
                         };
                         self.set_apart(None);
                     }
-                    Found::Joined => self.set_apart(None),
-                    Found::Apart(error) => self.set_apart(Some(error.to_string())),
+                    Found::Joined => {
+                        self.set_apart(None);
+                        self.join()?;
+                    }
+                    Found::Parted => self.part(),
+                    Found::Apart(error) => {
+                        self.set_apart(Some(error.to_string()));
+                        self.part();
+                    }
                 },
                 _ = turn.tick() => {
                     self.show_leader();
@@ -185,11 +195,24 @@ impl Node {
         let made = self.blocking(move || Follower::new(&engine)).await?;
         let follower = made?;
         let frame = self.position()?.frame;
-        // Before a restart it may not have got to report the last frame, and the leader publishes no other one until it is
-        // reported.
-        self.cluster.report_synced(frame);
         self.show(|standing| standing.frame = frame);
         Ok(follower)
+    }
+
+    /// The stream was seen to hold the last frame of this node.
+    fn join(&self) -> Result<(), Fatal> {
+        let end = self.position()?;
+        // Before a restart it may not have got to report the last frame, and the leader publishes no other one until it is
+        // reported.
+        self.cluster.report_synced(&end);
+        self.show(|standing| standing.joined = true);
+        Ok(())
+    }
+
+    /// Whether the stream continues this node's log is not known, or no longer: the leader must not count on this node.
+    fn part(&self) {
+        self.cluster.report_nothing();
+        self.show(|standing| standing.joined = false);
     }
 
     /// Runs work that waits for the disk, or for the stream.
@@ -231,11 +254,12 @@ impl Node {
             }
             (follower, frames) = (back, rest);
         }
-        let frame = self.position()?.frame;
-        self.cluster.report_synced(frame);
+        let end = self.position()?;
+        self.cluster.report_synced(&end);
         self.show(|standing| {
-            standing.frame = frame;
-            standing.tail = standing.tail.max(frame);
+            standing.frame = end.frame;
+            standing.tail = standing.tail.max(end.frame);
+            standing.joined = true;
         });
         Ok(Ok(follower))
     }

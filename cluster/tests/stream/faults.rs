@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use kedge_cluster::ClusterOptions;
-use kedge_log::{Log as _, SyncError};
+use kedge_log::{Log as _, Position, SyncError};
+use kedge_protocol::Hash;
 
 use super::nats::{Servers, Settings, wait_for};
 use super::node::{Follower, Node, frames_of, options, runtime};
@@ -195,11 +196,51 @@ fn a_frame_is_durable_once_another_node_has_synced_it() {
     std::thread::sleep(Duration::from_millis(300));
     assert!(!waiting.is_finished() && leader.leading.stalled().is_some());
     // The leader's own report does not count.
-    leader.cluster.report_synced(2);
+    let held = leader.durability.durable();
+    leader.cluster.report_synced(&held);
     std::thread::sleep(Duration::from_millis(300));
     assert!(!waiting.is_finished());
+    // Nor does a frame of another history, whatever its number, or an earlier frame of this one.
+    let hash = Hash([7; 32]);
+    for (frame, hash) in [(2, hash), (3, hash), (900, hash), (1, held.hash)] {
+        let end = Position {
+            frame,
+            hash,
+            ..held
+        };
+        follower.cluster.report_synced(&end);
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(!waiting.is_finished(), "{end:?}");
+    }
     let _follower = Follower::start(follower);
     assert_eq!(waiting.join().unwrap().unwrap().frame, 2);
+}
+
+/// It may read two frames at once, and then reports the second one alone. The leader publishes it while it still waits for
+/// the first.
+#[test]
+fn a_node_that_holds_the_next_frame_holds_this_one() {
+    let servers = Servers::start(1);
+    let runtime = Arc::new(runtime());
+    let mut leader = Node::open(&runtime, options(&servers, "one"));
+    let follower = Node::open(&runtime, options(&servers, "two"));
+    leader.lead(1);
+    leader.append(1).unwrap();
+    let durability = Arc::clone(&leader.durability);
+    let waiting = std::thread::spawn(move || durability.sync());
+    wait_for("the frame is in the leader's files", || {
+        leader.durability.durable().frame == 2
+    });
+    let next = leader.append(2).unwrap();
+    assert_eq!(next.frame, 3);
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(!waiting.is_finished());
+    follower.cluster.report_synced(&next);
+    assert_eq!(waiting.join().unwrap().unwrap().frame, 2);
+    // A node that reports nothing any more keeps what it has reported.
+    follower.cluster.report_nothing();
+    let durability = Arc::clone(&leader.durability);
+    assert_eq!(durability.sync().unwrap().frame, 3);
 }
 
 /// Each time with new servers: if one stands still just after another one ran again, servers of NATS 2.9 may elect nobody, or

@@ -149,7 +149,7 @@ impl Node {
                 self.log.append_stored(&frame).unwrap();
             }
             let synced = self.durability.sync().unwrap();
-            self.cluster.report_synced(synced.frame);
+            self.cluster.report_synced(&synced);
         }
         Ok(())
     }
@@ -236,7 +236,7 @@ impl Follower {
                     node.log.append_stored(&frame).unwrap();
                 }
                 let synced = node.durability.sync().unwrap();
-                node.cluster.report_synced(synced.frame);
+                node.cluster.report_synced(&synced);
             }
         });
         Self {

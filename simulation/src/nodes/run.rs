@@ -391,7 +391,7 @@ mod tests {
             let follower = 1 - leader;
             let (running, other) = (run.nodes[leader].running()?, run.nodes[follower].running()?);
             let synced = running.replica.cluster().synced().borrow().clone();
-            let reported = synced.get(&format!("node-{follower}")).copied()?;
+            let reported = synced.get(&format!("node-{follower}"))?.frame;
             let frame = other.store.log_position()?.frame;
             let is_last = running.store.log_position()?.frame == frame;
             let waits = running.leading.stalled().is_some() && run.callers.in_flight() == 1;

@@ -109,12 +109,14 @@ impl Watch {
 fn unheard(knows: &Running, holder: usize, holds: &Running) -> Option<(u64, u64)> {
     // What a leader writes is not reported. It shows that it leads only once its log has a first key, and others hold that.
     let writes = matches!(*holds.leading.watch().borrow(), Lead::Leading { .. });
-    if writes || holds.replica.standing().role != Role::Follower {
+    let standing = holds.replica.standing();
+    // Nor does a node report before it has seen its last frame in the stream.
+    if writes || standing.role != Role::Follower || !standing.joined {
         return None;
     }
     let held = holds.store.log_position()?.frame;
     let synced = knows.replica.cluster().synced();
     let heard = synced.borrow().get(&format!("node-{holder}")).copied();
-    let heard = heard.unwrap_or(0);
+    let heard = heard.map_or(0, |synced| synced.frame);
     (heard < held).then_some((heard, held))
 }
