@@ -16,7 +16,7 @@ const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const IPV6_SUBSCRIBER_BITS: u32 = 64;
 
 /// An address to which requests are attributed: an IPv4 address, or an IPv6 network of 64 bits.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ClientAddress(IpAddr);
 
 impl From<IpAddr> for ClientAddress {

@@ -1,17 +1,24 @@
 //! Frames of HTTP/2 that serve no request: pings, settings, priorities, empty pieces of bodies. They cost their caller
 //! next to nothing and the server about a microsecond each, and no limit of requests counts them. So a connection may
 //! send some for each request, and for what it sends and reads besides; more only slowly, and all connections of an
-//! address together no faster than that.
+//! address together no faster than that. A frame or a block of headers that is begun has to become whole in time.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+use crate::seats::Seat;
+
 /// Bytes of a frame's header (RFC 9113, 4.1).
 const HEADER_BYTES: usize = 9;
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
+const SETTINGS: u8 = 4;
+const PUSH_PROMISE: u8 = 5;
+const CONTINUATION: u8 = 9;
+/// The flag of a frame that ends a block of headers.
+const END_HEADERS: u8 = 4;
 /// Of the four bytes of a stream's number, the first bit has no meaning.
 const STREAM_BITS: u32 = u32::MAX >> 1;
 
@@ -79,15 +86,31 @@ impl Allowance {
     }
 }
 
-/// What all connections of an address may send together.
-#[derive(Clone, Debug)]
-pub struct Shared(Arc<Mutex<Allowance>>);
+/// What a connection has in common with others of its address: what they may send together, and its seat among theirs.
+#[derive(Clone)]
+pub struct Shared {
+    allowance: Arc<Mutex<Allowance>>,
+    seat: Option<Arc<Seat>>,
+}
 
 impl Default for Shared {
     /// A whole allowance.
     fn default() -> Self {
         let whole = Allowance::new(ADDRESS_MAX, ADDRESS_PER_S, ADDRESS_MAX);
-        Self(Arc::new(Mutex::new(whole)))
+        Self {
+            allowance: Arc::new(Mutex::new(whole)),
+            seat: None,
+        }
+    }
+}
+
+impl Shared {
+    /// The same for the connection that has this seat.
+    pub(crate) fn of(self, seat: Arc<Seat>) -> Self {
+        Self {
+            seat: Some(seat),
+            ..self
+        }
     }
 }
 
@@ -98,6 +121,15 @@ pub struct Frames {
     header_bytes: usize,
     /// Bytes of the frame that are still missing.
     missing: usize,
+    kind: u8,
+    flags: u8,
+    /// The first SETTINGS have arrived, which every caller begins with.
+    has_settings: bool,
+    /// A block of headers has begun and not ended.
+    is_in_block: bool,
+    /// What has begun and has to become whole in time, by its number.
+    begun: Option<u32>,
+    begun_last: u32,
     /// The highest stream that a request has opened.
     opened: u32,
     /// Frames that serve no request and are allowed.
@@ -116,6 +148,12 @@ impl Frames {
             header: [0; HEADER_BYTES],
             header_bytes: 0,
             missing: 0,
+            kind: 0,
+            flags: 0,
+            has_settings: false,
+            is_in_block: false,
+            begun: Some(0),
+            begun_last: 0,
             opened: 0,
             allowed: 0,
             left: 0,
@@ -127,24 +165,76 @@ impl Frames {
 
     /// Counts the frames in bytes that have arrived.
     pub fn arrived(&mut self, mut bytes: &[u8]) -> Result<(), Flooded> {
-        loop {
-            let skipped = self.missing.min(bytes.len());
-            self.missing -= skipped;
-            bytes = &bytes[skipped..];
+        while !bytes.is_empty() {
+            if self.missing > 0 {
+                let skipped = self.missing.min(bytes.len());
+                self.missing -= skipped;
+                bytes = &bytes[skipped..];
+                if self.missing == 0 {
+                    self.is_whole();
+                }
+                continue;
+            }
+            if self.begun.is_none() {
+                self.begun_last = self.begun_last.wrapping_add(1);
+                self.begun = Some(self.begun_last);
+            }
             let taken = (HEADER_BYTES - self.header_bytes).min(bytes.len());
             let (header, rest) = bytes.split_at(taken);
             self.header[self.header_bytes..][..taken].copy_from_slice(header);
             self.header_bytes += taken;
             bytes = rest;
-            if self.header_bytes < HEADER_BYTES {
-                return Ok(());
+            if self.header_bytes == HEADER_BYTES {
+                self.header_bytes = 0;
+                self.header_arrived()?;
             }
-            self.header_bytes = 0;
-            let [high, middle, low, kind, _, stream @ ..] = self.header;
-            let length = u32::from_be_bytes([0, high, middle, low]);
-            self.missing = length as usize;
-            self.count(kind, u32::from_be_bytes(stream) & STREAM_BITS, length)?;
         }
+        Ok(())
+    }
+
+    fn header_arrived(&mut self) -> Result<(), Flooded> {
+        let [high, middle, low, kind, flags, stream @ ..] = self.header;
+        let length = u32::from_be_bytes([0, high, middle, low]);
+        self.missing = length as usize;
+        (self.kind, self.flags) = (kind, flags);
+        if kind == DATA {
+            // A body has rules of its own.
+            self.rest();
+        }
+        if self.missing == 0 {
+            self.is_whole();
+        }
+        self.count(kind, u32::from_be_bytes(stream) & STREAM_BITS, length)
+    }
+
+    /// Notes that the frame has arrived as a whole.
+    fn is_whole(&mut self) {
+        match self.kind {
+            HEADERS | PUSH_PROMISE | CONTINUATION => {
+                self.is_in_block = self.flags & END_HEADERS == 0;
+            }
+            SETTINGS => self.has_settings = true,
+            _ => {}
+        }
+        self.rest();
+    }
+
+    /// Notes that nothing has to become whole, unless something larger than a frame does.
+    fn rest(&mut self) {
+        if self.has_settings && !self.is_in_block {
+            self.begun = None;
+        }
+    }
+
+    /// What has to become whole in time, if anything: the first SETTINGS, a block of headers, a frame other than DATA.
+    /// The number changes with what it is.
+    pub fn begun(&self) -> Option<u32> {
+        self.begun
+    }
+
+    /// The connection's seat among those of its address.
+    pub(crate) fn seat(&self) -> Option<&Arc<Seat>> {
+        self.address.as_ref()?.seat.as_ref()
     }
 
     /// Notes that so many bytes have left.
@@ -182,7 +272,7 @@ impl Frames {
             return Some(1);
         }
         let is_allowed = self.portions.take(now)
-            && (self.address.as_ref()).is_none_or(|shared| shared.0.lock().take(now));
+            && (self.address.as_ref()).is_none_or(|shared| shared.allowance.lock().take(now));
         is_allowed.then_some(PORTION)
     }
 }
@@ -248,6 +338,46 @@ mod tests {
                 .arrived(&frame(WINDOW_UPDATE, 0, 4).repeat(2))
                 .unwrap();
         }
+    }
+
+    #[test]
+    fn what_has_begun_is_known_until_it_is_whole() {
+        let mut frames = Frames::new(None);
+        let first = frames.begun();
+        assert!(first.is_some(), "the first SETTINGS");
+        frames.arrived(&frame(SETTINGS, 0, 12)[..20]).unwrap();
+        assert_eq!(frames.begun(), first);
+        frames.arrived(&[0]).unwrap();
+        assert_eq!(frames.begun(), None);
+        // A block of headers is one thing, however many frames it has and however slowly they come.
+        frames.arrived(&frame(HEADERS, 0, 20)).unwrap();
+        let block = frames.begun();
+        assert!(block.is_some() && block != first);
+        for _ in 0..3 {
+            frames.arrived(&frame(CONTINUATION, 0, 1)).unwrap();
+            assert_eq!(frames.begun(), block);
+        }
+        let last = frame(CONTINUATION, END_HEADERS, 2);
+        frames.arrived(&last[..10]).unwrap();
+        assert_eq!(frames.begun(), block);
+        frames.arrived(&last[10..]).unwrap();
+        assert_eq!(frames.begun(), None);
+        // A body may trickle; the header of its frame and a frame of control may not.
+        let data = frame(DATA, 0, 100);
+        frames.arrived(&data[..3]).unwrap();
+        assert!(frames.begun().is_some());
+        frames.arrived(&data[3..50]).unwrap();
+        assert_eq!(frames.begun(), None);
+        frames.arrived(&data[50..]).unwrap();
+        let ping = frame(PING, 0, 8);
+        frames.arrived(&ping[..12]).unwrap();
+        let half = frames.begun();
+        assert!(half.is_some());
+        frames
+            .arrived(&[&ping[12..], &ping[..12]].concat())
+            .unwrap();
+        assert!(frames.begun().is_some());
+        assert_ne!(frames.begun(), half, "another frame");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What the bytes that arrive on a connection are: which protocol they speak, when the head of a request begins, and
-//! by when it must be whole. A caller that has connected, one that sends a head, and one that waits with its next
-//! request have a timer each: the first two are here, the third is the [`Line`]'s.
+//! by when it must be whole; over HTTP/2 also every other frame but those of bodies. A caller that has connected, one
+//! that sends a head, and one that waits with its next request have a timer each: the first two are here, the third is
+//! the [`Line`]'s.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use crate::flood::{Flooded, Frames};
 use crate::line::Line;
+use crate::room::RESERVE_TIMEOUT;
 
 /// What a connection of HTTP/2 begins with (RFC 9113, 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -46,14 +48,25 @@ enum WaitsFor {
     FirstByte,
     /// The rest of a head, which comes after so many requests.
     Head(usize),
+    /// The rest of what has begun over HTTP/2, by its number.
+    Frame(u32),
     /// Nothing.
     Nothing,
 }
 
 impl Heads {
     /// Those of a new connection: its first byte must arrive within `timeout`, and each head within as long from its
-    /// own first byte. At most `kept_bytes_max` bytes of a head are kept while it arrives.
+    /// own first byte. At most `kept_bytes_max` bytes of a head are kept while it arrives. From here on the connection
+    /// can be told to give way to another.
     pub fn new(line: Arc<Line>, frames: Frames, timeout: Duration, kept_bytes_max: usize) -> Self {
+        if let Some(seat) = frames.seat() {
+            line.takes(Arc::clone(seat));
+        }
+        let timeout = if line.is_reserve {
+            timeout.min(RESERVE_TIMEOUT)
+        } else {
+            timeout
+        };
         Self {
             line,
             protocol: Protocol::Unknown(0),
@@ -75,7 +88,7 @@ impl Heads {
                 self.follow(bytes);
                 Ok(())
             }
-            Protocol::Http2 => self.frames.arrived(bytes),
+            Protocol::Http2 => self.follow_frames(bytes),
         }
     }
 
@@ -95,8 +108,12 @@ impl Heads {
         let same = same.count();
         if same == missing.len() {
             self.protocol = Protocol::Http2;
-            self.waits_for = WaitsFor::Nothing;
-            return self.frames.arrived(&bytes[same..]);
+            // The first SETTINGS belong to the preface, so they have no time of their own.
+            if let Some(begun) = self.frames.begun() {
+                self.waits_for = WaitsFor::Frame(begun);
+            }
+            self.kept = Vec::new();
+            return self.follow_frames(&bytes[same..]);
         }
         self.protocol = if same == bytes.len() {
             Protocol::Unknown(matched + same)
@@ -104,6 +121,20 @@ impl Heads {
             Protocol::Http1
         };
         self.follow(bytes);
+        Ok(())
+    }
+
+    /// Follows bytes of HTTP/2.
+    fn follow_frames(&mut self, bytes: &[u8]) -> Result<(), Flooded> {
+        self.frames.arrived(bytes)?;
+        let waits_for = self
+            .frames
+            .begun()
+            .map_or(WaitsFor::Nothing, WaitsFor::Frame);
+        if waits_for != self.waits_for && waits_for != WaitsFor::Nothing {
+            self.by.as_mut().reset(Instant::now() + self.timeout);
+        }
+        self.waits_for = waits_for;
         Ok(())
     }
 
@@ -123,7 +154,7 @@ impl Heads {
         let may_begin = match self.waits_for {
             WaitsFor::FirstByte => true,
             WaitsFor::Nothing => self.line.is_quiet(),
-            WaitsFor::Head(_) => false,
+            WaitsFor::Head(_) | WaitsFor::Frame(_) => false,
         };
         // Empty lines before a request line mean nothing (RFC 9112, 2.2).
         if may_begin && bytes.iter().any(|byte| !b"\r\n".contains(byte)) {
@@ -166,6 +197,7 @@ mod tests {
     use super::*;
 
     const TIMEOUT: Duration = Duration::from_millis(30);
+    const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
 
     fn heads() -> (Arc<Line>, Heads) {
         let line = Line::new(IpAddr::from([192, 0, 2, 1]), false);
@@ -209,10 +241,51 @@ mod tests {
         let (_, mut whole) = heads();
         whole.arrived(&PREFACE[..10]).unwrap();
         whole.arrived(&PREFACE[10..]).unwrap();
+        whole.arrived(SETTINGS).unwrap();
+        let (_, mut unsettled) = heads();
+        unsettled.arrived(PREFACE).unwrap();
+        unsettled.arrived(&SETTINGS[..5]).unwrap();
         sleep(3 * TIMEOUT).await;
         assert!(is_late(&mut silent).await);
         assert!(is_late(&mut half).await);
         assert!(!is_late(&mut whole).await);
+        assert!(is_late(&mut unsettled).await);
+    }
+
+    #[tokio::test]
+    async fn over_http2_a_block_of_headers_must_end_and_a_body_need_not() {
+        // HEADERS and CONTINUATION without END_HEADERS, one byte each.
+        const HEADERS: &[u8] = &[0, 0, 1, 1, 0, 0, 0, 0, 1, 0x82];
+        const CONTINUATION: &[u8] = &[0, 0, 1, 9, 0, 0, 0, 0, 1, 0x86];
+        const LAST: &[u8] = &[0, 0, 1, 9, 4, 0, 0, 0, 1, 0x84];
+        const HALF_DATA: &[u8] = &[0, 0, 9, 0, 0, 0, 0, 0, 1, 1, 2];
+        let (_, mut heads) = heads();
+        heads.arrived(&[PREFACE, SETTINGS].concat()).unwrap();
+        sleep(3 * TIMEOUT).await;
+        assert!(!is_late(&mut heads).await, "no request has begun");
+        heads.arrived(HEADERS).unwrap();
+        heads.arrived(&[LAST, HALF_DATA].concat()).unwrap();
+        sleep(3 * TIMEOUT).await;
+        assert!(!is_late(&mut heads).await, "a body has its own time");
+        heads.arrived(&[0; 7]).unwrap();
+        heads.arrived(HEADERS).unwrap();
+        assert!(!is_late(&mut heads).await);
+        // What trickles is late all the same.
+        for _ in 0..10 {
+            heads.arrived(CONTINUATION).unwrap();
+            sleep(TIMEOUT / 5).await;
+        }
+        assert!(is_late(&mut heads).await);
+    }
+
+    #[tokio::test]
+    async fn the_reserve_waits_a_second() {
+        let line = Line::new(IpAddr::from([192, 0, 2, 1]), true);
+        let hour = Duration::from_hours(1);
+        let mut heads = Heads::new(Arc::clone(&line), Frames::new(None), hour, 0);
+        assert!(!is_late(&mut heads).await);
+        sleep(RESERVE_TIMEOUT + TIMEOUT).await;
+        assert!(is_late(&mut heads).await);
     }
 
     #[tokio::test]

@@ -1,6 +1,7 @@
 //! What a listener keeps of its connections, whatever they ask for.
 //!
-//! - Who connects: `addresses` (also behind trusted proxies), `room` (how many at one time), `window` (counts in
+//! - Who connects: `addresses` (also behind trusted proxies), `room` and `seats` (how many at one time, and who
+//!   gives way), `window` (counts in
 //!   windows of time), `tls`.
 //! - What arrives: `line` (how a connection stands), `heads` (the time of each wait), `flood` (frames that serve no
 //!   request), `shedding` (requests that wait unseen), `refusals` and `request_ids`.
@@ -16,6 +17,7 @@ pub mod page;
 pub mod refusals;
 pub mod request_ids;
 pub mod room;
+mod seats;
 pub mod shedding;
 pub mod tls;
 pub mod window;

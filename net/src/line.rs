@@ -5,15 +5,19 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use hyper::header::HeaderValue;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
+use crate::seats::Seat;
+
 /// How often a connection is checked in the shorter of its two times.
 const LOOKS: u32 = 4;
+/// How long the caller of a connection that gives way has to end it in good order.
+const PARTING: Duration = Duration::from_secs(1);
 
 /// One connection.
 pub struct Line {
@@ -36,6 +40,11 @@ pub struct Line {
     /// The caller may still be sending when the connection is closed.
     lingers: AtomicBool,
     pieces: Mutex<Pieces>,
+    made_at: Instant,
+    /// When the last answer was written, microseconds after that.
+    answered_us: AtomicU64,
+    /// Its seat among those of its address.
+    seat: OnceLock<Arc<Seat>>,
 }
 
 /// Pieces of answers that hyper was given and the caller has not read.
@@ -63,7 +72,7 @@ pub enum Kind {
 pub enum End {
     /// Its caller reads no answer.
     Stalled,
-    /// Its caller sends no request.
+    /// Its caller sends no request, for too long or while others need its place.
     Idle,
 }
 
@@ -87,13 +96,15 @@ pub struct Given {
 
 impl Drop for Using {
     fn drop(&mut self) {
-        self.0.requests.fetch_sub(1, Ordering::Relaxed);
+        self.0.requests.fetch_sub(1, Ordering::SeqCst);
+        self.0.settle();
     }
 }
 
 impl Drop for Given {
     fn drop(&mut self) {
         self.line.pieces().given.remove(&self.number);
+        self.line.settle();
     }
 }
 
@@ -118,6 +129,9 @@ impl Line {
             writing: AtomicBool::new(false),
             lingers: AtomicBool::new(false),
             pieces: Mutex::default(),
+            made_at: Instant::now(),
+            answered_us: AtomicU64::new(0),
+            seat: OnceLock::new(),
         })
     }
 
@@ -128,9 +142,12 @@ impl Line {
     /// Notes that a request arrived.
     pub fn begin(self: &Arc<Self>) -> Using {
         self.begun.fetch_add(1, Ordering::Relaxed);
-        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.requests.fetch_add(1, Ordering::SeqCst);
         self.used.store(true, Ordering::Relaxed);
-        self.writing.store(true, Ordering::Relaxed);
+        self.writing.store(true, Ordering::SeqCst);
+        if let Some(seat) = self.seat.get() {
+            seat.begins();
+        }
         Using(Arc::clone(self))
     }
 
@@ -146,9 +163,64 @@ impl Line {
 
     /// Notes that hyper has written everything it had. The caller's wait for its next request begins now.
     pub fn flushed(&self) {
-        if self.requests.load(Ordering::Relaxed) == 0 && self.writing.swap(false, Ordering::Relaxed)
-        {
+        if self.requests.load(Ordering::SeqCst) == 0 && self.is_writing() {
+            let passed_us = self.made_at.elapsed().as_micros() as u64;
+            self.answered_us.store(passed_us, Ordering::Relaxed);
             self.used.store(true, Ordering::Relaxed);
+            self.writing.store(false, Ordering::SeqCst);
+        }
+        self.settle();
+    }
+
+    fn is_writing(&self) -> bool {
+        self.writing.load(Ordering::SeqCst)
+    }
+
+    /// Since when the connection has waited for a request, if it does. Who has sent a part of a head only still waits,
+    /// and so does who has its answers and may still be sending.
+    pub(crate) fn waits_since(&self) -> Option<Instant> {
+        let waits = self.requests.load(Ordering::SeqCst) == 0
+            && !self.is_writing()
+            && self.pieces().given.is_empty();
+        waits
+            .then(|| self.made_at + Duration::from_micros(self.answered_us.load(Ordering::Relaxed)))
+    }
+
+    /// Takes a seat, which the connection may have to give up from now on.
+    pub(crate) fn takes(self: &Arc<Self>, seat: Arc<Seat>) {
+        // A connection has one.
+        let seat = self.seat.get_or_init(|| seat);
+        seat.is_taken_by(self);
+    }
+
+    /// Lets others have the seat again, if they were told that this connection does not wait and now it does.
+    fn settle(&self) {
+        if let Some(seat) = self.seat.get()
+            && seat.is_aside()
+            && self.waits_since().is_some()
+        {
+            seat.waits_again();
+        }
+    }
+
+    /// Resolves when the connection should end because another needs its seat.
+    async fn gives_way(&self) {
+        let Some(seat) = self.seat.get() else {
+            return std::future::pending().await;
+        };
+        seat.told().await;
+        // It has been told already, and what it still has to do takes its time.
+        let mut time = if self.is_reserve {
+            Duration::ZERO
+        } else {
+            PARTING
+        };
+        while self.ends_soon() {
+            tokio::time::sleep(time).await;
+            if self.waits_since().is_some() {
+                return;
+            }
+            time = PARTING;
         }
     }
 
@@ -175,7 +247,7 @@ impl Line {
 
     /// True if hyper has none of our answers to write: what it writes now is its own.
     pub fn is_quiet(&self) -> bool {
-        !self.writing.load(Ordering::Relaxed)
+        !self.is_writing()
     }
 
     /// Notes that the caller may still be sending when the connection is closed.
@@ -217,7 +289,7 @@ impl Line {
             return Some(End::Stalled);
         }
         let was_used = self.used.swap(false, Ordering::Relaxed);
-        if was_used || self.requests.load(Ordering::Relaxed) > 0 {
+        if was_used || self.requests.load(Ordering::SeqCst) > 0 {
             *idle = Duration::ZERO;
         } else {
             *idle += look;
@@ -229,8 +301,13 @@ impl Line {
     pub async fn over(&self, patience: Patience) -> End {
         let look = patience.stalled.min(patience.idle) / LOOKS;
         let mut idle = Duration::ZERO;
+        let gives_way = self.gives_way();
+        tokio::pin!(gives_way);
         loop {
-            tokio::time::sleep(look).await;
+            tokio::select! {
+                () = tokio::time::sleep(look) => {}
+                () = &mut gives_way => return End::Idle,
+            }
             if let Some(end) = self.end_after(patience, look, &mut idle) {
                 return end;
             }

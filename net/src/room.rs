@@ -1,17 +1,19 @@
 //! Room for connections: a bounded number at one time, a bounded number for each address, and a reserve that gets
-//! answers about the server's health when all others are taken.
+//! answers about the server's health when all others are taken. When all are taken, the address that has the most gives
+//! up one that it does not use for one that has clearly fewer.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use kedge_config::{Config, Network};
 use parking_lot::{Mutex, MutexGuard};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::addresses::ClientAddress;
 use crate::flood::Shared;
+use crate::seats::{Seat, Seats};
 
 /// Reserve connections.
 const RESERVE: usize = 64;
@@ -21,6 +23,10 @@ const RESERVE_FILES: u64 = RESERVE as u64;
 const OF_ADDRESS_PART: u64 = 2;
 /// Reserve connections that one address may have.
 const RESERVE_OF_ADDRESS: usize = 4;
+/// How many more usual connections an address must have than the one that gets one of them, with that one.
+const MARGIN: usize = 2;
+/// The longest that a connection of the reserve is waited for, since others may need its place to ask about health.
+pub(crate) const RESERVE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Why a connection gets no place, as the metric names it.
 const ADDRESS: &str = "address";
@@ -28,69 +34,86 @@ const FILES: &str = "files";
 
 /// Room for connections.
 pub struct Room {
-    places: Arc<Semaphore>,
-    reserve: Arc<Semaphore>,
-    of_address_max: usize,
+    /// One at a time is looked for a place.
+    door: Arc<Semaphore>,
+    held: Mutex<Held>,
+    /// A place may have become free.
+    changed: Notify,
+    numbers: AtomicU64,
     /// Usual connections have files with lower numbers.
     files_below: u64,
     proxies: Vec<Network>,
-    /// By address, and whether in the reserve.
-    taken: Mutex<HashMap<(ClientAddress, bool), Taken>>,
 }
 
-/// The connections of one address.
-#[derive(Default)]
-struct Taken {
-    count: usize,
-    /// What they share.
-    frames: Shared,
+/// The places.
+struct Held {
+    usual: Seats,
+    reserve: Seats,
+}
+
+impl Held {
+    fn of(&mut self, is_reserve: bool) -> &mut Seats {
+        if is_reserve {
+            &mut self.reserve
+        } else {
+            &mut self.usual
+        }
+    }
 }
 
 /// Room for one connection, before its address is known.
 pub struct Free {
-    permit: OwnedSemaphorePermit,
-    is_reserve: bool,
+    _turn: OwnedSemaphorePermit,
 }
 
 /// A connection's place, until it is dropped.
 pub struct Place {
     room: Arc<Room>,
-    of: Option<(ClientAddress, bool)>,
-    frames: Option<Shared>,
+    seat: Option<Arc<Seat>>,
+    shared: Option<Shared>,
     is_reserve: bool,
-    _permit: OwnedSemaphorePermit,
 }
 
 impl Room {
     /// The configured room. A connection has a usual place if its file has a number below `files_below`.
     pub fn new(config: &Config, files_below: u64) -> Arc<Self> {
+        // Where few files are allowed, one address does not get most of them.
+        let of_address_max = (config.connections_per_address as u64)
+            .min((files_below / OF_ADDRESS_PART).max(1)) as usize;
         Arc::new(Self {
+            door: Arc::new(Semaphore::new(1)),
+            held: Mutex::new(Held {
+                usual: Seats::new(config.connections_max, of_address_max, MARGIN),
+                reserve: Seats::new(RESERVE, RESERVE_OF_ADDRESS, 0),
+            }),
+            changed: Notify::new(),
+            numbers: AtomicU64::new(0),
             files_below,
-            places: Arc::new(Semaphore::new(config.connections_max)),
-            reserve: Arc::new(Semaphore::new(RESERVE)),
-            // Where few files are allowed, one address does not get most of them.
-            of_address_max: (config.connections_per_address as u64)
-                .min((files_below / OF_ADDRESS_PART).max(1)) as usize,
             proxies: config.trusted_proxies.clone(),
-            taken: Mutex::default(),
         })
     }
 
-    /// Waits for room for one more connection.
+    /// Waits for room for one more connection. There is some if a place is free, or if one is held that its holder does
+    /// not use: who gets that depends on the address.
     pub async fn free(&self) -> Option<Free> {
-        let place = Arc::clone(&self.places).acquire_owned();
-        let reserve = Arc::clone(&self.reserve).acquire_owned();
-        let (permit, is_reserve) = tokio::select! {
-            biased;
-            permit = place => (permit, false),
-            permit = reserve => (permit, true),
-        };
-        // Neither semaphore is ever closed.
-        permit.ok().map(|permit| Free { permit, is_reserve })
+        // It is never closed.
+        let turn = Arc::clone(&self.door).acquire_owned().await.ok()?;
+        loop {
+            let changed = self.changed.notified();
+            if self.has_one() {
+                return Some(Free { _turn: turn });
+            }
+            changed.await;
+        }
     }
 
-    fn taken(&self) -> MutexGuard<'_, HashMap<(ClientAddress, bool), Taken>> {
-        self.taken.lock()
+    fn has_one(&self) -> bool {
+        let mut held = self.held();
+        held.usual.has_one() || held.reserve.has_one()
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock()
     }
 
     /// Whether a trusted proxy has this address.
@@ -106,52 +129,41 @@ impl Room {
         peer: IpAddr,
         file: u64,
     ) -> Result<Place, &'static str> {
-        let Free {
-            mut permit,
-            mut is_reserve,
-        } = free;
+        let _until_placed = free;
         let has_file = file < self.files_below;
-        // There may be room by now, because it can take long until a caller connects.
-        if is_reserve
-            && has_file
-            && let Ok(place) = Arc::clone(&self.places).try_acquire_owned()
-        {
-            (permit, is_reserve) = (place, false);
+        if file >= self.files_below.saturating_add(RESERVE_FILES) {
+            return Err(FILES);
         }
-        if !has_file {
-            let reserve = Arc::clone(&self.reserve).try_acquire_owned();
-            let is_near = file < self.files_below.saturating_add(RESERVE_FILES);
-            match (is_reserve, reserve) {
-                _ if !is_near => return Err(FILES),
-                (true, _) => {}
-                (false, Ok(reserve)) => (permit, is_reserve) = (reserve, true),
-                (false, Err(_)) => return Err(FILES),
-            }
+        let address = (!self.is_proxy(peer)).then(|| ClientAddress::from(peer));
+        let mut held = self.held();
+        let is_reserve = !(has_file && held.usual.make_room(address));
+        let seats = held.of(is_reserve);
+        if seats.is_full_for(address) || (is_reserve && !seats.make_room(address)) {
+            // Without a file it is in the reserve only because none is left for a usual connection.
+            return Err(if has_file { ADDRESS } else { FILES });
         }
-        let of = (!self.is_proxy(peer)).then(|| (ClientAddress::from(peer), is_reserve));
-        let mut frames = None;
-        if let Some(of) = of {
-            let most = if is_reserve {
-                RESERVE_OF_ADDRESS
-            } else {
-                self.of_address_max
-            };
-            let mut taken = self.taken();
-            let taken = taken.entry(of).or_default();
-            if taken.count >= most {
-                // Without a file it is in the reserve only because none is left for a usual connection.
-                return Err(if has_file { ADDRESS } else { FILES });
-            }
-            taken.count += 1;
-            frames = Some(taken.frames.clone());
-        }
+        let of = address.map(|address| {
+            let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+            (address, Seat::new(Arc::downgrade(self), number, is_reserve))
+        });
+        let seat = of.as_ref().map(|(_, seat)| Arc::clone(seat));
         Ok(Place {
             room: Arc::clone(self),
-            of,
-            frames,
+            seat,
+            shared: seats.take(of),
             is_reserve,
-            _permit: permit,
         })
+    }
+
+    /// Notes that a connection may wait for a request.
+    pub(crate) fn waits(&self, seat: &Seat) {
+        self.held().of(seat.is_reserve).waits(seat);
+        self.changed.notify_one();
+    }
+
+    /// Notes that a connection stays which was asked to leave.
+    pub(crate) fn stays(&self, seat: &Seat) {
+        self.held().of(seat.is_reserve).stays(seat);
     }
 }
 
@@ -163,42 +175,65 @@ impl Place {
 
     /// Whether a trusted proxy has it.
     pub fn is_of_proxy(&self) -> bool {
-        self.of.is_none()
+        self.seat.is_none()
     }
 
     /// What the connections of its address share; a proxy's share nothing.
     pub fn frames(&self) -> Option<Shared> {
-        self.frames.clone()
+        self.shared.clone()
+    }
+
+    /// Resolves when a connection that cannot be read yet, since it still shakes hands, should end: another needs its
+    /// place, or its short time in the reserve is over.
+    pub async fn gives_way(&self) {
+        let told = async {
+            let Some(seat) = &self.seat else {
+                return std::future::pending().await;
+            };
+            seat.waits_again();
+            seat.told().await;
+        };
+        if self.is_reserve {
+            let _either = tokio::time::timeout(RESERVE_TIMEOUT, told).await;
+        } else {
+            told.await;
+        }
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let Some(of) = self.of else {
-            return;
-        };
-        if let Entry::Occupied(mut taken) = self.room.taken().entry(of) {
-            if taken.get().count > 1 {
-                taken.get_mut().count -= 1;
-            } else {
-                taken.remove();
-            }
-        }
+        let number = self.seat.as_ref().map(|seat| seat.number);
+        self.room.held().of(self.is_reserve).leave(number);
+        self.room.changed.notify_one();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flood::Frames;
+    use crate::heads::Heads;
+    use crate::line::{End, Kind, Line, Patience, Using};
 
-    fn room() -> Arc<Room> {
+    const HOUR: Duration = Duration::from_hours(1);
+    const PATIENCE: Patience = Patience {
+        stalled: HOUR,
+        idle: HOUR,
+    };
+
+    fn room_for(connections_max: usize, connections_per_address: usize) -> Arc<Room> {
         let config = Config {
-            connections_max: 3,
-            connections_per_address: 2,
+            connections_max,
+            connections_per_address,
             trusted_proxies: vec!["10.0.0.0/8".parse().unwrap()],
             ..Config::default()
         };
         Room::new(&config, 100)
+    }
+
+    fn room() -> Arc<Room> {
+        room_for(3, 2)
     }
 
     async fn enter(room: &Arc<Room>, peer: [u8; 4]) -> Option<Place> {
@@ -210,13 +245,52 @@ mod tests {
         room.place(free, IpAddr::from(peer), file)
     }
 
+    fn taken(room: &Arc<Room>) -> (usize, usize) {
+        let held = room.held();
+        (held.usual.taken(), held.reserve.taken())
+    }
+
+    /// A connection as the listener keeps it.
+    struct Connection {
+        place: Place,
+        line: Arc<Line>,
+        _heads: Heads,
+    }
+
+    impl Connection {
+        async fn open(room: &Arc<Room>, host: u8) -> Self {
+            let place = enter(room, [192, 0, 2, host]).await.unwrap();
+            let line = Line::new(IpAddr::from([192, 0, 2, host]), place.is_reserve());
+            let frames = Frames::new(place.frames());
+            let heads = Heads::new(Arc::clone(&line), frames, HOUR, 0);
+            Self {
+                place,
+                line,
+                _heads: heads,
+            }
+        }
+
+        /// Answers a request.
+        fn answer(&self, using: Using) {
+            drop(using);
+            self.line.flushed();
+        }
+
+        /// Whether it is asked to end.
+        async fn must_end(&self) -> bool {
+            let over = self.line.over(PATIENCE);
+            let end = tokio::time::timeout(Duration::from_millis(20), over).await;
+            end.is_ok_and(|end| end == End::Idle)
+        }
+    }
+
     #[tokio::test]
     async fn an_address_has_its_share_and_the_reserve_is_kept() {
         let room = room();
         let first = enter(&room, [192, 0, 2, 1]).await.unwrap();
         let second = enter(&room, [192, 0, 2, 1]).await.unwrap();
         assert!(enter(&room, [192, 0, 2, 1]).await.is_none());
-        let _third = enter(&room, [192, 0, 2, 2]).await.unwrap();
+        let third = enter(&room, [192, 0, 2, 2]).await.unwrap();
         // All places are taken, so later connections use the reserve.
         let mut reserve = Vec::new();
         for _ in 0..RESERVE_OF_ADDRESS {
@@ -230,13 +304,121 @@ mod tests {
         let again = enter(&room, [192, 0, 2, 1]).await.unwrap();
         assert!(!again.is_reserve());
         drop(reserve);
-        assert_eq!(room.taken().len(), 2);
+        assert_eq!(taken(&room), (3, 0));
         // A wait that began while all were taken gives its caller the place that is free by now.
         let waited = room.free().await.unwrap();
-        assert!(waited.is_reserve);
         drop(second);
         let address = IpAddr::from([192, 0, 2, 9]);
         assert!(!room.place(waited, address, 9).unwrap().is_reserve());
+        drop((again, third));
+        let held = room.held();
+        assert!(held.usual.is_empty() && held.reserve.is_empty());
+    }
+
+    #[tokio::test]
+    async fn the_address_that_has_most_gives_up_what_it_has_not_used_longest() {
+        let room = room_for(5, 4);
+        let mut of_one = Vec::new();
+        for _ in 0..4 {
+            of_one.push(Connection::open(&room, 1).await);
+        }
+        let other = Connection::open(&room, 2).await;
+        // The first is at work, the second has answered just now, and so the third has waited longest.
+        let working = of_one[0].line.begin();
+        let answered = of_one[1].line.begin();
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        of_one[1].answer(answered);
+        let newcomer = Connection::open(&room, 3).await;
+        assert!(!newcomer.place.is_reserve());
+        assert_eq!(taken(&room).0, 5);
+        for (connection, ends) in of_one.iter().zip([false, false, true, false]) {
+            assert_eq!(connection.must_end().await, ends);
+        }
+        assert!(!other.must_end().await);
+        // Three are one more than two, which is not enough; for another address they are.
+        assert!(Connection::open(&room, 3).await.place.is_reserve());
+        let next = Connection::open(&room, 4).await;
+        assert!(!next.place.is_reserve() && of_one[3].must_end().await);
+        assert!(Connection::open(&room, 5).await.place.is_reserve());
+        of_one[0].answer(working);
+        drop((of_one, other, newcomer, next));
+        let held = room.held();
+        assert!(held.usual.is_empty() && held.reserve.is_empty());
+    }
+
+    #[tokio::test]
+    async fn whoever_is_at_work_gives_up_nothing_until_it_waits() {
+        let room = room_for(4, 4);
+        let mut open = Vec::new();
+        for _ in 0..4 {
+            open.push(Connection::open(&room, 1).await);
+        }
+        let mut working: Vec<Using> = open.iter().map(|one| one.line.begin()).collect();
+        assert!(Connection::open(&room, 2).await.place.is_reserve());
+        // Its answer is handed over, and not written; then written, and not taken.
+        let unread = open[3].line.give(Kind::Stream);
+        drop(working.pop());
+        assert!(Connection::open(&room, 2).await.place.is_reserve());
+        open[3].line.flushed();
+        assert!(Connection::open(&room, 2).await.place.is_reserve());
+        drop(unread);
+        assert!(!Connection::open(&room, 2).await.place.is_reserve());
+        assert!(open[3].must_end().await);
+        assert!(!open[2].must_end().await);
+        // A request that came in the same moment is answered, and its connection counts until then.
+        let late = open[3].line.begin();
+        open[3].line.end_soon();
+        assert_eq!(taken(&room).0, 4);
+        tokio::time::sleep(Duration::from_millis(1_100)).await;
+        assert!(!open[3].must_end().await);
+        open[3].answer(late);
+        let over = open[3].line.over(PATIENCE);
+        let end = tokio::time::timeout(Duration::from_secs(5), over).await;
+        assert_eq!(end.unwrap(), End::Idle);
+    }
+
+    #[tokio::test]
+    async fn a_full_reserve_gives_way_to_whoever_comes() {
+        let room = room_for(1, 1);
+        let _only = Connection::open(&room, 200).await;
+        let mut silent = Vec::new();
+        for host in 1..=RESERVE / RESERVE_OF_ADDRESS {
+            for _ in 0..RESERVE_OF_ADDRESS {
+                silent.push(Connection::open(&room, host as u8).await);
+            }
+        }
+        assert_eq!(taken(&room).1, RESERVE);
+        let probe = Connection::open(&room, 100).await;
+        assert!(probe.place.is_reserve() && silent[0].must_end().await);
+        assert!(!silent[1].must_end().await);
+        // Those that are answered stay, and whoever comes waits for them.
+        let working: Vec<Using> = silent.iter().map(|one| one.line.begin()).collect();
+        let using = probe.line.begin();
+        let waiting = tokio::time::timeout(Duration::from_millis(50), room.free()).await;
+        assert!(waiting.is_err());
+        let (waited, ()) = tokio::join!(room.free(), async { probe.answer(using) });
+        assert!(waited.is_some());
+        drop(working);
+    }
+
+    #[tokio::test]
+    async fn whoever_shakes_hands_gives_way_too() {
+        let room = room_for(3, 3);
+        let mut open = Vec::new();
+        for _ in 0..3 {
+            open.push(enter(&room, [192, 0, 2, 1]).await.unwrap());
+        }
+        let first = open.remove(0);
+        let (gives_way, newcomer) = tokio::join!(
+            tokio::time::timeout(Duration::from_secs(5), first.gives_way()),
+            Connection::open(&room, 2)
+        );
+        gives_way.unwrap();
+        assert!(!newcomer.place.is_reserve());
+        let reserve = enter(&room, [192, 0, 2, 3]).await.unwrap();
+        assert!(reserve.is_reserve());
+        let ended = tokio::time::timeout(2 * RESERVE_TIMEOUT, reserve.gives_way()).await;
+        ended.expect("it has a second");
     }
 
     #[tokio::test]
@@ -261,8 +443,7 @@ mod tests {
         drop(held);
         let refused = enter_with(&room, [192, 0, 2, 1], 100 + RESERVE_FILES).await;
         assert_eq!(refused.err(), Some(FILES));
-        assert_eq!(room.reserve.available_permits(), RESERVE);
-        assert_eq!(room.places.available_permits(), 3);
+        assert_eq!(taken(&room), (0, 0));
     }
 
     #[tokio::test]
@@ -273,5 +454,6 @@ mod tests {
             places.push(enter(&room, [10, 0, 0, 1]).await.unwrap());
         }
         assert!(places.iter().all(|place| !place.is_reserve()));
+        assert!(enter(&room, [192, 0, 2, 1]).await.unwrap().is_reserve());
     }
 }

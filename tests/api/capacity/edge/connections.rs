@@ -1,17 +1,19 @@
 //! Connections: answers that nobody reads, connections that ask nothing, and one address that wants all.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http_body_util::Full;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::{ask, connect_from, connect_http2, http2_request, login};
+use super::{ask, connect_from, connect_http2, http2_request, login, read_answer};
 use crate::capacity::limits::{free_port, metric};
 use crate::harness::{Caller, Server};
 
 const MIB: u64 = 1 << 20;
+const HEALTH: &str = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
+const HALF: &str = "GET /healthz HTTP/1.1\r\n";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_that_nobody_takes_have_a_bound_and_an_end() {
@@ -81,6 +83,19 @@ async fn a_connection_that_asks_nothing_is_closed() {
     assert!(end.is_err(), "an event stream is a request");
 }
 
+/// Holds all of twenty places by as many connections of each address, so that no place is anybody else's.
+async fn hold_all_evenly(server: &Server) -> Vec<TcpStream> {
+    let mut open = Vec::new();
+    for host in 20..30 {
+        for _ in 0..2 {
+            let mut stream = connect_from(server, host).await;
+            stream.write_all(HALF.as_bytes()).await.unwrap();
+            open.push(stream);
+        }
+    }
+    open
+}
+
 /// Whether the server closes the connection at once.
 async fn is_closed(stream: &mut TcpStream) -> bool {
     let mut byte = [0; 1];
@@ -98,25 +113,21 @@ async fn one_address_has_its_share_and_health_is_answered_when_all_are_taken() {
     let server = Server::start_with(&options).await;
     let mut open = Vec::new();
     let mut closed = 0;
-    // The address that holds most of them has none left.
-    for host in [
-        2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4,
-    ] {
-        let mut stream = connect_from(&server, host).await;
-        stream
-            .write_all(b"GET /healthz HTTP/1.1\r\n")
-            .await
-            .unwrap();
-        if host == 2 && is_closed(&mut stream).await {
+    for _ in 0..10 {
+        let mut stream = connect_from(&server, 2).await;
+        stream.write_all(HALF.as_bytes()).await.unwrap();
+        if is_closed(&mut stream).await {
             closed += 1;
         } else {
             open.push(stream);
         }
     }
     assert_eq!(closed, 2);
-    let health = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
+    drop(open);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let open = hold_all_evenly(&server).await;
     for host in [5, 6, 7] {
-        let answer = ask(&mut connect_from(&server, host).await, health).await;
+        let answer = ask(&mut connect_from(&server, host).await, HEALTH).await;
         assert_eq!(answer.status(), 200);
         assert!(answer.closes(), "its place is for the next one");
     }
@@ -135,6 +146,80 @@ async fn one_address_has_its_share_and_health_is_answered_when_all_are_taken() {
     )
     .await;
     answer.refused(401, "CREDENTIALS_INVALID");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_few_addresses_that_hold_all_keep_nobody_out() {
+    let options = [
+        "connections_max=20",
+        "connections_per_address=8",
+        "header_timeout_s=60",
+    ];
+    let server = Server::start_with(&options).await;
+    // The oldest has a request in flight: its body is not whole.
+    let login_of_ann = login("ann@example.com");
+    let (begun, rest) = login_of_ann.split_at(login_of_ann.len() - 4);
+    let mut working = connect_from(&server, 2).await;
+    working.write_all(begun.as_bytes()).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let mut held = Vec::new();
+    for host in [2, 3] {
+        for _ in usize::from(host == 2)..8 {
+            let mut stream = connect_from(&server, host).await;
+            assert_eq!(ask(&mut stream, HEALTH).await.status(), 200);
+            held.push(stream);
+        }
+    }
+    for _ in 0..4 {
+        held.push(connect_from(&server, 4).await);
+    }
+    let mut others = Vec::new();
+    for host in 10..16 {
+        let mut stream = connect_from(&server, host).await;
+        let answer = ask(&mut stream, HEALTH).await;
+        assert_eq!(answer.status(), 200);
+        assert!(!answer.closes(), "its place is its own");
+        others.push(stream);
+    }
+    working.write_all(rest.as_bytes()).await.unwrap();
+    read_answer(&mut working)
+        .await
+        .refused(401, "CREDENTIALS_INVALID");
+    let mut closed = Vec::new();
+    for (number, stream) in held.iter_mut().enumerate() {
+        if is_closed(stream).await {
+            closed.push(number);
+        }
+    }
+    // By turns of the two that had the most, and of each those that had waited longest.
+    assert_eq!(closed, [0, 1, 2, 7, 8, 9]);
+    for stream in &mut others {
+        assert_eq!(ask(stream, HEALTH).await.status(), 200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_silent_reserve_does_not_keep_health_out() {
+    let options = ["connections_max=20", "header_timeout_s=60"];
+    let server = Server::start_with(&options).await;
+    let _open = hold_all_evenly(&server).await;
+    let mut silent = Vec::new();
+    for host in 40..56 {
+        for _ in 0..4 {
+            silent.push(connect_from(&server, host).await);
+        }
+    }
+    let begun = Instant::now();
+    for host in 60..70 {
+        let answer = ask(&mut connect_from(&server, host).await, HEALTH).await;
+        assert_eq!(answer.status(), 200);
+    }
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(3), "{took:?}");
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    for stream in &mut silent {
+        assert!(is_closed(stream).await, "it has a second");
+    }
 }
 
 #[tokio::test]

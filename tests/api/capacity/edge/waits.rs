@@ -103,6 +103,28 @@ async fn each_wait_of_a_connection_has_its_own_time() {
     assert!(waiting < 6 * second + MARGIN, "{waiting:?}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn over_http2_what_has_begun_has_its_time_too() {
+    const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
+    // GET / by http, without END_HEADERS.
+    const HEADERS: &[u8] = &[0, 0, 3, 1, 1, 0, 0, 0, 1, 0x82, 0x84, 0x86];
+    const HALF_PING: &[u8] = &[0, 0, 8, 6, 0, 0, 0, 0, 0, 1, 2];
+    let server = Server::start_with(&["header_timeout_s=1"]).await;
+    for (what, bytes) in [
+        ("no settings", PREFACE.to_vec()),
+        ("half a block", [PREFACE, SETTINGS, HEADERS].concat()),
+        ("half a frame", [PREFACE, SETTINGS, HALF_PING].concat()),
+    ] {
+        let mut stream = connect_from(&server, 1).await;
+        stream.write_all(&bytes).await.unwrap();
+        let took = until_closed(&mut stream).await;
+        let second = Duration::from_secs(1);
+        let expected = second.mul_f32(0.9)..second + MARGIN;
+        assert!(expected.contains(&took), "{what}: {took:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_connection_that_ends_is_not_promised() {
     let server = Server::start().await;

@@ -1,0 +1,364 @@
+//! Seats for connections, and who gives up theirs when none is left. The address that has the most gives up the one that
+//! has waited the longest for a request, so that no few addresses keep all others out by holding what they do not use.
+//!
+//! A request costs no look at all this: how long a connection has waited is asked only when a seat is needed. One that
+//! turns out to be at work is set aside until it waits again, so each look is paid for by a request or a connection.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::addresses::ClientAddress;
+use crate::flood::Shared;
+use crate::line::Line;
+use crate::room::Room;
+
+/// The most connections that have given up their seats and are not gone yet.
+const LEAVING_MAX: usize = 64;
+/// Seats that are given up for one connection, so that a crowd shrinks which has grown by those that stayed.
+const GIVEN_UP_FOR_ONE: usize = 2;
+
+/// A connection's seat.
+pub(crate) struct Seat {
+    room: Weak<Room>,
+    pub(crate) number: u64,
+    pub(crate) is_reserve: bool,
+    made_at: Instant,
+    line: OnceLock<Weak<Line>>,
+    /// It was found at work, so nobody looks at it until it waits again.
+    is_aside: AtomicBool,
+    /// Another has it, or is about to.
+    is_given_up: AtomicBool,
+    is_told: AtomicBool,
+    told: Notify,
+}
+
+impl Seat {
+    pub(crate) fn new(room: Weak<Room>, number: u64, is_reserve: bool) -> Arc<Self> {
+        Arc::new(Self {
+            room,
+            number,
+            is_reserve,
+            made_at: Instant::now(),
+            line: OnceLock::new(),
+            is_aside: AtomicBool::new(false),
+            is_given_up: AtomicBool::new(false),
+            is_told: AtomicBool::new(false),
+            told: Notify::new(),
+        })
+    }
+
+    /// Notes whose it is.
+    pub(crate) fn is_taken_by(&self, line: &Arc<Line>) {
+        // A seat has one line.
+        let _first = self.line.set(Arc::downgrade(line));
+        self.waits_again();
+    }
+
+    /// Since when its connection has waited for a request, if it does. Before its first byte can be read it waits too.
+    fn waits_since(&self) -> Option<Instant> {
+        let Some(line) = self.line.get() else {
+            return Some(self.made_at);
+        };
+        line.upgrade()?.waits_since()
+    }
+
+    /// Whether nobody looks at it.
+    pub(crate) fn is_aside(&self) -> bool {
+        self.is_aside.load(Ordering::SeqCst)
+    }
+
+    /// Lets it be given up from now on.
+    pub(crate) fn waits_again(&self) {
+        if let Some(room) = self.room.upgrade() {
+            room.waits(self);
+        }
+    }
+
+    /// Notes that a request begins. If the connection has just been asked to leave, it stays until the answer is out.
+    pub(crate) fn begins(&self) {
+        if self.is_given_up.load(Ordering::SeqCst)
+            && let Some(room) = self.room.upgrade()
+        {
+            room.stays(self);
+        }
+    }
+
+    /// Resolves when its connection has to leave.
+    pub(crate) async fn told(&self) {
+        let told = self.told.notified();
+        tokio::pin!(told);
+        told.as_mut().enable();
+        if !self.is_told.load(Ordering::SeqCst) {
+            told.await;
+        }
+    }
+
+    fn tell(&self) {
+        self.is_told.store(true, Ordering::SeqCst);
+        self.told.notify_waiters();
+    }
+}
+
+/// One address.
+#[derive(Default)]
+struct Party {
+    /// Its connections that have a seat.
+    count: usize,
+    /// All that have not ended.
+    open: usize,
+    /// What they share.
+    shared: Shared,
+    /// Those that may wait for a request: since when at least, and their numbers.
+    waiting: BTreeSet<(Instant, u64)>,
+    /// Its place among the addresses.
+    rank: Option<Rank>,
+}
+
+/// By how many an address has, and since when the one has waited that has waited longest.
+type Rank = (usize, Reverse<Instant>, ClientAddress);
+
+/// A connection that has not ended.
+struct Sitting {
+    seat: Arc<Seat>,
+    address: ClientAddress,
+    /// Its time among those that may wait.
+    since: Option<Instant>,
+    /// Its seat is another's.
+    is_leaving: bool,
+}
+
+/// Seats of one kind.
+pub(crate) struct Seats {
+    most: usize,
+    of_address_max: usize,
+    /// How many more an address must have than one that gets a seat of it, with that seat.
+    margin: usize,
+    taken: usize,
+    leaving: usize,
+    parties: HashMap<ClientAddress, Party>,
+    /// Addresses with connections that may wait.
+    ranks: BTreeSet<Rank>,
+    sitting: HashMap<u64, Sitting>,
+}
+
+impl Seats {
+    pub(crate) fn new(most: usize, of_address_max: usize, margin: usize) -> Self {
+        Self {
+            most,
+            of_address_max,
+            margin,
+            taken: 0,
+            leaving: 0,
+            parties: HashMap::new(),
+            ranks: BTreeSet::new(),
+            sitting: HashMap::new(),
+        }
+    }
+
+    /// Those that are taken.
+    #[cfg(test)]
+    pub(crate) fn taken(&self) -> usize {
+        self.taken
+    }
+
+    /// Whether nothing is known of anybody.
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
+        let rest = (self.parties.len(), self.ranks.len(), self.sitting.len());
+        (self.taken, self.leaving) == (0, 0) && rest == (0, 0, 0)
+    }
+
+    /// The connections of an address; a proxy's are not counted.
+    fn count(&self, address: Option<ClientAddress>) -> usize {
+        let party = address.and_then(|address| self.parties.get(&address));
+        party.map_or(0, |party| party.count)
+    }
+
+    /// Whether an address has as many as it may have.
+    pub(crate) fn is_full_for(&self, address: Option<ClientAddress>) -> bool {
+        self.count(address) >= self.of_address_max
+    }
+
+    /// Whether somebody who has none could get one.
+    pub(crate) fn has_one(&mut self) -> bool {
+        self.taken < self.most
+            || (self.leaving < LEAVING_MAX && self.longest_waiting(1 + self.margin).is_some())
+    }
+
+    /// Makes sure that one is free for a connection of this address, if that is fair; false if not.
+    pub(crate) fn make_room(&mut self, address: Option<ClientAddress>) -> bool {
+        let least = self.count(address) + 1 + self.margin;
+        for _ in 0..GIVEN_UP_FOR_ONE {
+            if self.taken < self.most || !self.give_up_one(least) {
+                break;
+            }
+        }
+        self.taken < self.most
+    }
+
+    /// Takes a free one. A proxy's connections share nothing, and are asked to leave by nobody.
+    pub(crate) fn take(&mut self, of: Option<(ClientAddress, Arc<Seat>)>) -> Option<Shared> {
+        self.taken += 1;
+        let (address, seat) = of?;
+        let party = self.parties.entry(address).or_default();
+        party.count += 1;
+        party.open += 1;
+        let shared = party.shared.clone().of(Arc::clone(&seat));
+        let sitting = Sitting {
+            seat,
+            address,
+            since: None,
+            is_leaving: false,
+        };
+        self.sitting.insert(sitting.seat.number, sitting);
+        self.rank(address);
+        Some(shared)
+    }
+
+    /// Notes that a connection has ended.
+    pub(crate) fn leave(&mut self, number: Option<u64>) {
+        let Some(number) = number else {
+            self.taken -= 1;
+            return;
+        };
+        self.queue(number, None);
+        let Some(sitting) = self.sitting.remove(&number) else {
+            return;
+        };
+        let has_seat = usize::from(!sitting.is_leaving);
+        self.taken -= has_seat;
+        self.leaving -= 1 - has_seat;
+        if let Some(party) = self.parties.get_mut(&sitting.address) {
+            party.count -= has_seat;
+            party.open -= 1;
+        }
+        self.rank(sitting.address);
+        if (self.parties.get(&sitting.address)).is_some_and(|party| party.open == 0) {
+            self.parties.remove(&sitting.address);
+        }
+    }
+
+    /// Notes that a connection may wait for a request.
+    pub(crate) fn waits(&mut self, seat: &Seat) {
+        seat.is_aside.store(false, Ordering::SeqCst);
+        match seat.waits_since() {
+            Some(since) => self.queue(seat.number, Some(since)),
+            None => self.set_aside(seat),
+        }
+    }
+
+    /// Notes that a connection stays which was asked to leave.
+    pub(crate) fn stays(&mut self, seat: &Seat) {
+        let Some(sitting) = self.sitting.get_mut(&seat.number) else {
+            return;
+        };
+        if !std::mem::take(&mut sitting.is_leaving) {
+            return;
+        }
+        let address = sitting.address;
+        self.leaving -= 1;
+        self.taken += 1;
+        if let Some(party) = self.parties.get_mut(&address) {
+            party.count += 1;
+        }
+        self.rank(address);
+    }
+
+    /// Brings an address to its place among the others.
+    fn rank(&mut self, address: ClientAddress) {
+        let Some(party) = self.parties.get_mut(&address) else {
+            return;
+        };
+        if let Some(rank) = party.rank.take() {
+            self.ranks.remove(&rank);
+        }
+        if let Some((since, _)) = party.waiting.first() {
+            let rank = (party.count, Reverse(*since), address);
+            party.rank = Some(rank);
+            self.ranks.insert(rank);
+        }
+    }
+
+    /// Notes since when a connection may have waited, or that it does not wait.
+    fn queue(&mut self, number: u64, since: Option<Instant>) {
+        let Some(sitting) = self.sitting.get_mut(&number) else {
+            return;
+        };
+        // Who leaves has nothing left to give up.
+        let since = since.filter(|_| !sitting.seat.is_given_up.load(Ordering::SeqCst));
+        let before = std::mem::replace(&mut sitting.since, since);
+        let address = sitting.address;
+        if let Some(party) = self.parties.get_mut(&address) {
+            if let Some(before) = before {
+                party.waiting.remove(&(before, number));
+            }
+            if let Some(since) = since {
+                party.waiting.insert((since, number));
+            }
+        }
+        self.rank(address);
+    }
+
+    /// Looks at a connection no more until it waits again.
+    fn set_aside(&mut self, seat: &Seat) {
+        self.queue(seat.number, None);
+        seat.is_aside.store(true, Ordering::SeqCst);
+        // It may have begun to wait before it could know that it has to say so.
+        if let Some(since) = seat.waits_since() {
+            seat.is_aside.store(false, Ordering::SeqCst);
+            self.queue(seat.number, Some(since));
+        }
+    }
+
+    /// The connection that has waited longest, of the address that has the most, if it has at least so many.
+    fn longest_waiting(&mut self, least: usize) -> Option<Arc<Seat>> {
+        loop {
+            let &(count, _, address) = self.ranks.last()?;
+            if count < least {
+                return None;
+            }
+            let &(since, number) = self.parties.get(&address)?.waiting.first()?;
+            let seat = Arc::clone(&self.sitting.get(&number)?.seat);
+            match seat.waits_since() {
+                Some(now) if now <= since => return Some(seat),
+                Some(now) => self.queue(number, Some(now)),
+                None => self.set_aside(&seat),
+            }
+        }
+    }
+
+    /// Lets a connection of an address with at least so many give up its seat; false if there is none.
+    fn give_up_one(&mut self, least: usize) -> bool {
+        while self.leaving < LEAVING_MAX {
+            let Some(seat) = self.longest_waiting(least) else {
+                return false;
+            };
+            seat.is_given_up.store(true, Ordering::SeqCst);
+            // A request that begins now is served here or seen by `stays`.
+            if seat.waits_since().is_none() {
+                seat.is_given_up.store(false, Ordering::SeqCst);
+                self.set_aside(&seat);
+                continue;
+            }
+            self.queue(seat.number, None);
+            if let Some(sitting) = self.sitting.get_mut(&seat.number) {
+                sitting.is_leaving = true;
+                let address = sitting.address;
+                if let Some(party) = self.parties.get_mut(&address) {
+                    party.count -= 1;
+                }
+                self.rank(address);
+            }
+            self.leaving += 1;
+            self.taken -= 1;
+            seat.tell();
+            return true;
+        }
+        false
+    }
+}
