@@ -26,7 +26,6 @@ pub mod idempotency;
 pub mod limits;
 pub mod metric_definitions;
 pub mod operator;
-pub mod outward;
 pub mod query;
 pub mod range;
 pub mod reply;
@@ -37,3 +36,5 @@ pub mod stream;
 pub mod submit;
 pub mod trust;
 pub mod v2;
+
+pub use kedge_api::outward;

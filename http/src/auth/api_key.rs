@@ -198,6 +198,25 @@ impl ApiKeys {
         })
     }
 
+    /// Whether the key that these headers show may be new: it has the form of one, and the store holds no key of this id, or
+    /// only other secrets of it. Anybody can make a text of that form.
+    pub fn may_be_new(&self, headers: &HeaderMap, snapshot: &Snapshot) -> Result<bool, ApiError> {
+        let value = headers.get(API_KEY).and_then(|value| value.to_str().ok());
+        let text = value.unwrap_or_default().trim();
+        let Some(id) = code::key_id(text) else {
+            return Ok(false);
+        };
+        let Some(key) = snapshot.resource::<ApiKey>(id)? else {
+            return Ok(true);
+        };
+        let is_of = |hash: &[u8]| self.mac_key.is_hash_of(hash, text.as_bytes());
+        let is_other = snapshot.secret(id)?.is_some_and(|secret| {
+            let earlier = secret.previous.as_ref();
+            !is_of(&secret.current) && !earlier.is_some_and(|(hash, _)| is_of(hash))
+        });
+        Ok(!key.deleted && is_other)
+    }
+
     /// When a key was last used, to the minute; Unix milliseconds.
     pub fn last_used(&self, snapshot: &Snapshot, id: Id) -> Result<Option<u64>, ApiError> {
         let stored = snapshot.key_used(id)?;

@@ -8,7 +8,6 @@ pub mod code;
 pub mod key_uses;
 pub mod keys;
 pub mod password;
-pub mod rights;
 pub mod session;
 pub mod shown_once;
 mod turns;
@@ -18,6 +17,7 @@ use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
 use kedge_actors::Published;
 use kedge_api::Code;
+pub use kedge_api::rights;
 use kedge_protocol::Id;
 use kedge_protocol::event::EventType;
 

@@ -3,6 +3,7 @@
 //! then read and dropped, up to a bound, so that the answer reaches a caller that is still sending.
 
 mod arriving;
+mod public;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +21,7 @@ use crate::error::ApiError;
 use crate::files::Upload;
 use crate::limits::budget::BODY_BYTES;
 use crate::limits::{Budget, Held, Holder};
+use public::{Part, Public};
 
 pub use arriving::{Arriving, Broken};
 pub use kedge_machine::pointer::escape;
@@ -37,8 +39,9 @@ const ADDRESS_PART: usize = 8;
 pub const LINGER: Duration = Duration::from_secs(10);
 /// The most bytes of it that are read.
 pub const LINGER_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Bytes of room for the first part of a body, unless the body is shorter.
+/// Bytes of room for the first part of a body, unless the body is shorter; and without credentials.
 const ROOM_BYTES_MIN: usize = 4 * 1024;
+const PUBLIC_ROOM_BYTES_MIN: usize = 512;
 /// `Accept-Patch` (RFC 5789, 3.1): the media types of a body that PATCH takes.
 pub const ACCEPT_PATCH: HeaderName = HeaderName::from_static("accept-patch");
 /// The media type of a JSON Merge Patch (RFC 7396), which is what every PATCH takes.
@@ -60,7 +63,7 @@ pub struct Reader {
     passed_bytes_max: u64,
     /// Memory for bodies of callers with credentials, and for those of all others.
     memory: Arc<Budget>,
-    public_memory: Arc<Budget>,
+    public_memory: Arc<Public>,
 }
 
 /// A body as text, and its share of the bodies' memory.
@@ -95,7 +98,7 @@ impl Reader {
             bytes_per_s_min: config.body_bytes_per_s_min,
             passed_bytes_max: file.max(config.body_bytes_max as u64),
             memory: Budget::new(BODY_BYTES, all, config.body_bytes_per_caller),
-            public_memory: Budget::new(BODY_BYTES, public, public / ADDRESS_PART),
+            public_memory: Public::new(public, public / ADDRESS_PART),
         }
     }
 
@@ -122,19 +125,25 @@ impl Reader {
         if body.announced().is_some_and(|bytes| bytes > most as u64) {
             return Err(too_large(most));
         }
-        let memory = is_public
-            .then(|| self.public_memory.hold(holder, PUBLIC_BYTES_MAX))
-            .transpose()?;
+        let public = is_public.then(|| self.public_memory.part(holder));
+        let gives_way = public.as_ref().map(Part::gives_way).unwrap_or_default();
         let mut gathered = Gathered {
             reader: self,
             holder,
             most,
             announced: body.announced().map(|bytes| bytes as usize),
             bytes: Vec::new(),
-            memory,
+            memory: None,
+            public,
         };
-        let reading = tokio::time::timeout(self.timeout, gathered.read(body)).await;
-        let Ok(read) = reading else {
+        let reading = async {
+            tokio::select! {
+                biased;
+                () = gives_way.notified() => Err(ApiError::overloaded()),
+                read = gathered.read(body) => read,
+            }
+        };
+        let Ok(read) = tokio::time::timeout(self.timeout, reading).await else {
             body.give_up();
             return Err(late(self.timeout));
         };
@@ -180,6 +189,7 @@ struct Gathered<'a> {
     announced: Option<usize>,
     bytes: Vec<u8>,
     memory: Option<Held>,
+    public: Option<Part>,
 }
 
 impl Gathered<'_> {
@@ -202,13 +212,17 @@ impl Gathered<'_> {
     /// memory. Never waits: bodies waiting for each other's memory would wait for ever.
     fn make_room(&mut self, bytes: usize) -> Result<(), ApiError> {
         let end = self.announced.unwrap_or(self.most);
-        let room = (2 * self.bytes.capacity()).max(ROOM_BYTES_MIN);
+        let least = match self.public {
+            Some(_) => PUBLIC_ROOM_BYTES_MIN,
+            None => ROOM_BYTES_MIN,
+        };
+        let room = (2 * self.bytes.capacity()).max(least);
         let room = room.min(end).max(bytes);
-        if room > SMALL_BYTES {
-            match &mut self.memory {
-                Some(held) => held.grow_to(room)?,
-                None => self.memory = Some(self.reader.memory.hold(self.holder, room)?),
-            }
+        match (&mut self.public, &mut self.memory) {
+            (Some(part), _) => part.grow_to(room)?,
+            (None, Some(held)) => held.grow_to(room)?,
+            (None, None) if room <= SMALL_BYTES => {}
+            (None, None) => self.memory = Some(self.reader.memory.hold(self.holder, room)?),
         }
         self.bytes.reserve_exact(room - self.bytes.len());
         Ok(())

@@ -60,6 +60,15 @@ pub fn refuse(policy: &'static str, message: String) -> ApiError {
     .with_header(RETRY_AFTER, RETRY_S.to_string())
 }
 
+/// 429 for a caller that holds as much as one may.
+pub fn no_room(policy: &'static str, each_max: usize) -> ApiError {
+    let message = format!(
+        "your requests hold {policy} of {each_max}, the most that one caller may hold at one time; try again \
+         when one of them has ended"
+    );
+    refuse(policy, message)
+}
+
 impl Budget {
     /// A budget of `all_max`, of which one caller holds at most `each_max`.
     pub fn new(policy: &'static str, all_max: usize, each_max: usize) -> Arc<Self> {
@@ -112,7 +121,7 @@ impl Budget {
         if held < self.each_max {
             Ok(())
         } else {
-            Err(self.no_room())
+            Err(no_room(self.policy, self.each_max))
         }
     }
 
@@ -129,7 +138,7 @@ impl Budget {
         if held > 0 && held.saturating_add(amount) > self.each_max {
             drop(shard);
             self.all.fetch_sub(amount, Ordering::Relaxed);
-            return Err(self.no_room());
+            return Err(no_room(self.policy, self.each_max));
         }
         if held > 0 && held.saturating_add(amount) > self.all_max.saturating_sub(all) {
             drop(shard);
@@ -152,15 +161,6 @@ impl Budget {
                 shard.remove(holder);
             }
         }
-    }
-
-    fn no_room(&self) -> ApiError {
-        let message = format!(
-            "your requests hold {} of {}, the most that one caller may hold at one time; try again \
-             when one of them has ended",
-            self.policy, self.each_max
-        );
-        refuse(self.policy, message)
     }
 }
 

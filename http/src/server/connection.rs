@@ -36,8 +36,8 @@ const PING_TIMEOUT: Duration = Duration::from_secs(10);
 const STREAM_WINDOW_BYTES: u32 = 1024 * 1024;
 const CONNECTION_WINDOW_BYTES: u32 = 4 * 1024 * 1024;
 /// How far above the bound hyper accepts HTTP/2 headers, so that they can be refused with an
-/// answer.
-const HEADERS_OVER: u32 = 4;
+/// answer that says why. What is beyond that, h2 refuses without keeping it.
+const HEADERS_OVER: u32 = 2;
 
 /// How long a connection may stay unused, for its caller (RFC 2068, 19.7.1.1).
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
@@ -157,7 +157,12 @@ impl<A: Answering> Connections<A> {
             return self.serve(stream, line, place, end).await;
         };
         let handshake = tls.acceptor().accept(stream);
-        match tokio::time::timeout(self.header_timeout, handshake).await {
+        let shaken = tokio::select! {
+            shaken = tokio::time::timeout(self.header_timeout, handshake) => shaken,
+            // Another connection needs its place.
+            () = place.gives_way() => return,
+        };
+        match shaken {
             Ok(Ok(stream)) => self.serve(stream, line, place, end).await,
             Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
             Err(_) => tracing::debug!("a TLS handshake took too long"),

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use hyper::header::{
     AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, DATE, HOST, HeaderName, HeaderValue,
-    IF_RANGE, ORIGIN,
+    IF_RANGE, ORIGIN, TRANSFER_ENCODING,
 };
 use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
@@ -66,15 +66,14 @@ fn is_host(value: &HeaderValue) -> bool {
 /// What is wrong with a request that hyper accepted: its host is missing, malformed or ambiguous, a header field occurs
 /// twice that must not, or, over HTTP/2, its headers are too large, for which hyper's own bound gives no answer.
 pub fn fault(parts: &Parts, header_bytes_max: usize) -> Option<ApiError> {
-    let host_fault = if parts.version == Version::HTTP_2 {
-        if is_too_large(parts, header_bytes_max) {
-            return Some(too_large(header_bytes_max));
-        }
-        fault_of_authority(parts)
+    let fault = if parts.version == Version::HTTP_2 {
+        is_too_large(parts, header_bytes_max).then(|| too_large(header_bytes_max))
     } else {
-        fault_of_host(parts)
+        fault_of_host(parts).or_else(|| fault_of_coding(&parts.headers))
     };
-    host_fault.or_else(|| fault_of_fields(&parts.headers))
+    fault
+        .or_else(|| fault_of_authority(parts))
+        .or_else(|| fault_of_fields(&parts.headers))
 }
 
 fn is_too_large(parts: &Parts, header_bytes_max: usize) -> bool {
@@ -97,11 +96,22 @@ fn fault_of_host(parts: &Parts) -> Option<ApiError> {
     })
 }
 
-/// HTTP/2 names the host in `:authority`. A `Host` field is not needed next to it, and must not name another one.
+/// For hyper, a list of codings that ends in `chunked` is that alone; for a proxy it may be something else.
+fn fault_of_coding(headers: &HeaderMap) -> Option<ApiError> {
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    let first_is_chunked = (codings.next()?.as_bytes()).eq_ignore_ascii_case(b"chunked");
+    (!first_is_chunked || codings.next().is_some()).then(|| {
+        let message = "the only Transfer-Encoding is chunked, once (RFC 9112, 6.1)";
+        let refused = ApiError::new(Code::ValidationError, message);
+        refused.with_header(CONNECTION, "close".to_owned())
+    })
+}
+
+/// HTTP/2 names the host in `:authority`, and HTTP/1.1 may name it in the target. A `Host` field must not name another one.
 fn fault_of_authority(parts: &Parts) -> Option<ApiError> {
     let authority = parts.uri.authority()?;
     if authority.as_str().contains('@') {
-        let message = ":authority holds a host and perhaps a port, but no user (RFC 9113, 8.3.1)";
+        let message = "the target holds a host and perhaps a port, but no user (RFC 9110, 4.2.4)";
         return Some(ApiError::new(Code::ValidationError, message));
     }
     let default_port = parts.uri.scheme().and_then(|scheme| match scheme.as_str() {
@@ -121,7 +131,7 @@ fn fault_of_authority(parts: &Parts) -> Option<ApiError> {
     let mut hosts = parts.headers.get_all(HOST).iter();
     hosts.any(is_other).then(|| {
         let message =
-            "the Host header names another host than :authority; send one of them (RFC 9113, 8.3.1)";
+            "the Host header names another host than the target or :authority; send the same (RFC 9112, 3.2.2; RFC 9113, 8.3.1)";
         ApiError::new(Code::ValidationError, message)
     })
 }

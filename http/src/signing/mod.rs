@@ -10,7 +10,6 @@ pub mod names;
 pub mod registration;
 pub mod request;
 mod signers;
-mod signs;
 pub mod wallet;
 
 use std::ops::Range;
@@ -32,7 +31,7 @@ use crate::error::{ApiError, Detail};
 use signers::Signers;
 
 pub use headers::{ALL as HEADERS, SignatureHeaders};
-pub use signs::{PathMember, Signs, Target};
+pub use kedge_api::signs::{PathMember, Signs, Target};
 
 /// The texts of one action, as ranges of a request's text.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use icu_properties::CodePointSetData;
-use icu_properties::props::DefaultIgnorableCodePoint;
+use icu_properties::props::{DefaultIgnorableCodePoint, SoftDotted};
 use idna::AsciiDenyList;
 use idna::uts46::{Hyphens, Uts46};
 use kedge_actors::api::{Submission, SubmittedAction};
@@ -16,6 +16,7 @@ use kedge_protocol::action::Kind;
 use precis_core::profile::Profile as _;
 use precis_profiles::UsernameCaseMapped;
 use serde::Deserialize;
+use unicode_normalization::char::canonical_combining_class;
 
 use crate::error::ApiError;
 
@@ -40,7 +41,8 @@ struct Variation<'a> {
     name: Option<Cow<'a, str>>,
 }
 
-/// The one form of an e-mail address; `None` if it has none, because a profile disallows something in it.
+/// The one form of an e-mail address; `None` if it has none, because a profile disallows something in it. Accounts of before
+/// log in by it, so that it may hold what no new one may (`is_new`).
 pub fn one_form(email: &str) -> Option<String> {
     let (local, domain) = email.trim().rsplit_once('@')?;
     let local = UsernameCaseMapped::new().enforce(local).ok()?;
@@ -53,6 +55,26 @@ pub fn one_form(email: &str) -> Option<String> {
     let form = format!("{local}@{domain}");
     // The rules have a simpler form, in which it must stay as it is.
     (normal_email(&form) == form).then_some(form)
+}
+
+/// Whether new accounts may have this address: its local part has no ASCII signs but those of a dot-string (RFC 5321, 4.1.2),
+/// and nowhere does a dot above take the place of the one that its letter has, or lacks.
+fn is_new(form: &str) -> bool {
+    let is_sign = |c: char| c.is_ascii() && !c.is_ascii_alphanumeric();
+    let local = form.trim().rsplit_once('@').map_or("", |(local, _)| local);
+    if local.contains(|c| is_sign(c) && !".!#$%&'*+-/=?^_`{|}~".contains(c)) {
+        return false;
+    }
+    let soft_dotted = CodePointSetData::new::<SoftDotted>();
+    let mut takes_dot = false;
+    !form.chars().any(|c| {
+        let hides = takes_dot && c == '\u{307}';
+        // Marks that do not stand above the letter change nothing there.
+        let is_mark_elsewhere = !matches!(canonical_combining_class(c), 0 | 230);
+        let is_dotless = matches!(c, '\u{131}' | '\u{237}');
+        takes_dot = soft_dotted.contains(c) || is_dotless || takes_dot && is_mark_elsewhere;
+        hides
+    })
 }
 
 /// Whether the simpler form of the rules is the only one that an address can have.
@@ -76,21 +98,24 @@ fn disallowed() -> FieldError {
     )
 }
 
-/// The address of a registration, in its one form. Plain ones are left to the rules, which have their own errors.
+/// The address of a registration, in its one form. What else is wrong with plain ones is left to the rules, which have
+/// their own errors.
 pub(super) fn registered(email: String) -> Result<String, ApiError> {
-    if is_plain(&email) {
-        return Ok(email);
-    }
-    one_form(&email).ok_or_else(|| ApiError::fields(vec![disallowed()]))
+    let form = if is_plain(&email) {
+        Some(email)
+    } else {
+        one_form(&email)
+    };
+    let form = form.filter(|form| is_new(form));
+    form.ok_or_else(|| ApiError::fields(vec![disallowed()]))
 }
 
 /// Checks an address in a text that is signed, and can therefore not be changed here.
 fn check_email(email: &str, problems: &mut Vec<FieldError>) {
-    if is_plain(email) {
-        return;
-    }
     match one_form(email) {
+        _ if is_plain(email) && is_new(email) => {}
         None => problems.push(disallowed()),
+        Some(form) if !is_new(&form) => problems.push(disallowed()),
         Some(form) if form != normal_email(email) => {
             let message = format!("must be written in its one form: {form}");
             problems.push(wrong("/email", message));
@@ -207,6 +232,52 @@ mod tests {
             Ok("ann@bücher.example".to_owned())
         );
         assert!(stored("an\u{200b}n@example.com").is_err());
+    }
+
+    #[test]
+    fn a_new_address_has_no_sign_and_no_dot_that_another_one_lacks() {
+        let errors_of_change = |email: &str| {
+            let mut problems = Vec::new();
+            check_email(email, &mut problems);
+            problems.len()
+        };
+        for good in [
+            " Ann.O'Lee+x#1@example.com ",
+            "ÿ.{x}|~!$%&*/=?^_`-@example.com",
+            "z\u{307}a\u{307}@example.com",
+            "i\u{301}i\u{323}ı@example.com",
+            "иван@example.com",
+        ] {
+            assert!(registered(good.to_owned()).is_ok(), "{good:?}");
+        }
+        for bad in [
+            "\"ann\"@example.com",
+            "ann(x)@example.com",
+            "ann,lee@example.com",
+            "ann\\@example.com",
+            "a:n;n@example.com",
+            "<ann>@example.com",
+            "ann[1]@example.com",
+            "ü\"ann\"@example.com",
+            "ann(x)@b\u{fc}cher.example",
+            "f\u{130}l@example.com",
+            "fi\u{307}l@example.com",
+            "j\u{307}@example.com",
+            "i\u{323}\u{307}@example.com",
+            "ı\u{307}@example.com",
+            "\u{456}\u{307}@example.com",
+            "ann@f\u{130}l.example",
+        ] {
+            assert!(registered(bad.to_owned()).is_err(), "{bad:?}");
+            assert_eq!(errors_of_change(bad), 1, "{bad:?}");
+        }
+        assert_eq!(errors_of_change("o'lee+x@example.com"), 0);
+        // Accounts that have such addresses from before log in by this form.
+        let before = "fi\u{307}l@bücher.example";
+        let written = "f\u{130}l@xn--bcher-kva.example";
+        assert_eq!(one_form(written).as_deref(), Some(before));
+        let quoted = one_form("\"Ann\"@example.com");
+        assert_eq!(quoted.as_deref(), Some("\"ann\"@example.com"));
     }
 
     #[test]

@@ -10,8 +10,7 @@ use crate::error::ApiError;
 use serde::Deserialize;
 
 use super::bus::{self, Text};
-use super::signs::{Signs, Target};
-use super::{ActionText, SignedTexts, file, registration, wallet};
+use super::{ActionText, SignedTexts, Signs, Target, file, registration, wallet};
 use crate::auth::Session;
 use crate::auth::code::InvitationCodes;
 

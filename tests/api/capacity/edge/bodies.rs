@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::{ask, connect_from, login, post, read_answer};
-use crate::harness::{Caller, Server};
+use crate::harness::{Caller, PASSWORD, Server};
 
 const MIB: u64 = 1 << 20;
 
@@ -51,15 +51,21 @@ async fn what_is_announced_reserves_nothing() {
 async fn one_address_leaves_room_for_the_bodies_of_others() {
     let server = Server::start().await;
     let mut open = Vec::new();
-    let head = post("/wallets/login", &[("Content-Length", "99".to_owned())]);
+    let head = post("/wallets/login", &[("Content-Length", "16384".to_owned())]);
+    let part = " ".repeat(12_000);
     for _ in 0..300 {
         let mut stream = connect_from(&server, 1).await;
         stream
-            .write_all(format!("{head}{{").as_bytes())
+            .write_all(format!("{head}{part}").as_bytes())
             .await
             .unwrap();
         open.push(stream);
     }
+    // The last one has no room; it learns that once it has sent everything.
+    let last = open.last_mut().unwrap();
+    last.write_all(" ".repeat(16_384 - 12_000).as_bytes())
+        .await
+        .unwrap();
     // This address's share is used up, nobody else's is.
     let refused = read_answer(open.last_mut().unwrap()).await;
     refused.refused(429, "RATE_LIMITED");
@@ -71,6 +77,43 @@ async fn one_address_leaves_room_for_the_bodies_of_others() {
     )
     .await;
     other.refused(401, "CREDENTIALS_INVALID");
+}
+
+/// The memory of bodies without credentials is small here: 128 KiB.
+#[tokio::test]
+async fn bodies_announced_from_many_addresses_keep_nobody_from_logging_in() {
+    let server = Server::start_with(&["body_bytes_max=16384", "body_bytes_total_max=65536"]).await;
+    Caller::register(&server, "ann@example.com").await;
+    let right = json!({ "email": "ann@example.com", "password": PASSWORD }).to_string();
+    let logs_in = async || {
+        let login = server.call("POST", "/wallets/login", &[], &right).await;
+        login.expect(200);
+    };
+    let head = post("/wallets/login", &[("Content-Length", "16384".to_owned())]);
+    let mut open = Vec::new();
+    for host in 2..=129 {
+        let mut stream = connect_from(&server, host).await;
+        stream.write_all(head.as_bytes()).await.unwrap();
+        open.push(stream);
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    logs_in().await;
+    // They send as much as they may hold, and stop before the end.
+    let part = " ".repeat(16_000);
+    for stream in &mut open {
+        stream.write_all(part.as_bytes()).await.unwrap();
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    for _ in 0..3 {
+        logs_in().await;
+    }
+    // There was no room for most of them; they learn that once they have sent everything.
+    let mut refused = 0;
+    for stream in &mut open {
+        stream.write_all(&[b' '; 384]).await.unwrap();
+        refused += usize::from(read_answer(stream).await.status() == 503);
+    }
+    assert!(refused > 100, "{refused}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -57,6 +57,52 @@ async fn what_cannot_be_parsed_is_refused_like_everything_else() {
     assert_eq!(old.status(), 200);
 }
 
+#[tokio::test]
+async fn a_host_names_the_same_as_a_target_with_a_host() {
+    let server = Server::start().await;
+    for (target, rest, status) in [
+        ("http://a/healthz", "1.1\r\nHost: a", 200),
+        ("http://A:80/healthz", "1.1\r\nHost: a", 200),
+        ("http://a/healthz", "1.0", 200),
+        ("http://a/healthz", "1.1\r\nHost: b", 400),
+        ("http://a:8080/healthz", "1.1\r\nHost: a", 400),
+        ("http://a/healthz", "1.1\r\nHost:", 400),
+        ("http://a@b/healthz", "1.1\r\nHost: b", 400),
+        ("http://a@b/healthz", "1.0", 400),
+    ] {
+        let request = format!("GET {target} HTTP/{rest}\r\n\r\n");
+        let answer = ask(&mut connect_from(&server, 1).await, &request).await;
+        assert_eq!(answer.status(), status, "{request}");
+    }
+}
+
+/// What is read in pieces has no other coding: a proxy may take such a body for another one.
+#[tokio::test]
+async fn the_only_coding_of_a_message_is_chunked() {
+    let server = Server::start().await;
+    let ask_with = async |fields: &str| {
+        let request = format!("GET /healthz HTTP/1.1\r\nHost: a\r\n{fields}\r\n0\r\n\r\n");
+        ask(&mut connect_from(&server, 1).await, &request).await
+    };
+    for coding in ["chunked", "Chunked", " chunked\t"] {
+        let answer = ask_with(&format!("Transfer-Encoding:{coding}\r\n")).await;
+        assert_eq!(answer.status(), 200, "{coding}");
+    }
+    for codings in [
+        "Transfer-Encoding: gzip, chunked\r\n",
+        "Transfer-Encoding: chunked, chunked\r\n",
+        "Transfer-Encoding: , chunked\r\n",
+        "Transfer-Encoding: identity, chunked\r\n",
+        "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked, gzip\r\n",
+    ] {
+        let answer = ask_with(codings).await;
+        answer.refused(400, "VALIDATION_ERROR");
+        assert!(answer.closes(), "{codings}: {answer:?}");
+    }
+}
+
 /// A page in a browser reads why its request could not be parsed, as it reads every other refusal.
 #[tokio::test]
 async fn a_page_may_read_the_refusal_of_what_cannot_be_parsed() {
@@ -195,6 +241,15 @@ async fn headers_that_are_too_large_over_http2_are_refused_too() {
         assert!(response.headers().contains_key("x-request-id"));
         assert!(response.headers().contains_key("x-ratelimit-limit"));
     }
+    // What is far too large is refused before it is a request.
+    let mut request = http2_request(&server, "GET", "/healthz", "");
+    for _ in 0..2_500 {
+        request = request.header("x", "y");
+    }
+    let response = sender.send_request(request.body(Full::default()).unwrap());
+    let response = response.await.unwrap();
+    assert_eq!(response.status(), 431);
+    assert!(!response.headers().contains_key("x-request-id"));
     let request = http2_request(&server, "GET", "/healthz", "");
     let response = sender.send_request(request.body(Full::default()).unwrap());
     assert_eq!(response.await.unwrap().status(), 200);
