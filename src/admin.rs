@@ -194,6 +194,7 @@ impl AdminSocket {
     }
 
     async fn name_new_key(&self, entry: KeyFrom) -> Result<Option<u64>, String> {
+        self.check_leads()?;
         let operator = self.operator()?;
         if !self.app.engine.holds(entry.key) {
             return Err(format!(

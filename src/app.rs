@@ -3,7 +3,6 @@
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use hyper::HeaderMap;
 use kedge_actors::api::{Asker, Committed, Submission};
 use kedge_actors::fair::{Full, Turn, Turns, share};
 use kedge_actors::{Engine, Published};
@@ -16,7 +15,6 @@ use kedge_http::auth::keys::KeysError;
 use kedge_http::auth::password::{PasswordError, Passwords};
 use kedge_http::auth::session::Sessions;
 use kedge_http::auth::shown_once::ShownOnce;
-use kedge_http::auth::{self, Session};
 use kedge_http::body;
 use kedge_http::cors::Cors;
 use kedge_http::cursor::Cursors;
@@ -28,7 +26,7 @@ use kedge_http::limits::{Budget, ClientAddress, Holder, Place, Places, RateLimit
 use kedge_http::signing::{SignatureHeaders, SignedTexts, Verifier};
 use kedge_http::v2;
 use kedge_protocol::signature::SigningKey;
-use kedge_replica::Replica;
+use kedge_replica::{Replica, lease};
 use kedge_telemetry::Tracer;
 use kedge_upkeep::archive::KeptProofs;
 use kedge_webhooks::Sender;
@@ -117,6 +115,8 @@ pub struct App {
     pub is_shared: bool,
     /// The node's part among several, if there are several. A node whose store is read-only takes none.
     pub replica: OnceLock<Replica>,
+    /// How long a leader of several nodes may be silent.
+    pub lease: Duration,
     /// The URL that callers know.
     pub public_url: String,
     /// Traces requests, if a collector is configured.
@@ -209,6 +209,7 @@ impl App {
             cors: Cors::new(config.cors_origins.clone()),
             is_shared: !config.cluster_servers.is_empty(),
             replica: OnceLock::new(),
+            lease: lease(config),
             public_url,
             tracer,
             engine,
@@ -218,12 +219,6 @@ impl App {
     /// The last publication: the log's head, and the store as of that head.
     pub fn published(&self) -> Arc<Published> {
         self.engine.published()
-    }
-
-    /// Identifies the caller by these headers: an access token, an API key, or both.
-    pub fn authenticate(&self, headers: &HeaderMap, now_s: u64) -> Result<Session, ApiError> {
-        let published = self.published();
-        auth::authenticate(&self.access, &self.api_keys, &published, headers, now_s)
     }
 
     /// Hashes and checks a signed request.

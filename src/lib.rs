@@ -5,6 +5,7 @@
 //! - One request: `server` (its way is in `server/dispatch.rs`), `endpoint` (the table of routes), `idempotency`,
 //!   `call`, `routes`.
 //! - What answers share: `listing`.
+//! - Who calls: `callers`.
 //! - Features: `webhooks`, `disputes`.
 //! - The operator's side: `start`, `admin`, `metrics`.
 //!
@@ -13,6 +14,7 @@
 pub mod admin;
 pub mod app;
 pub mod call;
+pub mod callers;
 pub mod disputes;
 pub mod endpoint;
 pub mod idempotency;

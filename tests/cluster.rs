@@ -24,6 +24,8 @@ mod failovers;
 mod feeds;
 #[path = "cluster/full_disk.rs"]
 mod full_disk;
+#[path = "cluster/lagging.rs"]
+mod lagging;
 #[path = "cluster/limits.rs"]
 mod limits;
 #[path = "cluster/link.rs"]
@@ -38,6 +40,8 @@ mod nats;
 mod network;
 #[path = "cluster/nodes.rs"]
 mod nodes;
+#[path = "cluster/older_stream.rs"]
+mod older_stream;
 #[path = "cluster/operations.rs"]
 mod operations;
 #[path = "cluster/outside.rs"]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use indicatif::ProgressBar;
-use kedge_cluster::Cluster;
+use kedge_cluster::{Cluster, ReseedError, StreamError};
 use kedge_config::Sources;
 use kedge_log::LogReader;
 use kedge_log::env::RealEnv;
@@ -87,6 +87,21 @@ pub(crate) async fn run(command: Command) -> Result<(), Failure> {
 /// Bytes of decompressed blocks that are cached while the log is read.
 const CACHE_BYTES: u64 = 64 * 1024 * 1024;
 
+/// A stream whose end is broken cannot be compared with the log: only force makes it again.
+fn reseed_failure(error: ReseedError, is_forced: bool) -> Failure {
+    match error {
+        ReseedError::Stream(StreamError::Broken(broken)) if !is_forced => {
+            Failure::refused(format!(
+                "the end of the stream cannot be read: at frame {} it holds {}, where {} is expected. So it is not known \
+             whether it holds frames that this log lacks; nothing was changed\n  make sure that no other node has a longer \
+             log, then add --force",
+                broken.frame, broken.stream, broken.log
+            ))
+        }
+        error => Failure::refused(error),
+    }
+}
+
 async fn reseed(args: ReseedArgs) -> Result<(), Failure> {
     let config = kedge_config::load(&Sources {
         file: Some(&args.config),
@@ -107,7 +122,7 @@ async fn reseed(args: ReseedArgs) -> Result<(), Failure> {
         .reseed(&reader, from, args.force, |frame| bar.set_position(frame))
         .await;
     bar.finish_and_clear();
-    let done = done.map_err(Failure::refused)?;
+    let done = done.map_err(|error| reseed_failure(error, args.force))?;
     if args.json {
         return print_json(&json!({
             "first_frame": done.first,

@@ -7,10 +7,9 @@ use kedge_storage::Mode;
 use serde_json::{Map, Value, json};
 
 use super::{AdminSocket, members};
+use crate::callers::LAG_MAX;
 
 const NO_CLUSTER: &str = "this server is a single node: cluster_servers is not set";
-/// A node that lags by more may lack anything.
-const LAG_MAX_S: f64 = 1.0;
 /// A node that reported itself within this time runs.
 const RUNNING: Duration = Duration::from_secs(4);
 
@@ -41,7 +40,9 @@ impl AdminSocket {
             return self.app.is_shared;
         };
         let standing = replica.standing();
-        let is_current = standing.lag_s().is_some_and(|lag_s| lag_s < LAG_MAX_S);
+        let is_current = standing
+            .lag_s()
+            .is_some_and(|lag_s| lag_s < LAG_MAX.as_secs_f64());
         !is_current || standing.frame < standing.tail
     }
 
@@ -94,9 +95,33 @@ impl AdminSocket {
     /// Lets another node lead.
     pub(super) async fn hand_over(&self, to: Option<String>) -> Result<Map<String, Value>, String> {
         let replica = self.replica()?;
+        let leader = replica.standing().leader;
+        if let Some(leader) = leader.filter(|leader| to.as_ref() == Some(&leader.node)) {
+            return Err(format!("{} leads already", leader.node));
+        }
         let handed = replica.hand_over(to).await;
         let successor = handed.map_err(|error| error.to_string())?;
         Ok(members(json!({ "successor": successor })))
+    }
+
+    /// Refuses what only the node that leads can do, and names that node.
+    pub(super) fn check_leads(&self) -> Result<(), String> {
+        if self.app.engine.leads() {
+            return Ok(());
+        }
+        let leader = self.replica()?.standing().leader;
+        let leader = leader.map_or_else(
+            || "no node leads at the moment; `kedge cluster status` shows when one does".to_owned(),
+            |leader| {
+                format!(
+                    "run the command on {}, which leads, at its admin socket",
+                    leader.node
+                )
+            },
+        );
+        Err(format!(
+            "this node follows the log, and nothing was changed: {leader}"
+        ))
     }
 
     /// Refuses what would make a key on this node alone: the others could not read the log any more.

@@ -29,6 +29,7 @@ impl AdminSocket {
         tier: &str,
         limits: &CustomLimits,
     ) -> Result<Map<String, Value>, String> {
+        self.check_leads()?;
         let operator = self.operator()?;
         let limits = serde_json::to_value(limits).map_err(|error| error.to_string())?;
         let mut payload = members(limits);

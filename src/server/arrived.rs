@@ -173,7 +173,12 @@ impl Dispatch {
         self.app.read_page(holder, read).await
     }
 
-    async fn wait_for_sequence(&self, query: &Query, holder: Holder) -> Result<(), ApiError> {
+    /// Waits until what a query names can be read.
+    pub(super) async fn wait_for_sequence(
+        &self,
+        query: &Query,
+        holder: Holder,
+    ) -> Result<(), ApiError> {
         let Some(wanted) = query.number(MIN_SEQUENCE.name)? else {
             return Ok(());
         };

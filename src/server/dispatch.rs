@@ -43,6 +43,7 @@ use tracing::Instrument as _;
 use super::arrived::Arrived;
 use super::finish::undocumented;
 use super::measured::{HttpMetrics, traced_method};
+use super::unread::seen;
 use crate::app::App;
 use crate::endpoint::{Auth, Endpoint, Router, Signs, TABLE, documented};
 use crate::idempotency;
@@ -309,7 +310,7 @@ impl Dispatch {
         }
         context.phase("authenticate");
         let now_s = now_s();
-        let identifying = self.identify(endpoint, &parts.headers, now_s, context);
+        let identifying = self.identify(endpoint, parts, now_s, context);
         let session = identifying.await?;
         let query = self.check(endpoint, session.as_ref(), parts, context)?;
         let signature = match endpoint.signs {
@@ -417,28 +418,43 @@ impl Dispatch {
     async fn identify(
         &self,
         endpoint: &Endpoint,
-        headers: &HeaderMap,
+        parts: &Parts,
         now_s: u64,
         context: &mut RequestContext,
     ) -> Result<Option<Session>, ApiError> {
-        let app = &self.app;
+        let (app, headers) = (&self.app, &parts.headers);
         let shows_something = headers.contains_key(AUTHORIZATION) || headers.contains_key(API_KEY);
         let may_show_token =
             endpoint.method == Method::GET && endpoint.limit != LimitClass::Free && shows_something;
-        let (counted_on, session) = match endpoint.auth {
+        let (organization, session) = match endpoint.auth {
             Auth::Bearer => {
-                let session = app.authenticate(headers, now_s);
-                (session.as_ref().ok().copied(), session.map(Some))
+                let session = app.authenticate_at(headers, now_s, || seen(endpoint, parts));
+                let organization = match &session {
+                    Ok(session) => Some(session.organization_id),
+                    Err(error) => self.organization_of_unread(error, headers, now_s),
+                };
+                (organization, session.map(Some))
             }
-            Auth::Public if may_show_token => (app.authenticate(headers, now_s).ok(), Ok(None)),
+            Auth::Public if may_show_token => {
+                let session = app.authenticate(headers, now_s);
+                (
+                    session.ok().map(|session| session.organization_id),
+                    Ok(None),
+                )
+            }
             Auth::Public => (None, Ok(None)),
         };
         context.session = session.as_ref().ok().copied().flatten();
-        let organization = counted_on.map(|session| session.organization_id);
         let limits = &self.app.limits;
         let counting = limits.count(&mut context.tally, endpoint.limit, organization);
         counting.await?;
-        session
+        match session {
+            Err(unread) if organization.is_some() => {
+                let reading = self.caller_once_read(endpoint, parts, context, unread);
+                reading.await.map(Some)
+            }
+            session => session,
+        }
     }
 }
 

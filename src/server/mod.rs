@@ -7,6 +7,7 @@ mod finish;
 mod following;
 mod measured;
 mod submitting;
+mod unread;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -16,7 +16,7 @@ use crate::support::{Rng, eventually, http};
 const NOTICED_LIMIT: Duration = Duration::from_secs(20);
 
 /// A cluster whose nodes each have a way of their own to the servers.
-async fn linked() -> (Cluster, Vec<Link>) {
+pub(crate) async fn linked() -> (Cluster, Vec<Link>) {
     let mut links = Vec::new();
     let cluster = Cluster::start_with(3, |setup, nats| {
         let link = Link::to(&nats.urls());

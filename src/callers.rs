@@ -1,0 +1,187 @@
+//! Who calls. A node of several may not have read the part of the log that gave a caller its credentials, and a refusal
+//! would be wrong then: it answers UNAVAILABLE, and callers repeat that.
+//!
+//! - **A token** proves itself: the service's own key signed it, so its wallet is or was in the log. A node that follows and
+//!   does not know the wallet is behind, however little.
+//! - **An API key** proves nothing without the log: anybody can make a text of its form. It is not called wrong only
+//!   while the node is known to be behind: it lags, or the request names a sequence that the node does not have.
+
+use std::time::Duration;
+
+use hyper::HeaderMap;
+use kedge_actors::Published;
+use kedge_api::Code;
+use kedge_http::auth::api_key::API_KEY;
+use kedge_http::auth::bearer::TokenHolder;
+use kedge_http::auth::{self, Session};
+use kedge_http::error::ApiError;
+use kedge_replica::{Role, Standing};
+
+use crate::app::App;
+
+/// A node that lags by more may lack anything.
+pub(crate) const LAG_MAX: Duration = Duration::from_secs(1);
+/// Seconds after which a request is to be repeated whose credentials this node has not read yet: most nodes lag by less.
+const UNREAD_RETRY_S: u64 = 1;
+
+/// How much of the log this node has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Held {
+    /// All of it.
+    Everything,
+    /// The newest may be missing.
+    Nearly,
+    /// It lags, or cannot know how far the log is.
+    Less,
+}
+
+impl Held {
+    /// What a node of several holds; `lease` is how long a leader may be silent before another node takes over.
+    fn of(leads: bool, standing: &Standing, lease: Duration) -> Self {
+        let since = standing.caught_up_at.map(|at| at.elapsed());
+        let is_within = |limit: Duration| since.is_some_and(|since| since < limit);
+        if standing.stalled.is_some() || standing.problem.is_some() {
+            return Self::Less;
+        }
+        match standing.role {
+            // One that stood still or is cut off for longer may have been replaced without knowing.
+            Role::Leader if leads && is_within(lease) => Self::Everything,
+            Role::Follower if is_within(LAG_MAX) && standing.frame >= standing.tail => Self::Nearly,
+            Role::Leader | Role::Follower => Self::Less,
+        }
+    }
+}
+
+fn unread() -> ApiError {
+    let message = "this node has not read the part of the log yet that your credentials rest on; try again, or ask the \
+                   node that leads";
+    ApiError::unavailable(message, UNREAD_RETRY_S)
+}
+
+impl App {
+    fn held(&self) -> Held {
+        match self.replica.get() {
+            Some(replica) => Held::of(self.engine.leads(), &replica.standing(), self.lease),
+            None if self.is_shared => Held::Less,
+            None => Held::Everything,
+        }
+    }
+
+    /// Identifies the caller by these headers: an access token, an API key, or both.
+    pub fn authenticate(&self, headers: &HeaderMap, now_s: u64) -> Result<Session, ApiError> {
+        self.authenticate_at(headers, now_s, || None)
+    }
+
+    /// The same, for a request that names a sequence which its caller has seen.
+    pub fn authenticate_at(
+        &self,
+        headers: &HeaderMap,
+        now_s: u64,
+        seen: impl FnOnce() -> Option<u64>,
+    ) -> Result<Session, ApiError> {
+        let judged = self.judge(&self.published(), headers, now_s);
+        match judged {
+            Err(refused) if self.is_shared && refused.code == Code::Unauthenticated => {
+                self.judge_again(headers, now_s, seen(), refused)
+            }
+            judged => judged,
+        }
+    }
+
+    fn judge(
+        &self,
+        published: &Published,
+        headers: &HeaderMap,
+        now_s: u64,
+    ) -> Result<Session, ApiError> {
+        auth::authenticate(&self.access, &self.api_keys, published, headers, now_s)
+    }
+
+    /// Judges a caller whom a node of several refused, by how much of the log the node has.
+    fn judge_again(
+        &self,
+        headers: &HeaderMap,
+        now_s: u64,
+        seen: Option<u64>,
+        refused: ApiError,
+    ) -> Result<Session, ApiError> {
+        let holder = self.token_holder(headers, now_s);
+        if holder.is_none() && !headers.contains_key(API_KEY) {
+            return Err(refused);
+        }
+        // Before the state is taken: a node that begins to lead in between has read everything by then.
+        let held = self.held();
+        let published = self.published();
+        let refused = match self.judge(&published, headers, now_s) {
+            Err(refused) if refused.code == Code::Unauthenticated => refused,
+            judged => return judged,
+        };
+        if held == Held::Everything {
+            return Err(refused);
+        }
+        let snapshot = &published.snapshot;
+        if let Some(holder) = holder
+            && snapshot.wallet(holder.wallet_id)?.is_none()
+        {
+            return Err(unread());
+        }
+        let sequence = published.head.sequence;
+        let lacks = held == Held::Less || seen.is_some_and(|seen| seen > sequence);
+        let is_unread = lacks && self.api_keys.may_be_new(headers, snapshot)?;
+        Err(if is_unread { unread() } else { refused })
+    }
+
+    /// Whom the token in these headers names, if this service signed it and it has not expired. The log is not asked.
+    pub fn token_holder(&self, headers: &HeaderMap, now_s: u64) -> Option<TokenHolder> {
+        self.access.authenticate(headers, now_s).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::Instant;
+
+    use super::*;
+
+    const LEASE: Duration = Duration::from_millis(1_500);
+    const NOW: Duration = Duration::ZERO;
+    const LONG_AGO: Duration = Duration::from_secs(2);
+
+    fn standing(role: Role, ago: Duration) -> Standing {
+        Standing {
+            role,
+            caught_up_at: Instant::now().checked_sub(ago),
+            ..Standing::default()
+        }
+    }
+
+    #[test]
+    fn only_a_leader_within_its_lease_holds_everything() {
+        let leader = standing(Role::Leader, NOW);
+        assert_eq!(Held::of(true, &leader, LEASE), Held::Everything);
+        // It leads no longer, and has not said so yet.
+        assert_eq!(Held::of(false, &leader, LEASE), Held::Less);
+        let paused = standing(Role::Leader, LONG_AGO);
+        assert_eq!(Held::of(true, &paused, LEASE), Held::Less);
+        let stalled = Standing {
+            stalled: Some("no quorum".to_owned()),
+            ..leader
+        };
+        assert_eq!(Held::of(true, &stalled, LEASE), Held::Less);
+    }
+
+    #[test]
+    fn a_node_that_follows_never_holds_everything() {
+        let follower = standing(Role::Follower, NOW);
+        assert_eq!(Held::of(false, &follower, LEASE), Held::Nearly);
+        let late = standing(Role::Follower, LONG_AGO);
+        assert_eq!(Held::of(false, &late, LEASE), Held::Less);
+        let new = Standing::default();
+        assert_eq!(Held::of(false, &new, LEASE), Held::Less);
+        let behind = Standing {
+            tail: 1,
+            ..follower
+        };
+        assert_eq!(Held::of(false, &behind, LEASE), Held::Less);
+    }
+}
