@@ -24,7 +24,7 @@ mod failovers;
 mod feeds;
 #[path = "cluster/full_disk.rs"]
 mod full_disk;
-#[path = "cluster/lagging.rs"]
+#[path = "cluster/behind/lagging.rs"]
 mod lagging;
 #[path = "cluster/limits.rs"]
 mod limits;
@@ -48,7 +48,7 @@ mod operations;
 mod outside;
 #[path = "cluster/rights.rs"]
 mod rights;
-#[path = "cluster/shorter.rs"]
+#[path = "cluster/behind/shorter.rs"]
 mod shorter;
 #[path = "cluster/signed.rs"]
 mod signed;

@@ -40,10 +40,9 @@ use kedge_replica::Forwarder;
 use kedge_telemetry::Traced;
 use tracing::Instrument as _;
 
-use super::arrived::Arrived;
+use super::arrived::{Arrived, seen};
 use super::finish::undocumented;
 use super::measured::{HttpMetrics, traced_method};
-use super::unread::seen;
 use crate::app::App;
 use crate::endpoint::{Auth, Endpoint, Router, Signs, TABLE, documented};
 use crate::idempotency;

@@ -7,7 +7,6 @@ mod finish;
 mod following;
 mod measured;
 mod submitting;
-mod unread;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -163,8 +163,8 @@ mod tests {
     }
 
     async fn gave_way(part: &Part) -> bool {
-        let told = part.gives_way.notified();
-        tokio::time::timeout(std::time::Duration::ZERO, told)
+        let notified = part.gives_way.notified();
+        tokio::time::timeout(std::time::Duration::ZERO, notified)
             .await
             .is_ok()
     }

@@ -8,6 +8,7 @@
 //! digit, and a new version must give the same results for every old log.
 
 mod body;
+mod cost;
 mod errors;
 mod graph;
 mod pattern;
@@ -28,19 +29,12 @@ use errors::{bounded, first, words};
 use graph::Graph;
 
 pub use body::BodySchema;
+pub use cost::bytes_compiled;
+pub(crate) use cost::compile_steps;
 pub use room::Room;
 
 /// The dialect that a schema may name.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
-
-/// Bytes that a compiled schema takes for each byte of its text, regular expressions apart: each short keyword becomes a
-/// value, a node and its place.
-const COMPILED_PER_BYTE: usize = 32;
-
-/// Steps for each place of a regular expression that is compiled: as many checks of a byte take as long.
-const STEPS_PER_EFFORT: u64 = 512;
-/// Steps for each byte of a schema that is compiled, in addition.
-const STEPS_PER_BYTE: u64 = 16;
 
 /// A schema ready to check values.
 pub struct Schema {
@@ -112,33 +106,6 @@ pub fn read(text: &str) -> Option<Schema> {
     let work = Graph::of(&value).ok()?.work;
     let validator = compile(&alone(value)).ok()?;
     Some(Schema { validator, work })
-}
-
-/// What compiling a schema takes, in steps of an [`Allowance`](crate::world::Allowance).
-pub(crate) fn compile_steps(text: &str) -> u64 {
-    let value = parse(text).ok();
-    let graph = value.as_ref().and_then(|value| Graph::of(value).ok());
-    let effort = graph.map_or(0, |graph| {
-        let patterns = graph.patterns.iter();
-        let efforts = patterns.map(|(_, pattern)| pattern::effort(pattern));
-        efforts.fold(0, u64::saturating_add)
-    });
-    let of_text = text.len() as u64 * STEPS_PER_BYTE;
-    effort
-        .saturating_mul(STEPS_PER_EFFORT)
-        .saturating_add(of_text)
-}
-
-/// About how many bytes a schema takes in memory, compiled, with its text.
-pub fn bytes_compiled(text: &str) -> usize {
-    let nodes = text.len().saturating_mul(COMPILED_PER_BYTE);
-    let value = parse(text).ok();
-    let graph = value.as_ref().and_then(|value| Graph::of(value).ok());
-    let patterns = graph.map_or(0, |graph| {
-        let patterns = graph.patterns.iter();
-        patterns.map(|(_, pattern)| pattern::bytes(pattern)).sum()
-    });
-    nodes + patterns
 }
 
 fn parse(text: &str) -> Result<Value, Vec<FieldError>> {
