@@ -57,7 +57,7 @@ enum WaitsFor {
 impl Heads {
     /// Those of a new connection: its first byte must arrive within `timeout`, and each head within as long from its
     /// own first byte. At most `kept_bytes_max` bytes of a head are kept while it arrives. From here on the connection
-    /// can be told to give way to another.
+    /// can be asked to give way to another.
     pub fn new(line: Arc<Line>, frames: Frames, timeout: Duration, kept_bytes_max: usize) -> Self {
         if let Some(seat) = frames.seat() {
             line.takes(Arc::clone(seat));

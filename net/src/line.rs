@@ -193,7 +193,7 @@ impl Line {
         seat.is_taken_by(self);
     }
 
-    /// Lets others have the seat again, if they were told that this connection does not wait and now it does.
+    /// Lets others have the seat again, if they found that this connection does not wait and now it does.
     fn settle(&self) {
         if let Some(seat) = self.seat.get()
             && seat.is_aside()
@@ -208,8 +208,8 @@ impl Line {
         let Some(seat) = self.seat.get() else {
             return std::future::pending().await;
         };
-        seat.told().await;
-        // It has been told already, and what it still has to do takes its time.
+        seat.asked().await;
+        // It has been asked already, and what it still has to do takes its time.
         let mut time = if self.is_reserve {
             Duration::ZERO
         } else {

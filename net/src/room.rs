@@ -186,17 +186,17 @@ impl Place {
     /// Resolves when a connection that cannot be read yet, since it still shakes hands, should end: another needs its
     /// place, or its short time in the reserve is over.
     pub async fn gives_way(&self) {
-        let told = async {
+        let asked = async {
             let Some(seat) = &self.seat else {
                 return std::future::pending().await;
             };
             seat.waits_again();
-            seat.told().await;
+            seat.asked().await;
         };
         if self.is_reserve {
-            let _either = tokio::time::timeout(RESERVE_TIMEOUT, told).await;
+            let _either = tokio::time::timeout(RESERVE_TIMEOUT, asked).await;
         } else {
-            told.await;
+            asked.await;
         }
     }
 }

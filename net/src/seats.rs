@@ -33,8 +33,8 @@ pub(crate) struct Seat {
     is_aside: AtomicBool,
     /// Another has it, or is about to.
     is_given_up: AtomicBool,
-    is_told: AtomicBool,
-    told: Notify,
+    is_asked: AtomicBool,
+    asked: Notify,
 }
 
 impl Seat {
@@ -47,8 +47,8 @@ impl Seat {
             line: OnceLock::new(),
             is_aside: AtomicBool::new(false),
             is_given_up: AtomicBool::new(false),
-            is_told: AtomicBool::new(false),
-            told: Notify::new(),
+            is_asked: AtomicBool::new(false),
+            asked: Notify::new(),
         })
     }
 
@@ -89,18 +89,18 @@ impl Seat {
     }
 
     /// Resolves when its connection has to leave.
-    pub(crate) async fn told(&self) {
-        let told = self.told.notified();
-        tokio::pin!(told);
-        told.as_mut().enable();
-        if !self.is_told.load(Ordering::SeqCst) {
-            told.await;
+    pub(crate) async fn asked(&self) {
+        let asked = self.asked.notified();
+        tokio::pin!(asked);
+        asked.as_mut().enable();
+        if !self.is_asked.load(Ordering::SeqCst) {
+            asked.await;
         }
     }
 
     fn tell(&self) {
-        self.is_told.store(true, Ordering::SeqCst);
-        self.told.notify_waiters();
+        self.is_asked.store(true, Ordering::SeqCst);
+        self.asked.notify_waiters();
     }
 }
 
