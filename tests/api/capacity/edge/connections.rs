@@ -191,8 +191,16 @@ async fn a_few_addresses_that_hold_all_keep_nobody_out() {
             closed.push(number);
         }
     }
-    // By turns of the two that had the most, and of each those that had waited longest.
-    assert_eq!(closed, [0, 1, 2, 7, 8, 9]);
+    // Of the two that had the most, by turns, and of each those that had waited longest. One more gave way for the one that
+    // turned out to be at work.
+    let (of_one, of_other) = closed.split_at(closed.partition_point(|number| *number < 7));
+    assert!(of_one.iter().copied().eq(0..of_one.len()), "{closed:?}");
+    assert!(
+        of_other.iter().copied().eq(7..7 + of_other.len()),
+        "{closed:?}"
+    );
+    assert!(of_one.len().abs_diff(of_other.len()) <= 1, "{closed:?}");
+    assert!((6..=7).contains(&closed.len()), "{closed:?}");
     for stream in &mut others {
         assert_eq!(ask(stream, HEALTH).await.status(), 200);
     }
