@@ -66,14 +66,16 @@ fn has(row: &Row, value: &Value) {
 }
 
 /// The rights that a key needs for a row. A preview shows objects, so it needs to read them; events of everything show
-/// what actions contain, and so do the deliveries of a webhook. A key grants only what it has: the keys that the walk
+/// what actions contain, and so do the deliveries of a webhook, which its secret signs. A key grants only what it has: the keys that the walk
 /// makes may read everything, those that it renews may do everything.
 pub(crate) fn needs(row: &Row, area: &str, access: &str) -> bool {
     let also = match row.path {
         "/ebus/actions/preview" => (area, access) == ("objects", "read"),
         "/api-keys" => row.method == "POST" && access == "read",
         "/api-keys/{id}/rotate" => true,
-        "/ebus/events" | "/webhooks/{id}/deliveries/{delivery_id}/redeliver" => {
+        "/ebus/events"
+        | "/webhooks/{id}/rotate"
+        | "/webhooks/{id}/deliveries/{delivery_id}/redeliver" => {
             (area, access) == ("actions", "read")
         }
         "/webhooks" | "/webhooks/{id}" if matches!(row.method, "POST" | "PATCH") => {
