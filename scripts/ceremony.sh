@@ -20,7 +20,7 @@ source scripts/tools.sh
 beacon_power=10
 
 snarkjs() {
-  node "$root/prover/snarkjs/node_modules/snarkjs/build/cli.cjs" "$@"
+  node "$root/crates/prover/snarkjs/node_modules/snarkjs/build/cli.cjs" "$@"
 }
 
 # Public powers of tau for up to 2^16 constraints, by the ceremony that snarkjs' documentation names; BLAKE2b-512 of
@@ -98,7 +98,7 @@ full() {
   install_build_tools
   use_release_paths
   cargo run --locked --release --quiet -p kedge -- prove circuit "$circuit"
-  grep -q "\"0x$(sha256sum "$circuit" | cut -d ' ' -f 1)\"" prover/circuit.json || die "the circuit does not match prover/circuit.json"
+  grep -q "\"0x$(sha256sum "$circuit" | cut -d ' ' -f 1)\"" crates/prover/circuit.json || die "the circuit does not match crates/prover/circuit.json"
   [[ -f "$powers" ]] || curl --fail --location --output "$powers.part" "$powers_url"
   [[ -f "$powers" ]] || mv "$powers.part" "$powers"
   [[ "$(b2sum "$powers" | cut -d ' ' -f 1)" == "$powers_hash" ]] || die "$powers is not the public file" "remove it and try again"
@@ -108,7 +108,7 @@ full() {
 }
 
 check_node
-install_node_packages prover/snarkjs
+install_node_packages crates/prover/snarkjs
 case "${1:-} $#" in
   "start 4") start "$2" "$3" "$4" ;;
   "contribute 3") contribute "$2" "$3" ;;

@@ -6,7 +6,7 @@ source scripts/shell.sh
 
 find_cargo
 cargo clean
-rm -rf .venv tests/openapi/.venv tests/python/.venv sdk/python/.venv sdk/python/out packages/.venv tests/packages/.venv dist \
+rm -rf .venv tests/openapi/.venv tests/python/.venv sdk/python/.venv sdk/python/out scripts/packages/.venv tests/packages/.venv dist \
   sdk/typescript/dist sdk/typescript/out dashboards/console/dist .monitor
 find . -name node_modules -type d -prune -exec rm -rf {} +
 say "kept: ./data (the server's data) and $cache_dir (the RocksDB library and downloaded tools)"

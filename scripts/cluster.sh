@@ -17,7 +17,7 @@ nats_urls() { printf '"tls://127.0.0.1:%s",' 14222 14223 14224 | sed 's/,$//'; }
 monitors() { printf '"http://127.0.0.1:%s",' 18222 18223 18224 | sed 's/,$//'; }
 
 # An authority, and by it a certificate of the servers and one of each node, whose name in it is the node's user
-# (packages/nats/kedge.conf).
+# (scripts/packages/nats/kedge.conf).
 make_certificates() {
   local place="$data/certificates" name
   [[ -f "$place/node3.pem" ]] && return
@@ -35,7 +35,7 @@ make_certificates() {
 start_nats() {
   local index sync="" place="$data/certificates"
   if nats_can_sync; then sync=", sync_interval: always"; fi
-  cp packages/nats/kedge.conf "$data/kedge.conf"
+  cp scripts/packages/nats/kedge.conf "$data/kedge.conf"
   for index in 0 1 2; do
     cat >"$data/nats$index.conf" <<CONF
 server_name: nats$index

@@ -4,7 +4,7 @@
 # What Vite needs.
 console_node_min=20.19
 console_sources=(dashboards/console/{index.html,package-lock.json,public,src,vite.config.ts}
-  sdk/typescript/{package-lock.json,src,tsconfig.build.json,tsconfig.json} prover/keys/dev-insecure.json)
+  sdk/typescript/{package-lock.json,src,tsconfig.build.json,tsconfig.json} crates/prover/keys/dev-insecure.json)
 
 # Whether there is a node that can build it.
 can_build_console() {

@@ -51,24 +51,25 @@ pack() {
 stage() {
   local to="$1"
   install -D -m 755 "$program" "$to/bin/kedge"
-  install -D -m 644 packages/systemd/kedge.service "$to/lib/systemd/system/kedge.service"
-  install -D -m 644 packages/systemd/kedge.conf "$to/lib/sysusers.d/kedge.conf"
+  install -D -m 644 scripts/packages/systemd/kedge.service "$to/lib/systemd/system/kedge.service"
+  install -D -m 644 scripts/packages/systemd/kedge.conf "$to/lib/sysusers.d/kedge.conf"
   mkdir -p "$to"/share/{bash-completion/completions,zsh/site-functions,fish/vendor_completions.d,doc/kedge,kedge/contracts}
   "$program" completions bash >"$to/share/bash-completion/completions/kedge"
   "$program" completions zsh >"$to/share/zsh/site-functions/_kedge"
   "$program" completions fish >"$to/share/fish/vendor_completions.d/kedge.fish"
   "$program" man --to "$to/share/man/man1"
   cp -r LICENSE README.md CHANGELOG.md docs "$to/share/doc/kedge/"
-  "$python" -B packages/inventory/inventory.py --sbom "$to/share/doc/kedge/kedge.cdx.json" \
+  "$python" -B scripts/packages/inventory/inventory.py --sbom "$to/share/doc/kedge/kedge.cdx.json" \
     --notices "$to/share/doc/kedge/THIRD-PARTY.txt"
   "$program" init - >"$to/share/kedge/kedge.toml"
   cp contracts/artifacts/*.json "$to/share/kedge/contracts/"
-  # The compose file finds the dashboards where the repository has them.
   mkdir -p "$to/share/kedge/packages"
   # The console is in the program; its folder also has what was installed to build it.
   mkdir -p "$to/share/kedge/dashboards"
   find dashboards -mindepth 1 -maxdepth 1 ! -name console -exec cp -r {} "$to/share/kedge/dashboards/" \;
-  cp -r packages/compose packages/helm packages/nats "$to/share/kedge/packages/"
+  cp -r scripts/packages/compose scripts/packages/helm scripts/packages/nats "$to/share/kedge/packages/"
+  # In the archive, the folder of packages stands one level higher.
+  sed -i 's#\.\./\.\./\.\./dashboards#../../dashboards#' "$to/share/kedge/packages/compose/compose.yaml"
 }
 
 archive() {
@@ -130,7 +131,7 @@ image() {
   pack --owner="$user" --group="$user" --directory "$work/state" --file "$work/state.tar" var/lib/kedge
   tar --concatenate --file "$work/context/root.tar" "$work/state.tar"
   # Only this format has the healthcheck; docker has no other. Nobody needs an image after each line.
-  BUILDAH_FORMAT=docker BUILDAH_LAYERS=false "${engine[@]}" build --file packages/container/Containerfile --tag "localhost/kedge:$version" \
+  BUILDAH_FORMAT=docker BUILDAH_LAYERS=false "${engine[@]}" build --file scripts/packages/container/Containerfile --tag "localhost/kedge:$version" \
     --build-arg BASE="$base" --build-arg VERSION="$version" "$work/context"
   say "    localhost/kedge:$version"
 }
@@ -145,7 +146,7 @@ case "${1:-}" in
   archive | image | test) ;;
   *) die "usage: scripts/dist.sh archive|image|test" ;;
 esac
-program="" python="$root/packages/.venv/bin/python"
+program="" python="$root/scripts/packages/.venv/bin/python"
 find_cargo
 install_packages python3 python3-venv
 install_inventory_packages

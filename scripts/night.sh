@@ -16,7 +16,7 @@
 #   siege      attacks over sockets: SIEGE_SECONDS (10) for each, twice (make siege)
 #   growth     what an action costs with 10,000,000 stored, and how long a start takes then
 #   soak       SOAK_MINUTES (20) at half of the top rate, with webhooks and event streams
-#   mutants    changed code of `machine` and `protocol` that no test notices: MUTANTS_SHARD (as in 3/40) is the part of all
+#   mutants    changed code of `rules` and `protocol` that no test notices: MUTANTS_SHARD (as in 3/40) is the part of all
 #              changes that is tried; a different one each day
 #
 # SEED (the date) is where everything begins. A run with the same seed continues the one before: parts that have passed are

@@ -9,7 +9,7 @@ source scripts/console.sh
 # Everything here is the one build that users run.
 use_release_paths
 
-node_folders=(protocol/vectors/generate contracts chain/tests/anvil prover/snarkjs tests/js tests/openapi/generators sdk/typescript
+node_folders=(crates/protocol/vectors/generate contracts crates/chain/tests/anvil crates/prover/snarkjs tests/js tests/openapi/generators sdk/typescript
   dashboards/console)
 
 # Downloading waits for the network while RocksDB keeps the processors busy, so both are done at once. What failed or

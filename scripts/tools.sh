@@ -166,7 +166,7 @@ install_python_environment() {
 
 # The pinned packages of the vector generators, and of the document's tests.
 install_python_packages() {
-  install_python_environment "$python_environment" "$root/protocol/vectors/generate/requirements.txt"
+  install_python_environment "$python_environment" "$root/crates/protocol/vectors/generate/requirements.txt"
 }
 
 install_document_packages() {
@@ -206,7 +206,7 @@ install_python_sdk_packages() {
 
 # The pinned packages that write a release's bill of materials.
 install_inventory_packages() {
-  install_python_environment "$root/packages/.venv" "$root/packages/requirements.txt"
+  install_python_environment "$root/scripts/packages/.venv" "$root/scripts/packages/requirements.txt"
 }
 
 # What the tests of the packages use: podman runs the image (with uidmap for users other than root), man-db shows the

@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 source scripts/shell.sh
 source scripts/tools.sh
 
-vectors="$root/protocol/vectors"
+vectors="$root/crates/protocol/vectors"
 
 # generate <directory>
 generate() {
@@ -22,7 +22,7 @@ check() {
   generate "$made"
   for file in eip712 chain trees; do
     cmp "$made/$file.json" "$vectors/$file.json" ||
-      die "protocol/vectors/$file.json differs from its generator's output" "if the change is intended: make vectors"
+      die "crates/protocol/vectors/$file.json differs from its generator's output" "if the change is intended: make vectors"
   done
   rm -rf "$made"
   say "    eip712.json, chain.json and trees.json match their generators"
@@ -30,7 +30,7 @@ check() {
 
 check_node
 install_packages python3 python3-venv
-install_node_packages protocol/vectors/generate
+install_node_packages crates/protocol/vectors/generate
 install_python_packages
 case "${1:-}" in
   write) generate "$vectors" ;;

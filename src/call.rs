@@ -11,9 +11,9 @@ use kedge_http::body;
 use kedge_http::error::ApiError;
 use kedge_http::limits::{ClientAddress, Holder, Naming};
 use kedge_http::query::Query;
-use kedge_machine::Caller;
 use kedge_protocol::resource::Role;
 use kedge_protocol::{Address, Id, Prefix};
+use kedge_rules::Caller;
 use kedge_storage::{Resource, Snapshot};
 
 use crate::app::App;

@@ -1,6 +1,6 @@
 //! Disputes: evidence is checked against what this server knows of its log (`kedge_http::trust`). A fault that it
 //! shows, and a claim that holds, become the action `system.verdict`, signed by the operator, with the evidence or the
-//! claim in its payload. The rules (`machine/src/resources/dispute.rs`) make a dispute of it. Verdicts are recorded one at a
+//! claim in its payload. The rules (`crates/rules/src/resources/dispute.rs`) make a dispute of it. Verdicts are recorded one at a
 //! time. A claim is a second `format` of the body and a second `kind` of the verdict.
 
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use kedge_api::Code;
 use kedge_api::dispute::DisputeView;
 use kedge_http::error::ApiError;
 use kedge_http::trust;
-use kedge_machine::dispute::{ActionShown, ClaimVerdict, DisputeKind, FaultVerdict};
 use kedge_protocol::Id;
 use kedge_protocol::action::Kind;
 use kedge_protocol::claim::ClaimFile;
 use kedge_protocol::evidence::{EvidenceFile, Verdict};
 use kedge_protocol::resource::Dispute;
+use kedge_rules::dispute::{ActionShown, ClaimVerdict, DisputeKind, FaultVerdict};
 use kedge_storage::{Page, Snapshot};
 use serde::Serialize;
 use serde_json::value::RawValue;

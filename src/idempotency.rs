@@ -21,8 +21,6 @@ use kedge_actors::overlay::Versioned;
 use kedge_api::Code;
 use kedge_http::clock::now_s;
 use kedge_http::error::ApiError;
-use kedge_machine::Refusal;
-use kedge_machine::image::Image;
 use kedge_protocol::action::{ActionTexts, ActionWords, hash_actions};
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::chain::{next_head, next_integrity};
@@ -31,6 +29,8 @@ use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::record::RequestRecord;
 use kedge_protocol::{Hash, Id};
 use kedge_replay::images::read_row;
+use kedge_rules::Refusal;
+use kedge_rules::image::Image;
 use kedge_storage::{CodecError, Residue, Snapshot};
 use parking_lot::Mutex;
 

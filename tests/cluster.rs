@@ -34,7 +34,7 @@ mod link;
 mod load;
 #[path = "cluster/lonely_edge.rs"]
 mod lonely_edge;
-#[path = "../cluster/tests/support/nats.rs"]
+#[path = "../crates/cluster/tests/support/nats.rs"]
 mod nats;
 #[path = "cluster/network.rs"]
 mod network;

@@ -5,7 +5,7 @@
 
 #[path = "support/faulty.rs"]
 mod faulty;
-#[path = "../protocol/tests/support/signed_log.rs"]
+#[path = "../crates/protocol/tests/support/signed_log.rs"]
 #[allow(dead_code, reason = "the protocol's tests take the other parts")]
 mod signed_log;
 mod support;

@@ -4,8 +4,6 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use kedge_machine::Refusal;
-use kedge_machine::image::Image;
 use kedge_protocol::action::{Kind, RequestHead};
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::merkle::BatchTree;
@@ -13,6 +11,8 @@ use kedge_protocol::nonce::NonceError;
 use kedge_protocol::resource::{Object, Trace};
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Hash, Id};
+use kedge_rules::Refusal;
+use kedge_rules::image::Image;
 use kedge_timing::RequestTiming;
 use parking_lot::Mutex;
 

@@ -19,10 +19,10 @@ use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use kedge_env::Env;
-use kedge_machine::World;
 use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::{Address, Id, SequencerKeys};
+use kedge_rules::World;
 use kedge_running::Running;
 use kedge_storage::{EventRow, Mode, ReadError, SideWrite, Store};
 use kedge_timing::Passed;

@@ -1,4 +1,4 @@
-//! The engine of the server: ractor actors around the pure rules of `machine`, the committer around `storage`, and
+//! The engine of the server: ractor actors around the pure rules of `rules`, the committer around `storage`, and
 //! anchoring around `chain`. A request becomes a unit; the organization's actor admits it, object actors decide its
 //! actions, the Sequencer places them, the committer makes them durable, and only then is anything answered.
 //!

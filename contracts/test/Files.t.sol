@@ -11,7 +11,7 @@ import {AnchorFixture} from "./support/AnchorFixture.sol";
 
 /// @dev The table of files that all checkers share: where a file tells the contract enough, it comes to the same verdict.
 contract FilesTest is AnchorFixture {
-    string private constant TABLE = "../protocol/vectors/files.json";
+    string private constant TABLE = "../crates/protocol/vectors/files.json";
     bytes32 private constant CASES = keccak256('"cases":[');
     bytes32 private constant END = keccak256("]}");
     bytes32 private constant CLAIMS = keccak256("claims");

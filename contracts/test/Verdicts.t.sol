@@ -17,7 +17,7 @@ contract VerdictsTest is AnchorFixture {
     KedgeJudge private judge;
 
     function setUp() public {
-        json = VM.readFile("../protocol/vectors/verdicts.json");
+        json = VM.readFile("../crates/protocol/vectors/verdicts.json");
         VM.chainId(VM.parseJsonUint(json, ".domain.chain_id"));
         VM.warp(VM.parseJsonUint(json, ".now_s"));
         VM.prank(DEPLOYER);

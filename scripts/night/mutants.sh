@@ -25,8 +25,8 @@ mutants() {
   rm -rf "$copy"
   mkdir -p "$copy"
   git -C "$root" archive HEAD | tar --extract --touch --directory "$copy"
-  CARGO_TARGET_DIR="$found/target" cargo mutants --dir "$copy" --in-place --package kedge-machine --package kedge-protocol --package kedge-actors \
-    --file 'machine/**' --file 'protocol/**' --file 'actors/src/commit/**' --shard "$shard" --sharding round-robin --iterate --output "$found" \
+  CARGO_TARGET_DIR="$found/target" cargo mutants --dir "$copy" --in-place --package kedge-rules --package kedge-protocol --package kedge-actors \
+    --file 'crates/rules/**' --file 'crates/protocol/**' --file 'actors/src/commit/**' --shard "$shard" --sharding round-robin --iterate --output "$found" \
     --no-times --colors never || status=$?
   note "part $shard: $(mutants_in caught) changes noticed, $(mutants_in timeout) by a time-out, $(mutants_in missed) missed, $(mutants_in unviable) do not compile"
   notes <"$found/mutants.out/missed.txt"

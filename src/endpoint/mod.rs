@@ -1,7 +1,7 @@
 //! The table of endpoints: for each route, once, who may call it, what kind of action it signs, and what it takes and
 //! gives. Routing, authentication, the signature check, the OpenAPI document and the metrics' labels come from it.
 //! Each file has the rows of a part of the document, and then their words: name, description, where to continue with the
-//! answer. Examples are in `openapi/src/examples.json`.
+//! answer. Examples are in `crates/openapi/src/examples.json`.
 //!
 //! Every row has a counterpart in `tests/walk/`, written from the documents and not from the code: it is called well
 //! and in every way wrong.

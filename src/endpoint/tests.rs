@@ -10,7 +10,8 @@ use serde_json::{Map, Value};
 use super::{Answer, Auth, Signs, TABLE};
 
 /// How to document a row.
-const HOW: &str = "see the words of src/endpoint/, and openapi/src/examples.rs for the examples";
+const HOW: &str =
+    "see the words of src/endpoint/, and crates/openapi/src/examples.rs for the examples";
 
 #[test]
 fn every_endpoint_is_documented() {
@@ -269,7 +270,10 @@ fn every_id_of_a_path_is_named() {
             let parameters = operation["parameters"].as_array().unwrap().iter();
             let mut of_path = parameters.filter(|parameter| parameter["in"] == "path");
             let named = |parameter: &Value| parameter["description"] != "Which one.";
-            assert!(of_path.all(named), "{path}: see openapi/src/headings.rs");
+            assert!(
+                of_path.all(named),
+                "{path}: see crates/openapi/src/headings.rs"
+            );
         }
     }
 }

@@ -4,8 +4,8 @@
 
 use kedge_actors::api::{Asker, Submission, SubmitError};
 use kedge_http::error::ApiError;
-use kedge_machine::rights::check_role;
 use kedge_protocol::Id;
+use kedge_rules::rights::check_role;
 use kedge_storage::Snapshot;
 
 /// Refuses a request that its signer may not make now. Returns the signer's wallet.

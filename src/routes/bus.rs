@@ -9,8 +9,8 @@ use kedge_api::action::{BatchAnswer, BatchResult, MinimalAction, RefusedAction};
 use kedge_http::envelope::Envelope;
 use kedge_http::error::{ApiError, Detail, NONCE_HIGHEST};
 use kedge_http::reply::Reply;
-use kedge_machine::Refusal;
 use kedge_protocol::receipt::{BatchReceipt, RECEIPT_VERSION, ReceiptAction};
+use kedge_rules::Refusal;
 
 use crate::call::Call;
 use kedge_http::shown::Position;

@@ -9,8 +9,8 @@ use kedge_http::clock::now_s;
 use kedge_http::error::ApiError;
 use kedge_http::events::{Subscription, filter};
 use kedge_http::reply::Reply;
-use kedge_machine::event::Event;
 use kedge_protocol::event::Position;
+use kedge_rules::event::Event;
 
 use crate::call::Call;
 use crate::endpoint::{EVENT_STREAM, Parameter};

@@ -6,8 +6,8 @@ use kedge_api::scalars::IdText;
 use kedge_http::error::{ApiError, NONCE_HIGHEST};
 use kedge_http::reply::Reply;
 use kedge_http::shown::Position;
-use kedge_machine::image::Image;
 use kedge_replay::images::read_image;
+use kedge_rules::image::Image;
 use kedge_storage::Snapshot;
 use serde::Serialize;
 

@@ -11,10 +11,10 @@ use kedge_api::resources::ObjectView;
 use kedge_http::conditional;
 use kedge_http::error::ApiError;
 use kedge_http::reply::Reply;
-use kedge_machine::rights::sees_object;
 use kedge_protocol::Prefix;
 use kedge_protocol::limits::OBJECT_HISTORY_MAX;
 use kedge_protocol::resource::{Object, Template};
+use kedge_rules::rights::sees_object;
 use kedge_storage::Snapshot;
 
 use super::PRIVATE;

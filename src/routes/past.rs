@@ -1,5 +1,5 @@
 //! An object as it once stood (`GET /objects/{id}?at_sequence=`), rebuilt from its own actions with the rules that
-//! decided them (`machine/src/replay.rs`), as far back as its history is listed. Milestones
+//! decided them (`crates/rules/src/replay.rs`), as far back as its history is listed. Milestones
 //! (`storage/src/tables/objects.rs`) keep that below 1,000 actions. A template whose objects are all burned can be
 //! changed again; what its objects began with before is then read from the template's own actions.
 
@@ -9,10 +9,10 @@ use std::sync::Arc;
 use kedge_actors::Published;
 use kedge_api::Code;
 use kedge_http::error::ApiError;
-use kedge_machine::replay::{ObjectReplay, PastAction};
-use kedge_machine::{TemplateRules, World, template};
 use kedge_protocol::limits::OBJECT_HISTORY_MAX;
 use kedge_protocol::resource::Object;
+use kedge_rules::replay::{ObjectReplay, PastAction};
+use kedge_rules::{TemplateRules, World, template};
 use kedge_storage::{LogReader, PlacedAction};
 
 use crate::endpoint::Parameter;

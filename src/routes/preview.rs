@@ -20,10 +20,10 @@ use kedge_http::limits::Holder;
 use kedge_http::reply::Reply;
 use kedge_http::signing::SignedTexts;
 use kedge_http::signing::bus::{self, PreviewBody};
-use kedge_machine::{Allowance, Caller, Input};
 use kedge_protocol::action::RequestHead;
 use kedge_protocol::resource::{Area, Object, Wallet};
 use kedge_protocol::{Address, Hash};
+use kedge_rules::{Allowance, Caller, Input};
 use kedge_storage::Snapshot;
 
 use super::bus::PAYLOAD;

@@ -39,7 +39,7 @@ fn read_search(text: &str) -> Result<Asked, ApiError> {
     }
     Ok(Asked {
         filter: parse::filter(body.filter.get()).map_err(refused)?,
-        text: kedge_machine::json::compact(body.filter.get()).into_owned(),
+        text: kedge_rules::json::compact(body.filter.get()).into_owned(),
         sort: sort::read(body.sort.as_deref().map(RawValue::get)).map_err(refused)?,
         limit: limit as usize,
         cursor: body.cursor,

@@ -5,10 +5,10 @@ use kedge_api::resources::{TemplateView, VariationView, VariationsMade};
 use kedge_api::scalars::IdText;
 use kedge_http::error::ApiError;
 use kedge_http::reply::Reply;
-use kedge_machine::image::Image;
-use kedge_machine::rights::sees_template;
 use kedge_protocol::resource::{Template, Variation};
 use kedge_protocol::{Id, Prefix};
+use kedge_rules::image::Image;
+use kedge_rules::rights::sees_template;
 use kedge_storage::Snapshot;
 
 use crate::call::Call;

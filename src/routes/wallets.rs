@@ -13,10 +13,10 @@ use kedge_http::reply::Reply;
 use kedge_http::signing::names::one_form;
 use kedge_http::signing::registration::RegisterBody;
 use kedge_http::signing::wallet::WalletBody;
-use kedge_machine::registration::normal_email;
 use kedge_protocol::limits::EMAIL_BYTES_MAX;
 use kedge_protocol::resource::{Invitation, Tier, Wallet};
 use kedge_protocol::{Address, Id};
+use kedge_rules::registration::normal_email;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -6,7 +6,7 @@ use std::sync::{LazyLock, OnceLock};
 use kedge_api::Code;
 use kedge_http::body::Text;
 use kedge_http::error::{ApiError, Detail};
-use kedge_machine::schema::BodySchema;
+use kedge_rules::schema::BodySchema;
 
 use crate::endpoint::TABLE;
 

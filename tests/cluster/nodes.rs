@@ -21,7 +21,7 @@ use crate::support::server::{Server, Setup};
 use crate::support::{PASSWORD, connect, copy_directory, eventually, http};
 
 /// The rights of nodes on the NATS servers, as they are shipped.
-const RIGHTS: &str = include_str!("../../packages/nats/kedge.conf");
+const RIGHTS: &str = include_str!("../../scripts/packages/nats/kedge.conf");
 /// The chain id of the embedded chain.
 pub(crate) const CHAIN_ID: u64 = 1_337;
 /// How long a cluster may take to come up.

@@ -1,4 +1,4 @@
-//! The rights on the NATS servers that are shipped (`packages/nats/kedge.conf`): nodes live with them, and
+//! The rights on the NATS servers that are shipped (`scripts/packages/nats/kedge.conf`): nodes live with them, and
 //! no other client publishes into the log, hears a node's answers, or connects.
 
 use std::path::{Path, PathBuf};

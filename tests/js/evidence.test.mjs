@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { verifyEvidence } from './evidence.mjs';
 import { EMPTY, Refused } from './protocol.mjs';
 
-const text = readFileSync(new URL('../../protocol/vectors/verdicts.json', import.meta.url), 'utf8');
+const text = readFileSync(new URL('../../crates/protocol/vectors/verdicts.json', import.meta.url), 'utf8');
 const table = JSON.parse(text);
 // A case a line; the files stay text, because their numbers go up to 2^64.
 const CASE = /"name":"([^"]*)","proven":(true|false),.*?"file":(\{.*\}),"calldata":/;

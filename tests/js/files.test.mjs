@@ -9,10 +9,10 @@ import { readJson } from './reading.mjs';
 import { checkBatchReceipt, checkProofFile, checkReceipt } from './receipts.mjs';
 
 const read = (path) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
-const [first, , ...lines] = read('protocol/vectors/files.json').split('\n');
+const [first, , ...lines] = read('crates/protocol/vectors/files.json').split('\n');
 const state = JSON.parse(`${first.replace(/,$/, '')}}`);
 const trust = { domain: domainOf(state.domain.chain_id, state.domain.verifying_contract), sequencer: state.sequencer };
-const key = JSON.parse(read('prover/keys/dev-insecure.json'));
+const key = JSON.parse(read('crates/prover/keys/dev-insecure.json'));
 
 // A case a line, and the file last: it is read as it is spelled.
 const cases = lines.slice(0, -2).map((line) => {

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
 
-const ANVIL = fileURLToPath(new URL('../../chain/tests/anvil/node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil', import.meta.url));
+const ANVIL = fileURLToPath(new URL('../../crates/chain/tests/anvil/node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil', import.meta.url));
 // Anvil's first account, known to everybody.
 export const FUNDED_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
 const PATIENCE_MS = 30_000;

@@ -1,4 +1,4 @@
-// The client's own code against protocol/vectors: what it must make, and what it must refuse.
+// The client's own code against crates/protocol/vectors: what it must make, and what it must refuse.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { privateKeyToAccount } from 'viem/accounts';
 import * as p from './protocol.mjs';
 import { checkNextHeader } from './receipts.mjs';
 
-const read = (name) => JSON.parse(readFileSync(new URL(`../../protocol/vectors/${name}.json`, import.meta.url), 'utf8'));
+const read = (name) => JSON.parse(readFileSync(new URL(`../../crates/protocol/vectors/${name}.json`, import.meta.url), 'utf8'));
 const number = (value) => Number(value);
 
 const headerJson = (message) => ({

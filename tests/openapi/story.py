@@ -1,6 +1,6 @@
 """The examples of the document: requests that are really sent, in one story, with real answers.
 
-`python story.py record` sends the story of openapi/src/examples.json to a new server and writes the file
+`python story.py record` sends the story of crates/openapi/src/examples.json to a new server and writes the file
 anew; test_examples.py sends it and compares. A new example is an entry without an answer; a value of an
 earlier answer is `{{operation.name/member/…}}`, or `{{operation.name#Header}}`, until it is recorded. Evidence of a
 fault is forged anew each time: by how many milliseconds is `forged`. A claim is proved anew each time: about the
@@ -22,7 +22,7 @@ import multipart
 from server import PATIENCE_S, Receiver, Server
 from signing import Circumstances, Key, compact, domain_of, signed_actions
 
-EXAMPLES = Path(__file__).parents[2] / "openapi" / "src" / "examples.json"
+EXAMPLES = Path(__file__).parents[2] / "crates" / "openapi" / "src" / "examples.json"
 # Longer answers are not shown.
 SHOWN_BYTES_MAX = 20_000
 # Headers of answers that later requests of the story use.

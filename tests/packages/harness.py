@@ -15,7 +15,7 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ROOT / "packages"
+PACKAGES = ROOT / "scripts/packages"
 VERSION = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
 NAME = f"kedge-{VERSION}-{os.uname().machine}-linux"
 # Seconds, for the slowest command on a busy machine.

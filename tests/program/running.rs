@@ -250,7 +250,7 @@ fn circuit(folder: &Path) {
     let file = folder.join("claim.r1cs");
     let pins = done_json(kedge().args(["prove", "circuit"]).arg(&file));
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let kept = std::fs::read_to_string(root.join("prover/circuit.json")).unwrap();
+    let kept = std::fs::read_to_string(root.join("crates/prover/circuit.json")).unwrap();
     assert_eq!(pins, serde_json::from_str::<Value>(&kept).unwrap());
     assert!(std::fs::read(&file).unwrap().starts_with(b"r1cs"));
 }

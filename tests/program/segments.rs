@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use crate::support::program::kedge;
 use crate::{done, done_json, refused};
 
-/// The domain, the sequencer's key and the key of side entries of `log/testdata`.
+/// The domain, the sequencer's key and the key of side entries of `crates/log/testdata`.
 const DOMAIN: Domain = Domain {
     chain_id: 31337,
     verifying_contract: Address([7; 20]),
@@ -30,7 +30,7 @@ const FRAMES: u64 = 8;
 /// A copy of the segments that were written once for each format: one sealed, one raw.
 fn segments() -> TempDir {
     let directory = tempfile::tempdir().unwrap();
-    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("log/testdata/format-1");
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/log/testdata/format-1");
     for file in std::fs::read_dir(from).unwrap() {
         let file = file.unwrap();
         std::fs::copy(file.path(), directory.path().join(file.file_name())).unwrap();

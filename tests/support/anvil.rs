@@ -26,10 +26,10 @@ impl Anvil {
     /// the start and written at the end.
     pub(crate) async fn start(port: u16, state: &Path) -> Self {
         let binary = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("chain/tests/anvil/node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil");
+            .join("crates/chain/tests/anvil/node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil");
         assert!(
             binary.exists(),
-            "Anvil is not installed: run `npm ci --prefix chain/tests/anvil`"
+            "Anvil is not installed: run `npm ci --prefix crates/chain/tests/anvil`"
         );
         let child = Command::new(binary)
             .args(["--host", "127.0.0.1", "--slots-in-an-epoch", "1"])

@@ -6,7 +6,7 @@ use super::{ARROWS, SEES_ALL, root};
 
 /// Lists of all prefixes in the order of their numbers: a file, and how it writes one.
 const LISTS: &[(&str, &str)] = &[
-    ("protocol/vectors/generate/chain.py", " "),
+    ("crates/protocol/vectors/generate/chain.py", " "),
     ("sdk/python/src/kedge/protocol/ids.py", "\", \""),
     ("sdk/typescript/src/protocol/chain.ts", " "),
     ("tests/js/protocol.mjs", " "),
@@ -42,15 +42,18 @@ fn the_code_map_names_every_crate_once() {
     let mapped = rows.filter_map(|row| row.split_once("](../")?.1.split_once("/src/"));
     let mut mapped: Vec<&str> = mapped.map(|(folder, _)| folder).collect();
     mapped.sort_unstable();
-    let folder = |name: &'static str| match name {
-        "load" => "loadtest",
-        "sim" => "simulation",
-        other => other,
+    let folder = |name: &str| match name {
+        "actors" | "storage" | "bench" => name.to_owned(),
+        "client" => "sdk/rust".to_owned(),
+        "fuzz" => "tests/fuzz".to_owned(),
+        "load" => "loadtest".to_owned(),
+        "sim" => "tests/simulation".to_owned(),
+        library => format!("crates/{library}"),
     };
-    let crates = ARROWS.iter().map(|(name, _)| folder(name));
+    let crates = ARROWS.iter().map(|(name, _)| *name).chain([SEES_ALL]);
     // The root package's sources are in `src` itself.
-    let mut crates: Vec<&str> = crates.filter(|name| *name != "kedge").collect();
-    crates.push(SEES_ALL);
+    let crates = crates.filter(|name| *name != "kedge");
+    let mut crates: Vec<String> = crates.map(folder).collect();
     crates.sort_unstable();
     assert_eq!(mapped, crates);
 }

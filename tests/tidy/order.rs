@@ -2,22 +2,22 @@
 
 use super::{is_test_file, sources, without_tests};
 
-/// The crates that a simulator runs.
+/// Folders of the crates that a simulator runs.
 const SIMULATED: &[&str] = &[
     "actors",
-    "chain",
-    "cluster",
-    "log",
-    "machine",
-    "replay",
-    "replica",
-    "running",
-    "simulation",
+    "crates/chain",
+    "crates/cluster",
+    "crates/log",
+    "crates/replay",
+    "crates/replica",
+    "crates/rules",
+    "crates/running",
+    "crates/timekeeper",
     "storage",
-    "timekeeper",
+    "tests/simulation",
 ];
 /// The chain for development: the simulator has another one.
-const NOT_SIMULATED: &str = "chain/src/embedded/";
+const NOT_SIMULATED: &str = "crates/chain/src/embedded/";
 
 #[test]
 fn who_waits_for_several_things_says_which_comes_first() {

@@ -1,11 +1,11 @@
-//! The table of files, `protocol/vectors/files.json`: receipts, proof files and claims, good and spoiled, each with the
+//! The table of files, `crates/protocol/vectors/files.json`: receipts, proof files and claims, good and spoiled, each with the
 //! verdict that every checker must reach. `KEDGE_WRITE_FILES=1` rewrites it.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
 mod calls;
 mod checkers;
-#[path = "../../protocol/tests/support/checks.rs"]
+#[path = "../../crates/protocol/tests/support/checks.rs"]
 mod checks;
 mod claims;
 mod log;
@@ -28,7 +28,7 @@ use log::Log;
 use table::{Kind, Maker, Row};
 
 fn path() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("protocol/vectors/files.json")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/protocol/vectors/files.json")
 }
 
 /// The stored table.

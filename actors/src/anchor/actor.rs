@@ -1,6 +1,6 @@
 //! The anchor actor: at every interval, if there is anything new, it has the log's checkpoint anchored, and follows the
 //! transaction until the chain cannot give it up. An anchor is one Ethereum transaction for everything since the last
-//! one. The actor drives `chain/src/sender`, a state machine with one transaction in flight.
+//! one. The actor drives `crates/chain/src/sender`, a state machine with one transaction in flight.
 //!
 //! What it is about to send is stored first, through the committer. On every start and before each send it reads the
 //! contract: the chain is the truth. When the next anchor is due follows from the time of the last one, which is

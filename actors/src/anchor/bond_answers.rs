@@ -1,5 +1,5 @@
 //! Answers to what the bond asks of the operator, made from the log. The anchor actor owns them, because one account
-//! pays for both and one nonce is in flight. `chain/src/responder` sends them, the nearest deadline first, and follows
+//! pays for both and one nonce is in flight. `crates/chain/src/responder` sends them, the nearest deadline first, and follows
 //! them until a final block holds them. Each transaction is stored before it is sent (table `bond_answers`). While an
 //! answer waits for the next nonce, no anchor is begun. An answer waits for an anchor in flight until half of the time
 //! has passed, and then takes its nonce.

@@ -22,7 +22,6 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use kedge_env::Env;
-use kedge_machine::image::Image;
 use kedge_protocol::Hash;
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
@@ -31,6 +30,7 @@ use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::resource::{Object, ObjectStatus};
 use kedge_protocol::signature::SigningKey;
 use kedge_replay::{counted, images};
+use kedge_rules::image::Image;
 use kedge_storage::{Group, IdempotencyRow, LogHead, SecretRow, SideWrite};
 use kedge_timing::{GroupPassed, Passed};
 

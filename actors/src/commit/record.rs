@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use kedge_machine::image::Image;
 use kedge_protocol::record::{ActionRecord, FailedAction, RequestRecord};
 use kedge_protocol::resource::Object;
 use kedge_protocol::{Hash, Id};
 use kedge_replay::images;
+use kedge_rules::image::Image;
 use kedge_storage::Residue;
 
 use crate::api::Keep;

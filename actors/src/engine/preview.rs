@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use kedge_machine::{Caller, Input, Refusal, World, object};
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Object;
 use kedge_protocol::{Id, Prefix};
+use kedge_rules::{Caller, Input, Refusal, World, object};
 
 use crate::engine::Engine;
 use crate::pipeline::world::{Published, Reader, unavailable};

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use kedge_machine::sequencer::Tip;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::log_tree::Frontier;
+use kedge_rules::sequencer::Tip;
 use kedge_running::{ActorThreads, Part, Running};
 use kedge_storage::{LogHead, Mode, Store};
 use parking_lot::Mutex;

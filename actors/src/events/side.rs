@@ -3,11 +3,11 @@
 
 use std::collections::HashMap;
 
-use kedge_machine::Refusal;
-use kedge_machine::event::Failed;
 use kedge_protocol::Id;
 use kedge_protocol::event::{EventType, Position, event_id};
 use kedge_protocol::limits::{EVENTS_KEPT_MAX, EVENTS_PRUNED_AT_ONCE};
+use kedge_rules::Refusal;
+use kedge_rules::event::Failed;
 use kedge_storage::{EventRow, Group, ReadError, Snapshot};
 
 use crate::api::{ActionOutcome, Committed, Submission};

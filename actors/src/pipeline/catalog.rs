@@ -8,9 +8,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kedge_machine::{Recipient, TemplateRules};
 use kedge_protocol::Id;
 use kedge_protocol::resource::{Template, Variation};
+use kedge_rules::{Recipient, TemplateRules};
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 

@@ -3,12 +3,12 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use kedge_machine::image::Image;
-use kedge_machine::index::IndexChange;
-use kedge_machine::sequencer::{Key, KeyWrite};
 use kedge_protocol::resource::Object;
 use kedge_protocol::{Hash, Id};
 use kedge_replay::counted;
+use kedge_rules::image::Image;
+use kedge_rules::index::IndexChange;
+use kedge_rules::sequencer::{Key, KeyWrite};
 
 use super::object::fetch;
 use crate::overlay::Versioned;

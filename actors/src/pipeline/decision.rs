@@ -1,8 +1,8 @@
 //! The decisions about a unit's actions: whether what they rest on has its place, what they write, and what the caller
 //! gets.
 
-use kedge_machine::Refusal;
-use kedge_machine::sequencer::{KeyWrite, Placed};
+use kedge_rules::Refusal;
+use kedge_rules::sequencer::{KeyWrite, Placed};
 
 use super::decided::Decided;
 use super::refused::Refused;

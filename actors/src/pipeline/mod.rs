@@ -39,7 +39,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use kedge_env::Env;
-use kedge_machine::sequencer::{self as machine, Tip};
+use kedge_rules::sequencer::{self as machine, Tip};
 use kedge_running::Turns;
 use ractor::{Actor, ActorRef, SpawnErr};
 use tokio::sync::mpsc;

@@ -5,9 +5,9 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use kedge_machine::{Caller, Input, Refusal, TemplateRules, World, object};
 use kedge_protocol::resource::Object;
 use kedge_protocol::{Hash, Id};
+use kedge_rules::{Caller, Input, Refusal, TemplateRules, World, object};
 
 use super::decided::Decided;
 use super::refused::Refused;

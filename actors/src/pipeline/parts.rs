@@ -1,8 +1,8 @@
 //! A request's actions, divided among the shards.
 
-use kedge_machine::World;
 use kedge_protocol::action::Kind;
 use kedge_protocol::{Id, Prefix};
+use kedge_rules::World;
 
 use crate::api::Submission;
 

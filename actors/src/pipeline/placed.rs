@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use kedge_machine::image::Image;
-use kedge_machine::sequencer::Placed;
 use kedge_protocol::Id;
+use kedge_rules::image::Image;
+use kedge_rules::sequencer::Placed;
 use kedge_storage::{EventRow, SideWrite};
 use tokio::sync::oneshot;
 

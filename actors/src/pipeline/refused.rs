@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use kedge_machine::image::Image;
-use kedge_machine::{Refusal, Unavailable};
 use kedge_protocol::resource::Object;
+use kedge_rules::image::Image;
+use kedge_rules::{Refusal, Unavailable};
 
 use super::decided::Decided;
 use crate::overlay::Versioned;

@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use kedge_machine::image::Image;
-use kedge_machine::resources::{self, Decision};
-use kedge_machine::{Allowance, Input, Refusal, registration};
 use kedge_protocol::Id;
 use kedge_protocol::action::Kind;
 use kedge_replay::images::read_image;
+use kedge_rules::image::Image;
+use kedge_rules::resources::{self, Decision};
+use kedge_rules::{Allowance, Input, Refusal, registration};
 
 use super::decided::{Base, Decided, Names};
 use super::refused::Refused;

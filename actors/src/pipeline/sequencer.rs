@@ -19,8 +19,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kedge_env::Env;
-use kedge_machine::Refusal;
-use kedge_machine::sequencer::{self as machine, KeyWrite, ToPlace};
+use kedge_rules::Refusal;
+use kedge_rules::sequencer::{self as machine, KeyWrite, ToPlace};
 use kedge_running::Turns;
 use kedge_timing::Passed;
 use ractor::{Actor, ActorProcessingErr, ActorRef};

@@ -6,9 +6,9 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use kedge_machine::World;
 use kedge_protocol::action::Kind;
 use kedge_protocol::{Id, Prefix};
+use kedge_rules::World;
 use ractor::ActorRef;
 
 use super::messages::{OrganizationMessage, Settlement};

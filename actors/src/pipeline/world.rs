@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use kedge_machine::{Counted, Held, KeyPlace, Recipient, TemplateRules, Unavailable, World};
 use kedge_protocol::resource::{Invitation, Organization, Variation, Wallet};
 use kedge_protocol::{Address, Hash, Id};
+use kedge_rules::{Counted, Held, KeyPlace, Recipient, TemplateRules, Unavailable, World};
 use kedge_running::Turns;
 use kedge_storage::{LogHead, ReadError, Snapshot};
 use tokio::sync::watch;

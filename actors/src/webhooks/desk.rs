@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use kedge_events::{Filter, Span};
-use kedge_machine::event::Event;
 use kedge_protocol::Id;
 use kedge_protocol::event::{EventType, Position};
 use kedge_protocol::limits::{WEBHOOK_DELIVERIES_KEPT, WEBHOOK_PENDING_MAX};
 use kedge_protocol::resource::Webhook;
+use kedge_rules::event::Event;
 use kedge_storage::{
     DeliveryRow, DeliveryStatus, OutboxRow, Page, ReadError, Rest, SideWrite, Snapshot,
 };

@@ -30,9 +30,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_machine::event::Event;
 use kedge_protocol::Id;
 use kedge_protocol::resource::Webhook;
+use kedge_rules::event::Event;
 use kedge_storage::{DeliveryRow, ReadError};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::runtime::Handle;

@@ -1,7 +1,7 @@
 //! Since when a webhook is on: the log has all that was done to it, each action with the place of the one before.
 
-use kedge_machine::resources::webhook;
 use kedge_protocol::resource::Webhook;
+use kedge_rules::resources::webhook;
 use kedge_storage::{ReadError, Snapshot};
 
 /// How a webhook that is on came to be on, by what was done to it after a sequence.

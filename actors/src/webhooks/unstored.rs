@@ -1,7 +1,7 @@
 //! What a worker has not stored yet: new deliveries, and results of attempts. Everything that gathers while one commit
 //! is in progress goes into the next, so that attempts do not wait for commits, nor commits for each other.
 
-use kedge_machine::event::Event;
+use kedge_rules::event::Event;
 use kedge_storage::{DeliveryRow, SideWrite};
 use tokio::task::JoinSet;
 

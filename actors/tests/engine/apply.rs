@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use kedge_actors::Engine;
-use kedge_machine::image::Image;
 use kedge_protocol::Id;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::payload::digest_text;
 use kedge_protocol::signature::SigningKey;
 use kedge_replay::apply::{Apply, ApplyError};
+use kedge_rules::image::Image;
 use kedge_storage::{Group, RawRow, Table, rewritten};
 
 use crate::cuts::{Log, explained};

@@ -7,11 +7,11 @@ use std::time::Duration;
 use kedge_actors::api::Past;
 use kedge_actors::{Asker, SubmitError};
 use kedge_env::{Env, RealEnv};
-use kedge_machine::Refusal;
-use kedge_machine::image::Image;
 use kedge_protocol::Id;
 use kedge_protocol::event::{EventType, Position};
 use kedge_protocol::nonce::NonceError;
+use kedge_rules::Refusal;
+use kedge_rules::image::Image;
 
 use crate::resources::ids;
 use crate::support::*;

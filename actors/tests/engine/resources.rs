@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_actors::{ActionOutcome, Asker, Committed, Done, Engine, NewSecret, SubmitError};
-use kedge_machine::Refusal;
-use kedge_machine::image::Image;
 use kedge_protocol::Id;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::payload::digest_text;
 use kedge_protocol::resource::{Role, Tier};
 use kedge_replay::images::read_image;
+use kedge_rules::Refusal;
+use kedge_rules::image::Image;
 
 use crate::support::{
     Client, check_fold, check_receipt, join, minted, operator, register, start, template,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use kedge_actors::timekeeper::Clock;
 use kedge_actors::{Asker, Committed, Engine, Submission, SubmitError};
 use kedge_env::{Env as _, RealEnv};
-use kedge_machine::image::Image;
+use kedge_rules::image::Image;
 
 use crate::support::*;
 

@@ -11,8 +11,6 @@ use kedge_actors::{
     SubmittedAction,
 };
 use kedge_env::{Env, RealEnv};
-use kedge_machine::fold::State;
-use kedge_machine::image::Image;
 use kedge_protocol::action::{ActionWords, Kind, RequestHead, salt};
 use kedge_protocol::chain;
 use kedge_protocol::eip712::Domain;
@@ -22,6 +20,8 @@ use kedge_protocol::receipt::{BatchReceipt, RECEIPT_VERSION, ReceiptAction};
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash, Id};
 use kedge_replay::images::read_image;
+use kedge_rules::fold::State;
+use kedge_rules::image::Image;
 use kedge_running::Running;
 use kedge_storage::{SideWrite, Store};
 

@@ -10,13 +10,13 @@ use std::time::Duration;
 use divan::counter::ItemsCount;
 use divan::{AllocProfiler, Bencher, black_box};
 use kedge_http::signing::bus;
-use kedge_machine::object;
-use kedge_machine::sequencer::{Sequencer, Tip, ToPlace};
 use kedge_protocol::Hash;
 use kedge_protocol::action::hash_actions;
 use kedge_protocol::chain::{Leaf, next_head};
 use kedge_protocol::known_signer::KnownSigner;
 use kedge_protocol::merkle::{BatchTree, root_of_proof};
+use kedge_rules::object;
+use kedge_rules::sequencer::{Sequencer, Tip, ToPlace};
 use kedge_storage::{Group, Store};
 use mimalloc::MiMalloc;
 

@@ -4,9 +4,6 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
-use kedge_machine::fold::State;
-use kedge_machine::sequencer::{Key, KeyWrite};
-use kedge_machine::{Caller, Input, TemplateRules};
 use kedge_protocol::action::{ActionTexts, Kind, RequestHead, hash_actions};
 use kedge_protocol::chain::{Leaf, next_integrity};
 use kedge_protocol::eip712::Domain;
@@ -15,6 +12,9 @@ use kedge_protocol::record::{ActionRecord, RequestRecord};
 use kedge_protocol::resource::{Object, ObjectStatus, Role, Template, Trace, Wallet};
 use kedge_protocol::signature::{Signature, SigningKey};
 use kedge_protocol::{Address, Hash, Id, Prefix};
+use kedge_rules::fold::State;
+use kedge_rules::sequencer::{Key, KeyWrite};
+use kedge_rules::{Caller, Input, TemplateRules};
 use kedge_storage::{Group, StoreOptions};
 
 /// The time of all records, Unix milliseconds.

@@ -13,7 +13,7 @@ abstract contract SpecLog is AnchorFixture {
 
     /// @dev Reads the vectors and deploys the contract that they name.
     function _readSpec() internal {
-        json = VM.readFile("../protocol/vectors/spec.json");
+        json = VM.readFile("../crates/protocol/vectors/spec.json");
         _deploy();
         VM.warp(_uint(".checkpoint.message.issuedAt") / 1000 + 1);
     }

@@ -10,10 +10,10 @@ import { filterOf } from '../src/searching';
 
 const repository = new URL('../../../', import.meta.url);
 const read = (path: string): string => readFileSync(new URL(path, repository), 'utf8');
-const [first = '', , ...lines] = read('protocol/vectors/files.json').split('\n');
+const [first = '', , ...lines] = read('crates/protocol/vectors/files.json').split('\n');
 const state = JSON.parse(`${first.replace(/,$/, '')}}`);
 const trust = { domain: domainOf(BigInt(state.domain.chain_id), state.domain.verifying_contract), sequencer: state.sequencer };
-const key = JSON.parse(read('prover/keys/dev-insecure.json'));
+const key = JSON.parse(read('crates/prover/keys/dev-insecure.json'));
 
 interface Case {
   name: string;

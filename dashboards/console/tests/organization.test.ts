@@ -149,7 +149,7 @@ test('usage is shown against the limits', async () => {
 test('a dispute that shows no fault is refused with the reason', async () => {
   const { page, context, faults } = await opened();
   await go(page, '/disputes', 'Disputes');
-  const verdicts = readFileSync(new URL('../../../protocol/vectors/verdicts.json', import.meta.url), 'utf8');
+  const verdicts = readFileSync(new URL('../../../crates/protocol/vectors/verdicts.json', import.meta.url), 'utf8');
   // Evidence about another log.
   const line = verdicts.split('\n').find((text) => text.includes('"kedge.evidence"')) ?? '';
   const file = JSON.stringify(JSON.parse(line.replace(/,$/, '')).file);

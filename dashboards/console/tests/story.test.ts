@@ -208,7 +208,7 @@ test('a server that lies about a batch is caught by the page', async () => {
 });
 
 test('a claim is checked with a key, and refused when a word of it is changed', async () => {
-  const vectors = readFileSync(new URL('../../../protocol/vectors/files.json', import.meta.url), 'utf8');
+  const vectors = readFileSync(new URL('../../../crates/protocol/vectors/files.json', import.meta.url), 'utf8');
   const { domain, sequencer } = JSON.parse(`${(vectors.split('\n')[0] ?? '').replace(/,$/, '')}}`);
   const line = vectors.split('\n').find((text) => text.includes('"kind":"claim","valid":true')) ?? '';
   const { file } = JSON.parse(line.replace(/,$/, '')) as { file: { disclosed: { kind?: { text?: string } } } };

@@ -24,10 +24,10 @@ from kedge.verify import (
 
 from vectors import text_of, words
 
-FIRST, _, *LINES = text_of("protocol/vectors/files.json").split("\n")
+FIRST, _, *LINES = text_of("crates/protocol/vectors/files.json").split("\n")
 STATE = json.loads(FIRST.rstrip(",") + "}")
 TRUST = Trust.of(STATE["domain"]["chain_id"], STATE["domain"]["verifying_contract"], STATE["sequencer"])
-SNARKJS_KEY = json.loads(text_of("prover/keys/dev-insecure.json"))
+SNARKJS_KEY = json.loads(text_of("crates/prover/keys/dev-insecure.json"))
 KEY = VerificationKey.of_snarkjs(SNARKJS_KEY)
 
 
@@ -84,7 +84,7 @@ def test_a_key_with_a_public_secret_counts_on_test_chains_alone() -> None:
         check_claim(good["text"], TRUST, other)
 
 
-VERDICTS = text_of("protocol/vectors/verdicts.json")
+VERDICTS = text_of("crates/protocol/vectors/verdicts.json")
 TABLE = json.loads(VERDICTS)
 EVIDENCE = re.findall(r'"name":"([^"]*)","proven":(true|false),.*?"file":(\{.*\}),"calldata":', VERDICTS)
 JUDGE = EvidenceTrust(

@@ -16,7 +16,7 @@ def text_of(path: str) -> str:
 
 def read(name: str) -> Any:
     """The value of a file of vectors."""
-    return json.loads(text_of(f"protocol/vectors/{name}.json"))
+    return json.loads(text_of(f"crates/protocol/vectors/{name}.json"))
 
 
 def domain_of(vector: dict[str, Any]) -> Domain:

@@ -1,4 +1,4 @@
-// The table of files in protocol/vectors: receipts, proof files and claims, each with its verdict.
+// The table of files in crates/protocol/vectors: receipts, proof files and claims, each with its verdict.
 
 import { readFileSync } from 'node:fs';
 import { domainOf } from '@kedge/sdk/verify';
@@ -15,7 +15,7 @@ export interface Case {
 
 export const read = (path: string): string => readFileSync(new URL(path, repository), 'utf8');
 
-const [first = '', , ...lines] = read('protocol/vectors/files.json').split('\n');
+const [first = '', , ...lines] = read('crates/protocol/vectors/files.json').split('\n');
 
 /** What the table trusts. */
 export const state = JSON.parse(`${first.replace(/,$/, '')}}`);

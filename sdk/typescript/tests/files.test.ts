@@ -18,7 +18,7 @@ import { type Case, cases, read, trust } from './cases.js';
 
 type Hex = `0x${string}`;
 
-const key = JSON.parse(read('prover/keys/dev-insecure.json'));
+const key = JSON.parse(read('crates/prover/keys/dev-insecure.json'));
 
 const CHECKS: Record<string, (text: string, contents: Hex[]) => unknown> = {
   receipt: (text, [content]) => verifyReceipt(text, trust, content as Hex),

@@ -1,4 +1,4 @@
-// The SDK's hashing and signing against protocol/vectors: what it must make, and what it must refuse.
+// The SDK's hashing and signing against crates/protocol/vectors: what it must make, and what it must refuse.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ import { repository } from './setup.js';
 type Vectors = any;
 type Hex = `0x${string}`;
 
-const read = (name: string): Vectors => JSON.parse(readFileSync(new URL(`protocol/vectors/${name}.json`, repository), 'utf8'));
+const read = (name: string): Vectors => JSON.parse(readFileSync(new URL(`crates/protocol/vectors/${name}.json`, repository), 'utf8'));
 
 const headerOf = (message: Vectors): Header => ({
   number: BigInt(message.number),

@@ -1,5 +1,5 @@
 //! The index over objects' properties: template ‖ place ‖ ordered value ‖ creation sequence → object. Its values are
-//! bytes whose order is the values' order and of which none is a prefix of another; the rules (`machine`) make them.
+//! bytes whose order is the values' order and of which none is a prefix of another; the rules (`rules`) make them.
 //! The table is state: `verify` compares it with a replay.
 
 use kedge_protocol::Id;

@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use kedge_machine::index::ordered_value;
+use kedge_rules::index::ordered_value;
 use kedge_storage::{Group, StoreOptions, Table};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -1,8 +1,8 @@
 //! Units that have their places and wait, in order, because the key of the next batch is not known or not held. Side
 //! writes pass them. `Engine::mode` refuses new requests with the reason.
 
-use kedge_machine::image::Image;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
+use kedge_rules::image::Image;
 use tokio::sync::oneshot;
 
 use super::{Committer, OpenGroup};

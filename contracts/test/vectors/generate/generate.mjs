@@ -17,7 +17,7 @@ const RESOLVER = '8464135c8f25da09e49bc8782676a84730c318bc';
 const CLAIMANT = '3c44cdddb6a900fa2b585dd299e03d12fa4293bc';
 
 const here = import.meta.dirname;
-const spec = JSON.parse(readFileSync(path.join(here, '../../../../protocol/vectors/spec.json'), 'utf8'));
+const spec = JSON.parse(readFileSync(path.join(here, '../../../../crates/protocol/vectors/spec.json'), 'utf8'));
 const keccak = (bytes) => jsSha3.keccak256(bytes);
 const textHash = (text) => keccak(Buffer.from(text, 'utf8'));
 const hex = (value) => `0x${BigInt(value).toString(16).padStart(64, '0')}`;

@@ -176,7 +176,7 @@ function Result({ file, trust, onProof }: { file: File; trust: Trust; onProof: (
     const begin = async (): Promise<void> => {
       const given = file.inputs.key === null ? null : JSON.parse(file.inputs.key);
       const isTest = TEST_CHAINS.includes(trust.domain.chainId);
-      const key = given ?? (isTest ? (await import('../../../../prover/keys/dev-insecure.json')).default : null);
+      const key = given ?? (isTest ? (await import('../../../../crates/prover/keys/dev-insecure.json')).default : null);
       if (isCurrent) end = ask({ text: file.text, trust, contents: file.inputs.contents, key }, report);
     };
     begin().catch((error: unknown) => report({ refused: error instanceof Error ? error.message : String(error) }));

@@ -10,13 +10,13 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use kedge_env::Env;
 use kedge_env::simulated::SimulatedEnv;
-use kedge_machine::sequencer::{Sequencer, Tip, ToPlace};
 use kedge_protocol::action::{ActionWords, Kind, RequestHead, salt};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::keccak;
 use kedge_protocol::log_tree::Frontier;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash, chain};
+use kedge_rules::sequencer::{Sequencer, Tip, ToPlace};
 use kedge_storage::{Group, SideKeys, Snapshot, Store};
 use tokio::sync::{mpsc, oneshot, watch};
 

@@ -1,0 +1,319 @@
+//! What the text of a CSV field means: by the template's schema, or by `--type`.
+
+use kedge_rules::json::{self, quoted};
+use serde_json::Value;
+
+use super::args::Type;
+
+/// References that are followed to a schema at most.
+const REFERENCES_MAX: usize = 16;
+
+/// The types that a schema allows at a place; a text where it states nothing.
+pub(super) fn types_at(schema: Option<&Value>, path: &[String]) -> Vec<Type> {
+    let mut types = Vec::new();
+    if let Some(schema) = schema {
+        collect_at(schema, schema, path, REFERENCES_MAX, &mut types);
+    }
+    if types.is_empty() {
+        types.push(Type::Text);
+    }
+    // What only some texts are comes before what every text is.
+    types.sort_by_key(|found| match found {
+        Type::Number => 0,
+        Type::Boolean => 1,
+        Type::Json => 2,
+        Type::Text => 3,
+    });
+    types.dedup();
+    types
+}
+
+fn collect_at(root: &Value, schema: &Value, path: &[String], left: usize, types: &mut Vec<Type>) {
+    if left == 0 {
+        return;
+    }
+    let target = schema.get("$ref").and_then(Value::as_str);
+    if let Some(target) = target.and_then(|target| root.pointer(target.strip_prefix('#')?)) {
+        collect_at(root, target, path, left - 1, types);
+    }
+    for keyword in ["allOf", "anyOf", "oneOf"] {
+        let parts = schema.get(keyword).and_then(Value::as_array);
+        for part in parts.into_iter().flatten() {
+            collect_at(root, part, path, left - 1, types);
+        }
+    }
+    match path {
+        [] => types.extend(stated(schema)),
+        [name, rest @ ..] => {
+            let member = schema.get("properties").and_then(|all| all.get(name));
+            if let Some(member) = member {
+                collect_at(root, member, rest, left - 1, types);
+            }
+        }
+    }
+}
+
+/// Whether a schema has a place for a property: it names it, or it names none, or it says what others are.
+pub(super) fn names(schema: &Value, path: &[String]) -> bool {
+    let mut members = Members::default();
+    members.collect(schema, schema, path, REFERENCES_MAX);
+    members.have_a_place()
+}
+
+/// What a schema says of the members of an object.
+#[derive(Default)]
+struct Members {
+    /// It names the member that is looked for.
+    named: bool,
+    /// It names other ones.
+    names_others: bool,
+    /// It says what members are that it does not name.
+    open: bool,
+}
+
+impl Members {
+    fn have_a_place(&self) -> bool {
+        self.named || !self.names_others || self.open
+    }
+
+    fn collect(&mut self, root: &Value, schema: &Value, path: &[String], left: usize) {
+        let Some((name, rest)) = path.split_first() else {
+            self.named = true;
+            return;
+        };
+        if left == 0 {
+            self.open = true;
+            return;
+        }
+        let target = schema.get("$ref").and_then(Value::as_str);
+        if let Some(target) = target.and_then(|target| root.pointer(target.strip_prefix('#')?)) {
+            self.collect(root, target, path, left - 1);
+        }
+        for keyword in ["allOf", "anyOf", "oneOf"] {
+            let parts = schema.get(keyword).and_then(Value::as_array);
+            for part in parts.into_iter().flatten() {
+                self.collect(root, part, path, left - 1);
+            }
+        }
+        for keyword in [
+            "if",
+            "then",
+            "else",
+            "patternProperties",
+            "propertyNames",
+            "dependentSchemas",
+        ] {
+            self.open |= schema.get(keyword).is_some();
+        }
+        for keyword in ["additionalProperties", "unevaluatedProperties"] {
+            self.open |= schema
+                .get(keyword)
+                .is_some_and(|others| *others != Value::Bool(false));
+        }
+        match schema.get("properties").and_then(Value::as_object) {
+            None => {}
+            Some(all) => match all.get(name) {
+                Some(member) => {
+                    let mut below = Self::default();
+                    below.collect(root, member, rest, left - 1);
+                    let place = below.have_a_place();
+                    self.named |= place;
+                    self.names_others |= !place;
+                }
+                None => self.names_others |= !all.is_empty(),
+            },
+        }
+    }
+}
+
+/// The types that a schema itself states.
+fn stated(schema: &Value) -> Vec<Type> {
+    let of_name = |name: &Value| match name.as_str() {
+        Some("string") => Some(Type::Text),
+        Some("number" | "integer") => Some(Type::Number),
+        Some("boolean") => Some(Type::Boolean),
+        Some("object" | "array") => Some(Type::Json),
+        _ => None,
+    };
+    let of_value = |value: &Value| match value {
+        Value::Null => None,
+        Value::Bool(_) => Some(Type::Boolean),
+        Value::Number(_) => Some(Type::Number),
+        Value::String(_) => Some(Type::Text),
+        Value::Array(_) | Value::Object(_) => Some(Type::Json),
+    };
+    match (schema.get("type"), schema.get("enum"), schema.get("const")) {
+        (Some(Value::Array(names)), ..) => names.iter().filter_map(of_name).collect(),
+        (Some(name), ..) => of_name(name).into_iter().collect(),
+        (None, Some(Value::Array(values)), _) => values.iter().filter_map(of_value).collect(),
+        (None, _, Some(value)) => of_value(value).into_iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// A field's text as JSON, by the first type that it fits.
+pub(super) fn convert(text: &str, types: &[Type]) -> Result<String, String> {
+    types
+        .iter()
+        .find_map(|wanted| converted(text, *wanted))
+        .ok_or_else(|| {
+            let names: Vec<&str> = types.iter().map(|wanted| wanted.words()).collect();
+            format!("{} is not {}", shortened(text), names.join(" or "))
+        })
+}
+
+fn converted(text: &str, wanted: Type) -> Option<String> {
+    let trimmed = text.trim_matches(' ');
+    match wanted {
+        Type::Text => Some(quoted(text)),
+        Type::Number => {
+            let begins = trimmed.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+            (begins && json::check(trimmed).is_ok()).then(|| trimmed.to_owned())
+        }
+        Type::Boolean => match trimmed.to_ascii_lowercase().as_str() {
+            "true" | "t" | "yes" | "y" | "1" => Some("true".to_owned()),
+            "false" | "f" | "no" | "n" | "0" => Some("false".to_owned()),
+            _ => None,
+        },
+        Type::Json => {
+            let begins = trimmed.starts_with(['{', '[']);
+            (begins && json::check(trimmed).is_ok()).then(|| trimmed.to_owned())
+        }
+    }
+}
+
+impl Type {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Text => "a text",
+            Self::Number => "a number",
+            Self::Boolean => "true or false",
+            Self::Json => "a JSON object or array",
+        }
+    }
+}
+
+/// A text in quotation marks, not too long for a message.
+pub(super) fn shortened(text: &str) -> String {
+    const CHARS_MAX: usize = 60;
+    match text.char_indices().nth(CHARS_MAX) {
+        Some((end, _)) => format!("{:?}…", &text[..end]),
+        None => format!("{text:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn at(schema: &Value, path: &[&str]) -> Vec<Type> {
+        let path: Vec<String> = path.iter().map(|&name| name.to_owned()).collect();
+        types_at(Some(schema), &path)
+    }
+
+    #[test]
+    fn a_schema_that_names_members_has_no_place_for_others() {
+        let schema = json!({
+            "properties": {"sku": {}, "address": {"properties": {"zip": {}}}, "any": {"type": "object"}},
+            "allOf": [{"properties": {"late": {}}}],
+        });
+        let has = |schema: &Value, path: &[&str]| {
+            let path: Vec<String> = path.iter().map(|&name| name.to_owned()).collect();
+            names(schema, &path)
+        };
+        for path in [
+            vec!["sku"],
+            vec!["late"],
+            vec!["address", "zip"],
+            vec!["any", "x"],
+            vec!["sku", "x"],
+        ] {
+            assert!(has(&schema, &path), "{path:?}");
+        }
+        for path in [vec!["skuu"], vec!["address", "city"], vec!["sku;name"]] {
+            assert!(!has(&schema, &path), "{path:?}");
+        }
+        for open in [
+            json!({}),
+            json!({"required": ["a"]}),
+            json!({"properties": {"a": {}}, "additionalProperties": true}),
+            json!({"properties": {"a": {}}, "patternProperties": {"^x": {}}}),
+        ] {
+            assert!(has(&open, &["xyz"]), "{open}");
+        }
+        assert!(!has(
+            &json!({"properties": {"a": {}}, "additionalProperties": false}),
+            &["b"]
+        ));
+    }
+
+    #[test]
+    fn a_schema_gives_columns_their_types() {
+        use Type::{Boolean, Json, Number, Text};
+        let schema = json!({
+            "$defs": {"amount": {"type": "number"}},
+            "properties": {
+                "name": {"type": "string"},
+                "seat": {"type": ["null", "string", "integer"]},
+                "price": {"$ref": "#/$defs/amount"},
+                "used": {"enum": [true, false, null]},
+                "size": {"anyOf": [{"type": "string"}, {"type": "array"}]},
+                "address": {"properties": {"zip": {"const": 7}}},
+                "any": {},
+            }
+        });
+        for (path, types) in [
+            (&["name"][..], &[Text][..]),
+            (&["seat"], &[Number, Text]),
+            (&["price"], &[Number]),
+            (&["used"], &[Boolean]),
+            (&["size"], &[Json, Text]),
+            (&["address", "zip"], &[Number]),
+            (&["any"], &[Text]),
+            (&["none"], &[Text]),
+        ] {
+            assert_eq!(at(&schema, path), types, "{path:?}");
+        }
+        assert_eq!(types_at(None, &["a".to_owned()]), [Text]);
+        // A schema that refers to itself ends.
+        let circle = json!({"$defs": {"a": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"});
+        assert_eq!(at(&circle, &["x"]), [Text]);
+    }
+
+    #[test]
+    fn a_field_becomes_what_its_column_says() {
+        use Type::{Boolean, Json, Number, Text};
+        for (text, types, expected) in [
+            ("007", &[Text][..], Some("\"007\"")),
+            ("007", &[Number], None),
+            (" 12.50 ", &[Number], Some("12.50")),
+            (
+                "123456789012345678901234567890",
+                &[Number],
+                Some("123456789012345678901234567890"),
+            ),
+            ("1e3", &[Number], Some("1e3")),
+            ("+1", &[Number], None),
+            ("NaN", &[Number], None),
+            ("\"1\"", &[Number], None),
+            ("Yes", &[Boolean], Some("true")),
+            ("0", &[Boolean], Some("false")),
+            ("2", &[Boolean], None),
+            ("2", &[Number, Boolean], Some("2")),
+            ("x", &[Number, Text], Some("\"x\"")),
+            (r#"{"a":1}"#, &[Json], Some(r#"{"a":1}"#)),
+            (r#"{"a":1,"a":2}"#, &[Json], None),
+            ("a\"b\n", &[Text], Some("\"a\\\"b\\n\"")),
+        ] {
+            assert_eq!(
+                convert(text, types).ok().as_deref(),
+                expected,
+                "{text} {types:?}"
+            );
+        }
+        let reported = convert("x", &[Number, Boolean]).unwrap_err();
+        assert_eq!(reported, "\"x\" is not a number or true or false");
+    }
+}

@@ -1,0 +1,508 @@
+//! Reads events: an organization's own requests, what others did to objects that it issued, the batches that hold
+//! either and their anchors, and the events outside the log, merged into their one order.
+
+mod anchors;
+
+use std::iter::Peekable;
+
+use kedge_protocol::batch::SignedBatch;
+use kedge_protocol::event::{EventType, Position};
+use kedge_protocol::{Address, Id};
+use kedge_rules::event::{self, Event, Facts, Logged};
+use kedge_storage::{EventRow, LoggedRequest, PlacedAction, ReadError, Snapshot};
+
+pub use anchors::anchor_events;
+
+/// About how many bytes of payloads one read looks at.
+const LOOKED_AT_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Which events are wanted. The default wants all.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Filter {
+    /// Of one of these types; empty: any.
+    pub types: Vec<EventType>,
+    /// Of this object.
+    pub object_id: Option<Id>,
+    /// Of this template and its objects.
+    pub template_id: Option<Id>,
+}
+
+impl Filter {
+    /// Whether an event with this type and these ids is wanted.
+    pub fn accepts(
+        &self,
+        event_type: EventType,
+        object_id: Option<Id>,
+        template_id: Option<Id>,
+    ) -> bool {
+        self.wants(event_type, object_id) && self.wants_template(template_id)
+    }
+
+    fn wants(&self, event_type: EventType, object_id: Option<Id>) -> bool {
+        (self.types.is_empty() || self.types.contains(&event_type))
+            && self
+                .object_id
+                .is_none_or(|wanted| object_id == Some(wanted))
+    }
+
+    fn wants_template(&self, template_id: Option<Id>) -> bool {
+        self.template_id
+            .is_none_or(|wanted| template_id == Some(wanted))
+    }
+
+    fn matches(&self, event: &Event) -> bool {
+        self.accepts(event.event_type, event.object_id, event.template_id)
+    }
+}
+
+/// The part of all events that is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Span {
+    /// Begin after this place, in the direction of reading; `None`: at the very end.
+    pub after: Option<Position>,
+    /// End before this place, in the direction of reading; `None`: at the other end.
+    pub until: Option<Position>,
+    /// Newest first.
+    pub descending: bool,
+    /// At most this many wanted events.
+    pub events_max: usize,
+    /// At most this many bytes of their data, except for the last one.
+    pub bytes_max: usize,
+    /// At most this many events looked at.
+    pub rows_max: usize,
+}
+
+/// What was read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Piece {
+    /// The wanted events, in the direction of reading.
+    pub events: Vec<Event>,
+    /// The place of the last event that was looked at; `None` if there was none.
+    pub reached: Option<Position>,
+    /// How many events were looked at.
+    pub rows: usize,
+    /// Bytes of the actions that were read for them.
+    pub looked_at_bytes: usize,
+    /// True if nothing more follows in the span; otherwise reading continues after `reached`.
+    pub ended: bool,
+}
+
+/// Reads events that an organization may see.
+pub fn read(
+    snapshot: &Snapshot,
+    organization: Id,
+    filter: &Filter,
+    span: Span,
+) -> Result<Piece, ReadError> {
+    let mut reading = Reading {
+        snapshot,
+        filter,
+        span,
+        piece: Piece {
+            events: Vec::new(),
+            reached: None,
+            rows: 0,
+            looked_at_bytes: 0,
+            ended: false,
+        },
+        listed_bytes: 0,
+        request: None,
+    };
+    reading.piece.ended = reading.run(organization)? == Step::Past;
+    Ok(reading.piece)
+}
+
+/// What comes after an event was offered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Step {
+    /// The next one.
+    Next,
+    /// Nothing more now: as much was read as is wanted.
+    Full,
+    /// Nothing more at all.
+    Past,
+}
+
+/// The actions of one batch that the organization sees: ranges of first sequence and count, in the
+/// direction of reading.
+struct Group {
+    batch: SignedBatch,
+    ranges: Vec<(u64, u64)>,
+}
+
+struct Reading<'a> {
+    snapshot: &'a Snapshot,
+    filter: &'a Filter,
+    span: Span,
+    piece: Piece,
+    listed_bytes: usize,
+    /// The request read last: mostly its neighbours are wanted too.
+    request: Option<LoggedRequest>,
+}
+
+/// A look at the next item of a list, which may be an error.
+fn peek<T: Clone, I>(list: &mut Peekable<I>) -> Result<Option<T>, ReadError>
+where
+    I: Iterator<Item = Result<T, ReadError>>,
+{
+    list.peek().cloned().transpose()
+}
+
+/// Continues with the next statement unless reading is over.
+macro_rules! go_on {
+    ($step:expr) => {
+        match $step? {
+            Step::Next => {}
+            over => return Ok(over),
+        }
+    };
+}
+
+impl Reading<'_> {
+    fn run(&mut self, organization: Id) -> Result<Step, ReadError> {
+        let (snapshot, descending) = (self.snapshot, self.span.descending);
+        let from = self.first_sequence()?;
+        let mut own = snapshot
+            .request_ranges(organization, from, descending)
+            .peekable();
+        let mut foreign = snapshot
+            .foreign_actions(organization, from, descending)
+            .peekable();
+        let beside_from = self.span.after.unwrap_or(if descending {
+            Position::end_of(u64::MAX)
+        } else {
+            Position::start_of(0)
+        });
+        let mut private = snapshot
+            .stored_events(Some(organization), beside_from, descending)
+            .peekable();
+        let mut public = snapshot
+            .stored_events(None, beside_from, descending)
+            .peekable();
+        loop {
+            let group = self.next_group(&mut own, &mut foreign)?;
+            // Events outside the log come after the last action of a batch.
+            while let Some((position, row)) = nearest(&mut private, &mut public, descending)? {
+                let is_first = group.as_ref().is_none_or(|group| {
+                    let header = &group.batch.header;
+                    if descending {
+                        position.sequence >= header.last_sequence()
+                    } else {
+                        position.sequence < header.first_sequence
+                    }
+                });
+                if !is_first {
+                    break;
+                }
+                if row.organization_id.is_some() {
+                    private.next();
+                } else {
+                    public.next();
+                }
+                go_on!(self.offer(position, |filter, snapshot| {
+                    let event = stored(filter, position, row);
+                    event.map_or(Ok(None), |event| {
+                        Ok(concerns(snapshot, organization, &event)?.then_some(event))
+                    })
+                }));
+            }
+            let Some(group) = group else {
+                return Ok(Step::Past);
+            };
+            go_on!(self.group(&group));
+        }
+    }
+
+    /// Where the lists of actions begin: at the start of the batch that the span begins in, because the batch's own
+    /// event may come after the actions that were seen.
+    fn first_sequence(&mut self) -> Result<u64, ReadError> {
+        let Some(after) = self.span.after else {
+            return Ok(if self.span.descending { u64::MAX } else { 0 });
+        };
+        if self.span.descending || after.sequence == 0 {
+            return Ok(after.sequence);
+        }
+        let Some(request) = self.snapshot.logged_request(after.sequence)? else {
+            return Ok(after.sequence);
+        };
+        let header = self.batch(request.batch_number())?.header;
+        let sealed = sealed_at(header.last_sequence());
+        Ok(if after < sealed {
+            header.first_sequence
+        } else {
+            header.last_sequence() + 1
+        })
+    }
+
+    fn batch(&self, number: u64) -> Result<SignedBatch, ReadError> {
+        let batch = self.snapshot.batch(number)?;
+        batch.ok_or_else(|| missing(&format!("batch {number}")))
+    }
+
+    /// The request that holds `sequence`.
+    fn request(&mut self, sequence: u64) -> Result<&LoggedRequest, ReadError> {
+        let known = self.request.take().filter(|known| known.holds(sequence));
+        let request = match known {
+            Some(known) => known,
+            None => self
+                .snapshot
+                .logged_request(sequence)?
+                .ok_or_else(|| missing(&format!("the request at sequence {sequence}")))?,
+        };
+        Ok(self.request.insert(request))
+    }
+
+    fn next_group(
+        &mut self,
+        own: &mut Peekable<impl Iterator<Item = Result<(u64, u64), ReadError>>>,
+        foreign: &mut Peekable<impl Iterator<Item = Result<u64, ReadError>>>,
+    ) -> Result<Option<Group>, ReadError> {
+        let mut group: Option<Group> = None;
+        loop {
+            let next = match (peek(own)?, peek(foreign)?.map(|sequence| (sequence, 1))) {
+                (None, None) => return Ok(group),
+                (Some(one), None) | (None, Some(one)) => one,
+                (Some(one), Some(other)) if self.span.descending => one.max(other),
+                (Some(one), Some(other)) => one.min(other),
+            };
+            let fits = |group: &Group| {
+                let header = &group.batch.header;
+                (header.first_sequence..=header.last_sequence()).contains(&next.0)
+            };
+            match &mut group {
+                None => {
+                    let number = self.request(next.0)?.batch_number();
+                    group = Some(Group {
+                        batch: self.batch(number)?,
+                        ranges: vec![next],
+                    });
+                }
+                Some(group) if fits(group) => group.ranges.push(next),
+                Some(_) => return Ok(group),
+            }
+            // A request is either its organization's own or foreign, never both.
+            if peek(own)?.is_some_and(|(first, _)| first == next.0) {
+                own.next();
+            } else {
+                foreign.next();
+            }
+        }
+    }
+
+    /// The events of a batch's actions, and the event that it was sealed.
+    fn group(&mut self, group: &Group) -> Result<Step, ReadError> {
+        if self.span.descending {
+            go_on!(self.sealed(&group.batch));
+        }
+        for &(first, count) in &group.ranges {
+            for step in 0..count {
+                let sequence = if self.span.descending {
+                    first + count - 1 - step
+                } else {
+                    first + step
+                };
+                go_on!(self.action(sequence));
+            }
+        }
+        if !self.span.descending {
+            go_on!(self.sealed(&group.batch));
+        }
+        Ok(Step::Next)
+    }
+
+    fn sealed(&mut self, batch: &SignedBatch) -> Result<Step, ReadError> {
+        let position = sealed_at(batch.header.last_sequence());
+        self.offer(position, |filter, _| {
+            let event = event::batch_sealed(batch);
+            Ok(filter.matches(&event).then_some(event))
+        })
+    }
+
+    fn action(&mut self, sequence: u64) -> Result<Step, ReadError> {
+        let seen = self.span.after.is_some_and(|after| {
+            if self.span.descending {
+                sequence > after.sequence
+            } else {
+                sequence < after.sequence
+            }
+        });
+        if seen {
+            return Ok(Step::Next);
+        }
+        let placed = self.request(sequence)?.action(sequence)?;
+        self.piece.looked_at_bytes += placed.action.payload.len();
+        let count = logged(&placed).event_count();
+        for step in 0..count {
+            let index = if self.span.descending {
+                count - 1 - step
+            } else {
+                step
+            };
+            let position = Position { sequence, index };
+            go_on!(self.offer(position, |filter, snapshot| {
+                reported(filter, snapshot, &placed, index)
+            }));
+        }
+        Ok(Step::Next)
+    }
+
+    /// Looks at one event, if it lies in the span and there is room.
+    fn offer(
+        &mut self,
+        position: Position,
+        make: impl FnOnce(&Filter, &Snapshot) -> Result<Option<Event>, ReadError>,
+    ) -> Result<Step, ReadError> {
+        let descending = self.span.descending;
+        let is_before = |one: Position, other: Position| {
+            if descending { one > other } else { one < other }
+        };
+        if self
+            .span
+            .after
+            .is_some_and(|after| !is_before(after, position))
+        {
+            return Ok(Step::Next);
+        }
+        if self
+            .span
+            .until
+            .is_some_and(|until| !is_before(position, until))
+        {
+            return Ok(Step::Past);
+        }
+        let piece = &mut self.piece;
+        if piece.events.len() >= self.span.events_max
+            || piece.rows >= self.span.rows_max
+            || self.listed_bytes >= self.span.bytes_max
+            || (piece.looked_at_bytes > LOOKED_AT_BYTES_MAX && piece.rows > 0)
+        {
+            return Ok(Step::Full);
+        }
+        piece.rows += 1;
+        piece.reached = Some(position);
+        if let Some(event) = make(self.filter, self.snapshot)? {
+            self.listed_bytes += event.data.len();
+            piece.events.push(event);
+        }
+        Ok(Step::Next)
+    }
+}
+
+fn missing(what: &str) -> ReadError {
+    ReadError::Log(format!("{what} is missing"))
+}
+
+fn sealed_at(sequence: u64) -> Position {
+    Position {
+        sequence,
+        index: Position::BATCH,
+    }
+}
+
+type Stored = (Position, EventRow);
+
+/// The nearer of two lists' next events.
+fn nearest(
+    one: &mut Peekable<impl Iterator<Item = Result<Stored, ReadError>>>,
+    other: &mut Peekable<impl Iterator<Item = Result<Stored, ReadError>>>,
+    descending: bool,
+) -> Result<Option<Stored>, ReadError> {
+    Ok(match (peek(one)?, peek(other)?) {
+        (Some(one), Some(other)) if (one.0 < other.0) == descending => Some(other),
+        (None, other) => other,
+        (one, _) => one,
+    })
+}
+
+/// An event outside the log, if it is wanted.
+fn stored(filter: &Filter, position: Position, row: EventRow) -> Option<Event> {
+    let event = Event {
+        id: row.id,
+        event_type: row.event_type,
+        position,
+        timestamp_ms: row.timestamp_ms,
+        organization_id: row.organization_id,
+        object_id: row.object_id,
+        template_id: row.template_id,
+        action_id: None,
+        data: row.data,
+    };
+    filter.matches(&event).then_some(event)
+}
+
+/// Whether an organization sees an event outside the log. That batches are anchored concerns those that see an action
+/// in one of them, as with each batch's own event; two seeks tell.
+fn concerns(snapshot: &Snapshot, organization: Id, event: &Event) -> Result<bool, ReadError> {
+    if event.event_type != EventType::BatchAnchored {
+        return Ok(true);
+    }
+    let data: serde_json::Value =
+        serde_json::from_str(&event.data).map_err(|_| missing("an event's data"))?;
+    let number = |name: &str| data[name].as_u64();
+    let (Some(first_batch), Some(last)) = (number("first_batch"), number("last_sequence")) else {
+        return Err(missing("what an event is about"));
+    };
+    let first = match snapshot.batch(first_batch) {
+        Ok(Some(batch)) => batch.header.first_sequence,
+        Ok(None) => return Ok(false),
+        // Where the anchor begins is no longer known here, so every organization gets its event.
+        Err(ReadError::Archived { .. }) => return Ok(true),
+        Err(error) => return Err(error),
+    };
+    let mut own = snapshot.request_ranges(organization, first, false);
+    if let Some((sequence, _)) = own.next().transpose()?
+        && sequence <= last
+    {
+        return Ok(true);
+    }
+    let mut foreign = snapshot.foreign_actions(organization, first, false);
+    Ok(foreign
+        .next()
+        .transpose()?
+        .is_some_and(|sequence| sequence <= last))
+}
+
+/// An event of an action, if it is wanted. Most of the work is hashing, so that is done last.
+fn reported(
+    filter: &Filter,
+    snapshot: &Snapshot,
+    placed: &PlacedAction,
+    index: u32,
+) -> Result<Option<Event>, ReadError> {
+    let logged = logged(placed);
+    let facts = Store(snapshot);
+    let is_wanted = filter.wants(logged.event_type(), logged.object_id())
+        && (filter.template_id.is_none() || filter.wants_template(logged.template_id(&facts)?));
+    if !is_wanted {
+        return Ok(None);
+    }
+    logged.event(&placed.content(), index, &facts).map(Some)
+}
+
+fn logged(placed: &PlacedAction) -> Logged<'_> {
+    Logged {
+        action: &placed.action,
+        sequence: placed.sequence,
+        timestamp_ms: placed.timestamp_ms,
+        batch_number: placed.batch_number,
+        organization_id: placed.organization_id,
+        wallet_id: placed.wallet_id,
+        signer: placed.head.signer,
+    }
+}
+
+struct Store<'a>(&'a Snapshot);
+
+impl Facts for Store<'_> {
+    type Error = ReadError;
+
+    fn template_of(&self, object: Id) -> Result<Option<Id>, ReadError> {
+        let origin = self.0.origin(object)?;
+        Ok(origin.map(|origin| origin.template_id))
+    }
+
+    fn wallet_of(&self, address: Address) -> Result<Option<Id>, ReadError> {
+        let wallet = self.0.wallet_by_address(address)?;
+        Ok(wallet.map(|wallet| wallet.id))
+    }
+}

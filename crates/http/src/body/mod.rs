@@ -1,0 +1,455 @@
+//! Request bodies: read with a bound, in time, and as strict JSON whose errors say where. A body takes memory as it
+//! arrives; past 16 KiB it counts on its caller's share. Whatever the request comes to, what is left of the body is
+//! then read and dropped, up to a bound, so that the answer reaches a caller that is still sending.
+
+mod arriving;
+mod public;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::HeaderMap;
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
+use kedge_api::Code;
+use kedge_config::Config;
+use kedge_rules::json;
+use mime::Mime;
+use serde::Deserialize;
+
+use crate::error::ApiError;
+use crate::files::Upload;
+use crate::limits::budget::BODY_BYTES;
+use crate::limits::{Budget, Held, Holder};
+use public::{Part, Public};
+
+pub use arriving::{Arriving, Broken};
+pub use kedge_protocol::json::Object;
+pub use kedge_rules::pointer::escape;
+
+/// Longest body of a caller that showed no credentials, in bytes. The longest registration, written
+/// entirely in escapes, has about 12,000.
+pub const PUBLIC_BYTES_MAX: usize = 16 * 1024;
+/// Bytes of a body that count towards no budget: the permits for requests bound them.
+const SMALL_BYTES: usize = 16 * 1024;
+/// The part of the budget kept for bodies without credentials, and the part of that which one address may hold.
+const PUBLIC_PART: usize = 16;
+const ADDRESS_PART: usize = 8;
+/// How long the rest of a body is read after its answer has been sent.
+pub const LINGER: Duration = Duration::from_secs(10);
+/// The most bytes of it that are read.
+pub const LINGER_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Bytes of room for the first part of a body, unless the body is shorter; and without credentials.
+const ROOM_BYTES_MIN: usize = 4 * 1024;
+const PUBLIC_ROOM_BYTES_MIN: usize = 512;
+/// `Accept-Patch` (RFC 5789, 3.1): the media types of a body that PATCH takes.
+pub const ACCEPT_PATCH: HeaderName = HeaderName::from_static("accept-patch");
+/// The media type of a JSON Merge Patch (RFC 7396), which is what every PATCH takes.
+pub const MERGE_PATCH: &str = "application/merge-patch+json";
+/// The value of `Accept-Patch`.
+pub const PATCH_TYPES: &str = "application/merge-patch+json, application/json";
+/// A patch of another kind (RFC 6902): a list of operations, and no JSON that stands for itself.
+const JSON_PATCH: &str = "application/json-patch+json";
+/// Bytes of a multipart body besides its file.
+pub const FRAME_BYTES_MAX: u64 = 64 * 1024;
+
+/// Reads bodies.
+#[derive(Clone)]
+pub struct Reader {
+    bytes_max: usize,
+    timeout: Duration,
+    bytes_per_s_min: u64,
+    /// Bytes read and dropped of a body that is not wanted.
+    passed_bytes_max: u64,
+    /// Memory for bodies of callers with credentials, and for those of all others.
+    memory: Arc<Budget>,
+    public_memory: Arc<Public>,
+}
+
+/// A body as text, and its share of the bodies' memory.
+#[derive(Default, Debug)]
+pub struct Text {
+    /// The text.
+    pub text: String,
+    /// The file that was sent instead of a text.
+    pub upload: Option<Box<Upload>>,
+    _memory: Option<Held>,
+}
+
+impl Text {
+    /// A body that was a file.
+    pub fn of_upload(upload: Upload) -> Self {
+        Self {
+            upload: Some(Box::new(upload)),
+            ..Self::default()
+        }
+    }
+}
+
+impl Reader {
+    /// A reader with the configured limits.
+    pub fn new(config: &Config) -> Self {
+        let all = config.body_bytes_total_max;
+        let public = (all / PUBLIC_PART).max(ADDRESS_PART * PUBLIC_BYTES_MAX);
+        let file = config.file_bytes_max.saturating_add(FRAME_BYTES_MAX);
+        Self {
+            bytes_max: config.body_bytes_max,
+            timeout: Duration::from_secs(config.body_timeout_s),
+            bytes_per_s_min: config.body_bytes_per_s_min,
+            passed_bytes_max: file.max(config.body_bytes_max as u64),
+            memory: Budget::new(BODY_BYTES, all, config.body_bytes_per_caller),
+            public_memory: Public::new(public, public / ADDRESS_PART),
+        }
+    }
+
+    /// The body of a request with these headers.
+    pub fn arriving(&self, headers: &HeaderMap, body: Incoming) -> Arriving {
+        Arriving::new(headers, body, self.bytes_per_s_min)
+    }
+
+    /// Reads a JSON body; its headers are checked before any byte of it is read. Without
+    /// credentials (`is_public`) it must be short.
+    pub async fn read(
+        &self,
+        headers: &HeaderMap,
+        body: &mut Arriving,
+        holder: Holder,
+        is_public: bool,
+    ) -> Result<Text, ApiError> {
+        check_type(headers)?;
+        let most = if is_public {
+            self.bytes_max.min(PUBLIC_BYTES_MAX)
+        } else {
+            self.bytes_max
+        };
+        if body.announced().is_some_and(|bytes| bytes > most as u64) {
+            return Err(too_large(most));
+        }
+        let public = is_public.then(|| self.public_memory.part(holder));
+        let gives_way = public.as_ref().map(Part::gives_way).unwrap_or_default();
+        let mut gathered = Gathered {
+            reader: self,
+            holder,
+            most,
+            announced: body.announced().map(|bytes| bytes as usize),
+            bytes: Vec::new(),
+            memory: None,
+            public,
+        };
+        let reading = async {
+            tokio::select! {
+                biased;
+                () = gives_way.notified() => Err(ApiError::overloaded()),
+                read = gathered.read(body) => read,
+            }
+        };
+        let Ok(read) = tokio::time::timeout(self.timeout, reading).await else {
+            body.give_up();
+            return Err(late(self.timeout));
+        };
+        read?;
+        gathered.finish()
+    }
+
+    /// Reads and drops the rest of a body whose request already has its answer: many callers read no answer before they
+    /// have sent everything. False if the rest is too long or too slow, or the caller waits to be asked for it.
+    pub async fn pass_over(&self, body: &mut Arriving) -> bool {
+        if body.is_over() {
+            return true;
+        }
+        if !body.can_pass(self.passed_bytes_max) {
+            return false;
+        }
+        let passing = body.discard(self.passed_bytes_max);
+        let passed = tokio::time::timeout(self.timeout, passing).await;
+        if passed.is_err() {
+            body.give_up();
+        }
+        passed == Ok(true)
+    }
+
+    /// For HTTP/2, where an answer leaves before its request has ended: reads and drops the rest, up to a time and a
+    /// size limit. A stream that is no longer read is reset, and some clients (curl 7.88) then drop the answer they
+    /// have received.
+    pub fn linger(mut body: Arriving) {
+        if body.may_come() {
+            tokio::spawn(async move {
+                // However this ends, the answer has been sent.
+                let _ended = tokio::time::timeout(LINGER, body.discard(LINGER_BYTES_MAX)).await;
+            });
+        }
+    }
+}
+
+/// The part of a body that has arrived.
+struct Gathered<'a> {
+    reader: &'a Reader,
+    holder: Holder,
+    most: usize,
+    announced: Option<usize>,
+    bytes: Vec<u8>,
+    memory: Option<Held>,
+    public: Option<Part>,
+}
+
+impl Gathered<'_> {
+    async fn read(&mut self, body: &mut Arriving) -> Result<(), ApiError> {
+        while let Some(piece) = body.next().await {
+            let piece = piece.map_err(of_broken)?;
+            let bytes = self.bytes.len() + piece.len();
+            if bytes > self.most {
+                return Err(too_large(self.most));
+            }
+            if bytes > self.bytes.capacity() {
+                self.make_room(bytes)?;
+            }
+            self.bytes.extend_from_slice(&piece);
+        }
+        Ok(())
+    }
+
+    /// Makes room for the bytes that have arrived, and for as many again. The room counts, because that is what takes
+    /// memory. Never waits: bodies waiting for each other's memory would wait for ever.
+    fn make_room(&mut self, bytes: usize) -> Result<(), ApiError> {
+        let end = self.announced.unwrap_or(self.most);
+        let least = match self.public {
+            Some(_) => PUBLIC_ROOM_BYTES_MIN,
+            None => ROOM_BYTES_MIN,
+        };
+        let room = (2 * self.bytes.capacity()).max(least);
+        let room = room.min(end).max(bytes);
+        match (&mut self.public, &mut self.memory) {
+            (Some(part), _) => part.grow_to(room)?,
+            (None, Some(held)) => held.grow_to(room)?,
+            (None, None) if room <= SMALL_BYTES => {}
+            (None, None) => self.memory = Some(self.reader.memory.hold(self.holder, room)?),
+        }
+        self.bytes.reserve_exact(room - self.bytes.len());
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Text, ApiError> {
+        let text = String::from_utf8(self.bytes)
+            .map_err(|_| ApiError::new(Code::MalformedJson, "the body is not UTF-8"))?;
+        Ok(Text {
+            text,
+            upload: None,
+            _memory: self.memory,
+        })
+    }
+}
+
+fn too_large(bytes_max: usize) -> ApiError {
+    let message = format!("the body is larger than {bytes_max} bytes");
+    ApiError::new(Code::PayloadTooLarge, message)
+}
+
+/// The answer to a caller whose body broke off.
+pub fn of_broken(broken: Broken) -> ApiError {
+    ApiError::new(Code::ValidationError, broken.to_string())
+}
+
+/// The answer to a caller whose request has a body that is not wanted, and that cannot be read and dropped.
+pub fn unwanted() -> ApiError {
+    let message = "this request takes no body: the one that was announced is too large, too slow, or waits for 100 Continue";
+    ApiError::new(Code::ValidationError, message)
+}
+
+/// The answer to a caller whose body did not arrive in time.
+pub fn late(timeout: Duration) -> ApiError {
+    let seconds = timeout.as_secs();
+    let message = format!("the body did not arrive within {seconds} s");
+    ApiError::new(Code::ValidationError, message)
+}
+
+fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    let value = headers.get(name)?;
+    Some(value.to_str().unwrap_or("unreadable"))
+}
+
+/// Refuses bodies that are encoded.
+pub fn check_coding(headers: &HeaderMap) -> Result<(), ApiError> {
+    match header(headers, &CONTENT_ENCODING) {
+        Some(coding) if !coding.eq_ignore_ascii_case("identity") => Err(ApiError::new(
+            Code::UnsupportedMediaType,
+            format!("Content-Encoding {coding:?} is not supported; send the body uncompressed"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn check_type(headers: &HeaderMap) -> Result<(), ApiError> {
+    check_coding(headers)?;
+    let content_type = header(headers, &CONTENT_TYPE).unwrap_or_default();
+    if content_type
+        .parse()
+        .is_ok_and(|given: Mime| is_json(&given) && is_utf8(&given))
+    {
+        return Ok(());
+    }
+    Err(ApiError::new(
+        Code::UnsupportedMediaType,
+        format!(
+            "the body must be JSON in UTF-8 (application/json, or a type with +json such as {MERGE_PATCH}), not {content_type:?}"
+        ),
+    ))
+}
+
+/// Whether a body of this type is JSON (RFC 6839, 3.1).
+fn is_json(given: &Mime) -> bool {
+    let is_plain = given.essence_str() == mime::APPLICATION_JSON.essence_str();
+    let has_suffix = given.type_() == mime::APPLICATION && given.suffix() == Some(mime::JSON);
+    is_plain || has_suffix && given.essence_str() != JSON_PATCH
+}
+
+fn is_utf8(given: &Mime) -> bool {
+    given
+        .get_param(mime::CHARSET)
+        .is_none_or(|charset| charset == mime::UTF_8 || charset == "utf8")
+}
+
+/// Checks that a whole body is acceptable JSON: no key twice, not too deep.
+pub fn check(text: &str) -> Result<(), ApiError> {
+    Ok(json::check(text).map_err(json::ReadError::from)?)
+}
+
+/// Reads a body strictly.
+pub fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ApiError> {
+    Ok(json::read(text)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::HeaderValue;
+
+    use super::*;
+    use crate::error::Detail;
+
+    #[derive(Deserialize, Debug)]
+    #[serde(deny_unknown_fields)]
+    struct Outer {
+        #[serde(rename = "items")]
+        _items: Vec<Inner>,
+    }
+
+    #[derive(Deserialize, Debug)]
+    #[serde(deny_unknown_fields)]
+    struct Inner {
+        #[serde(rename = "name")]
+        _name: String,
+    }
+
+    #[test]
+    fn errors_say_where() {
+        let cases = [
+            (
+                r#"{"items": [{"name": "a"}, {"name": 5}]}"#,
+                "/items/1/name",
+                "type",
+            ),
+            (
+                r#"{"items": [{"name": "a"}, {"nam": 5}]}"#,
+                "/items/1/nam",
+                "unknown",
+            ),
+            (
+                r#"{"items": [{"name": "a"}, {}]}"#,
+                "/items/1/name",
+                "required",
+            ),
+            (r#"{"items": [{"name": ["a"]}]}"#, "/items/0/name", "type"),
+            (r#"{"items": [], "x": 1}"#, "/x", "unknown"),
+            (r#"{"items": [], "a/b": 1}"#, "/a~1b", "unknown"),
+            (r#"{"items": 7}"#, "/items", "type"),
+            ("{}", "/items", "required"),
+            (r#"["a"]"#, "", "type"),
+            (" 5", "", "type"),
+        ];
+        for (text, pointer, code) in cases {
+            let error = parse::<Outer>(text).unwrap_err();
+            let Detail::Fields(fields) = &error.detail else {
+                panic!("{text}: {error:?}")
+            };
+            assert_eq!(
+                (fields[0].pointer.as_str(), &*fields[0].code),
+                (pointer, code),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn lists_of_a_fixed_length_are_no_longer_and_no_shorter() {
+        type Pairs = std::collections::BTreeMap<String, [bool; 2]>;
+
+        for (text, pointer) in [
+            (r#"{"a": [true]}"#, "/a/0"),
+            (r#"{"a": [5, true]}"#, "/a/0"),
+            (r#"{"a": [true, 5]}"#, "/a/1"),
+        ] {
+            let error = parse::<Pairs>(text).unwrap_err();
+            assert!(error.message.starts_with(pointer), "{error:?}");
+        }
+        let error = parse::<Pairs>(r#"{"a": [true, true, true]}"#).unwrap_err();
+        assert_eq!(error.code, Code::MalformedJson);
+    }
+
+    #[test]
+    fn what_is_no_json_is_malformed() {
+        let deep = format!(r#"{{"items": {}1{}}}"#, "[".repeat(80), "]".repeat(80));
+        for text in [
+            "",
+            "{",
+            "{]",
+            r#"{"items": [], "items": []}"#,
+            "{} {}",
+            deep.as_str(),
+        ] {
+            assert_eq!(
+                parse::<Outer>(text).unwrap_err().code,
+                Code::MalformedJson,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn json_is_taken_under_its_names() {
+        let of = |value: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(value));
+            headers
+        };
+        for good in [
+            "application/json",
+            "Application/JSON; charset=\"UTF-8\"",
+            "application/json;charset=utf8; v=\"1; charset=latin1\"",
+            "application/merge-patch+json",
+            "application/merge-patch+JSON; charset=utf-8",
+            "application/vnd.api+json",
+        ] {
+            assert!(check_type(&of(good)).is_ok(), "{good}");
+        }
+        for bad in [
+            "text/json",
+            "text/x+json",
+            "application/jsonp",
+            "application/x-json",
+            "application/json, application/json",
+            "application/json-patch+json",
+            "application/merge-patch+json; charset=utf-16",
+            "application/json; charset=latin1",
+            "",
+            "application/x-www-form-urlencoded",
+        ] {
+            let error = check_type(&of(bad)).unwrap_err();
+            assert_eq!(error.code, Code::UnsupportedMediaType, "{bad}");
+        }
+        let mut zipped = of("application/json");
+        zipped.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        assert_eq!(
+            check_type(&zipped).unwrap_err().code,
+            Code::UnsupportedMediaType
+        );
+    }
+}

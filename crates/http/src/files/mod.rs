@@ -1,0 +1,247 @@
+//! Contents of files: received into a temporary file, kept under their digest, each content once. An upload is the one
+//! body that is no text.
+//!
+//! `<data_dir>/files/ab/cdef…` holds the content whose SHA-256 begins with `ab`; `files/tmp` holds what is being
+//! received, and is emptied at every start. An upload is hashed as it arrives, counted against its organization's
+//! quota, and its bytes are inspected for its type. Only when the signature over digest and name holds is the content
+//! synced and moved to its place. Then the action that names it is submitted like any other, so a row of the log never
+//! names what is not there.
+//!
+//! Everything from there to the log is a separate task: a caller that goes away stops nothing half-way. What is
+//! certainly refused is removed, unless another upload wants the same content. What has an unknown outcome stays, as
+//! after a crash, and the next start's [`sweep`] removes what no row names.
+
+mod claims;
+mod kind;
+mod multipart;
+mod quota;
+mod receive;
+mod sink;
+mod sweep;
+
+use std::fs::File;
+use std::future::Future;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use kedge_actors::Engine;
+use kedge_config::Config;
+use kedge_config::secrets::{SecretError, make_private_dir};
+use kedge_protocol::Hash;
+use kedge_rules::file::Stored;
+use rustix::io::Errno;
+use tempfile::NamedTempFile;
+
+use crate::error::ApiError;
+use claims::{Claim, Claims};
+use quota::{Quotas, Reservation};
+
+/// The folder of contents, inside the data directory.
+pub const FOLDER: &str = "files";
+/// The folder for contents being received, inside that.
+const RECEIVED_FOLDER: &str = "tmp";
+/// Seconds until a caller should retry when the content could not be shared.
+const RETRY_SHARED_S: u64 = 2;
+/// Seconds until a caller should retry when the disk is full.
+const RETRY_DISK_S: u64 = 60;
+
+/// The place of a content in the folder of contents.
+pub fn place(folder: &Path, sha256: &Hash) -> PathBuf {
+    let digits = const_hex::encode(sha256.0);
+    folder.join(&digits[..2]).join(&digits[2..])
+}
+
+/// A boxed future.
+pub type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// Where several nodes share contents: the log names them, but does not hold them.
+pub trait SharedContents: Send + Sync {
+    /// Stores a file's content. Only then does the log name it.
+    fn put(&self, sha256: Hash, from: PathBuf) -> Boxed<io::Result<()>>;
+
+    /// Writes a content to a new file; false if nobody has stored it.
+    fn fetch(&self, sha256: Hash, to: PathBuf) -> Boxed<io::Result<bool>>;
+}
+
+/// The contents of files.
+pub struct Files {
+    /// Where other nodes get them from, if there are several nodes.
+    pub shared: OnceLock<Arc<dyn SharedContents>>,
+    engine: Engine,
+    folder: PathBuf,
+    bytes_max: u64,
+    timeout: Duration,
+    quotas: Arc<Quotas>,
+    claims: Claims,
+}
+
+/// A file that has been received but is not kept yet; dropping it deletes it.
+pub struct Upload {
+    /// Its name, as the caller gave it.
+    pub name: String,
+    /// Its digest and description.
+    pub stored: Stored,
+    content: NamedTempFile,
+    reservation: Reservation,
+}
+
+impl std::fmt::Debug for Upload {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Upload")
+            .field("name", &self.name)
+            .field("stored", &self.stored)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An upload whose content is in its place, but the log may or may not name it in the end.
+pub struct Kept {
+    claim: Claim,
+    reservation: Reservation,
+}
+
+/// The outcome of the action that would name a content.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// The log names it.
+    Named,
+    /// The log will never name it; nothing of it stays.
+    Refused,
+    /// It is not known; the next start checks.
+    Unknown,
+}
+
+impl Kept {
+    /// Keeps the content, or removes it if nothing else needs it.
+    pub fn settle(self, fate: Fate) {
+        if fate == Fate::Named {
+            self.reservation.keep();
+        }
+        self.claim.settle(fate);
+    }
+}
+
+impl Files {
+    /// Creates the folders, and empties the one for contents being received: nothing is being
+    /// received yet.
+    pub fn open(config: &Config, engine: Engine) -> Result<Self, SecretError> {
+        let folder = config.data_dir.join(FOLDER);
+        make_private_dir(&folder)?;
+        let received = folder.join(RECEIVED_FOLDER);
+        if let Err(error) = std::fs::remove_dir_all(&received)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!(%error, "the remains of earlier uploads could not be removed");
+        }
+        make_private_dir(&received)?;
+        Ok(Self {
+            shared: OnceLock::new(),
+            engine,
+            bytes_max: config.file_bytes_max,
+            timeout: Duration::from_secs(config.body_timeout_s),
+            quotas: Arc::new(Quotas::new(config.file_quota_bytes)),
+            claims: Claims::new(folder.clone()),
+            folder,
+        })
+    }
+
+    /// Puts a content into its place, so that it survives a crash.
+    pub async fn keep(&self, upload: Upload) -> Result<Kept, ApiError> {
+        let Upload {
+            stored,
+            content,
+            reservation,
+            ..
+        } = upload;
+        let folder = self.folder.clone();
+        let claims = self.claims.clone();
+        let task = tokio::task::spawn_blocking(move || {
+            content.as_file().sync_all()?;
+            let claim = claims.claim(stored.sha256);
+            put(content, &folder, &stored.sha256).map(|()| claim)
+        });
+        let placed = task.await.map_err(|error| ApiError::internal(&error))?;
+        let claim = placed.map_err(|error| of_disk(&error))?;
+        if let Some(shared) = self.shared.get() {
+            let from = place(&self.folder, &stored.sha256);
+            if let Err(error) = shared.put(stored.sha256, from).await {
+                tracing::warn!(%error, "a content could not be shared with the other nodes");
+                claim.settle(Fate::Refused);
+                let message = "the content could not be shared with the other nodes; try again";
+                return Err(ApiError::unavailable(message, RETRY_SHARED_S));
+            }
+        }
+        Ok(Kept { claim, reservation })
+    }
+
+    /// Opens a content. One that another node accepted is fetched first.
+    pub async fn content(&self, sha256: &Hash) -> io::Result<tokio::fs::File> {
+        let at = place(&self.folder, sha256);
+        match (tokio::fs::File::open(&at).await, self.shared.get()) {
+            (Err(error), Some(shared)) if error.kind() == io::ErrorKind::NotFound => {
+                self.fetch(&**shared, *sha256).await?;
+                tokio::fs::File::open(at).await
+            }
+            (opened, _) => opened,
+        }
+    }
+
+    async fn fetch(&self, shared: &dyn SharedContents, sha256: Hash) -> io::Result<()> {
+        let received = NamedTempFile::new_in(self.folder.join(RECEIVED_FOLDER))?;
+        if !shared.fetch(sha256, received.path().to_owned()).await? {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let folder = self.folder.clone();
+        let placed = tokio::task::spawn_blocking(move || {
+            received.as_file().sync_all()?;
+            put(received, &folder, &sha256)
+        });
+        placed.await.map_err(io::Error::other)?
+    }
+
+    /// Removes what a crash has left, in the background. Must be called before anything is received.
+    pub fn sweep(&self) -> io::Result<()> {
+        sweep::start(
+            self.folder.clone(),
+            self.claims.clone(),
+            self.engine.published().snapshot.clone(),
+        )
+    }
+}
+
+/// Moves a content to its place and makes its name durable. An existing content is replaced by the same bytes, which
+/// repairs it if it was damaged.
+fn put(content: NamedTempFile, folder: &Path, sha256: &Hash) -> io::Result<()> {
+    let place = place(folder, sha256);
+    let shelf = place.parent().unwrap_or(folder);
+    match std::fs::create_dir(shelf) {
+        Ok(()) => File::open(folder)?.sync_all()?,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(error),
+    }
+    content.persist(&place).map_err(|error| error.error)?;
+    File::open(shelf)?.sync_all()
+}
+
+/// Whether there are too few file descriptors or too little memory for now.
+fn is_scarce(error: &io::Error) -> bool {
+    let scarce = [Errno::MFILE, Errno::NFILE, Errno::NOMEM];
+    Errno::from_io_error(error).is_some_and(|errno| scarce.contains(&errno))
+}
+
+/// The error that the caller sees when the disk fails.
+fn of_disk(error: &io::Error) -> ApiError {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            ApiError::unavailable("the disk is full; files are not accepted now", RETRY_DISK_S)
+        }
+        _ if is_scarce(error) => ApiError::unavailable(
+            "the server lacks open files or memory for now; try again",
+            RETRY_DISK_S,
+        ),
+        _ => ApiError::internal(error),
+    }
+}

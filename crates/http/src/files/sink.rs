@@ -1,0 +1,105 @@
+//! Where the bytes of an upload go: a temporary file, their digest, and their detected type.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use kedge_protocol::Hash;
+use kedge_rules::file::Stored;
+use sha2::{Digest as _, Sha256};
+use tempfile::NamedTempFile;
+
+use super::kind::Kind;
+use super::of_disk;
+use crate::error::ApiError;
+
+/// Bytes that are collected in memory before they are hashed and written.
+const PIECE_BYTES: usize = 256 * 1024;
+
+/// Receives the bytes of one upload.
+pub(super) struct Sink {
+    written: Option<Written>,
+    /// Copied, because a caller may send a file in pieces of one byte, of which each would keep more in memory.
+    gathered: Vec<u8>,
+    size_bytes: u64,
+}
+
+/// The part that runs on a thread that may wait for the disk.
+struct Written {
+    content: NamedTempFile,
+    hasher: Sha256,
+    kind: Kind,
+}
+
+impl Written {
+    fn create(folder: &Path) -> io::Result<Self> {
+        Ok(Self {
+            content: NamedTempFile::new_in(folder)?,
+            hasher: Sha256::new(),
+            kind: Kind::new(),
+        })
+    }
+
+    fn write(&mut self, piece: &[u8]) -> io::Result<()> {
+        self.hasher.update(piece);
+        self.kind.see(piece);
+        self.content.write_all(piece)
+    }
+}
+
+impl Sink {
+    pub(super) fn new() -> Self {
+        Self {
+            written: None,
+            gathered: Vec::new(),
+            size_bytes: 0,
+        }
+    }
+
+    /// How many bytes have arrived.
+    pub(super) fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    /// Adds a piece; waits for the disk now and then.
+    pub(super) async fn take(&mut self, piece: &[u8], folder: &Path) -> Result<(), ApiError> {
+        self.size_bytes += piece.len() as u64;
+        self.gathered.extend_from_slice(piece);
+        if self.gathered.len() >= PIECE_BYTES {
+            self.flush(folder).await?;
+        }
+        Ok(())
+    }
+
+    async fn flush(&mut self, folder: &Path) -> Result<(), ApiError> {
+        let piece = std::mem::take(&mut self.gathered);
+        let (written, folder): (_, PathBuf) = (self.written.take(), folder.to_owned());
+        let work = move || {
+            let mut written = match written {
+                Some(written) => written,
+                None => Written::create(&folder)?,
+            };
+            written.write(&piece)?;
+            Ok(written)
+        };
+        let done = tokio::task::spawn_blocking(work).await;
+        let done = done.map_err(|error| ApiError::internal(&error))?;
+        self.written = Some(done.map_err(|error: io::Error| of_disk(&error))?);
+        Ok(())
+    }
+
+    /// The finished content and its description.
+    pub(super) async fn finish(
+        mut self,
+        folder: &Path,
+    ) -> Result<(NamedTempFile, Stored), ApiError> {
+        self.flush(folder).await?;
+        let written = self.written.take();
+        let written = written.ok_or_else(|| ApiError::internal(&"an upload was not written"))?;
+        let stored = Stored {
+            sha256: Hash(written.hasher.finalize().into()),
+            size_bytes: self.size_bytes,
+            media_type: written.kind.media_type().to_owned(),
+        };
+        Ok((written.content, stored))
+    }
+}

@@ -1,0 +1,78 @@
+//! Batches as nearly all of them are written: no escapes in names and targets, nothing that does not belong there. One walk
+//! over the text finds where everything is. Whatever this does not accept is read in the slower way, which also says what is
+//! wrong with it.
+
+use std::ops::Range;
+
+use kedge_protocol::action::Kind;
+use kedge_protocol::limits::{BATCH_ACTIONS_MAX, PAYLOAD_BYTES_MAX};
+use kedge_rules::json::{Part, walk_list};
+
+use super::ActionText;
+
+/// Bytes of a short action: room for as many of them as a body can hold is made at once.
+const ACTION_BYTES: usize = 128;
+
+/// The actions of a body, and whether all or none are to be done.
+pub(super) fn batch(text: &str) -> Option<(Vec<ActionText>, bool)> {
+    let room = (text.len() / ACTION_BYTES + 1).min(BATCH_ACTIONS_MAX);
+    let mut actions = Vec::with_capacity(room);
+    let mut atomic = None;
+    walk_list(text, "actions", |part| match part {
+        Part::Item(members) => {
+            actions.push(action(text, members)?);
+            (actions.len() <= BATCH_ACTIONS_MAX).then_some(())
+        }
+        Part::Other("atomic", value) if atomic.is_none() => {
+            atomic = Some(match value {
+                "true" => true,
+                "false" => false,
+                _ => return None,
+            });
+            Some(())
+        }
+        Part::Other(..) => None,
+    })?;
+    Some((actions, atomic.unwrap_or(false)))
+}
+
+fn action(text: &str, members: &[(&str, &str)]) -> Option<ActionText> {
+    let (mut kind, mut object, mut template, mut payload) = (None, None, None, None);
+    for (name, value) in members {
+        let member = match *name {
+            "action_type" => &mut kind,
+            "object_id" => &mut object,
+            "template_id" => &mut template,
+            "payload" => &mut payload,
+            _ => return None,
+        };
+        if member.replace(*value).is_some() {
+            return None;
+        }
+    }
+    let kind = Kind::of_text(string(kind?)?).filter(Kind::is_bus)?;
+    let (target, other) = if kind == Kind::Mint {
+        (template, object)
+    } else {
+        (object, template)
+    };
+    let payload = payload.filter(|payload| payload.len() <= PAYLOAD_BYTES_MAX)?;
+    other.is_none().then_some(ActionText {
+        target: range(text, string(target?)?)?,
+        payload: range(text, payload)?,
+        disclosed: None,
+        kind,
+    })
+}
+
+/// A string's value, where it has no escapes.
+fn string(value: &str) -> Option<&str> {
+    let value = value.strip_prefix('"')?.strip_suffix('"')?;
+    (!value.contains('\\')).then_some(value)
+}
+
+/// Where a part of a text is.
+fn range(text: &str, part: &str) -> Option<Range<usize>> {
+    let start = (part.as_ptr() as usize).checked_sub(text.as_ptr() as usize)?;
+    Some(start..start + part.len())
+}

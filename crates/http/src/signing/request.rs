@@ -1,0 +1,146 @@
+//! What a request of each kind of endpoint signs.
+
+use kedge_actors::api::Asker;
+use kedge_api::Code;
+use kedge_protocol::action::Kind;
+use kedge_rules::json;
+
+use crate::body;
+use crate::error::ApiError;
+use serde::Deserialize;
+
+use super::bus::{self, Text};
+use super::{ActionText, SignedTexts, Signs, Target, file, registration, wallet};
+use crate::auth::Session;
+use crate::auth::code::InvitationCodes;
+
+#[derive(Deserialize)]
+struct MintTarget<'a> {
+    #[serde(borrow)]
+    template_id: Option<Text<'a>>,
+}
+
+/// What, besides the body, determines what is signed.
+pub struct Circumstances<'a> {
+    /// The caller.
+    pub session: Option<Session>,
+    /// `{id}` of the path.
+    pub path_id: &'a str,
+    /// Reads the codes of invitations.
+    pub invitations: &'a InvitationCodes,
+}
+
+impl Circumstances<'_> {
+    fn session(&self) -> Result<Session, ApiError> {
+        self.session
+            .ok_or_else(|| ApiError::new(Code::Unauthenticated, "this endpoint needs credentials"))
+    }
+
+    /// For whom the engine checks that the signer may sign: the token's wallet or, for an API key
+    /// alone, any wallet of the organization.
+    fn asker(&self, signs: &Signs) -> Result<Asker, ApiError> {
+        if *signs == Signs::Registration {
+            return Ok(Asker::Registration);
+        }
+        let Session {
+            organization_id,
+            wallet_id,
+            ..
+        } = self.session()?;
+        Ok(match wallet_id {
+            Some(wallet_id) => Asker::Wallet {
+                wallet_id,
+                organization_id,
+            },
+            None => Asker::Organization { organization_id },
+        })
+    }
+}
+
+/// Reads what a request signs, and for whom. Moves the text out of `body`, unless it holds a secret and is not itself
+/// signed.
+pub fn read(
+    signs: &Signs,
+    circumstances: &Circumstances<'_>,
+    body: &mut body::Text,
+) -> Result<Option<(Asker, SignedTexts)>, ApiError> {
+    let signed = texts(signs, circumstances, body)?;
+    let asker = |signed| Ok((circumstances.asker(signs)?, signed));
+    signed.map(asker).transpose()
+}
+
+/// Reads what a request signs, as [`read`] does, whoever sends it.
+pub fn texts(
+    signs: &Signs,
+    circumstances: &Circumstances<'_>,
+    body: &mut body::Text,
+) -> Result<Option<SignedTexts>, ApiError> {
+    let signed = match signs {
+        Signs::Nothing => return Ok(None),
+        Signs::Registration => registration::read(&body.text, circumstances.invitations)?.into(),
+        Signs::WalletUpdate => {
+            let target = circumstances.session()?.wallet()?.to_string();
+            wallet::read(body, &target)?.into()
+        }
+        Signs::Body(kind, target) => {
+            let text = std::mem::take(&mut body.text);
+            body::check(&text)?;
+            resource(kind, *target, circumstances, text)?.into()
+        }
+        Signs::NoBody(kind, target) => {
+            resource(kind, *target, circumstances, String::new())?.into()
+        }
+        Signs::PathMember(kind, target, member) => {
+            let path = circumstances.path_id;
+            if !member.fits(path) {
+                return Err(ApiError::not_found(member.resource(), path));
+            }
+            let text = format!(r#"{{"{}":"{path}"}}"#, member.name());
+            resource(kind, *target, circumstances, text)?.into()
+        }
+        Signs::File => {
+            let upload = body.upload.as_deref();
+            let upload = upload.ok_or_else(|| ApiError::internal(&"an upload without its file"))?;
+            file::read(upload)?.into()
+        }
+        Signs::Action => bus::single(std::mem::take(&mut body.text))?,
+        Signs::Batch => bus::batch(std::mem::take(&mut body.text))?,
+    };
+    Ok(Some(signed))
+}
+
+/// One action whose payload is the whole text.
+fn resource(
+    kind: &Kind,
+    target: Target,
+    circumstances: &Circumstances<'_>,
+    text: String,
+) -> Result<(String, ActionText), ApiError> {
+    let target_text = match target {
+        Target::Empty => String::new(),
+        Target::Path => circumstances.path_id.to_owned(),
+        Target::Wallet => circumstances.session()?.wallet()?.to_string(),
+        Target::Organization => circumstances.session()?.organization_id.to_string(),
+        Target::TemplateMember => {
+            let target: MintTarget<'_> = json::read_accepted(&text)?;
+            let value = target
+                .template_id
+                .ok_or_else(|| ApiError::field("/template_id", "required", "is required"))?;
+            value.0.into_owned()
+        }
+    };
+    Ok(action(kind, &target_text, text))
+}
+
+/// An action whose payload is the text so far; the target is appended to it.
+pub(super) fn action(kind: &Kind, target: &str, mut text: String) -> (String, ActionText) {
+    let payload = 0..text.len();
+    text.push_str(target);
+    let action = ActionText {
+        kind: kind.clone(),
+        target: payload.end..text.len(),
+        payload,
+        disclosed: None,
+    };
+    (text, action)
+}

@@ -1,0 +1,83 @@
+//! The way into the engine: a checked request is submitted while its bytes are held on its organization's share of the
+//! log, and an error gets what the caller needs to go on.
+
+use std::sync::Arc;
+
+use crate::error::{ApiError, NONCE_HIGHEST};
+use crate::limits::RateLimits;
+use kedge_actors::Engine;
+use kedge_actors::api::{ActionOutcome, Asker, Committed, Made, Submission, SubmitError};
+use kedge_protocol::Address;
+use kedge_rules::image::Image;
+
+/// Submits requests to the engine.
+#[derive(Clone)]
+pub struct Submitter {
+    engine: Engine,
+    limits: Arc<RateLimits>,
+}
+
+impl Submitter {
+    /// Submits to this engine, within these limits.
+    pub fn new(engine: Engine, limits: Arc<RateLimits>) -> Self {
+        Self { engine, limits }
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Submits a checked request. An error whose request came from the signer's organization
+    /// includes the signer's highest nonce.
+    pub async fn submit(&self, submission: Arc<Submission>) -> Result<Committed, ApiError> {
+        let (signer, nonce) = (submission.head.signer, submission.head.nonce);
+        let _room = match submission.asker {
+            Asker::Wallet {
+                organization_id, ..
+            }
+            | Asker::Organization { organization_id } => {
+                let bytes = submission.text.len() as u64;
+                self.limits.hold_log(organization_id, bytes)?
+            }
+            Asker::Operator { .. } | Asker::Registration => None,
+        };
+        let submitted = self.engine.submit(submission).await;
+        if let Ok(committed) = &submitted {
+            self.follow(committed);
+        }
+        submitted.map_err(|error| {
+            if error == SubmitError::Unknown {
+                return ApiError::unknown(Some((signer, nonce)));
+            }
+            let error = ApiError::from(error);
+            let reported = error.headers.iter().any(|(name, _)| *name == NONCE_HIGHEST);
+            match self.nonce_highest(signer) {
+                Some(highest) if !reported && error.code.status() < 500 => {
+                    error.with_header(NONCE_HIGHEST, highest.to_string())
+                }
+                _ => error,
+            }
+        })
+    }
+
+    /// Puts a tier in force as soon as it is stored. A request that changes one has only that one action.
+    fn follow(&self, committed: &Committed) {
+        let Some(ActionOutcome::Done(done)) = committed.actions.first() else {
+            return;
+        };
+        let Made::Resources(images) = &done.made else {
+            return;
+        };
+        for image in images.iter() {
+            if let Image::Organization(organization) = image {
+                self.limits.tier_changed(organization);
+            }
+        }
+    }
+
+    fn nonce_highest(&self, signer: Address) -> Option<u64> {
+        let window = self.engine.published().snapshot.nonces(signer).ok()?;
+        Some(window.highest())
+    }
+}

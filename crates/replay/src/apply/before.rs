@@ -1,0 +1,185 @@
+//! What an apply rests on: nothing, or a store as it stood after the last record before.
+
+use std::cell::RefCell;
+use std::sync::{Arc, OnceLock};
+
+use kedge_protocol::ids::IdMap;
+use kedge_protocol::nonce::NonceWindow;
+use kedge_protocol::resource::{Object, Variation, Wallet};
+use kedge_protocol::{Address, Hash, Id};
+use kedge_rules::fold::Source;
+use kedge_rules::image::Image;
+use kedge_rules::{Counted, Held, TemplateRules, Unavailable};
+use kedge_storage::{ReadError, Snapshot};
+
+use crate::held;
+use crate::images::read_image;
+
+/// The state before the records.
+pub(super) enum Before {
+    /// Empty: the log's first action comes next.
+    Nothing,
+    /// A store.
+    Stored(Box<Stored>),
+}
+
+/// A store as it was, with a cache of what is read repeatedly.
+pub(super) struct Stored {
+    snapshot: Snapshot,
+    templates: RefCell<IdMap<Id, Arc<TemplateRules>>>,
+    variations: RefCell<IdMap<Id, Arc<Variation>>>,
+    wallets: RefCell<IdMap<Id, Wallet>>,
+    /// The first read that failed.
+    error: OnceLock<ReadError>,
+}
+
+impl Before {
+    pub(super) fn stored(snapshot: Snapshot) -> Self {
+        Self::Stored(Box::new(Stored {
+            snapshot,
+            templates: RefCell::default(),
+            variations: RefCell::default(),
+            wallets: RefCell::default(),
+            error: OnceLock::new(),
+        }))
+    }
+
+    /// Why a read failed.
+    pub(super) fn error(&self) -> Option<ReadError> {
+        match self {
+            Self::Nothing => None,
+            Self::Stored(stored) => stored.error.get().cloned(),
+        }
+    }
+
+    /// How many resources are cached.
+    pub(super) fn remembered(&self) -> usize {
+        let Self::Stored(stored) = self else {
+            return 0;
+        };
+        stored.templates.borrow().len()
+            + stored.variations.borrow().len()
+            + stored.wallets.borrow().len()
+    }
+
+    /// How many bytes an organization's requests have added.
+    pub(super) fn log_bytes(&self, organization: Id) -> Result<u64, Unavailable> {
+        match self {
+            Self::Nothing => Ok(0),
+            Self::Stored(stored) => stored.read(|snapshot| snapshot.log_bytes(organization)),
+        }
+    }
+
+    /// Reads from the store, if there is one.
+    fn find<T: Default>(
+        &self,
+        read: impl FnOnce(&Snapshot) -> Result<T, ReadError>,
+    ) -> Result<T, Unavailable> {
+        match self {
+            Self::Nothing => Ok(T::default()),
+            Self::Stored(stored) => stored.read(read),
+        }
+    }
+
+    fn find_once<T: Clone>(
+        &self,
+        id: Id,
+        kept: impl FnOnce(&Stored) -> &RefCell<IdMap<Id, T>>,
+        read: impl FnOnce(&Snapshot) -> Result<Option<T>, ReadError>,
+    ) -> Result<Option<T>, Unavailable> {
+        let Self::Stored(stored) = self else {
+            return Ok(None);
+        };
+        let kept = kept(stored);
+        if let Some(known) = kept.borrow().get(&id) {
+            return Ok(Some(known.clone()));
+        }
+        let found = stored.read(read)?;
+        if let Some(found) = &found {
+            kept.borrow_mut().insert(id, found.clone());
+        }
+        Ok(found)
+    }
+}
+
+impl Stored {
+    fn read<T>(
+        &self,
+        read: impl FnOnce(&Snapshot) -> Result<T, ReadError>,
+    ) -> Result<T, Unavailable> {
+        read(&self.snapshot).map_err(|error| {
+            // Only the first error matters: nothing is applied after it.
+            let _ = self.error.set(error);
+            Unavailable
+        })
+    }
+}
+
+impl Source for Before {
+    fn wallet(&self, id: Id) -> Result<Option<Wallet>, Unavailable> {
+        self.find_once(id, |stored| &stored.wallets, |snapshot| snapshot.wallet(id))
+    }
+
+    fn wallet_of_address(&self, address: Address) -> Result<Option<Id>, Unavailable> {
+        let wallet = self.find(|snapshot| snapshot.wallet_by_address(address))?;
+        Ok(wallet.map(|wallet| wallet.id))
+    }
+
+    fn email_taken(&self, email: &str) -> Result<bool, Unavailable> {
+        let wallet = self.find(|snapshot| snapshot.wallet_by_email(email))?;
+        Ok(wallet.is_some())
+    }
+
+    fn template(&self, id: Id) -> Result<Option<Arc<TemplateRules>>, Unavailable> {
+        self.find_once(
+            id,
+            |stored| &stored.templates,
+            |snapshot| {
+                let template = snapshot.template(id)?;
+                Ok(template.map(|template| Arc::new(TemplateRules::from(template))))
+            },
+        )
+    }
+
+    fn template_name_taken(&self, organization: Id, name: &str) -> Result<bool, Unavailable> {
+        let template = self.find(|snapshot| snapshot.template_by_name(organization, name))?;
+        Ok(template.is_some())
+    }
+
+    fn variation(&self, id: Id) -> Result<Option<Arc<Variation>>, Unavailable> {
+        self.find_once(
+            id,
+            |stored| &stored.variations,
+            |snapshot| Ok(snapshot.variation(id)?.map(Arc::new)),
+        )
+    }
+
+    fn object(&self, id: Id) -> Result<Option<Object>, Unavailable> {
+        self.find(|snapshot| snapshot.object(id))
+    }
+
+    fn other(&self, id: Id) -> Result<Option<Image>, Unavailable> {
+        self.find(|snapshot| read_image(snapshot, id))
+    }
+
+    fn claim_context_used(&self, context: &Hash) -> Result<bool, Unavailable> {
+        let dispute = self.find(|snapshot| snapshot.dispute_of_claim(context))?;
+        Ok(dispute.is_some())
+    }
+
+    fn minted(&self, template: Id) -> Result<u64, Unavailable> {
+        self.find(|snapshot| snapshot.minted(template))
+    }
+
+    fn burned(&self, template: Id) -> Result<u64, Unavailable> {
+        self.find(|snapshot| snapshot.burned(template))
+    }
+
+    fn held(&self, organization: Id, of: Counted) -> Result<Held, Unavailable> {
+        self.find(|snapshot| held(snapshot, organization, of))
+    }
+
+    fn nonces(&self, signer: Address) -> Result<NonceWindow, Unavailable> {
+        self.find(|snapshot| snapshot.nonces(signer))
+    }
+}

@@ -1,0 +1,166 @@
+//! The rows that applied records leave. A row that changes often is written once, in its final state.
+
+use std::collections::hash_map::Entry;
+
+use kedge_protocol::Id;
+use kedge_protocol::ids::IdMap;
+use kedge_protocol::limits::OBJECT_HISTORY_MAX;
+use kedge_protocol::record::RequestRecord;
+use kedge_protocol::resource::{Object, ObjectStatus};
+use kedge_rules::Unavailable;
+use kedge_rules::World as _;
+use kedge_rules::fold::State;
+use kedge_rules::image::Image;
+use kedge_storage::Group;
+
+use super::before::Before;
+use crate::counted;
+use crate::images::put_image;
+
+/// Rows to write.
+pub(super) struct Rows {
+    pub(super) group: Group,
+    /// Objects whose rows lag their state, as they were when their rows were last right. Only the last state is
+    /// written, because only that stays.
+    lagging: IdMap<Id, Written>,
+    /// About how many bytes of texts are remembered with resources.
+    pub(super) texts_bytes: usize,
+}
+
+/// An object's state when its rows were last written.
+pub(super) struct Written {
+    owner_id: Id,
+    /// Kept only where they are indexed.
+    properties: Option<String>,
+}
+
+impl Written {
+    fn of(state: &State<Before>, object: &Object) -> Self {
+        let rules = state.templates.get(&object.template_id);
+        let is_indexed = rules.is_some_and(|rules| rules.indexed().is_some());
+        Self {
+            owner_id: object.owner_id,
+            properties: is_indexed.then(|| object.properties.clone()),
+        }
+    }
+}
+
+impl Default for Rows {
+    fn default() -> Self {
+        Self {
+            group: Group::of_rows(),
+            lagging: IdMap::default(),
+            texts_bytes: 0,
+        }
+    }
+}
+
+impl Rows {
+    /// Adds an action's rows; `state` is the state before it. Returns how many bytes it adds to its organization's
+    /// count.
+    pub(super) fn action(
+        &mut self,
+        record: &RequestRecord<'_>,
+        payload: &str,
+        state: &mut State<Before>,
+        images: &[Image],
+    ) -> Result<i64, Unavailable> {
+        if let [Image::Object(object)] = images {
+            // What its rows rest on stays in memory from here on, until they are written.
+            state.recall_object(object.id)?;
+            state.recall_template(object.template_id)?;
+            let added = self.changed(state, object)?;
+            if object.organization_id != record.organization_id {
+                let sequence = object.trace.sequence;
+                self.group
+                    .put_foreign_action(object.organization_id, sequence);
+            }
+            return Ok(added);
+        }
+        let before = match images.first() {
+            Some(first) => state.image(first.id())?,
+            None => None,
+        };
+        self.texts_bytes += payload.len();
+        for image in images {
+            put_image(&mut self.group, image, before.as_ref());
+        }
+        Ok(counted::of_resources(before.is_none(), images, payload))
+    }
+
+    /// An object with its next version. The first version and every milestone leave rows that stay. Of the others only
+    /// the last does, and it is written later.
+    fn changed(&mut self, state: &State<Before>, object: &Object) -> Result<i64, Unavailable> {
+        if object.status == ObjectStatus::Burned {
+            let burned = state.burned(object.template_id)? + 1;
+            self.group.put_burned(object.template_id, burned);
+        }
+        if !self.lagging.contains_key(&object.id) {
+            // Its text, and the one that its rows have.
+            self.texts_bytes += 2 * object.properties.len();
+        }
+        let Some(known) = state.objects.get(&object.id) else {
+            let index_bytes = self.object(state, object, None);
+            let minted = state.minted(object.template_id)? + 1;
+            self.group.put_minted(object.template_id, minted);
+            return Ok(counted::of_new_object(object, index_bytes));
+        };
+        let added = counted::of_change(&known.properties, &object.properties);
+        let stays = object.trace.version.is_multiple_of(OBJECT_HISTORY_MAX);
+        let written = match self.lagging.entry(object.id) {
+            Entry::Vacant(free) if !stays => {
+                free.insert(Written::of(state, known));
+                return Ok(added);
+            }
+            Entry::Vacant(_) => Written::of(state, known),
+            Entry::Occupied(_) if !stays => return Ok(added),
+            Entry::Occupied(lagging) => lagging.remove(),
+        };
+        self.object(state, object, Some(&written));
+        Ok(added)
+    }
+
+    /// Writes an object's rows, which were right when it was `written`. Returns the bytes of the entries that are new
+    /// in the index of properties.
+    fn object(
+        &mut self,
+        state: &State<Before>,
+        object: &Object,
+        written: Option<&Written>,
+    ) -> usize {
+        let owner = written.map(|written| written.owner_id);
+        let moved_from = owner.filter(|owner| *owner != object.owner_id);
+        self.group.put_object(object, moved_from);
+        let rules = state.templates.get(&object.template_id);
+        let Some(indexed) = rules.and_then(|rules| rules.indexed()) else {
+            return 0;
+        };
+        let properties = written.and_then(|written| written.properties.as_deref());
+        let changes = indexed.changes(properties, &object.properties);
+        for change in &changes {
+            let value_before = change.before.as_deref();
+            self.group
+                .change_property(object, change.path, value_before, &change.after);
+        }
+        counted::of_index(&changes)
+    }
+
+    /// Takes the objects whose rows lag, in the order of their ids.
+    pub(super) fn take_lagging(&mut self) -> Vec<(Id, Written)> {
+        let mut lagging: Vec<_> = std::mem::take(&mut self.lagging).into_iter().collect();
+        lagging.sort_unstable_by_key(|(id, _)| *id);
+        lagging
+    }
+
+    /// Writes the rows of an object that lagged, in its present state.
+    pub(super) fn catch_up(&mut self, state: &State<Before>, id: Id, written: &Written) {
+        if let Some(object) = state.objects.get(&id) {
+            self.object(state, object, Some(written));
+        }
+    }
+
+    /// True if there is nothing to write.
+    pub(super) fn is_empty(&self) -> bool {
+        self.group.is_empty() && self.lagging.is_empty()
+    }
+}

@@ -1,0 +1,116 @@
+//! A fold over a source: after a cut it does what the whole fold does there, and a source that cannot be read is an
+//! error, whichever read fails.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use kedge_protocol::nonce::NonceWindow;
+use kedge_protocol::record::RequestRecord;
+use kedge_protocol::resource::{Object, Variation, Wallet};
+use kedge_protocol::{Address, Hash, Id};
+use kedge_rules::TemplateRules;
+use kedge_rules::fold::{FoldError, Source, State};
+use kedge_rules::image::Image;
+use kedge_rules::world::{Counted, Held, Unavailable, World};
+
+/// A state as a source that allows a limited number of reads.
+struct Shown<'s> {
+    state: &'s State,
+    reads_left: Cell<u32>,
+}
+
+impl<'s> Shown<'s> {
+    fn read(&self) -> Result<&'s State, Unavailable> {
+        let left = self.reads_left.get().checked_sub(1).ok_or(Unavailable)?;
+        self.reads_left.set(left);
+        Ok(self.state)
+    }
+}
+
+impl Source for Shown<'_> {
+    fn wallet(&self, id: Id) -> Result<Option<Wallet>, Unavailable> {
+        self.read()?.member(id)
+    }
+
+    fn wallet_of_address(&self, address: Address) -> Result<Option<Id>, Unavailable> {
+        let wallet = self.read()?.wallet_by_address(address)?;
+        Ok(wallet.map(|wallet| wallet.wallet_id))
+    }
+
+    fn email_taken(&self, email: &str) -> Result<bool, Unavailable> {
+        self.read()?.email_taken(email)
+    }
+
+    fn template(&self, id: Id) -> Result<Option<Arc<TemplateRules>>, Unavailable> {
+        self.read()?.template(id)
+    }
+
+    fn template_name_taken(&self, organization: Id, name: &str) -> Result<bool, Unavailable> {
+        self.read()?.template_name_taken(organization, name)
+    }
+
+    fn variation(&self, id: Id) -> Result<Option<Arc<Variation>>, Unavailable> {
+        self.read()?.variation(id)
+    }
+
+    fn object(&self, id: Id) -> Result<Option<Object>, Unavailable> {
+        Ok(self.read()?.objects.get(&id).cloned())
+    }
+
+    fn other(&self, id: Id) -> Result<Option<Image>, Unavailable> {
+        Ok(self.read()?.others.get(&id).cloned())
+    }
+
+    fn claim_context_used(&self, context: &Hash) -> Result<bool, Unavailable> {
+        self.read()?.claim_context_used(context)
+    }
+
+    fn minted(&self, template: Id) -> Result<u64, Unavailable> {
+        self.read()?.minted(template)
+    }
+
+    fn burned(&self, template: Id) -> Result<u64, Unavailable> {
+        self.read()?.burned(template)
+    }
+
+    fn held(&self, organization: Id, of: Counted) -> Result<Held, Unavailable> {
+        self.read()?.held(organization, of)
+    }
+
+    fn nonces(&self, signer: Address) -> Result<NonceWindow, Unavailable> {
+        let nonces = &self.read()?.nonces;
+        Ok(nonces.get(&signer).cloned().unwrap_or_default())
+    }
+}
+
+fn over(state: &State, reads: u32) -> State<Shown<'_>> {
+    let source = Shown {
+        state,
+        reads_left: Cell::new(reads),
+    };
+    State::over(source, Vec::new(), state.sequencer_keys.clone())
+}
+
+/// Cuts a history before one of its records and continues from the earlier state. Returns how many reads the record at
+/// the cut needs.
+pub(crate) fn check(records: &[RequestRecord<'_>], images: &[Vec<Vec<Image>>], cut: usize) -> u32 {
+    let mut before = State::default();
+    for record in &records[..cut] {
+        before.apply(record).unwrap();
+    }
+    let mut after = over(&before, u32::MAX);
+    for (record, images) in records[cut..].iter().zip(&images[cut..]) {
+        assert_eq!(after.apply(record).as_ref(), Ok(images), "cut at {cut}");
+    }
+    for reads in 0.. {
+        match over(&before, reads).apply(&records[cut]) {
+            Ok(done) => {
+                assert_eq!(done, images[cut]);
+                return reads;
+            }
+            Err(FoldError::Unavailable { .. }) => {}
+            Err(error) => panic!("after {reads} reads: {error}"),
+        }
+    }
+    unreachable!("some number of reads is enough")
+}

@@ -1,0 +1,263 @@
+//! Filters: trees of `and`, `or` and `not` over conditions, as a search evaluates them. A condition on values of
+//! different JSON types is false. `ne` is `not` over `eq`, and reading has checked that every value fits its field.
+
+use std::cell::{Cell, OnceCell};
+use std::cmp::Ordering;
+
+use kedge_protocol::resource::{Object, ObjectStatus};
+use kedge_protocol::{Address, Id};
+use kedge_rules::paths::{PathTree, PropertyPath};
+use kedge_rules::scalar::{Decimal, Scalar};
+use serde_json::value::RawValue;
+
+/// A filter, ready to test objects.
+#[derive(Debug)]
+pub struct Filter {
+    pub(super) root: Node,
+    /// The places in the properties that conditions name, by number.
+    pub(super) paths: Vec<PropertyPath>,
+    pub(super) tree: PathTree,
+}
+
+#[derive(Debug)]
+pub(super) enum Node {
+    And(Vec<Node>),
+    Or(Vec<Node>),
+    Not(Box<Node>),
+    Is(Condition),
+}
+
+/// A property that an object has or does not have.
+#[derive(Debug)]
+pub(super) enum Condition {
+    Id(Vec<Id>),
+    Template(Vec<Id>),
+    Variation(Vec<Id>),
+    HasVariation,
+    Owner(Vec<Id>),
+    OwnerAddress(Vec<Address>),
+    Status(Vec<ObjectStatus>),
+    Version(Comparison<Decimal>),
+    Sequence(Comparison<Decimal>),
+    /// Nanoseconds since the epoch.
+    CreatedAt(Comparison<u128>),
+    UpdatedAt(Comparison<u128>),
+    /// The value at the path with this number.
+    Property(usize, PropertyTest),
+}
+
+#[derive(Debug)]
+pub(super) enum Comparison<T> {
+    AnyOf(Vec<T>),
+    Is(Relation, T),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Relation {
+    Greater,
+    GreaterOrEqual,
+    Less,
+    LessOrEqual,
+}
+
+#[derive(Debug)]
+pub(super) enum PropertyTest {
+    Compare(Comparison<Scalar<'static>>),
+    Exists(bool),
+    Prefix(String),
+    Contains(Scalar<'static>),
+}
+
+impl Relation {
+    /// The relation that holds exactly when this one does not.
+    pub(super) fn contrary(self) -> Self {
+        match self {
+            Self::Greater => Self::LessOrEqual,
+            Self::GreaterOrEqual => Self::Less,
+            Self::Less => Self::GreaterOrEqual,
+            Self::LessOrEqual => Self::Greater,
+        }
+    }
+
+    pub(super) fn holds(self, order: Ordering) -> bool {
+        match self {
+            Self::Greater => order.is_gt(),
+            Self::GreaterOrEqual => order.is_ge(),
+            Self::Less => order.is_lt(),
+            Self::LessOrEqual => order.is_le(),
+        }
+    }
+}
+
+impl<T> Comparison<T> {
+    /// Whether it holds if `cmp` orders the existing value against one of these. `cmp` returns
+    /// `None` if the two cannot be compared.
+    fn holds_by(&self, mut cmp: impl FnMut(&T) -> Option<Ordering>) -> bool {
+        match self {
+            Self::AnyOf(values) => values
+                .iter()
+                .any(|value| cmp(value) == Some(Ordering::Equal)),
+            Self::Is(relation, to) => cmp(to).is_some_and(|order| relation.holds(order)),
+        }
+    }
+}
+
+impl<T: Ord> Comparison<T> {
+    fn holds(&self, value: &T) -> bool {
+        self.holds_by(|other| Some(value.cmp(other)))
+    }
+}
+
+/// An object's properties, read when the first condition needs them.
+struct Properties<'a> {
+    tree: &'a PathTree,
+    text: &'a str,
+    picked: OnceCell<Vec<Option<&'a str>>>,
+    tested: &'a Tested,
+}
+
+/// How many bytes of values the conditions of a search have looked at. Many conditions may look at one value.
+#[derive(Default, Debug)]
+pub struct Tested(Cell<usize>);
+
+impl Tested {
+    fn add(&self, bytes: usize) {
+        self.0.set(self.0.get().saturating_add(bytes));
+    }
+
+    /// The bytes so far.
+    pub fn bytes(&self) -> usize {
+        self.0.get()
+    }
+}
+
+impl<'a> Properties<'a> {
+    fn get(&self, place: usize) -> Option<&'a str> {
+        self.picked.get_or_init(|| self.tree.pick(self.text))[place]
+    }
+}
+
+impl Filter {
+    /// Whether an object matches the filter.
+    pub fn matches(&self, object: &Object, tested: &Tested) -> bool {
+        self.root.holds(object, &self.properties(object, tested))
+    }
+
+    /// Whether the filter names the object: it matches by a condition on its id, its template or its owner, and not by
+    /// the negation of one. Public objects of others are found only if they are named.
+    pub fn names(&self, object: &Object, tested: &Tested) -> bool {
+        let properties = self.properties(object, tested);
+        self.root.names(object, &properties, false)
+    }
+
+    fn properties<'a>(&'a self, object: &'a Object, tested: &'a Tested) -> Properties<'a> {
+        Properties {
+            tree: &self.tree,
+            text: &object.properties,
+            picked: OnceCell::new(),
+            tested,
+        }
+    }
+}
+
+impl Node {
+    fn holds(&self, object: &Object, properties: &Properties<'_>) -> bool {
+        match self {
+            Self::And(nodes) => nodes.iter().all(|node| node.holds(object, properties)),
+            Self::Or(nodes) => nodes.iter().any(|node| node.holds(object, properties)),
+            Self::Not(node) => !node.holds(object, properties),
+            Self::Is(condition) => condition.holds(object, properties),
+        }
+    }
+
+    /// Whether the node (or its negation, if `negated`) holds by a condition that names the object.
+    fn names(&self, object: &Object, properties: &Properties<'_>, negated: bool) -> bool {
+        let holds = |node: &Self| node.holds(object, properties) != negated;
+        let names = |node: &Self| node.names(object, properties, negated);
+        match (self, negated) {
+            (Self::Not(inner), _) => inner.names(object, properties, !negated),
+            (Self::Is(condition), false) => condition.is_name() && holds(self),
+            (Self::Is(_), true) => false,
+            (Self::And(nodes), false) | (Self::Or(nodes), true) => {
+                nodes.iter().all(holds) && nodes.iter().any(names)
+            }
+            (Self::Or(nodes), false) | (Self::And(nodes), true) => nodes.iter().any(names),
+        }
+    }
+}
+
+/// A stored time in the unit that conditions compare.
+pub(super) fn nanoseconds(ms: u64) -> u128 {
+    u128::from(ms) * 1_000_000
+}
+
+impl Condition {
+    fn is_name(&self) -> bool {
+        matches!(
+            self,
+            Self::Id(_) | Self::Template(_) | Self::Owner(_) | Self::OwnerAddress(_)
+        )
+    }
+
+    fn holds(&self, object: &Object, properties: &Properties<'_>) -> bool {
+        let trace = &object.trace;
+        match self {
+            Self::Id(ids) => ids.contains(&object.id),
+            Self::Template(ids) => ids.contains(&object.template_id),
+            Self::Variation(ids) => object.variation_id.is_some_and(|id| ids.contains(&id)),
+            Self::HasVariation => object.variation_id.is_some(),
+            Self::Owner(ids) => ids.contains(&object.owner_id),
+            Self::OwnerAddress(addresses) => addresses.contains(&object.owner_address),
+            Self::Status(any_of) => any_of.contains(&object.status),
+            Self::Version(test) => test.holds(&Decimal::from(trace.version)),
+            Self::Sequence(test) => test.holds(&Decimal::from(trace.sequence)),
+            Self::CreatedAt(test) => test.holds(&nanoseconds(trace.created_at_ms)),
+            Self::UpdatedAt(test) => test.holds(&nanoseconds(trace.updated_at_ms)),
+            Self::Property(place, test) => test.holds(properties.get(*place), properties.tested),
+        }
+    }
+}
+
+impl PropertyTest {
+    /// `json` is the text of the existing value.
+    fn holds(&self, json: Option<&str>, tested: &Tested) -> bool {
+        let Some(json) = json else {
+            return matches!(self, Self::Exists(false));
+        };
+        if !matches!(self, Self::Exists(_)) {
+            tested.add(json.len());
+        }
+        match self {
+            Self::Exists(wanted) => *wanted,
+            Self::Compare(test) => {
+                let value = Scalar::parse(json);
+                let compare = |value: &Scalar<'_>, other: &Scalar<'_>| {
+                    tested.add(other.size().min(json.len()));
+                    value.cmp_same_type(other)
+                };
+                value.is_some_and(|value| test.holds_by(|other| compare(&value, other)))
+            }
+            Self::Prefix(start) => match Scalar::parse(json) {
+                Some(Scalar::Text(text)) => text.starts_with(start.as_str()),
+                _ => false,
+            },
+            Self::Contains(part) => contains(json, part),
+        }
+    }
+}
+
+/// A text contains its substrings, an array its elements.
+fn contains(json: &str, part: &Scalar<'_>) -> bool {
+    if json.starts_with('[') {
+        let elements: Result<Vec<&RawValue>, _> = serde_json::from_str(json);
+        return elements.is_ok_and(|elements| {
+            elements
+                .iter()
+                .any(|element| Scalar::parse(element.get()).as_ref() == Some(part))
+        });
+    }
+    match (Scalar::parse(json), part) {
+        (Some(Scalar::Text(text)), Scalar::Text(part)) => text.contains(part.as_ref()),
+        _ => false,
+    }
+}

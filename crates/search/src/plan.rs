@@ -1,0 +1,446 @@
+//! Where the matches of one branch of a filter can be: which lists and indexes hold all of them. The filter itself is
+//! checked against every object that is read.
+
+use std::ops::RangeInclusive;
+use std::rc::Rc;
+
+use kedge_protocol::Id;
+use kedge_rules::Caller;
+use kedge_storage::{ObjectIndex, PropertyRange, Snapshot};
+
+use super::branches::Literal;
+use super::filter::{Comparison, Condition, Filter, Relation};
+use super::ranges::Ranges;
+use super::templates::{IndexedTemplate, Templates};
+use crate::SearchError;
+
+/// Where objects are read from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Source {
+    /// A list.
+    List(ObjectIndex),
+    /// Single values at an indexed path, each in order of creation.
+    Values {
+        template_id: Id,
+        path: u8,
+        values: Vec<Vec<u8>>,
+    },
+    /// Ranges of values at an indexed path.
+    Ranges(Vec<PropertyRange>),
+    /// These objects.
+    Objects(Vec<Id>),
+}
+
+impl Source {
+    /// Whether it is part of the index of this path.
+    pub(super) fn is_of(&self, number: u8) -> bool {
+        match self {
+            Self::List(_) | Self::Objects(_) => false,
+            Self::Values { path, .. } => *path == number,
+            Self::Ranges(ranges) => ranges.iter().all(|range| range.path == number),
+        }
+    }
+}
+
+/// A source, and whether its entries in the window are exactly the matches, all visible to the
+/// caller.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Choice {
+    pub(super) source: Source,
+    pub(super) answers: bool,
+}
+
+/// Some of the objects, which one of several sources has to provide.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Slot {
+    /// Sources with fewer objects than the list.
+    pub(super) narrow: Vec<Choice>,
+    pub(super) list: Choice,
+}
+
+/// Slots that together hold every match.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Cover {
+    pub(super) slots: Vec<Slot>,
+    /// Use it only if all of it was counted and found small.
+    pub(super) only_if_small: bool,
+}
+
+impl Cover {
+    /// Marks that each entry must be tested, because it may not match.
+    pub(super) fn answer_nothing(&mut self) {
+        for slot in &mut self.slots {
+            slot.list.answers = false;
+            for choice in &mut slot.narrow {
+                choice.answers = false;
+            }
+        }
+    }
+
+    /// The same cover without slots that others contain already.
+    pub(super) fn without_what_is_in_others(self) -> Self {
+        let mut slots: Vec<Slot> = Vec::with_capacity(self.slots.len());
+        for slot in &self.slots {
+            // A list that is read completely contains everything that is narrowed from it.
+            let whole = |other: &Slot| {
+                other.narrow.is_empty()
+                    && other.list.source == slot.list.source
+                    && !slot.narrow.is_empty()
+            };
+            if !slots.contains(slot) && !self.slots.iter().any(whole) {
+                slots.push(slot.clone());
+            }
+        }
+        Self { slots, ..self }
+    }
+}
+
+/// Where the matches can be.
+#[derive(Debug)]
+pub(super) enum Scope {
+    /// Among these objects.
+    Ids(Vec<Id>),
+    /// In any one of these covers.
+    Covers(Vec<Cover>),
+}
+
+/// What a filter determines about the place of its matches.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) scope: Scope,
+    /// The matches' creation sequences.
+    pub(super) created: RangeInclusive<u64>,
+    /// The only named template, if the caller sees it.
+    pub(super) template: Option<Rc<IndexedTemplate>>,
+}
+
+/// What one branch determines about it.
+#[derive(Debug)]
+pub(super) struct BranchPlan {
+    pub(super) scope: Scope,
+    pub(super) created: RangeInclusive<u64>,
+}
+
+/// Values that every match has at one path.
+struct Narrowed {
+    path: usize,
+    ranges: Ranges,
+    /// The ranges cover everything that the conditions on the path require.
+    complete: bool,
+}
+
+/// Parts of a filter that must hold together.
+pub(super) struct Branch<'a> {
+    snapshot: &'a Snapshot,
+    templates: Rc<Templates<'a>>,
+    filter: &'a Filter,
+    caller: &'a Caller,
+    literals: Vec<Literal<'a>>,
+    narrowed: Vec<Narrowed>,
+}
+
+/// The ids in both lists; the second alone if there is no first yet.
+fn both(known: Option<Vec<Id>>, more: &[Id]) -> Vec<Id> {
+    let mut ids: Vec<Id> = match known {
+        Some(known) => known.into_iter().filter(|id| more.contains(id)).collect(),
+        None => more.to_vec(),
+    };
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
+impl<'a> Branch<'a> {
+    pub(super) fn new(
+        (snapshot, templates): (&'a Snapshot, &Rc<Templates<'a>>),
+        filter: &'a Filter,
+        caller: &'a Caller,
+        literals: Vec<Literal<'a>>,
+    ) -> Self {
+        let narrowed = (0..filter.paths.len())
+            .filter_map(|path| narrowed(&literals, path))
+            .collect();
+        Self {
+            snapshot,
+            templates: Rc::clone(templates),
+            filter,
+            caller,
+            literals,
+            narrowed,
+        }
+    }
+
+    /// The conditions that every match satisfies.
+    fn conjuncts(&self) -> impl Iterator<Item = &'a Condition> {
+        let literals = self.literals.iter().filter(|literal| !literal.negated);
+        literals.filter_map(Literal::condition)
+    }
+
+    pub(super) fn plan(&self) -> Result<BranchPlan, SearchError> {
+        let (mut ids, mut owners) = (None, None);
+        for condition in self.conjuncts() {
+            match condition {
+                Condition::Id(any_of) => ids = Some(both(ids, any_of)),
+                Condition::Owner(any_of) => owners = Some(both(owners, any_of)),
+                Condition::OwnerAddress(any_of) => {
+                    let mut wallets = Vec::new();
+                    for address in any_of {
+                        let wallet = self.snapshot.wallet_by_address(*address)?;
+                        wallets.extend(wallet.map(|wallet| wallet.id));
+                    }
+                    owners = Some(both(owners, &wallets));
+                }
+                _ => {}
+            }
+        }
+        let scope = match ids {
+            Some(ids) => Scope::Ids(ids),
+            None => Scope::Covers(self.covers(self.named_templates(), owners)?),
+        };
+        Ok(BranchPlan {
+            scope,
+            created: self.created()?,
+        })
+    }
+
+    /// The templates to one of which every match belongs.
+    fn named_templates(&self) -> Option<Vec<Id>> {
+        let mut templates = None;
+        for condition in self.conjuncts() {
+            if let Condition::Template(any_of) = condition {
+                templates = Some(both(templates, any_of));
+            }
+        }
+        templates
+    }
+
+    /// The only template that matches can belong to, if the caller sees it.
+    pub(super) fn only_template(&self) -> Result<Option<Rc<IndexedTemplate>>, SearchError> {
+        match self.named_templates().as_deref() {
+            Some([only]) => self.templates.seen(*only),
+            _ => Ok(None),
+        }
+    }
+
+    /// The values that every match has at a path.
+    pub(super) fn ranges_of(&self, place: Option<usize>) -> Option<&Ranges> {
+        let mut narrowed = self.narrowed.iter();
+        let found = narrowed.find(|narrowed| Some(narrowed.path) == place);
+        found.map(|narrowed| &narrowed.ranges)
+    }
+
+    fn covers(
+        &self,
+        templates: Option<Vec<Id>>,
+        owners: Option<Vec<Id>>,
+    ) -> Result<Vec<Cover>, SearchError> {
+        let mut covers = Vec::new();
+        let is_unnamed = templates.is_none() && owners.is_none();
+        if let Some(templates) = templates {
+            let mut slots = Vec::new();
+            let mut any_unseen = false;
+            for id in templates {
+                match self.templates.seen(id)? {
+                    Some(seen) => slots.push(self.of_template(&seen)),
+                    None => any_unseen = true,
+                }
+            }
+            // Of a template that is hidden from them, callers see the objects they own.
+            if any_unseen {
+                slots.push(self.of_owner(self.caller.wallet_id));
+            }
+            covers.push(Cover {
+                slots,
+                only_if_small: false,
+            });
+        }
+        if let Some(owners) = owners {
+            covers.push(Cover {
+                slots: owners.into_iter().map(|id| self.of_owner(id)).collect(),
+                only_if_small: false,
+            });
+        }
+        if is_unnamed {
+            covers.extend(self.by_own_templates()?);
+            let organization = ObjectIndex::Organization(self.caller.organization_id);
+            let own = Slot {
+                narrow: Vec::new(),
+                list: self.list(organization, |_| false),
+            };
+            covers.push(Cover {
+                slots: vec![own, self.of_owner(self.caller.wallet_id)],
+                only_if_small: false,
+            });
+        }
+        Ok(covers)
+    }
+
+    /// The organization's objects template by template, if an index of one of them helps. The
+    /// caller's own objects are read as a list, so this suits callers that own little.
+    fn by_own_templates(&self) -> Result<Option<Cover>, SearchError> {
+        if self.narrowed.is_empty() {
+            return Ok(None);
+        }
+        let Some(templates) = self.templates.own()? else {
+            return Ok(None);
+        };
+        let slots = templates.iter().map(|template| self.of_template(template));
+        let mut slots: Vec<Slot> = slots.collect();
+        if slots.iter().all(|slot| slot.narrow.is_empty()) {
+            return Ok(None);
+        }
+        slots.push(self.of_owner(self.caller.wallet_id));
+        Ok(Some(Cover {
+            slots,
+            only_if_small: true,
+        }))
+    }
+
+    fn list(&self, index: ObjectIndex, is_answered: impl Fn(&Condition) -> bool) -> Choice {
+        Choice {
+            source: Source::List(index),
+            answers: self.answers(is_answered, None),
+        }
+    }
+
+    fn of_owner(&self, owner: Id) -> Slot {
+        let mut list = self.list(
+            ObjectIndex::Owner(owner),
+            |condition| matches!(condition, Condition::Owner(any_of) if any_of.contains(&owner)),
+        );
+        list.answers &= owner == self.caller.wallet_id;
+        Slot {
+            narrow: Vec::new(),
+            list,
+        }
+    }
+
+    fn of_template(&self, (template, indexed): &IndexedTemplate) -> Slot {
+        let is_named = |condition: &Condition| matches!(condition, Condition::Template(any_of) if any_of.contains(&template.id));
+        let narrow = self.narrowed.iter().filter_map(|narrowed| {
+            let path = indexed.number(&self.filter.paths[narrowed.path])?;
+            Some(Choice {
+                source: source(template.id, path, &narrowed.ranges),
+                answers: self.answers(is_named, narrowed.complete.then_some(narrowed.path)),
+            })
+        });
+        Slot {
+            narrow: narrow.collect(),
+            list: self.list(ObjectIndex::Template(template.id), is_named),
+        }
+    }
+
+    /// Whether a source whose entries satisfy these conditions, and all on this path, satisfies the whole branch.
+    fn answers(&self, is_answered: impl Fn(&Condition) -> bool, path: Option<usize>) -> bool {
+        self.literals
+            .iter()
+            .all(|literal| match literal.condition() {
+                None => false,
+                // The window ensures these.
+                Some(Condition::CreatedAt(Comparison::Is(..))) => true,
+                Some(Condition::Property(of, _)) => Some(*of) == path,
+                Some(condition) => !literal.negated && is_answered(condition),
+            })
+    }
+
+    /// The range of the matches' creation sequences. Time never decreases along the log.
+    fn created(&self) -> Result<RangeInclusive<u64>, SearchError> {
+        let mut created = 1..=u64::MAX;
+        for literal in &self.literals {
+            let Some(Condition::CreatedAt(test)) = literal.condition() else {
+                continue;
+            };
+            let (from_ms, until_ms) = match (test, literal.negated) {
+                (test, false) => milliseconds(test),
+                (Comparison::Is(relation, ns), true) => {
+                    milliseconds(&Comparison::Is(relation.contrary(), *ns))
+                }
+                (Comparison::AnyOf(_), true) => continue,
+            };
+            let first = match from_ms {
+                Some(from_ms) => self.snapshot.first_sequence_at(from_ms)?,
+                None => 1,
+            };
+            let last = match until_ms {
+                Some(until_ms) => self.snapshot.first_sequence_at(until_ms)? - 1,
+                None => u64::MAX,
+            };
+            created = first.max(*created.start())..=last.min(*created.end());
+        }
+        Ok(created)
+    }
+}
+
+fn narrowed(literals: &[Literal<'_>], path: usize) -> Option<Narrowed> {
+    let mut found: Option<Ranges> = None;
+    let mut complete = true;
+    for literal in literals {
+        let Some(Condition::Property(place, test)) = literal.condition() else {
+            continue;
+        };
+        if *place != path {
+            continue;
+        }
+        let ranges = match Ranges::of(test) {
+            Some(ranges) if literal.negated => ranges.contrary(),
+            ranges => ranges,
+        };
+        match ranges {
+            Some(ranges) => {
+                found = Some(match found {
+                    Some(found) => found.and(&ranges),
+                    None => ranges,
+                });
+            }
+            None => complete = false,
+        }
+    }
+    found.map(|ranges| Narrowed {
+        path,
+        complete: complete && ranges.exact,
+        ranges,
+    })
+}
+
+/// The index entries with these values.
+fn source(template_id: Id, path: u8, ranges: &Ranges) -> Source {
+    if ranges.points {
+        let values = ranges.ranges.iter().map(|range| range.start.clone());
+        return Source::Values {
+            template_id,
+            path,
+            values: values.collect(),
+        };
+    }
+    Source::Ranges(property_ranges(template_id, path, ranges))
+}
+
+pub(super) fn property_ranges(template_id: Id, path: u8, ranges: &Ranges) -> Vec<PropertyRange> {
+    let ranges = ranges.ranges.iter();
+    ranges
+        .map(|values| PropertyRange {
+            template_id,
+            path,
+            values: values.clone(),
+        })
+        .collect()
+}
+
+/// The milliseconds in which a condition on a time holds: from one (inclusive) until the other
+/// (exclusive).
+fn milliseconds(test: &Comparison<u128>) -> (Option<u64>, Option<u64>) {
+    let ms = |ms: u128| Some(u64::try_from(ms).unwrap_or(u64::MAX));
+    let below = |ns: &u128| ns / 1_000_000;
+    let above = |ns: &u128| ns.div_ceil(1_000_000);
+    match test {
+        Comparison::Is(Relation::Greater, ns) => (ms(below(ns) + 1), None),
+        Comparison::Is(Relation::GreaterOrEqual, ns) => (ms(above(ns)), None),
+        Comparison::Is(Relation::Less, ns) => (None, ms(above(ns))),
+        Comparison::Is(Relation::LessOrEqual, ns) => (None, ms(below(ns) + 1)),
+        Comparison::AnyOf(times) => match (times.iter().min(), times.iter().max()) {
+            (Some(first), Some(last)) => (ms(above(first)), ms(below(last) + 1)),
+            // Nothing matches an empty list.
+            _ => (Some(u64::MAX), None),
+        },
+    }
+}

@@ -1,0 +1,83 @@
+//! The order of a search's answer. The place in a cursor follows the order: a creation sequence, a last sequence, or an
+//! index entry.
+
+use kedge_rules::FieldError;
+use kedge_rules::json::Members;
+use kedge_rules::paths::PropertyPath;
+use kedge_rules::pointer::escape;
+
+use super::parse::{Field, elements, refuse, text};
+use crate::SearchError;
+
+/// The order of matches.
+#[derive(Debug)]
+pub struct Sort {
+    /// The sort key.
+    pub by: SortBy,
+    /// Highest first.
+    pub descending: bool,
+}
+
+/// The key of an order.
+#[derive(PartialEq, Eq, Debug)]
+pub enum SortBy {
+    /// The time of creation.
+    Created,
+    /// The time of the last change.
+    Updated,
+    /// The value of an indexed property.
+    Property(PropertyPath),
+}
+
+/// Parses `sort`; by creation, oldest first, if it is absent.
+pub fn read(json: Option<&str>) -> Result<Sort, SearchError> {
+    let default = Sort {
+        by: SortBy::Created,
+        descending: false,
+    };
+    let Some(json) = json else { return Ok(default) };
+    let entries = elements(json, "/sort")?;
+    let [entry] = entries.as_slice() else {
+        return refuse(
+            "/sort",
+            "range",
+            "must hold exactly one entry, {field, order}",
+        );
+    };
+    let Some(Members(members)) = Members::of(entry.get()) else {
+        return refuse("/sort/0", "type", "must be a JSON object");
+    };
+    let mut sort = None;
+    let mut descending = false;
+    for (name, value) in &members {
+        let pointer = format!("/sort/0/{}", escape(name));
+        match name.as_ref() {
+            "field" => sort = Some(sort_field(&text(value, &pointer)?)?),
+            "order" => {
+                descending = match text(value, &pointer)?.as_ref() {
+                    "asc" => false,
+                    "desc" => true,
+                    _ => return refuse(&pointer, "range", "must be asc or desc"),
+                };
+            }
+            _ => return refuse(&pointer, "unknown", FieldError::UNKNOWN),
+        }
+    }
+    match sort {
+        Some(by) => Ok(Sort { by, descending }),
+        None => refuse("/sort/0/field", "required", "is required"),
+    }
+}
+
+fn sort_field(name: &str) -> Result<SortBy, SearchError> {
+    match Field::parse(name) {
+        Ok(Field::CreatedAt) => Ok(SortBy::Created),
+        Ok(Field::UpdatedAt) => Ok(SortBy::Updated),
+        Ok(Field::Property(path)) => Ok(SortBy::Property(path)),
+        _ => refuse(
+            "/sort/0/field",
+            "range",
+            "must be created_at, updated_at, or a property that the template's schema marks with x-index",
+        ),
+    }
+}

@@ -1,0 +1,86 @@
+//! The templates that a search looks at for its plan: each is read once, however many branches name it, and all of them
+//! within the bound on what one search may read.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use kedge_protocol::Id;
+use kedge_protocol::limits::SEARCH_TEMPLATES_MAX;
+use kedge_protocol::resource::Template;
+use kedge_rules::Caller;
+use kedge_rules::index::IndexedPaths;
+use kedge_rules::rights::sees_template;
+use kedge_storage::{Page, Snapshot};
+
+use super::budget::Budget;
+use crate::SearchError;
+
+/// A template with the places that its schema marks as indexed.
+pub(super) type IndexedTemplate = (Template, IndexedPaths);
+
+pub(super) struct Templates<'a> {
+    snapshot: &'a Snapshot,
+    caller: &'a Caller,
+    /// By identifier; `None` where the caller does not see one.
+    seen: RefCell<HashMap<Id, Option<Rc<IndexedTemplate>>>>,
+    own: OnceCell<Option<Rc<[IndexedTemplate]>>>,
+    budget: RefCell<Budget>,
+}
+
+impl<'a> Templates<'a> {
+    pub(super) fn new(snapshot: &'a Snapshot, caller: &'a Caller) -> Self {
+        Self {
+            snapshot,
+            caller,
+            seen: RefCell::default(),
+            own: OnceCell::new(),
+            budget: RefCell::default(),
+        }
+    }
+
+    /// A template that the caller may see.
+    pub(super) fn seen(&self, id: Id) -> Result<Option<Rc<IndexedTemplate>>, SearchError> {
+        if let Some(known) = self.seen.borrow().get(&id) {
+            return Ok(known.clone());
+        }
+        let template = self.snapshot.template(id)?;
+        let template = template.filter(|template| sees_template(template, self.caller));
+        let seen = match template {
+            Some(template) => Some(Rc::new(self.indexed(template)?)),
+            None => None,
+        };
+        self.seen.borrow_mut().insert(id, seen.clone());
+        Ok(seen)
+    }
+
+    /// The templates of the caller's organization, unless they are too many for their indexes to help.
+    pub(super) fn own(&self) -> Result<Option<Rc<[IndexedTemplate]>>, SearchError> {
+        if let Some(own) = self.own.get() {
+            return Ok(own.clone());
+        }
+        let page = Page {
+            after: None,
+            descending: false,
+            limit: SEARCH_TEMPLATES_MAX + 1,
+        };
+        let own = self.snapshot.templates(self.caller.organization_id, page)?;
+        let own = if own.len() > SEARCH_TEMPLATES_MAX {
+            None
+        } else {
+            let indexed = own.into_iter().map(|template| self.indexed(template));
+            Some(indexed.collect::<Result<Rc<[IndexedTemplate]>, SearchError>>()?)
+        };
+        Ok(self.own.get_or_init(|| own).clone())
+    }
+
+    /// A stored template with its indexed paths; its schema was checked when it was made.
+    fn indexed(&self, template: Template) -> Result<IndexedTemplate, SearchError> {
+        let schema = template.schema.as_deref();
+        let bytes = template.properties.len() + schema.map_or(0, str::len);
+        self.budget.borrow_mut().template(bytes)?;
+        let indexed = schema.map(IndexedPaths::of_schema);
+        let indexed = indexed.and_then(Result::ok).unwrap_or_default();
+        Ok((template, indexed))
+    }
+}

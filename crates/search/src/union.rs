@@ -1,0 +1,129 @@
+//! The plan of a whole filter: that of its only branch, or what holds the matches of each.
+
+use std::ops::RangeInclusive;
+use std::rc::Rc;
+
+use kedge_protocol::Id;
+use kedge_rules::Caller;
+use kedge_storage::{PropertyRange, Snapshot};
+
+use super::branches;
+use super::filter::Filter;
+use super::plan::{Branch, BranchPlan, Choice, Cover, Plan, Scope, Slot, Source, property_ranges};
+use super::ranges::Ranges;
+use super::templates::Templates;
+use crate::SearchError;
+
+/// Plans a search.
+pub(super) struct Planner<'a> {
+    branches: Vec<Branch<'a>>,
+    /// The conditions that every match satisfies, for what has to follow from the whole filter.
+    whole: Branch<'a>,
+}
+
+impl<'a> Planner<'a> {
+    pub(super) fn new(snapshot: &'a Snapshot, filter: &'a Filter, caller: &'a Caller) -> Self {
+        let templates = Rc::new(Templates::new(snapshot, caller));
+        let branch = |literals| Branch::new((snapshot, &templates), filter, caller, literals);
+        Self {
+            branches: branches::of(filter).into_iter().map(branch).collect(),
+            whole: branch(branches::of_conjunction(filter)),
+        }
+    }
+
+    pub(super) fn plan(&self) -> Result<Plan, SearchError> {
+        let plans: Result<Vec<BranchPlan>, SearchError> =
+            self.branches.iter().map(Branch::plan).collect();
+        let mut plans = plans?;
+        let template = self.whole.only_template()?;
+        let (scope, created) = match plans.len() {
+            1 => {
+                let only = plans.swap_remove(0);
+                (only.scope, only.created)
+            }
+            _ => union(&plans),
+        };
+        Ok(Plan {
+            scope,
+            created,
+            template,
+        })
+    }
+
+    /// The index entries along which an ordered search walks.
+    pub(super) fn order(
+        &self,
+        template_id: Id,
+        path: u8,
+        place: Option<usize>,
+    ) -> Vec<PropertyRange> {
+        let each = self.branches.iter().map(|branch| branch.ranges_of(place));
+        let ranges = each.collect::<Option<Vec<&Ranges>>>();
+        let ranges = ranges.map_or_else(Ranges::all, |ranges| Ranges::any_of(&ranges));
+        property_ranges(template_id, path, &ranges)
+    }
+}
+
+/// The scope that contains the matches of all these plans, and the range of their creation
+/// sequences.
+fn union(plans: &[BranchPlan]) -> (Scope, RangeInclusive<u64>) {
+    let Some(first) = plans.first() else {
+        return (Scope::Ids(Vec::new()), 1..=u64::MAX);
+    };
+    let is_one_window = plans.iter().all(|plan| plan.created == first.created);
+    let starts = plans.iter().map(|plan| *plan.created.start());
+    let ends = plans.iter().map(|plan| *plan.created.end());
+    let created = starts.min().unwrap_or(1)..=ends.max().unwrap_or(u64::MAX);
+    if let Some(ids) = all_ids(plans) {
+        return (Scope::Ids(ids), created);
+    }
+    // A branch's first cover is the one that it names; its last one always contains everything.
+    let mut covers = vec![join(plans, |covers| covers.first())];
+    let widest = join(plans, |covers| covers.last());
+    if widest != covers[0] {
+        covers.push(widest);
+    }
+    if !is_one_window {
+        // Entries in the common window may lie outside the window of their own branch.
+        covers.iter_mut().for_each(Cover::answer_nothing);
+    }
+    (Scope::Covers(covers), created)
+}
+
+fn all_ids(plans: &[BranchPlan]) -> Option<Vec<Id>> {
+    let mut all = Vec::new();
+    for plan in plans {
+        match &plan.scope {
+            Scope::Ids(ids) => all.extend(ids),
+            Scope::Covers(_) => return None,
+        }
+    }
+    all.sort_unstable();
+    all.dedup();
+    Some(all)
+}
+
+fn join<'p>(plans: &'p [BranchPlan], pick: impl Fn(&'p [Cover]) -> Option<&'p Cover>) -> Cover {
+    let mut joined = Cover {
+        slots: Vec::new(),
+        only_if_small: false,
+    };
+    for plan in plans {
+        match &plan.scope {
+            Scope::Ids(ids) => joined.slots.push(Slot {
+                narrow: Vec::new(),
+                list: Choice {
+                    source: Source::Objects(ids.clone()),
+                    answers: false,
+                },
+            }),
+            Scope::Covers(covers) => {
+                if let Some(cover) = pick(covers) {
+                    joined.only_if_small |= cover.only_if_small;
+                    joined.slots.extend(cover.slots.iter().cloned());
+                }
+            }
+        }
+    }
+    joined.without_what_is_in_others()
+}

@@ -1,0 +1,427 @@
+//! Backups: a consistent copy of a running server's data directory, with a list of everything in it, and back.
+//!
+//! A backup is a directory with `BACKUP.json`, which is written last and has every file's digest, and `data/`, laid out
+//! like a data directory. The log is copied up to a frame that was durable, which is one moment between two commit
+//! groups. The other files are copied in an order in which nothing names what is missing: the keys after the log, so
+//! every key that its frames name is there. The high-water mark is no part of it: a copy does not know what was
+//! released after it was made, so a restored one opens read-only wherever nothing else shows that. Rows are not part of
+//! it either: a restore makes them from the log, which may be cut at an earlier frame first (`crates/log/src/cut.rs`).
+
+mod older;
+mod restore;
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use kedge_config::durable;
+use kedge_config::secrets::{SecretError, make_private_dir};
+use kedge_http::files;
+use kedge_protocol::eip712::Domain;
+use kedge_protocol::{Address, Hash};
+use kedge_storage::{ARCHIVED_LIST, CopyError, ReadError, Store};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use self::older::Older;
+
+pub use restore::{CutTo, restore};
+
+/// The list of a backup.
+const LIST: &str = "BACKUP.json";
+/// The files it lists, inside the backup.
+const DATA: &str = "data";
+/// The log, inside a data directory.
+const LOG: &str = "log";
+/// The version of the layout.
+const FORMAT: u32 = 1;
+/// Files of the data directory itself that belong to a backup. The embedded chain's journal is copied before the store,
+/// so no copy of the chain holds anything that its store does not know.
+const FIRST: [&str; 2] = ["chain.journal", "contract"];
+
+/// A backup's description of itself.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct List {
+    format: u32,
+    /// The version of the program that made it.
+    pub version: String,
+    /// When it was made, Unix milliseconds.
+    pub made_at_ms: u64,
+    /// The log it holds.
+    pub domain: Domain,
+    /// The signer of that log.
+    pub sequencer: Address,
+    /// How many batches it holds.
+    pub batches: u64,
+    /// The last action's sequence.
+    pub sequence: u64,
+    /// The hash chain's head.
+    pub head: Hash,
+    /// Every file, by its path inside the data directory.
+    files: BTreeMap<String, Listed>,
+}
+
+/// A file's bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listed {
+    /// How many.
+    pub bytes: u64,
+    /// Their SHA-256.
+    pub sha256: Hash,
+}
+
+/// Why there is no backup, or none that can be restored.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// Something is in the way.
+    #[error("{0} exists and is not empty: name a directory that does not exist")]
+    Occupied(PathBuf),
+    /// The backup would lie inside the directory it is made from.
+    #[error("{0} lies in the data directory: a backup must lie elsewhere, best on another machine")]
+    Inside(PathBuf),
+    /// A backup without its list.
+    #[error("{0} is not a complete backup: it has no {LIST}, which is written last")]
+    Unfinished(PathBuf),
+    /// Its list cannot be used.
+    #[error("{path}: {what}", path = .path.display())]
+    List {
+        /// The list.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// A file differs from the list.
+    #[error("the backup is damaged: {path} {what}", path = .path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The older backup is of another log.
+    #[error(
+        "the older backup {path} is not of this log: {what}. Name a backup of this server, or leave out --since",
+        path = .path.display()
+    )]
+    OtherLog {
+        /// The older backup.
+        path: PathBuf,
+        /// How they differ.
+        what: String,
+    },
+    /// The store could not copy its log.
+    #[error(transparent)]
+    Copy(#[from] CopyError),
+    /// The log cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The log cannot be cut at the requested point.
+    #[error("{0}")]
+    Cut(String),
+    /// A directory.
+    #[error(transparent)]
+    Directory(#[from] SecretError),
+    /// An I/O error.
+    #[error("{path}: {source}", path = .path.display())]
+    Io {
+        /// The path.
+        path: PathBuf,
+        /// The error.
+        source: io::Error,
+    },
+}
+
+fn at(path: &Path) -> impl Fn(io::Error) -> BackupError {
+    move |source| BackupError::Io {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// Refuses a directory that is not empty.
+fn must_be_free(path: &Path) -> Result<(), BackupError> {
+    let is_free = match std::fs::read_dir(path) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+        Err(error) => return Err(at(path)(error)),
+    };
+    if is_free {
+        return Ok(());
+    }
+    Err(BackupError::Occupied(path.to_owned()))
+}
+
+/// What is copied.
+#[derive(Clone, Copy)]
+pub struct Source<'a> {
+    /// The store, which is open and accepts commits.
+    pub store: &'a Store,
+    /// The data directory that contains it.
+    pub data: &'a Path,
+    /// The log.
+    pub domain: Domain,
+    /// The signer of the log.
+    pub sequencer: Address,
+}
+
+/// A backup that was made.
+#[derive(Debug)]
+pub struct Made {
+    /// The backup's list.
+    pub list: List,
+    /// Bytes of all its files.
+    pub bytes: u64,
+    /// Bytes of the files copied from the server; the others come from the older backup.
+    pub new_bytes: u64,
+}
+
+/// Makes a backup in the directory `to` while the server keeps running. Files that never change (sealed segments and
+/// contents of files) are linked from the backup `older` if it holds them, or copied from there if they cannot be
+/// linked.
+///
+/// # Errors
+/// [`BackupError`]; `to` then has no list and is no backup.
+pub fn make(
+    source: Source<'_>,
+    to: &Path,
+    older: Option<&Path>,
+    now_ms: u64,
+) -> Result<Made, BackupError> {
+    let Source {
+        store,
+        data,
+        domain,
+        sequencer,
+    } = source;
+    must_be_free(to)?;
+    let mut older = older.map(|path| Older::open(path, &source)).transpose()?;
+    make_private_dir(to)?;
+    let absolute = |path: &Path| path.canonicalize().map_err(at(path));
+    if absolute(to)?.starts_with(absolute(data)?) {
+        std::fs::remove_dir(to).map_err(at(to))?;
+        return Err(BackupError::Inside(to.to_owned()));
+    }
+    let copy = to.join(DATA);
+    make_private_dir(&copy)?;
+    for name in FIRST {
+        copy_file(&data.join(name), &copy.join(name))?;
+    }
+    let log_folder = older.as_ref().map(|older| older.folder(LOG));
+    let log = store.copy_log_to(&copy.join(LOG), log_folder.as_deref())?;
+    // After the segments: a key exists before anything is sealed under it.
+    copy_folder(&data.join("keys"), &copy.join("keys"))?;
+    // After the segments: a segment archived meanwhile is either in the copy or in this list.
+    let archived = Path::new(LOG).join(ARCHIVED_LIST);
+    copy_file(&data.join(&archived), &copy.join(&archived))?;
+    if let Some(older) = &mut older {
+        log.taken.iter().for_each(|name| older.took(LOG, name));
+    }
+    // A content is in place before the store names it, and it stays. So whatever the copied store names is there.
+    copy_contents(data, &copy, older.as_mut())?;
+    let taken = older.map(Older::taken).unwrap_or_default();
+    let files = listed(&copy, &taken)?;
+    let bytes = files.values().map(|file| file.bytes).sum();
+    let taken_bytes: u64 = taken.values().map(|file| file.bytes).sum();
+    let list = List {
+        format: FORMAT,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        made_at_ms: now_ms,
+        domain,
+        sequencer,
+        batches: log.head.batches,
+        sequence: log.head.sequence,
+        head: log.head.head,
+        files,
+    };
+    let path = to.join(LIST);
+    let text = serde_json::to_vec_pretty(&list).map_err(|error| BackupError::List {
+        path: path.clone(),
+        what: error.to_string(),
+    })?;
+    durable::put_new(&path, &text).map_err(at(&path))?;
+    Ok(Made {
+        list,
+        bytes,
+        new_bytes: bytes - taken_bytes,
+    })
+}
+
+/// Copies a file if it exists.
+fn copy_file(from: &Path, to: &Path) -> Result<(), BackupError> {
+    match std::fs::copy(from, to) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        copied => copied.map(|_| ()).map_err(at(from)),
+    }
+}
+
+/// Copies the files of a folder.
+fn copy_folder(from: &Path, to: &Path) -> Result<(), BackupError> {
+    make_private_dir(to)?;
+    for entry in std::fs::read_dir(from).map_err(at(from))? {
+        let entry = entry.map_err(at(from))?;
+        if entry.file_type().map_err(at(from))?.is_file() {
+            copy_file(&entry.path(), &to.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Copies the contents of files, except those still being received.
+fn copy_contents(
+    data: &Path,
+    copy: &Path,
+    mut older: Option<&mut Older>,
+) -> Result<(), BackupError> {
+    let (from, to) = (data.join(files::FOLDER), copy.join(files::FOLDER));
+    make_private_dir(&to)?;
+    for shelf in std::fs::read_dir(&from).map_err(at(&from))? {
+        let shelf = shelf.map_err(at(&from))?.file_name();
+        let (Some(name), 2) = (shelf.to_str(), shelf.len()) else {
+            continue;
+        };
+        let folder = format!("{}/{name}", files::FOLDER);
+        make_private_dir(&copy.join(&folder))?;
+        let path = from.join(name);
+        for content in std::fs::read_dir(&path).map_err(at(&path))? {
+            let content = content.map_err(at(&path))?;
+            let (name, target) = (content.file_name(), to.join(name).join(content.file_name()));
+            let is_taken = match (&mut older, name.to_str()) {
+                (Some(older), Some(name)) => older.take(&folder, name, &target)?,
+                _ => false,
+            };
+            if !is_taken {
+                copy_file(&content.path(), &target)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Lists every file below a directory and makes it durable. Files that are `known` are not read.
+fn listed(
+    root: &Path,
+    known: &BTreeMap<String, Listed>,
+) -> Result<BTreeMap<String, Listed>, BackupError> {
+    let mut files = BTreeMap::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).map_err(at(&folder))? {
+            let entry = entry.map_err(at(&folder))?;
+            let path = entry.path();
+            if entry.file_type().map_err(at(&path))?.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let inside = path.strip_prefix(root).unwrap_or(&path);
+            let name = inside.to_string_lossy().into_owned();
+            let listed = match known.get(&name) {
+                Some(known) => known.clone(),
+                None => digest(&path)?,
+            };
+            files.insert(name, listed);
+            let file = std::fs::File::open(&path);
+            file.and_then(|file| file.sync_all()).map_err(at(&path))?;
+        }
+        durable::sync_directory(&folder).map_err(at(&folder))?;
+    }
+    Ok(files)
+}
+
+/// Reads a file to its end and copies it to `to` on the way.
+fn read_through(path: &Path, to: impl Write) -> Result<Listed, BackupError> {
+    copied_to(path, to).map_err(at(path))
+}
+
+fn copied_to(path: &Path, mut to: impl Write) -> io::Result<Listed> {
+    let mut file = std::fs::File::open(path)?;
+    let mut hasher = Sha256::new();
+    let mut bytes = 0;
+    let mut piece = vec![0; 256 * 1024];
+    loop {
+        match file.read(&mut piece)? {
+            0 => break,
+            count => {
+                hasher.update(&piece[..count]);
+                to.write_all(&piece[..count])?;
+                bytes += count as u64;
+            }
+        }
+    }
+    Ok(Listed {
+        bytes,
+        sha256: Hash(hasher.finalize().into()),
+    })
+}
+
+/// The bytes of a file and their SHA-256.
+pub(crate) fn digest_of(path: &Path) -> io::Result<Listed> {
+    copied_to(path, io::sink())
+}
+
+/// As [`digest_of`]; an error names the file.
+pub(crate) fn digest(path: &Path) -> Result<Listed, BackupError> {
+    read_through(path, io::sink())
+}
+
+/// The list of the backup in `from`.
+pub fn list(from: &Path) -> Result<List, BackupError> {
+    let path = from.join(LIST);
+    let text = match std::fs::read(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(BackupError::Unfinished(from.to_owned()));
+        }
+        text => text.map_err(at(&path))?,
+    };
+    let wrong = |what: String| BackupError::List {
+        path: path.clone(),
+        what,
+    };
+    let list: List = serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
+    if list.format != FORMAT {
+        let what = format!(
+            "it has format {}, and this program reads {FORMAT}",
+            list.format
+        );
+        return Err(wrong(what));
+    }
+    // Every path of a list must lie inside the data directory.
+    let is_inside = |name: &String| {
+        let mut parts = Path::new(name).components();
+        !name.is_empty() && parts.all(|part| matches!(part, std::path::Component::Normal(_)))
+    };
+    match list.files.keys().find(|name| !is_inside(name)) {
+        Some(name) => Err(wrong(format!(
+            "{name:?} is not a path inside a data directory"
+        ))),
+        None => Ok(list),
+    }
+}
+
+/// The data directory inside a backup.
+pub fn data(from: &Path) -> PathBuf {
+    from.join(DATA)
+}
+
+/// Checks that every file of a backup exists and matches the list.
+pub fn check(from: &Path, list: &List) -> Result<(), BackupError> {
+    for (name, expected) in &list.files {
+        let path = data(from).join(name);
+        let found = digest(&path)?;
+        same(&path, expected, &found)?;
+    }
+    Ok(())
+}
+
+fn same(path: &Path, expected: &Listed, found: &Listed) -> Result<(), BackupError> {
+    let what = if found.bytes != expected.bytes {
+        format!("has {} bytes, not {}", found.bytes, expected.bytes)
+    } else if found.sha256 != expected.sha256 {
+        format!("has the digest {}, not {}", found.sha256, expected.sha256)
+    } else {
+        return Ok(());
+    };
+    Err(BackupError::Damaged {
+        path: path.to_owned(),
+        what,
+    })
+}

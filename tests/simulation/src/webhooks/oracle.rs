@@ -1,0 +1,242 @@
+//! What is checked of webhooks: against what the receivers took, and the events of the log.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kedge_actors::{Asker, Engine};
+use kedge_env::Env;
+use kedge_events::{Filter, Span};
+use kedge_protocol::Id;
+use kedge_protocol::event::{EventType, Position};
+use kedge_protocol::limits::WEBHOOK_DELIVERIES_KEPT;
+use kedge_protocol::resource::Webhook;
+use kedge_rules::event::Event;
+use kedge_storage::{DeliveryRow, DeliveryStatus, Page, Rest, Snapshot};
+
+use super::{Histories, Webhooks, owner};
+use crate::plan::Violation;
+use crate::workload::Callers;
+
+const LOOK: Duration = Duration::from_millis(50);
+/// How long it may take, once nothing goes wrong, until everything is delivered: twice the delays with their spread, and
+/// what receivers asked for.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// Events read at once.
+const EVENTS_MAX: usize = 1_000;
+
+pub(super) fn unread(error: impl std::fmt::Display) -> Violation {
+    Violation::new("the store cannot be read", error)
+}
+
+fn all() -> Page {
+    Page {
+        after: None,
+        descending: false,
+        limit: usize::MAX,
+    }
+}
+
+/// Every event that an organization may see, by id.
+fn all_events(snapshot: &Snapshot, organization: Id) -> Result<BTreeMap<Id, Event>, Violation> {
+    let mut found = BTreeMap::new();
+    let mut after = None;
+    loop {
+        let span = Span {
+            after,
+            until: None,
+            descending: false,
+            events_max: EVENTS_MAX,
+            bytes_max: usize::MAX,
+            rows_max: EVENTS_MAX,
+        };
+        let read = kedge_events::read(snapshot, organization, &Filter::default(), span);
+        let piece = read.map_err(unread)?;
+        for event in piece.events {
+            let (id, at_ms) = (event.id, event.timestamp_ms);
+            // A block of the chain that leaves and returns within a millisecond is one event.
+            let is_of_chain = [EventType::BatchAnchored, EventType::AnchorConfirmed];
+            let twice = found.insert(id, event).filter(|event| {
+                event.timestamp_ms != at_ms || !is_of_chain.contains(&event.event_type)
+            });
+            if let Some(event) = twice {
+                let what = "two events have one id";
+                return Err(Violation::new(what, format!("{} {id}", event.event_type)));
+            }
+        }
+        if piece.ended {
+            return Ok(found);
+        }
+        after = piece.reached;
+    }
+}
+
+fn webhook(snapshot: &Snapshot, id: Id) -> Result<Webhook, Violation> {
+    let webhook = snapshot.resource(id).map_err(unread)?;
+    webhook.ok_or_else(|| Violation::new("a webhook of the log is not in the store", id))
+}
+
+impl Webhooks {
+    /// Checks what a process left in the store.
+    pub(crate) fn check(
+        &self,
+        snapshot: &Snapshot,
+        histories: &Histories,
+    ) -> Result<(), Violation> {
+        let mut receivers = self.receivers.lock();
+        if let Some(violation) = receivers.violation.take() {
+            return Err(violation);
+        }
+        let mut events = BTreeMap::new();
+        for id in histories.ids() {
+            let of = webhook(snapshot, id)?;
+            let organization = of.organization_id;
+            if let Entry::Vacant(entry) = events.entry(organization) {
+                entry.insert(all_events(snapshot, organization)?);
+            }
+            let rows = snapshot.deliveries(id, all()).map_err(unread)?;
+            let made = snapshot.outbox(id).map_err(unread)?;
+            let made = made.map_or(0, |outbox| outbox.next_number);
+            // Only the newest are kept.
+            let has_all = rows.len() as u64 == made || rows.len() >= WEBHOOK_DELIVERIES_KEPT;
+            if !has_all && !of.deleted {
+                let what = "a webhook's place is past deliveries that are not stored";
+                let about = format!("{id}: {} of {made}", rows.len());
+                return Err(Violation::new(what, about));
+            }
+            for row in rows {
+                let is_confirmed = receivers.confirmed.contains(&row.id);
+                if row.status == DeliveryStatus::Delivered && !is_confirmed {
+                    let what = "what no receiver accepted counts as delivered";
+                    return Err(Violation::new(what, row.id));
+                }
+                let attempts = receivers.attempts.get(&row.id).copied().unwrap_or_default();
+                let is_given_up = row.status == DeliveryStatus::Failed
+                    && row.response_status != Some(410)
+                    && histories.was_always_on(id);
+                if is_given_up && attempts.min(row.tries) < receivers.attempts_max {
+                    let what = "a delivery is given up before its last attempt";
+                    return Err(Violation::new(what, format!("{attempts} seen of {row:?}")));
+                }
+            }
+        }
+        for (from, event) in receivers.taken.values() {
+            let organization = webhook(snapshot, *from)?.organization_id;
+            let of_log = events.get(&organization);
+            if of_log.and_then(|events| events.get(&event.id)) != Some(event) {
+                let what = "what was sent is not in the log";
+                return Err(Violation::new(what, event.position));
+            }
+        }
+        Ok(())
+    }
+
+    /// Once nothing goes wrong: everything that webhooks want is delivered, or was given up as often as it may be tried.
+    pub(crate) async fn finish(
+        &self,
+        engine: &Engine,
+        callers: &Callers,
+        histories: &Histories,
+    ) -> Result<(), Violation> {
+        self.wake(engine, callers, histories).await?;
+        let until = self.machine.now() + PATIENCE;
+        let last = engine
+            .published()
+            .snapshot
+            .last_position()
+            .map_err(unread)?;
+        for id in histories.ids() {
+            loop {
+                let published = Arc::clone(&engine.published());
+                let snapshot = &published.snapshot;
+                let check = || self.check_sent(snapshot, id, last, histories);
+                let sent = is_done(snapshot, id)?.then(check);
+                if sent.as_ref().is_some_and(Result::is_ok) {
+                    break;
+                }
+                if self.machine.now() > until {
+                    sent.transpose()?;
+                    let outbox = snapshot.outbox(id).map_err(unread)?;
+                    let what = "nothing is wrong any more, but a webhook does not come to its end";
+                    return Err(Violation::new(what, format!("{id}: {outbox:?}")));
+                }
+                tokio::time::sleep(LOOK).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes those that rest because their receiver said that it is gone.
+    async fn wake(
+        &self,
+        engine: &Engine,
+        callers: &Callers,
+        histories: &Histories,
+    ) -> Result<(), Violation> {
+        for id in histories.ids() {
+            let published = Arc::clone(&engine.published());
+            let of = webhook(&published.snapshot, id)?;
+            let outbox = published.snapshot.outbox(id).map_err(unread)?;
+            let rests = outbox.and_then(|outbox| outbox.rest);
+            if of.deleted || !matches!(rests, Some(Rest::Gone { .. })) {
+                continue;
+            }
+            for signer in 0..callers.count() {
+                let asker = callers.asker(engine, signer)?;
+                let is_owner = matches!(asker, Asker::Wallet { organization_id, .. } if organization_id == of.organization_id);
+                if is_owner {
+                    callers.must(engine, signer, owner::touch(id)).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Every event that a webhook wanted when it happened, and has wanted ever since, was taken by its receiver, or given up.
+    fn check_sent(
+        &self,
+        snapshot: &Snapshot,
+        id: Id,
+        last: Position,
+        histories: &Histories,
+    ) -> Result<(), Violation> {
+        let receivers = self.receivers.lock();
+        let organization = webhook(snapshot, id)?.organization_id;
+        let kept = snapshot.deliveries(id, all()).map_err(unread)?.len();
+        for event in all_events(snapshot, organization)?.values() {
+            let since = histories.wants_since(id, event.event_type);
+            let is_wanted = since.is_some_and(|since| event.position > Position::start_of(since))
+                && event.position <= last;
+            let delivery = Id::of_delivery(&event.id, &id);
+            if !is_wanted || receivers.taken.contains_key(&delivery) {
+                continue;
+            }
+            let row = snapshot.delivery(id, delivery).map_err(unread)?;
+            let is_given_up = match row {
+                Some(row) => row.status == DeliveryStatus::Failed,
+                // Only the newest are kept.
+                None => kept >= WEBHOOK_DELIVERIES_KEPT && receivers.may_be_given_up(delivery),
+            };
+            if !is_given_up {
+                let what = "an event was never delivered, position";
+                let about = format!("{} {} of {id}", event.position, event.event_type);
+                return Err(Violation::new(what, about));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether nothing of a webhook waits, and nothing is left of one that was ended.
+fn is_done(snapshot: &Snapshot, id: Id) -> Result<bool, Violation> {
+    let of = webhook(snapshot, id)?;
+    let outbox = snapshot.outbox(id).map_err(unread)?;
+    let rows = snapshot.deliveries(id, all()).map_err(unread)?;
+    if of.deleted {
+        return Ok(outbox.is_none() && rows.is_empty());
+    }
+    let is_off = outbox.and_then(|outbox| outbox.rest) == Some(Rest::Off);
+    let waits = |row: &DeliveryRow| row.status == DeliveryStatus::Pending;
+    Ok(is_off != of.active && !rows.iter().any(waits))
+}
