@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use kedge_actors::api::{Asker, Committed, Submission};
 use kedge_actors::fair::{Full, Turn, Turns, share};
 use kedge_actors::{Engine, Published};
+use kedge_cluster::node::{Replica, lease};
 use kedge_config::Config;
 use kedge_config::secrets::{self, SecretError};
 use kedge_http::auth::api_key::ApiKeys;
@@ -26,7 +27,6 @@ use kedge_http::limits::{Budget, ClientAddress, Holder, Place, Places, RateLimit
 use kedge_http::signing::{SignatureHeaders, SignedTexts, Verifier};
 use kedge_http::v2;
 use kedge_protocol::signature::SigningKey;
-use kedge_replica::{Replica, lease};
 use kedge_telemetry::Tracer;
 use kedge_upkeep::archive::KeptProofs;
 use kedge_webhooks::Sender;

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use kedge::start;
-use kedge_env::{Env, RealEnv};
 use kedge_protocol::ids::seed_maps;
+use kedge_runtime::env::{Env, RealEnv};
 
 /// A request allocates and frees on several threads, which contend in the C library's allocator.
 #[global_allocator]

@@ -103,6 +103,7 @@ pub fn install() -> Result<PrometheusHandle, MetricsError> {
     kedge_http::metric_definitions::describe();
     kedge_storage::metric_definitions::describe();
     kedge_chain::metric_definitions::describe();
+    kedge_devchain::metric_definitions::describe();
     Ok(handle)
 }
 

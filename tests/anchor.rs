@@ -8,10 +8,10 @@ mod support;
 use std::time::Duration;
 
 use kedge_chain::contract::AnchorContract;
-use kedge_chain::embedded::insecure_development_keys;
 use kedge_chain::rpc::{At, RpcClient};
 use kedge_client::types::{Anchor, AnchorStatus};
 use kedge_client::{Account, ListQuery, NewObject, ProofForm};
+use kedge_devchain::insecure_development_keys;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Id};
 use serde_json::json;

@@ -15,9 +15,9 @@ use kedge_chain::contract::bond::{
     challenge_action_calldata, demand_inclusion_calldata, demand_leaves_calldata,
     inclusion_case_id, leaves_case_id,
 };
-use kedge_chain::embedded::insecure_development_keys;
 use kedge_chain::rpc::At;
 use kedge_client::{Account, ListQuery, NewObject, ProofForm};
+use kedge_devchain::insecure_development_keys;
 use kedge_protocol::action::{ActionWords, RequestHead};
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::chain::Leaf;

@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use kedge_chain::contract::bond::{CaseState, demand_leaves_calldata, leaves_case_id};
 use kedge_chain::contract::{AnchorContract, anchor_calldata, transact};
-use kedge_chain::embedded::insecure_development_keys;
 use kedge_chain::rpc::At;
 use kedge_chain::transaction::FeePolicy;
 use kedge_client::types::{Anchor, AnchorStatus};
 use kedge_client::{Account, ListQuery, NewObject, ProofForm};
+use kedge_devchain::insecure_development_keys;
 use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::hash::to_hex;
 use kedge_protocol::signature::SigningKey;

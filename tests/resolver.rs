@@ -10,8 +10,8 @@ use std::process::Output;
 use std::time::Duration;
 
 use kedge_chain::contract::claims::ClaimsContract;
-use kedge_chain::embedded::insecure_development_keys;
 use kedge_client::{NewObject, ProofForm};
+use kedge_devchain::insecure_development_keys;
 use kedge_protocol::hash::to_hex;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash};

@@ -38,49 +38,41 @@ const MADE: &[&str] = &[
 /// The allowed dependencies within the workspace, without the names' `kedge-`; there are no others. The root package may
 /// use all crates except the load tester.
 const ARROWS: &[(&str, &str)] = &[
-    ("env", ""),
-    ("running", ""),
+    ("runtime", ""),
     ("protocol", ""),
     ("config", "protocol"),
-    ("log", "protocol env"),
-    ("tls", ""),
-    ("chain", "protocol tls"),
-    ("prover", "protocol"),
     ("net", "config"),
+    ("log", "protocol runtime"),
+    ("chain", "protocol net devchain"),
+    ("devchain", "protocol"),
+    ("prover", "protocol"),
     ("rules", "protocol"),
     ("api", "rules protocol"),
-    ("storage", "log protocol env"),
-    ("cluster", "log protocol running"),
+    ("storage", "log protocol runtime"),
     ("replay", "storage rules protocol"),
-    ("events", "storage rules protocol"),
     ("search", "storage rules protocol"),
-    ("client", "api prover protocol tls"),
-    ("timing", ""),
-    ("timekeeper", "env"),
-    (
-        "actors",
-        "events replay storage rules chain protocol env running timekeeper timing",
-    ),
+    ("client", "api prover net protocol"),
+    ("actors", "replay storage rules chain protocol runtime"),
+    ("cluster", "actors storage log net config protocol runtime"),
     (
         "http",
-        "net events actors storage api rules prover config protocol",
+        "net replay actors storage api rules prover config protocol",
     ),
     ("openapi", "http api rules protocol"),
     ("console", "http net api"),
-    ("telemetry", "net actors config tls"),
-    ("webhooks", "actors storage rules config protocol tls"),
-    ("replica", "actors cluster storage config protocol tls"),
-    ("edge", "http net replica config tls"),
+    ("telemetry", "net actors config"),
+    ("webhooks", "actors storage rules net config protocol"),
+    ("edge", "http net cluster config"),
     ("watchtower", "client chain protocol"),
     ("upkeep", "http replay storage log config protocol"),
     (
         "cli",
-        "upkeep watchtower replica cluster http client storage rules prover chain log config protocol tls",
+        "upkeep watchtower cluster http client devchain storage rules prover chain log net config protocol",
     ),
     ("load", "client protocol"),
     (
         "sim",
-        "replica actors events cluster replay storage rules chain log protocol env running",
+        "actors cluster replay storage rules devchain chain log protocol runtime",
     ),
     (
         "fuzz",
@@ -88,7 +80,7 @@ const ARROWS: &[(&str, &str)] = &[
     ),
     (
         "kedge",
-        "cli upkeep webhooks telemetry console edge openapi http net events replica cluster actors replay client search storage api rules prover chain log config protocol env running fuzz",
+        "cli upkeep webhooks telemetry console edge openapi http net cluster actors replay client search storage api rules prover devchain chain log config protocol runtime fuzz",
     ),
 ];
 /// Folders of the crates that get time, randomness and files only from an `Env`.
@@ -98,8 +90,6 @@ const CORE: &[&str] = &[
     "crates/protocol",
     "crates/replay",
     "crates/rules",
-    "crates/timekeeper",
-    "crates/timing",
     "storage",
 ];
 /// Calls that bypass the `Env`, and calls that would wait in the middle of a step.

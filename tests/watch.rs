@@ -15,9 +15,9 @@ use std::process::{Output, Stdio};
 
 use kedge_chain::contract::bond::{CaseState, action_case_id, inclusion_case_id, leaves_case_id};
 use kedge_chain::contract::{AnchorContract, AnchorState, anchor_calldata, transact};
-use kedge_chain::embedded::insecure_development_keys;
 use kedge_chain::rpc::At;
 use kedge_chain::transaction::FeePolicy;
+use kedge_devchain::insecure_development_keys;
 use kedge_protocol::Hash;
 use kedge_protocol::chain::next_integrity;
 use kedge_protocol::checkpoint::Checkpoint;

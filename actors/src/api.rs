@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use crate::timing::RequestTiming;
 use kedge_protocol::action::{Kind, RequestHead};
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::merkle::BatchTree;
@@ -13,7 +14,6 @@ use kedge_protocol::signature::Signature;
 use kedge_protocol::{Hash, Id};
 use kedge_rules::Refusal;
 use kedge_rules::image::Image;
-use kedge_timing::RequestTiming;
 use parking_lot::Mutex;
 
 use crate::overlay::Versioned;

@@ -17,15 +17,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use crate::timing::Passed;
 use arc_swap::{ArcSwap, ArcSwapOption};
-use kedge_env::Env;
 use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::{Address, Id, SequencerKeys};
 use kedge_rules::World;
-use kedge_running::Running;
+use kedge_runtime::env::Env;
+use kedge_runtime::executor::Running;
 use kedge_storage::{EventRow, Mode, ReadError, SideWrite, Store};
-use kedge_timing::Passed;
 use parking_lot::Mutex;
 use ractor::{Actor, ActorRef, SpawnErr};
 use tokio::sync::{oneshot, watch};

@@ -4,7 +4,7 @@
 
 use std::fmt::Display;
 
-use kedge_running::{Panicked, Part, Running, Waits};
+use kedge_runtime::executor::{Panicked, Part, Running, Waits};
 use tokio::sync::watch;
 
 /// Keeps the first failure.

@@ -25,6 +25,7 @@ pub mod metric_definitions;
 pub mod overlay;
 mod pipeline;
 pub mod places;
+pub mod timing;
 pub mod webhooks;
 
 pub use anchor::{
@@ -40,9 +41,7 @@ pub use engine::following::{FollowError, Follower};
 pub use engine::preview::Preview;
 pub use engine::{Engine, Options, StartError};
 pub use failure::Failure;
-pub use kedge_timekeeper as timekeeper;
-/// When sampled requests passed the engine's steps.
-pub use kedge_timing as timing;
+pub use kedge_runtime::timekeeper;
 pub use messages::{AnchorReport, NodeHealth};
 pub use pipeline::world::Published;
 pub use timekeeper::{Clock, passing_clock, wall_clock};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kedge_replica::{Fingerprints, Replica, TOKEN_KEY};
+use kedge_cluster::node::{Fingerprints, Replica, TOKEN_KEY};
 use kedge_storage::Mode;
 use serde_json::{Map, Value, json};
 

@@ -3,13 +3,13 @@
 use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue};
 use kedge_api::Code;
-use kedge_events::Span;
 use kedge_http::auth::api_key::ShownKey;
 use kedge_http::clock::now_s;
 use kedge_http::error::ApiError;
 use kedge_http::events::{Subscription, filter};
 use kedge_http::reply::Reply;
 use kedge_protocol::event::Position;
+use kedge_replay::events::Span;
 use kedge_rules::event::Event;
 
 use crate::call::Call;
@@ -68,7 +68,7 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
             bytes_max: wanted.bytes_max.max(1),
             rows_max: wanted.rows_max,
         };
-        let piece = kedge_events::read(&published.snapshot, organization, &filter, span)?;
+        let piece = kedge_replay::events::read(&published.snapshot, organization, &filter, span)?;
         listing.look_at(piece.looked_at_bytes);
         let record = |event: Event| (event.position.into(), Some((event.data.len(), event)));
         Ok(Piece {

@@ -7,13 +7,13 @@ use kedge_api::service::{
     AnchoringView, ClusterView, DomainView, HealthView, NodeView, ReadyView, TypeMember, Types,
     VersionView,
 };
+use kedge_cluster::node::Standing;
 use kedge_http::auth::keys::PUBLIC_CACHE;
 use kedge_http::error::ApiError;
 use kedge_http::outward::without_paths;
 use kedge_http::reply::Reply;
 use kedge_protocol::eip712::{DOMAIN_NAME, DOMAIN_VERSION};
 use kedge_protocol::{Hash, KeyOfBatch};
-use kedge_replica::Standing;
 use kedge_storage::{AnchorStatus, Mode, Page, ReadError};
 use schemars::JsonSchema;
 

@@ -15,6 +15,7 @@ use hyper::header::{AUTHORIZATION, CONNECTION, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use kedge_actors::metric_definitions::OVERLOADED;
+use kedge_cluster::node::Forwarder;
 use kedge_config::{ClusterWrites, Config};
 use kedge_console::Console;
 use kedge_http::auth::Session;
@@ -36,7 +37,6 @@ use kedge_net::refusals::Refusals;
 use kedge_net::request_ids::RequestIds;
 use kedge_net::shedding::Shedding;
 use kedge_protocol::Address;
-use kedge_replica::Forwarder;
 use kedge_telemetry::Traced;
 use tracing::Instrument as _;
 

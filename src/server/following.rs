@@ -8,13 +8,13 @@ use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, LOCATION};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, StatusCode};
 use kedge_api::Code;
+use kedge_cluster::node::{FORWARDED_BY, ForwardError, Role, answer_headers};
 use kedge_config::ClusterWrites;
 use kedge_http::clock::now_s;
 use kedge_http::error::ApiError;
 use kedge_http::limits::{Holder, LimitClass};
 use kedge_http::reply::Reply;
 use kedge_net::request_ids::REQUEST_ID;
-use kedge_replica::{FORWARDED_BY, ForwardError, Role, answer_headers};
 
 use super::dispatch::{Dispatch, RequestContext};
 use super::finish::SEQUENCE;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_chain::contract::{AnchorContract, DeployOptions, TransactError, ensure_deployed};
-use kedge_chain::embedded;
 use kedge_chain::rpc::{Endpoint, EndpointError, RpcClient, RpcOptions};
 use kedge_chain::transaction::FeePolicy;
 use kedge_config::durable;
 use kedge_config::secrets::{self, SecretError};
 use kedge_config::{ChainMode, Config};
+use kedge_devchain as embedded;
 use kedge_http::clock;
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;

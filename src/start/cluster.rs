@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kedge_cluster::node::{Boxed, Duties, Parts, Replica, ReplicaOptions, cluster_options, lease};
 use kedge_cluster::{Cluster, ConnectError, Leading, ReplicatedLog};
 use kedge_config::Config;
 use kedge_http::clock::now_s;
@@ -12,7 +13,6 @@ use kedge_http::limits::leases::{Lender, PATIENCE};
 use kedge_http::server::{Bound, Needed};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::{Address, signature::SigningKey};
-use kedge_replica::{Boxed, Duties, Parts, Replica, ReplicaOptions, cluster_options, lease};
 use kedge_storage::{Mode, Replicate, SideWrite, Store};
 use parking_lot::Mutex;
 

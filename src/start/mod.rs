@@ -21,17 +21,17 @@ use std::time::Duration;
 
 use kedge_actors::timekeeper::Timekeeper;
 use kedge_actors::{Engine, HeldKeys};
+use kedge_cluster::node::Replica;
 use kedge_config::secrets::{self, SecretError};
 use kedge_config::{Allowances, Config};
-use kedge_env::{Env, RealEnv};
 use kedge_http::clock::{self, now_s};
 use kedge_http::server::stopping::{self, EndsAtOnce};
 use kedge_http::server::{Bound, ServerError, failing, open_files};
 use kedge_net::tls::Tls;
 use kedge_protocol::Address;
 use kedge_protocol::signature::SigningKey;
-use kedge_replica::Replica;
-use kedge_running::Running;
+use kedge_runtime::env::{Env, RealEnv};
+use kedge_runtime::executor::Running;
 use kedge_storage::{Mode, OpenError, SideWrite, Store};
 use kedge_telemetry::logging::{self, LoggingError};
 use kedge_telemetry::{Tracer, TracingError};
@@ -421,7 +421,7 @@ fn engine_options(
         disk_reserve_bytes: DISK_RESERVE_BYTES,
         replicated,
         group_bytes_max: if replicated {
-            kedge_replica::GROUP_BYTES_MAX
+            kedge_cluster::node::GROUP_BYTES_MAX
         } else {
             GROUP_BYTES_MAX
         },

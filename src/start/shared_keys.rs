@@ -4,11 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kedge_cluster::node::{Fingerprints, OwnKeys, TOKEN_KEY};
 use kedge_config::Config;
 use kedge_http::auth::bearer::AccessTokens;
 use kedge_protocol::Address;
 use kedge_protocol::hash::{keccak, to_hex};
-use kedge_replica::{Fingerprints, OwnKeys, TOKEN_KEY};
 
 use crate::app::App;
 

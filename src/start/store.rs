@@ -9,9 +9,9 @@ use kedge_actors::contradiction;
 use kedge_chain::contract::AnchorContract;
 use kedge_chain::rpc::At;
 use kedge_config::{Allowances, Config};
-use kedge_env::Env;
 use kedge_protocol::Address;
 use kedge_replay::catch_up::open_store_where;
+use kedge_runtime::env::Env;
 use kedge_storage::{
     Access, HighWater, KeyId, Mark, MissingMark, Mode, ReadError, Replicate, SideKeys, Store, Table,
 };

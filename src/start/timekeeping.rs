@@ -8,8 +8,8 @@ use kedge_actors::timekeeper::{Alone, ClockError, TimeBounds, Timekeeper};
 use kedge_actors::{Engine, passing_clock, wall_clock};
 use kedge_chain::rpc::{At, RpcClient};
 use kedge_config::{ChainMode, Config};
-use kedge_env::Env;
 use kedge_protocol::time::rfc3339;
+use kedge_runtime::env::Env;
 
 /// Least gap by which the clock may be past the chain's newest block while the log is empty.
 const EMPTY_GAP_MS: u64 = 12 * 60 * 60 * 1_000;

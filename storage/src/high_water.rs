@@ -5,9 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kedge_env::{Env, File, Mode, read_up_to, write_all};
 use kedge_protocol::Hash;
 use kedge_protocol::hash::keccak;
+use kedge_runtime::env::{Env, File, Mode, read_up_to, write_all};
 
 const MAGIC: [u8; 8] = *b"kedgehw1";
 const BODY_BYTES: usize = 48;

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use kedge_env::Env;
 use kedge_protocol::Hash;
+use kedge_runtime::env::Env;
 
 use crate::high_water::{HighWater, HighWaterError, Mark, Released};
 use crate::tables::meta::LogHead;

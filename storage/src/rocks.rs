@@ -9,8 +9,8 @@ use rocksdb::{
     DBCompressionType, ErrorKind, LogLevel, Options as RocksOptions,
 };
 
-use kedge_env::{is_scarce, open_files_max};
 use kedge_log::LogReader;
+use kedge_runtime::env::{is_scarce, open_files_max};
 
 use crate::action_index::{ActionIndex, FileError};
 use crate::metric_definitions::READ_ONLY;

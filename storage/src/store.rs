@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kedge_env::{Env, RealEnv};
 use kedge_log::{
     AppendError, Durability, FileLog, Log, Maintenance, Position, SideKeys, SyncError,
 };
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
+use kedge_runtime::env::{Env, RealEnv};
 use metrics::{counter, gauge, histogram};
 use parking_lot::{Mutex, RwLock};
 

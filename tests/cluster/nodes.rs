@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_chain::embedded::{self, EmbeddedOptions, Handle, insecure_development_keys};
 use kedge_client::{Account, Client};
+use kedge_devchain::{self as embedded, EmbeddedOptions, Handle, insecure_development_keys};
 use kedge_log::LogReader;
 use kedge_log::env::RealEnv;
 use kedge_log::frame::{SectionKind, StoredFrame};

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::Output;
 use std::time::{Duration, SystemTime};
 
-use kedge_chain::embedded::insecure_development_keys;
 use kedge_client::{Account, Client, Error, ListQuery, NewObject, RetryPolicy};
+use kedge_devchain::insecure_development_keys;
 use kedge_protocol::hash::to_hex;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::time::rfc3339;

@@ -6,9 +6,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use kedge_chain::contract::{AnchorContract, AnchorState};
-use kedge_chain::embedded::insecure_development_keys;
 use kedge_chain::rpc::At;
 use kedge_client::{Account, Client, NewObject, ProofForm};
+use kedge_devchain::insecure_development_keys;
 use kedge_protocol::hash::to_hex;
 use kedge_protocol::signature::SigningKey;
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use kedge_chain::embedded::insecure_development_keys;
+use kedge_devchain::insecure_development_keys;
 
 use crate::support::program::kedge;
 use crate::support::server::Setup;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use kedge_chain::embedded::insecure_development_keys;
+use kedge_devchain::insecure_development_keys;
 use kedge_prover::keys::dev_insecure;
 use serde_json::{Value, json};
 

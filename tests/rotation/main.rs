@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use kedge_chain::embedded::insecure_development_keys;
 use kedge_client::types::AnchorStatus;
 use kedge_client::{Account, Client, ListQuery, NewObject, RetryPolicy};
+use kedge_devchain::insecure_development_keys;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::evidence::EvidenceFile;
 use kedge_protocol::hash::to_hex;

@@ -5,9 +5,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use kedge_chain::contract::{DeployOptions, deploy};
-use kedge_chain::embedded::insecure_development_keys;
 use kedge_chain::rpc::{RpcClient, RpcOptions};
 use kedge_chain::transaction::FeePolicy;
+use kedge_devchain::insecure_development_keys;
 use kedge_protocol::Address;
 
 use super::eventually;

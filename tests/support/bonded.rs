@@ -4,9 +4,9 @@ use kedge_chain::contract::bond::{
     BondContract, BondTerms, CaseState, commit_calldata, commitment, deploy_bond, deposit_calldata,
 };
 use kedge_chain::contract::transact_paying;
-use kedge_chain::embedded::insecure_development_keys;
 use kedge_chain::rpc::{At, RpcClient};
 use kedge_chain::transaction::FeePolicy;
+use kedge_devchain::insecure_development_keys;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash};
 use serde_json::{Value, json};

@@ -9,15 +9,13 @@ const SIMULATED: &[&str] = &[
     "crates/cluster",
     "crates/log",
     "crates/replay",
-    "crates/replica",
     "crates/rules",
-    "crates/running",
-    "crates/timekeeper",
+    "crates/runtime",
     "storage",
     "tests/simulation",
 ];
 /// The chain for development: the simulator has another one.
-const NOT_SIMULATED: &str = "crates/chain/src/embedded/";
+const NOT_SIMULATED: &str = "crates/devchain/src/";
 
 #[test]
 fn who_waits_for_several_things_says_which_comes_first() {

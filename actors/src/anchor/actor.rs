@@ -9,17 +9,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::timing::{AnchorRound, Observer};
 use kedge_chain::contract::AnchorContract;
 use kedge_chain::responder::{Responder, ResponderOptions};
 use kedge_chain::rpc::RpcClient;
 use kedge_chain::sender::{
     AnchorIntent, AnchorStatus as Status, OpenError, Sender, SenderOptions, StoreError, Update,
 };
-use kedge_events::anchor_events;
 use kedge_protocol::log_tree;
 use kedge_protocol::signature::SigningKey;
+use kedge_replay::events::anchor_events;
 use kedge_storage::{AnchorRow, AnchorStatus, SideWrite};
-use kedge_timing::{AnchorRound, Observer};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
 use super::rows::{AnswerRows, Rows, foreign, move_last, recent, status_after, store_error};

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::timing::Observer;
 use kedge_chain::contract::AnchorContract;
 use kedge_chain::responder::Responder;
 use kedge_chain::sender::Sender;
-use kedge_timing::Observer;
 use ractor::RpcReplyPort;
 
 use super::rows::{AnswerRows, Rows};

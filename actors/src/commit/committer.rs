@@ -20,8 +20,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::timing::{GroupPassed, Passed};
 use arc_swap::ArcSwap;
-use kedge_env::Env;
 use kedge_protocol::Hash;
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
@@ -31,8 +31,8 @@ use kedge_protocol::resource::{Object, ObjectStatus};
 use kedge_protocol::signature::SigningKey;
 use kedge_replay::{counted, images};
 use kedge_rules::image::Image;
+use kedge_runtime::env::Env;
 use kedge_storage::{Group, IdempotencyRow, LogHead, SecretRow, SideWrite};
-use kedge_timing::{GroupPassed, Passed};
 
 use super::error::CommitterError;
 use super::group::{Afterwards, CommitGroup};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use kedge_env::Env;
+use kedge_runtime::env::Env;
 use kedge_storage::CommitError;
 
 use crate::metric_definitions as metric;
@@ -108,7 +108,7 @@ pub(crate) fn watch(disk: Disk, full: &Arc<AtomicBool>) {
 
 #[cfg(test)]
 mod tests {
-    use kedge_env::simulated::SimulatedEnv;
+    use kedge_runtime::env::simulated::SimulatedEnv;
 
     use super::*;
 
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_store_that_finds_no_room_where_there_is_some_is_stuck_in_the_end() {
-        let env: Arc<dyn Env> = Arc::new(kedge_env::RealEnv);
+        let env: Arc<dyn Env> = Arc::new(kedge_runtime::env::RealEnv);
         let disk = |bytes| Disk::new(Arc::clone(&env), &std::env::temp_dir(), bytes);
         let (roomy, full) = (disk(0), disk(u64::MAX));
         let begin = Instant::now();

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::timing::{Member, Observed};
 use kedge_protocol::Id;
 use kedge_storage::{Group, LogHead};
-use kedge_timing::{Member, Observed};
 use tokio::sync::oneshot;
 
 use crate::api::{Committed, Placement};

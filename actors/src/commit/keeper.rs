@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use kedge_env::Env;
-use kedge_running::{Part, Running, Waits};
+use kedge_runtime::env::Env;
+use kedge_runtime::executor::{Part, Running, Waits};
 use kedge_storage::{CommitError, Store};
 
 use super::disk::{Disk, Stuck};
@@ -143,7 +143,7 @@ async fn run(
 mod tests {
     use std::sync::atomic::AtomicUsize;
 
-    use kedge_env::simulated::SimulatedEnv;
+    use kedge_runtime::env::simulated::SimulatedEnv;
 
     use super::*;
     use crate::commit::writer::tests::bench::Bench;

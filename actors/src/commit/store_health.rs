@@ -47,7 +47,7 @@ pub(crate) fn watch(store: &Arc<Store>, committer: &mpsc::Sender<CommitterMessag
 
 #[cfg(test)]
 mod tests {
-    use kedge_env::simulated::SimulatedEnv;
+    use kedge_runtime::env::simulated::SimulatedEnv;
 
     use super::*;
     use crate::commit::writer::tests::bench::Bench;

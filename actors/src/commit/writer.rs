@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use arc_swap::ArcSwap;
-use kedge_env::Env;
+use kedge_runtime::env::Env;
 use kedge_storage::{Group, LogPosition, Store};
 use tokio::sync::{mpsc, watch};
 

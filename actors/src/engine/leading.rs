@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use kedge_running::{ActorThreads, Part};
+use kedge_runtime::executor::{ActorThreads, Part};
 use kedge_storage::ReadError;
 use parking_lot::Mutex;
 use ractor::{ActorCell, ActorRef};

@@ -9,7 +9,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::log_tree::Frontier;
 use kedge_rules::sequencer::Tip;
-use kedge_running::{ActorThreads, Part, Running};
+use kedge_runtime::executor::{ActorThreads, Part, Running};
 use kedge_storage::{LogHead, Mode, Store};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use kedge_protocol::Id;
-use kedge_running::Turns;
+use kedge_runtime::executor::Turns;
 use parking_lot::{Mutex, MutexGuard};
 use ractor::ActorRef;
 use tokio::sync::watch;

@@ -11,7 +11,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use kedge_protocol::Id;
-use kedge_running::Turns;
+use kedge_runtime::executor::Turns;
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 
 use super::catalog::Catalog;

@@ -38,9 +38,9 @@ pub(crate) mod world;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use kedge_env::Env;
 use kedge_rules::sequencer::{self as machine, Tip};
-use kedge_running::Turns;
+use kedge_runtime::env::Env;
+use kedge_runtime::executor::Turns;
 use ractor::{Actor, ActorRef, SpawnErr};
 use tokio::sync::mpsc;
 

@@ -11,13 +11,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kedge_env::Env;
 use kedge_protocol::limits::NONCE_WINDOW;
 use kedge_protocol::nonce::{NonceError, NonceWindow};
 use kedge_protocol::resource::Wallet;
 use kedge_protocol::{Address, Id};
 use kedge_rules::{Caller, Refusal, resources};
-use kedge_running::Turns;
+use kedge_runtime::env::Env;
+use kedge_runtime::executor::Turns;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
 use super::messages::{DirectoryMessage, OrganizationMessage, Settlement};

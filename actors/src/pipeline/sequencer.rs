@@ -18,11 +18,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kedge_env::Env;
+use crate::timing::Passed;
 use kedge_rules::Refusal;
 use kedge_rules::sequencer::{self as machine, KeyWrite, ToPlace};
-use kedge_running::Turns;
-use kedge_timing::Passed;
+use kedge_runtime::env::Env;
+use kedge_runtime::executor::Turns;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::mpsc;
 

@@ -9,14 +9,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kedge_env::Env;
 use kedge_protocol::action::Kind;
 use kedge_protocol::chain::next_integrities;
 use kedge_protocol::ids::IdMap;
 use kedge_protocol::{Hash, Id};
 use kedge_rules::world::Unavailable;
 use kedge_rules::{Allowance, Caller, Input, Link, Refusal, World, object};
-use kedge_running::Turns;
+use kedge_runtime::env::Env;
+use kedge_runtime::executor::Turns;
 use metrics::{Counter, Gauge};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 

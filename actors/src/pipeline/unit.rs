@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Instant;
 
+use crate::timing::Passed;
 use kedge_protocol::Id;
 use kedge_rules::kinds::spec;
 use kedge_rules::{Caller, Input};
-use kedge_timing::Passed;
 use parking_lot::Mutex;
 use ractor::ActorRef;
 use tokio::sync::oneshot;

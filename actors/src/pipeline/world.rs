@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 use kedge_protocol::resource::{Invitation, Organization, Variation, Wallet};
 use kedge_protocol::{Address, Hash, Id};
 use kedge_rules::{Counted, Held, KeyPlace, Recipient, TemplateRules, Unavailable, World};
-use kedge_running::Turns;
+use kedge_runtime::executor::Turns;
 use kedge_storage::{LogHead, ReadError, Snapshot};
 use tokio::sync::watch;
 

@@ -4,10 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_events::{Filter, Span};
 use kedge_protocol::Id;
 use kedge_protocol::event::Position;
 use kedge_protocol::resource::Webhook;
+use kedge_replay::events::{Filter, Span};
 use kedge_storage::{DeliveryRow, DeliveryStatus, ReadError, Rest, SideWrite};
 
 use super::desk::{Desk, PIECE_BYTES, PIECE_EVENTS, Waiting};
@@ -227,7 +227,7 @@ impl Desk {
             let published = self.engine.published();
             let snapshot = &published.snapshot;
             // All events: the webhook may want others by now.
-            kedge_events::read(snapshot, webhook.organization_id, &Filter::default(), span)
+            kedge_replay::events::read(snapshot, webhook.organization_id, &Filter::default(), span)
         };
         let piece = read(room.max(1))?;
         let later = self.waiting.range(number..).take(2 * PIECE_EVENTS);

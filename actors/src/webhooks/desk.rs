@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use kedge_events::{Filter, Span};
 use kedge_protocol::Id;
 use kedge_protocol::event::{EventType, Position};
 use kedge_protocol::limits::{WEBHOOK_DELIVERIES_KEPT, WEBHOOK_PENDING_MAX};
 use kedge_protocol::resource::Webhook;
+use kedge_replay::events::{Filter, Span};
 use kedge_rules::event::Event;
 use kedge_storage::{
     DeliveryRow, DeliveryStatus, OutboxRow, Page, ReadError, Rest, SideWrite, Snapshot,
@@ -325,7 +325,8 @@ impl Desk {
                 rows_max: PIECE_ROWS,
             };
             let snapshot = &published.snapshot;
-            let piece = kedge_events::read(snapshot, webhook.organization_id, filter, span)?;
+            let piece =
+                kedge_replay::events::read(snapshot, webhook.organization_id, filter, span)?;
             self.outbox.position = if piece.ended {
                 snapshot.last_position()?.max(at)
             } else {

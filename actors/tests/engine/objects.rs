@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use kedge_actors::api::Past;
 use kedge_actors::{Asker, SubmitError};
-use kedge_env::{Env, RealEnv};
 use kedge_protocol::Id;
 use kedge_protocol::event::{EventType, Position};
 use kedge_protocol::nonce::NonceError;
 use kedge_rules::Refusal;
 use kedge_rules::image::Image;
+use kedge_runtime::env::{Env, RealEnv};
 
 use crate::resources::ids;
 use crate::support::*;

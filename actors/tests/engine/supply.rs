@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use kedge_actors::timekeeper::Clock;
 use kedge_actors::{Asker, Committed, Engine, Submission, SubmitError};
-use kedge_env::{Env as _, RealEnv};
 use kedge_rules::image::Image;
+use kedge_runtime::env::{Env as _, RealEnv};
 
 use crate::support::*;
 

@@ -10,7 +10,6 @@ use kedge_actors::{
     ActionOutcome, Asker, Committed, Done, Engine, HeldKeys, Options, Submission, SubmitError,
     SubmittedAction,
 };
-use kedge_env::{Env, RealEnv};
 use kedge_protocol::action::{ActionWords, Kind, RequestHead, salt};
 use kedge_protocol::chain;
 use kedge_protocol::eip712::Domain;
@@ -22,7 +21,8 @@ use kedge_protocol::{Address, Hash, Id};
 use kedge_replay::images::read_image;
 use kedge_rules::fold::State;
 use kedge_rules::image::Image;
-use kedge_running::Running;
+use kedge_runtime::env::{Env, RealEnv};
+use kedge_runtime::executor::Running;
 use kedge_storage::{SideWrite, Store};
 
 pub(crate) const DOMAIN: Domain = Domain {

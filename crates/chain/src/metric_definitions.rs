@@ -30,10 +30,6 @@ pub const BOND_ANSWERS_TOTAL: &str = "kedge_bond_answers_total";
 pub const BOND_FROZEN: &str = "kedge_bond_frozen";
 /// Failed looks at the bond since the last successful one.
 pub const BOND_LOOK_FAILURES: &str = "kedge_bond_look_failures";
-/// Height of the embedded chain.
-pub const EMBEDDED_BLOCK_NUMBER: &str = "kedge_embedded_chain_block_number";
-/// Requests that the embedded chain answered, by `outcome`.
-pub const EMBEDDED_REQUESTS_TOTAL: &str = "kedge_embedded_chain_requests_total";
 
 /// The outcomes of an anchor transaction.
 const ANCHOR_OUTCOMES: [&str; 7] = [
@@ -104,11 +100,6 @@ pub fn describe() {
     describe_gauge!(
         BOND_LOOK_FAILURES,
         "Failed checks of the bond since the last successful one"
-    );
-    describe_gauge!(EMBEDDED_BLOCK_NUMBER, "Height of the embedded chain");
-    describe_counter!(
-        EMBEDDED_REQUESTS_TOTAL,
-        "Requests that the embedded chain answered"
     );
     // A counter that appears with its first event has no rate for that event.
     for outcome in ANCHOR_OUTCOMES {

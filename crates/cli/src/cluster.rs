@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use indicatif::ProgressBar;
+use kedge_cluster::node::cluster_options;
 use kedge_cluster::{Cluster, ReseedError, StreamError};
 use kedge_config::Sources;
 use kedge_log::LogReader;
 use kedge_log::env::RealEnv;
-use kedge_replica::cluster_options;
 use serde_json::json;
 
 use super::admin::{SocketArgs, ask_and_print};

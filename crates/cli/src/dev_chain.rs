@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use kedge_chain::contract::{DeployOptions, ensure_deployed};
-use kedge_chain::embedded::{self, EmbeddedOptions};
 use kedge_chain::rpc::{RpcClient, RpcOptions};
 use kedge_chain::transaction::FeePolicy;
 use kedge_config::durable;
+use kedge_devchain::{self as embedded, EmbeddedOptions};
 use kedge_http::clock;
 use kedge_protocol::Address;
 use tokio::signal::unix::{SignalKind, signal};

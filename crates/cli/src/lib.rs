@@ -160,7 +160,7 @@ where
     E: Future<Output = Result<(), String>>,
 {
     let cli = Cli::parse();
-    let trusted = kedge_tls::trust(cli.ca_file.as_deref());
+    let trusted = kedge_net::trust::trust(cli.ca_file.as_deref());
     let trusted = trusted.map_err(|error| Failure::refused(format!("whom to trust: {error}")));
     let failure = trusted.and_then(|()| run(cli.command, serve, edge)).err()?;
     output::print_error(failure.message());

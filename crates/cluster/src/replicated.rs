@@ -10,7 +10,7 @@ use kedge_log::{
     AppendError, Durability, Failed, FileLog, Frame, FrameRefused, IoError, KeyId, Log, Position,
     Reached, SideKeys, SyncError, encode_empty,
 };
-use kedge_running::block_on;
+use kedge_runtime::executor::block_on;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::watch;

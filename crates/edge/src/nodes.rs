@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Limited};
 use hyper::{Request, StatusCode, Uri};
-use kedge_replica::uri_at;
+use kedge_cluster::node::uri_at;
 use metrics::gauge;
 use parking_lot::Mutex;
 use serde::Deserialize;

@@ -14,8 +14,9 @@ use hyper::header::{CONNECTION, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue
 use hyper::header::{TE, TRANSFER_ENCODING, UPGRADE};
 use hyper::http::request::Parts;
 use hyper::{Request, Response, Version};
+use kedge_cluster::node::{FORWARDED_BY, uri_at};
 use kedge_http::stream::{Body, BrokenOff};
-use kedge_replica::{FORWARDED_BY, NodeClient, uri_at};
+use kedge_net::outbound::HttpClient;
 use rustix::io::Errno;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
@@ -41,7 +42,7 @@ const OWN_LACKS: [Errno; 5] = [
 /// A body on its way to a node.
 pub(crate) type Sent = UnsyncBoxBody<Bytes, hyper::Error>;
 /// Connections to nodes.
-pub(crate) type Http = NodeClient<Sent>;
+pub(crate) type Http = HttpClient<Sent>;
 
 /// Why a request got no answer. Only the first says something of the node.
 #[derive(Debug, thiserror::Error)]
@@ -204,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_node_learns_the_caller_and_nothing_of_the_callers_connection() {
-        let passing = Passing::new(kedge_replica::node_client().unwrap(), "edge1");
+        let passing = Passing::new(kedge_cluster::node::node_client().unwrap(), "edge1");
         let mut brought = HeaderMap::new();
         for (name, value) in [
             ("connection", "keep-alive"),
@@ -242,7 +243,7 @@ mod tests {
 
     #[test]
     fn too_many_header_fields_are_an_error_and_no_panic() {
-        let passing = Passing::new(kedge_replica::node_client().unwrap(), "edge1");
+        let passing = Passing::new(kedge_cluster::node::node_client().unwrap(), "edge1");
         let mut brought = HeaderMap::new();
         let mut number = 0;
         loop {

@@ -42,7 +42,7 @@ pub enum EdgeError {
     Server(#[from] ServerError),
     /// Whom to trust.
     #[error(transparent)]
-    Trust(#[from] kedge_tls::TrustError),
+    Trust(#[from] kedge_net::trust::TrustError),
     /// The system provides no randomness.
     #[error(transparent)]
     Secret(#[from] SecretError),
@@ -62,7 +62,7 @@ pub async fn run(config: Config, route: Route) -> Result<(), EdgeError> {
     metric_definitions::describe();
     let name = config.edge_name.clone();
     let bound = Bound::bind(&config).await?;
-    let http = kedge_replica::node_client()?;
+    let http = kedge_cluster::node::node_client()?;
     let nodes = Nodes::new(&config.edge_nodes, http.clone());
     nodes.watch();
     let wait_target = Duration::from_millis(config.wait_target_ms);

@@ -11,7 +11,7 @@
 //! - [`LogReader::copy_to`] and [`cut`]: copies of a log, and shorter ones.
 //! - [`verify`]: checks a directory of segments without anything else.
 //! - [`packed`]: the packed form of a request.
-//! - [`env`]: the door to the system (`kedge-env`); this crate reaches files, randomness and time only through it.
+//! - [`env`]: the door to the system (`kedge-runtime`); this crate reaches files, randomness and time only through it.
 
 mod archived;
 mod bytes;
@@ -51,7 +51,7 @@ pub use frame::{
     StoredFrame,
 };
 pub use held::{Held, HeldSegments};
-pub use kedge_env as env;
+pub use kedge_runtime::env;
 pub use maintenance::Maintenance;
 pub use position::Position;
 pub use reader::{Frames, LogReader, StoredRequest};

@@ -1,25 +1,44 @@
-//! What a listener keeps of its connections, whatever they ask for.
+//! Connections, whatever is asked for over them.
 //!
-//! - Who connects: `addresses` (also behind trusted proxies), `room` and `seats` (how many at one time, and who
-//!   gives way), `window` (counts in
-//!   windows of time), `tls`.
-//! - What arrives: `line` (how a connection stands), `heads` (the time of each wait), `flood` (frames that serve no
+//! Outbound:
+//! - `trust` (root certificates), `outbound` (the HTTP client over TLS).
+//!
+//! Inbound, with the feature `listener`:
+//! - Who connects: `addresses` (also behind trusted proxies), `room` and `seats` (how many at one time, and which give
+//!   way), `window` (counts in windows of time), `tls`.
+//! - What arrives: `line` (the state of a connection), `heads` (the time of each wait), `flood` (frames that serve no
 //!   request), `shedding` (requests that wait unseen), `refusals` and `request_ids`.
 //! - What leaves: `coding` (compressed forms).
-//! - Small listeners for whoever runs the program: `page`.
+//! - Small listeners for the operator: `page`.
 
+pub mod outbound;
+pub mod trust;
+
+#[cfg(feature = "listener")]
 pub mod addresses;
+#[cfg(feature = "listener")]
 pub mod coding;
+#[cfg(feature = "listener")]
 pub mod flood;
+#[cfg(feature = "listener")]
 pub mod heads;
+#[cfg(feature = "listener")]
 pub mod line;
+#[cfg(feature = "listener")]
 pub mod page;
+#[cfg(feature = "listener")]
 pub mod refusals;
+#[cfg(feature = "listener")]
 pub mod request_ids;
+#[cfg(feature = "listener")]
 pub mod room;
+#[cfg(feature = "listener")]
 mod seats;
+#[cfg(feature = "listener")]
 pub mod shedding;
+#[cfg(feature = "listener")]
 pub mod tls;
+#[cfg(feature = "listener")]
 pub mod window;
 
 /// Header fields of one request.

@@ -5,6 +5,7 @@
 pub mod apply;
 pub mod catch_up;
 pub mod counted;
+pub mod events;
 pub mod hashed;
 mod held;
 pub mod images;

@@ -10,11 +10,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::{Request, Response};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
-use kedge_tls::TrustError;
+use kedge_net::outbound::{self, HttpClient as Connections};
+use kedge_net::trust::{self, TrustError};
 use opentelemetry_http::{HttpClient, HttpError};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceResponse;
 use prost::Message as _;
@@ -28,7 +25,7 @@ const IDLE_MAX: Duration = Duration::from_secs(30);
 
 /// Sends to the collector.
 pub(crate) struct Collector {
-    http: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    http: Connections<Full<Bytes>>,
     timeout: Duration,
     /// Spans that its answers refused, until they are asked for.
     rejected: Arc<AtomicU64>,
@@ -41,25 +38,10 @@ impl Collector {
         timeout: Duration,
         rejected: Arc<AtomicU64>,
     ) -> Result<Self, TrustError> {
-        let tls = match ca_file {
-            None => kedge_tls::client_config()?,
-            Some(file) => kedge_tls::of(kedge_tls::roots_with(file)?)?,
-        };
-        let mut http = HttpConnector::new();
-        http.enforce_http(false);
-        http.set_nodelay(true);
-        http.set_connect_timeout(Some(CONNECT_TIMEOUT));
-        let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls)
-            .https_or_http()
-            .enable_http1()
-            .wrap_connector(http);
-        let http = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE_MAX)
-            .build(connector);
+        let tls = trust::client_config_with(ca_file)?;
+        let connector = outbound::connector(tls, Some(CONNECT_TIMEOUT));
         Ok(Self {
-            http,
+            http: outbound::client(connector, IDLE_MAX),
             timeout,
             rejected,
         })

@@ -9,7 +9,7 @@ use hyper::Uri;
 use hyper::header::{HeaderName, HeaderValue};
 use kedge_config::Config;
 use kedge_config::secrets::{self, SecretError};
-use kedge_tls::TrustError;
+use kedge_net::trust::TrustError;
 use opentelemetry::KeyValue;
 use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig as _, WithHttpConfig as _};
 use opentelemetry_sdk::Resource;

@@ -15,9 +15,9 @@ use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
 use kedge_actors::webhooks::Verdict;
 use kedge_config::Network;
+use kedge_net::trust::{self, TrustError};
 use kedge_protocol::Id;
 use kedge_protocol::limits::WEBHOOK_ANSWER_BYTES_MAX;
-use kedge_tls::TrustError;
 use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -45,7 +45,7 @@ pub struct Poster {
 pub enum PosterError {
     /// It is not known whom to trust.
     #[error("TLS to webhooks: {0}")]
-    Tls(#[from] TrustError),
+    Tls(TrustError),
     /// The file of additional authorities.
     #[error("option webhook_ca_file: {0}")]
     Roots(TrustError),
@@ -78,10 +78,10 @@ impl Poster {
         timeout: Duration,
         ca_file: Option<&Path>,
     ) -> Result<Self, PosterError> {
-        let tls = match ca_file {
-            None => kedge_tls::client_config()?,
-            Some(file) => kedge_tls::of(kedge_tls::roots_with(file).map_err(PosterError::Roots)?)?,
-        };
+        let tls = trust::client_config_with(ca_file).map_err(|error| match ca_file {
+            Some(_) => PosterError::Roots(error),
+            None => PosterError::Tls(error),
+        })?;
         Ok(Self {
             guard: Guard::new(allowed, share_percent),
             tls: TlsConnector::from(Arc::new(tls)),

@@ -9,10 +9,9 @@ use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, USER_AGENT};
 use hyper::{Method, Request, Response, Uri};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::{HttpConnector, capture_connection};
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::client::legacy::connect::capture_connection;
+use kedge_net::outbound::{self, HttpsConnector};
 use serde::de::DeserializeOwned;
 
 use self::connection::{Noticing, OUTCOME_LIMIT, outcome};
@@ -22,6 +21,8 @@ use crate::retry::RetryPolicy;
 
 /// The largest answer that is read.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
+/// How long an unused connection is kept.
+const IDLE_MAX: Duration = Duration::from_secs(30);
 /// How much of an answer without an envelope is shown.
 const SHOWN_BYTES_MAX: usize = 200;
 const AGENT: &str = concat!("kedge-client/", env!("CARGO_PKG_VERSION"));
@@ -93,7 +94,7 @@ impl HttpAnswer {
 /// The connection to one server.
 #[derive(Debug)]
 pub(crate) struct Transport {
-    http: Client<Noticing<HttpsConnector<HttpConnector>>, Full<Bytes>>,
+    http: Client<Noticing<HttpsConnector>, Full<Bytes>>,
     /// Scheme, host, port and path prefix, without a trailing slash.
     base_url: String,
     timeout_ms: u64,
@@ -110,17 +111,10 @@ impl Transport {
                 "{base_url:?} is not a base URL: it must look like https://host:port"
             )));
         }
-        let tls = kedge_tls::client_config()
+        let tls = kedge_net::trust::client_config()
             .map_err(|error| Error::Usage(format!("whom to trust: {error}")))?;
-        let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls)
-            .https_or_http()
-            .enable_http1()
-            .build();
-        let http = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(Duration::from_secs(30))
-            .build(Noticing(connector));
+        let connector = Noticing(outbound::connector(tls, None));
+        let http = outbound::client(connector, IDLE_MAX);
         Ok(Self {
             http,
             base_url: base_url.to_owned(),

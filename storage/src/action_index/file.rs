@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use kedge_env::{Env, File, Mode, read_exact, read_exact_into, write_all};
+use kedge_runtime::env::{Env, File, Mode, read_exact, read_exact_into, write_all};
 
 /// An action's id and its sequence.
 pub(crate) type Entry = ([u8; 16], u64);
@@ -210,7 +210,7 @@ impl IdFile {
         let mut bytes = [0; BLOCK_BYTES];
         for block in from.saturating_sub(1)..to {
             let at = (block * BLOCK_BYTES) as u64;
-            let read = kedge_env::read_up_to(&*self.file, &mut bytes, at);
+            let read = kedge_runtime::env::read_up_to(&*self.file, &mut bytes, at);
             read.map_err(FileError::io(&self.name))?;
             let entries = self.checked(block, &bytes)?;
             let (mut low, mut high) = (0, entries.len() / ENTRY_BYTES);

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use kedge_env::Env;
 use kedge_protocol::ids::IdMap;
+use kedge_runtime::env::Env;
 use parking_lot::{Mutex, MutexGuard};
 
 use self::file::Unfinished;

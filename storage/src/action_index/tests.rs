@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use kedge_env::RealEnv;
-use kedge_env::simulated::{Fault, Loss, SimulatedEnv};
 use kedge_protocol::hash::keccak;
+use kedge_runtime::env::RealEnv;
+use kedge_runtime::env::simulated::{Fault, Loss, SimulatedEnv};
 
 use super::file::{BLOCK_BYTES, BLOCK_ENTRIES};
 use super::*;

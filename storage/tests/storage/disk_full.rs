@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kedge_env::{Env, File, RealEnv};
+use kedge_runtime::env::{Env, File, RealEnv};
 use kedge_storage::verify::verify;
 use kedge_storage::{CommitError, Group, LogPosition, Mode, Store, StoreOptions};
 
@@ -164,7 +164,7 @@ impl Env for Unmeasured {
         self.0.create_dir(dir)
     }
 
-    fn open(&self, path: &Path, mode: kedge_env::Mode) -> io::Result<Arc<dyn File>> {
+    fn open(&self, path: &Path, mode: kedge_runtime::env::Mode) -> io::Result<Arc<dyn File>> {
         self.0.open(path, mode)
     }
 

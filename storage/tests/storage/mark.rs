@@ -172,7 +172,7 @@ fn a_store_whose_mark_says_nothing_is_read_only_and_unchanged() {
     let store = open_where(with_mark.clone(), MissingMark::Accepted).unwrap();
     assert_eq!(store.mode(), Mode::ReadWrite);
     drop(store);
-    let Mark::Released(released) = HighWater::read(&kedge_env::RealEnv, &mark) else {
+    let Mark::Released(released) = HighWater::read(&kedge_runtime::env::RealEnv, &mark) else {
         panic!("there is no mark")
     };
     assert_eq!((released.batches, released.head), (3, log.head.head));
@@ -190,7 +190,7 @@ fn a_mark_that_lost_its_last_advances_is_the_one_of_the_start() {
         high_water_path: Some(mark.clone()),
         ..options(&data)
     };
-    let released = || match HighWater::read(&kedge_env::RealEnv, &mark) {
+    let released = || match HighWater::read(&kedge_runtime::env::RealEnv, &mark) {
         Mark::Released(released) => released.batches,
         other => panic!("{other:?}"),
     };

@@ -4,7 +4,7 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use kedge_env::simulated::{Fault, Loss};
+use kedge_runtime::env::simulated::{Fault, Loss};
 
 use crate::random::Random;
 

@@ -1,4 +1,4 @@
-//! The simulated machine: the disk of `kedge_env::simulated`, and clocks that follow the paused time of the runtime, so
+//! The simulated machine: the disk of `kedge_runtime::env::simulated`, and clocks that follow the paused time of the runtime, so
 //! that timers and clocks agree. The wall clock can be set apart from them.
 
 use std::io;
@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kedge_env::simulated::SimulatedEnv;
-use kedge_env::{Env, File, Mode};
+use kedge_runtime::env::simulated::SimulatedEnv;
+use kedge_runtime::env::{Env, File, Mode};
 use parking_lot::Mutex;
 
 /// The wall clock when a run begins, milliseconds.

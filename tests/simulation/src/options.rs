@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use kedge_actors::timekeeper::{TimeBounds, Timekeeper};
 use kedge_actors::{HeldKeys, Options, passing_clock, wall_clock};
-use kedge_env::Env;
-use kedge_running::Running;
+use kedge_runtime::env::Env;
+use kedge_runtime::executor::Running;
 
 use crate::client::{self, DOMAIN};
 use crate::machine::Machine;

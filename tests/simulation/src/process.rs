@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_actors::{Engine, Options};
-use kedge_env::Env;
-use kedge_env::simulated::Fault;
 use kedge_protocol::Id;
 use kedge_replay::catch_up::open_store;
-use kedge_running::Running;
+use kedge_runtime::env::Env;
+use kedge_runtime::env::simulated::Fault;
+use kedge_runtime::executor::Running;
 use kedge_storage::{Mode, Store};
 use tokio::time::Instant;
 

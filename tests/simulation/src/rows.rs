@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use kedge_env::Env;
+use kedge_runtime::env::Env;
 use kedge_storage::{LogOptions, SideKeys, StoreOptions};
 use tempfile::TempDir;
 

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use kedge_env::Env;
 use kedge_replay::catch_up::open_store;
+use kedge_runtime::env::Env;
 use kedge_storage::Mode;
 use tokio::runtime::{Builder, Runtime};
 

@@ -5,7 +5,7 @@ use std::panic::{panic_any, set_hook, take_hook};
 use std::sync::Once;
 use std::time::Duration;
 
-use kedge_running::{Delay, Schedule};
+use kedge_runtime::executor::{Delay, Schedule};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kedge_actors::{Asker, Committed, Engine, Expected, SubmitError};
-use kedge_env::Env;
 use kedge_protocol::Id;
 use kedge_protocol::signature::SigningKey;
+use kedge_runtime::env::Env;
 use parking_lot::Mutex;
 
 use crate::client::{OnlyIf, Order, PATIENCE, Signed, Terms};

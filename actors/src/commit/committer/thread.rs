@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use kedge_running::Waits;
+use kedge_runtime::executor::Waits;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
@@ -133,10 +133,10 @@ mod tests {
     use std::task::{Context, Poll, Waker};
     use std::time::Duration;
 
-    use kedge_env::simulated::SimulatedEnv;
     use kedge_protocol::event::{EventType, event_id};
     use kedge_protocol::limits::EVENTS_KEPT_MAX;
     use kedge_protocol::{Hash, Id, Prefix};
+    use kedge_runtime::env::simulated::SimulatedEnv;
     use kedge_storage::EventRow;
     use tokio::sync::{oneshot, watch};
 

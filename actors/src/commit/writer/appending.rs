@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use kedge_env::Env;
+use crate::timing::GroupPassed;
+use kedge_runtime::env::Env;
 use kedge_storage::{CommitError, Store};
-use kedge_timing::GroupPassed;
 
 use super::waiting::Waiting;
 use super::{Logged, Outlet, Step};

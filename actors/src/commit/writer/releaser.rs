@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::timing::GroupPassed;
 use kedge_protocol::Id;
 use kedge_storage::{CommitError, Group, Snapshot};
-use kedge_timing::GroupPassed;
 
 use super::waiting::Waiting;
 use super::{Logged, Outlet, Step};

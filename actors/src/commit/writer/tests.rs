@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use kedge_env::simulated::{Fault, Loss, SimulatedEnv};
+use kedge_runtime::env::simulated::{Fault, Loss, SimulatedEnv};
 use tokio::sync::oneshot;
 
 use self::bench::{Bench, Reply, open};

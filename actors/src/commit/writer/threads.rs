@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use kedge_running::{Part, Running, Waits};
+use kedge_runtime::executor::{Part, Running, Waits};
 use kedge_storage::Group;
 use tokio::sync::{mpsc, watch};
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use kedge_env::Env;
+use kedge_runtime::env::Env;
 use kedge_storage::CommitError;
 
 /// How long to wait before a full disk is tried again.

@@ -18,10 +18,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE};
 use hyper::{Method, Request};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
+use kedge_net::outbound::{self, HttpClient};
 use rustls::RootCertStore;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -33,6 +30,9 @@ pub use error::{EndpointError, ErrorObject, RpcError};
 pub use types::{At, BlockHeader, CallRequest, FeeHistory, LogFilter};
 
 use crate::metric_definitions::{RPC_DURATION_SECONDS, RPC_REQUESTS_TOTAL};
+
+/// How long an unused connection is kept.
+const IDLE_MAX: Duration = Duration::from_secs(30);
 
 /// How the client behaves.
 #[derive(Debug, Clone)]
@@ -68,7 +68,7 @@ pub trait Node: Send + Sync + 'static {
     reason = "nearly all are the larger one, and there are few"
 )]
 enum Carrier {
-    Http(Client<HttpsConnector<HttpConnector>, Full<Bytes>>),
+    Http(HttpClient<Full<Bytes>>),
     Node(Arc<dyn Node>),
 }
 
@@ -102,20 +102,14 @@ struct Envelope<'a> {
 
 impl RpcClient {
     /// A client for `endpoint`. Does not connect yet: a node that is down shows at the first request. Trusts for `https`
-    /// whom the process trusts ([`kedge_tls`]).
+    /// whom the process trusts ([`kedge_net::trust`]).
     pub fn new(endpoint: Endpoint, options: RpcOptions) -> Self {
-        let tls = kedge_tls::client_config().or_else(|error| {
+        let tls = kedge_net::trust::client_config().or_else(|error| {
             tracing::error!(%error, "nobody is trusted: no node can be reached by https");
-            kedge_tls::of(RootCertStore::empty())
+            kedge_net::trust::of(RootCertStore::empty())
         });
-        let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls.expect("the provider has the default TLS versions"))
-            .https_or_http()
-            .enable_http1()
-            .build();
-        let http = Client::builder(TokioExecutor::new())
-            .pool_idle_timeout(Duration::from_secs(30))
-            .build(connector);
+        let tls = tls.expect("the provider has the default TLS versions");
+        let http = outbound::client(outbound::connector(tls, None), IDLE_MAX);
         Self::over(Carrier::Http(http), endpoint, options)
     }
 

@@ -174,7 +174,7 @@ async fn a_demand_is_opened_seen_and_answered_or_settled() {
     let header = bonded.anchor_one(Hash([5; 32])).await;
     let salt = Hash([9; 32]);
     let id = leaves_case_id(0);
-    let opener = kedge_chain::embedded::insecure_development_keys()[3].clone();
+    let opener = kedge_devchain::insecure_development_keys()[3].clone();
     let demand = demand_leaves_calldata(1, 0, salt);
     let refused = bonded.send(&opener, demand.clone(), 1_000).await;
     assert!(refused.unwrap_err().contains("NotCommitted"));

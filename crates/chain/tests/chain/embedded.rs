@@ -9,9 +9,9 @@ use kedge_chain::contract::{
     AnchorContract, accept_ownership_calldata, pause_calldata, rotate_calldata, transact,
     transfer_ownership_calldata, unpause_calldata,
 };
-use kedge_chain::embedded::{self, Error};
 use kedge_chain::rpc::{At, RpcClient};
 use kedge_chain::transaction::{FeePolicy, Fees, TransactionRequest};
+use kedge_devchain::{self as embedded, Error};
 use kedge_protocol::Address;
 use kedge_protocol::signature::SigningKey;
 use serde_json::{Value, json};

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use kedge_chain::embedded::{self, Error, JournalError};
 use kedge_chain::rpc::At;
+use kedge_devchain::{self as embedded, Error, JournalError};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use kedge_chain::contract::{DeployOptions, Deployment, deploy};
-use kedge_chain::embedded::{self, insecure_development_keys};
 use kedge_chain::rpc::{RpcClient, RpcError, RpcOptions};
 use kedge_chain::sender::{
     AnchorIntent, IntentStore, Sender, SenderOptions, StoreError, StoredIntent,
 };
 use kedge_chain::transaction::FeePolicy;
+use kedge_devchain::{self as embedded, insecure_development_keys};
 use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::keccak;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use kedge_chain::embedded::DEFAULT_CHAIN_ID;
 use kedge_config::secrets;
+use kedge_devchain::DEFAULT_CHAIN_ID;
 use kedge_http::files;
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;

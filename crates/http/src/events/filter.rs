@@ -1,8 +1,8 @@
 //! Which events a caller wants, from the query.
 
-use kedge_events::Filter;
 use kedge_protocol::event::EventType;
 use kedge_protocol::{Id, Prefix};
+use kedge_replay::events::Filter;
 
 use crate::auth::Session;
 use crate::error::ApiError;

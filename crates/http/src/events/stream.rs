@@ -7,9 +7,9 @@ use std::time::Duration;
 use kedge_actors::Engine;
 use kedge_actors::fair::{Turn, Turns, share};
 use kedge_config::Config;
-use kedge_events::{Filter, Span};
 use kedge_protocol::Id;
 use kedge_protocol::event::Position;
+use kedge_replay::events::{Filter, Span};
 use kedge_storage::ReadError;
 
 use crate::auth::api_key::ShownKey;
@@ -329,7 +329,7 @@ fn read_behind(
         bytes_max: CHUNK_BYTES,
         rows_max: BEHIND_ROWS,
     };
-    let piece = kedge_events::read(snapshot, organization, filter, span)?;
+    let piece = kedge_replay::events::read(snapshot, organization, filter, span)?;
     let reached = if piece.ended {
         snapshot.last_position()?.max(at)
     } else {

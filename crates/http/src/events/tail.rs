@@ -8,9 +8,9 @@ use std::sync::{Arc, OnceLock, Weak};
 use bytes::Bytes;
 use kedge_actors::Engine;
 use kedge_actors::events::Listener;
-use kedge_events::{Filter, Span};
 use kedge_protocol::Id;
 use kedge_protocol::event::{EventType, Position};
+use kedge_replay::events::{Filter, Span};
 use kedge_rules::event::Event;
 use kedge_storage::ReadError;
 use parking_lot::Mutex;
@@ -293,7 +293,8 @@ impl Feeder {
                 rows_max: PIECE_EVENTS,
             };
             let snapshot = &published.snapshot;
-            let piece = kedge_events::read(snapshot, self.organization, &Filter::default(), span)?;
+            let piece =
+                kedge_replay::events::read(snapshot, self.organization, &Filter::default(), span)?;
             let reached = if piece.ended {
                 snapshot.last_position()?
             } else {

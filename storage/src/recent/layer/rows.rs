@@ -71,7 +71,7 @@ impl Rows {
         };
         let bounds = (range.from, range.to);
         let rows = rows.iter().map(|(key, versions)| (&**key, &**versions));
-        let within = rows.filter(|(key, _)| RangeBounds::<[u8]>::contains(&bounds, key));
+        let within = rows.filter(|(key, _)| RangeBounds::<[u8]>::contains(&bounds, *key));
         let mut within: Vec<_> = within.map(|row| (first_8(row.0), row)).collect();
         within.sort_unstable_by_key(|(first, (key, _))| (*first, *key));
         Box::new(within.into_iter().map(|(_, row)| row))

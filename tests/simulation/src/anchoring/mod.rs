@@ -31,10 +31,10 @@ use kedge_chain::contract::bond::BondTerms;
 use kedge_chain::responder::ResponderOptions;
 use kedge_chain::rpc::{Node, RpcClient, RpcOptions};
 use kedge_chain::sender::{OpenError, SenderOptions};
-use kedge_env::Env;
 use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash, log_tree};
+use kedge_runtime::env::Env;
 use kedge_storage::{AnchorStatus, Mode, Page, Snapshot};
 use parking_lot::Mutex;
 

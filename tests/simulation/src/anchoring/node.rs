@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_chain::rpc::{Node, RpcError};
-use kedge_env::Env;
 use kedge_protocol::hash::to_hex;
+use kedge_runtime::env::Env;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 

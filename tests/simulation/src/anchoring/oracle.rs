@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use kedge_actors::Engine;
-use kedge_env::Env;
 use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::log_tree;
+use kedge_runtime::env::Env;
 use kedge_storage::{AnchorRow, AnchorStatus, Mode, Page, Snapshot};
 
 use super::chain::Mined;

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use kedge_actors::{Asker, Committed, Engine, SubmitError};
-use kedge_env::Env;
 use kedge_protocol::signature::SigningKey;
+use kedge_runtime::env::Env;
 use parking_lot::Mutex;
 
 use super::servers::Servers;

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_env::Env;
-use kedge_env::simulated::{Fault, Loss};
-use kedge_replica::Role;
+use kedge_cluster::node::Role;
+use kedge_runtime::env::Env;
+use kedge_runtime::env::simulated::{Fault, Loss};
 use kedge_storage::{LogPosition, Mode};
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};

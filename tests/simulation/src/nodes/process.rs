@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_actors::{Engine, Options};
+use kedge_cluster::node::{Boxed, Duties, Fingerprints, Parts, Replica, ReplicaOptions};
 use kedge_cluster::{Cluster, ClusterOptions, Leading, ReplicatedLog};
-use kedge_env::Env;
 use kedge_log::frame::SectionKind;
 use kedge_log::{LogReader, StoredFrame};
 use kedge_replay::catch_up::open_store;
-use kedge_replica::{Boxed, Duties, Fingerprints, Parts, Replica, ReplicaOptions};
-use kedge_running::{Delay, Running as RunsOn, Schedule};
+use kedge_runtime::env::Env;
+use kedge_runtime::executor::{Delay, Running as RunsOn, Schedule};
 use kedge_storage::{Mode, Replicate, Store, StoreOptions};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use kedge_env::simulated::Fault;
+use kedge_runtime::env::simulated::Fault;
 use parking_lot::Mutex;
 
 use super::anchored::Anchoring;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use kedge_cluster::Lead;
-use kedge_replica::Role;
+use kedge_cluster::node::Role;
 
 use super::node::Node;
 use super::process::Running;

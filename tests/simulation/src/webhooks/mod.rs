@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 use kedge_actors::webhooks::{Schedule, WebhookOptions};
 use kedge_actors::{Engine, StartError};
-use kedge_env::Env;
 use kedge_protocol::Id;
+use kedge_runtime::env::Env;
 use parking_lot::Mutex;
 
 use self::rates::Rates;

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_actors::{Asker, Engine};
-use kedge_env::Env;
-use kedge_events::{Filter, Span};
 use kedge_protocol::Id;
 use kedge_protocol::event::{EventType, Position};
 use kedge_protocol::limits::WEBHOOK_DELIVERIES_KEPT;
 use kedge_protocol::resource::Webhook;
+use kedge_replay::events::{Filter, Span};
 use kedge_rules::event::Event;
+use kedge_runtime::env::Env;
 use kedge_storage::{DeliveryRow, DeliveryStatus, Page, Rest, Snapshot};
 
 use super::{Histories, Webhooks, owner};
@@ -51,7 +51,7 @@ fn all_events(snapshot: &Snapshot, organization: Id) -> Result<BTreeMap<Id, Even
             bytes_max: usize::MAX,
             rows_max: EVENTS_MAX,
         };
-        let read = kedge_events::read(snapshot, organization, &Filter::default(), span);
+        let read = kedge_replay::events::read(snapshot, organization, &Filter::default(), span);
         let piece = read.map_err(unread)?;
         for event in piece.events {
             let (id, at_ms) = (event.id, event.timestamp_ms);

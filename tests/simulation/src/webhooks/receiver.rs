@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use kedge_actors::Engine;
 use kedge_actors::webhooks::{Boxed, Courier, Parcel, Verdict};
-use kedge_env::Env;
 use kedge_protocol::Id;
 use kedge_protocol::event::Position;
 use kedge_protocol::resource::Webhook;
 use kedge_rules::event::Event;
+use kedge_runtime::env::Env;
 use kedge_storage::{DeliveryRow, DeliveryStatus};
 use parking_lot::Mutex;
 

@@ -8,8 +8,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use kedge_env::Env;
-use kedge_env::simulated::SimulatedEnv;
 use kedge_protocol::action::{ActionWords, Kind, RequestHead, salt};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::keccak;
@@ -17,6 +15,8 @@ use kedge_protocol::log_tree::Frontier;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash, chain};
 use kedge_rules::sequencer::{Sequencer, Tip, ToPlace};
+use kedge_runtime::env::Env;
+use kedge_runtime::env::simulated::SimulatedEnv;
 use kedge_storage::{Group, SideKeys, Snapshot, Store};
 use tokio::sync::{mpsc, oneshot, watch};
 

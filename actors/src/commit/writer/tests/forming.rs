@@ -4,10 +4,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use kedge_env::Env;
-use kedge_env::simulated::SimulatedEnv;
 use kedge_protocol::event::{EventType, event_id};
 use kedge_protocol::{Hash, Id, Prefix};
+use kedge_runtime::env::Env;
+use kedge_runtime::env::simulated::SimulatedEnv;
 use kedge_storage::{EventRow, Group};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;

@@ -4,8 +4,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use kedge_env::simulated::SimulatedEnv;
-use kedge_running::Running;
+use kedge_runtime::env::simulated::SimulatedEnv;
+use kedge_runtime::executor::Running;
 
 use super::bench::{Bench, writing};
 use super::is_answered;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use kedge_chain::contract::KeyTrust;
-use kedge_env::simulated::SimulatedEnv;
 use kedge_protocol::Address;
 use kedge_protocol::evidence::{Coverage, KeyTerm};
+use kedge_runtime::env::simulated::SimulatedEnv;
 use kedge_storage::Group;
 use tokio::sync::oneshot;
 

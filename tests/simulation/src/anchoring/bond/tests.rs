@@ -9,9 +9,9 @@ use kedge_chain::contract::bond::{
     challenge_action_calldata, commit_calldata, demand_inclusion_calldata, demand_leaves_calldata,
     deploy_bond, settle_calldata,
 };
-use kedge_chain::embedded::insecure_development_keys;
 use kedge_chain::rpc::At;
 use kedge_chain::transaction::FeePolicy;
+use kedge_devchain::insecure_development_keys;
 use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::log_tree;
 use kedge_protocol::signature::SigningKey;

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ethers_core::types::{Bytes, H160, H256, TransactionReceipt};
 use kedge_chain::contract::{DeployOptions, anchor_calldata, deploy};
-use kedge_chain::embedded::{self, EmbeddedOptions, insecure_development_keys};
 use kedge_chain::rpc::{At, CallRequest, RpcClient, RpcError, RpcOptions};
 use kedge_chain::transaction::{FeePolicy, TransactionRequest};
+use kedge_devchain::{self as embedded, EmbeddedOptions, insecure_development_keys};
 use kedge_protocol::log_tree::{self, Frontier, Nodes};
 use kedge_protocol::signature::SigningKey;
 

@@ -1,0 +1,331 @@
+//! Following: frames of the stream become this node's own, until it is this node's turn to lead.
+
+use std::time::Duration;
+
+use crate::{Cluster, Following, LeaseSeen, Member, StreamError};
+use bytes::Bytes;
+use kedge_actors::{Engine, FollowError, Follower};
+use kedge_storage::CommitError;
+use tokio::sync::{mpsc, watch};
+use tokio::task::{JoinError, JoinHandle};
+use tokio::time::Instant;
+
+use crate::node::fitness::Fitness;
+use crate::node::keys::OwnKeys;
+use crate::node::runner::{Fatal, Next, Node, Stopping};
+use crate::node::standing::{Role, Standing, Unfit};
+
+/// How often a follower checks whether it is its turn to lead.
+const TURN_EVERY: Duration = Duration::from_millis(50);
+/// How often it looks how far the stream is.
+const TAIL_EVERY: Duration = Duration::from_millis(250);
+/// How long the stream's end may be unreadable until this node names the reason: a server that just began to lead the
+/// stream may not have applied everything yet.
+pub(crate) const UNREADABLE_MAX: Duration = Duration::from_secs(10);
+/// How often a node states where it is.
+pub(crate) const STATED_EVERY: Duration = Duration::from_secs(1);
+/// The pause before it states that again, if the servers did not store it.
+const STATED_AGAIN: Duration = Duration::from_millis(100);
+/// The pause before a full disk is tried again.
+const PAUSE: Duration = Duration::from_millis(500);
+/// Bytes of frames that are made durable with one sync.
+const RUN_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// The pause before a node whose log the stream does not continue looks again.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// Runs of frames that may wait to be applied.
+const RUNS_MAX: usize = 2;
+
+/// A task that ends with its handle.
+pub(crate) struct Task(JoinHandle<()>);
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Task {
+    pub(crate) fn spawn(work: impl Future<Output = ()> + Send + 'static) -> Self {
+        Self(tokio::spawn(work))
+    }
+}
+
+/// What the reader of the stream finds.
+enum Found {
+    /// The next frames, in runs for one sync each.
+    Frames(Vec<Bytes>),
+    /// The stream holds the last frame of this node, and continues from there.
+    Joined,
+    /// It is gone, or ends before that frame, as far as the servers show now.
+    Parted,
+    /// It does not continue this node's log.
+    Apart(StreamError),
+}
+
+/// Reads the stream on a task of its own, so that nothing else interrupts it.
+fn read(following: Following) -> (mpsc::Receiver<Found>, Task) {
+    let (found, receiver) = mpsc::channel(RUNS_MAX);
+    let task = Task::spawn(async move {
+        // It ends with its reader.
+        let _ = read_to(following, found).await;
+    });
+    (receiver, task)
+}
+
+async fn read_to(
+    mut following: Following,
+    found: mpsc::Sender<Found>,
+) -> Result<(), mpsc::error::SendError<Found>> {
+    let mut is_joined = false;
+    loop {
+        let failed = match following.try_connect().await {
+            Ok(true) if !is_joined => {
+                is_joined = true;
+                found.send(Found::Joined).await?;
+                continue;
+            }
+            Ok(false) => {
+                if std::mem::take(&mut is_joined) {
+                    found.send(Found::Parted).await?;
+                }
+                continue;
+            }
+            Ok(true) => match following.read().await {
+                Ok(Some(first)) => {
+                    let mut run = vec![first];
+                    run.extend(following.ready(RUN_BYTES_MAX));
+                    found.send(Found::Frames(run)).await?;
+                    continue;
+                }
+                Ok(None) => continue,
+                Err(error) => error,
+            },
+            Err(error) => {
+                is_joined = false;
+                error
+            }
+        };
+        found.send(Found::Apart(failed)).await?;
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+}
+
+/// Looks how far the stream is, again and again.
+async fn look_at_tail(cluster: Cluster, standing: watch::Sender<Standing>) {
+    let mut readable_at = Instant::now();
+    let mut longer_since = None;
+    loop {
+        let looked_at = Instant::now();
+        let frame = standing.borrow().frame;
+        match cluster.tail().await {
+            Ok(tail) => {
+                readable_at = looked_at;
+                standing.send_modify(|standing| {
+                    standing.saw_tail(tail.as_ref(), frame, looked_at, &mut longer_since);
+                });
+            }
+            Err(StreamError::Unreachable(_)) => {}
+            // The server that leads the stream may pass frames on and not be able to read them.
+            Err(error) => {
+                if readable_at.elapsed() >= UNREADABLE_MAX {
+                    standing.send_modify(|standing| standing.stalled = Some(error.to_string()));
+                }
+            }
+        }
+        tokio::time::sleep(TAIL_EVERY).await;
+    }
+}
+
+impl Node {
+    /// Follows until it is this node's turn to lead, or it is asked to stop.
+    pub(crate) async fn follow(&mut self) -> Result<Next, Fatal> {
+        self.show(|standing| {
+            standing.role = Role::Follower;
+            standing.caught_up_at = None;
+        });
+        self.set_apart(None);
+        self.part();
+        let mut follower = Some(self.follower().await?);
+        let (mut stream, _reading) = read(self.cluster.follow(&self.position()?));
+        let looking = look_at_tail(self.cluster.clone(), self.standing().clone());
+        let _looking = Task::spawn(looking);
+        let mut turn = tokio::time::interval(TURN_EVERY);
+        turn.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                biased;
+                command = self.commands.recv() => {
+                    if let Some(stopping) = Stopping::asked_by(command) {
+                        return Ok(stopping.done());
+                    }
+                }
+                Some(found) = stream.recv() => match found {
+                    Found::Frames(frames) => {
+                        follower = match self.take(follower, frames).await? {
+                            Ok(follower) => Some(follower),
+                            Err(stopping) => return Ok(stopping.done()),
+                        };
+                        self.set_apart(None);
+                    }
+                    Found::Joined => {
+                        self.set_apart(None);
+                        self.join()?;
+                    }
+                    Found::Parted => self.part(),
+                    Found::Apart(error) => {
+                        self.set_apart(Some(error.to_string()));
+                        self.part();
+                    }
+                },
+                _ = turn.tick() => {
+                    self.show_leader();
+                    let (back, next) = self.campaign(follower).await?;
+                    follower = back;
+                    if let Some(next) = next {
+                        return Ok(next);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A follower that begins where the rows of this node end.
+    async fn follower(&self) -> Result<Follower, Fatal> {
+        let engine = self.engine.clone();
+        let made = self.blocking(move || Follower::new(&engine)).await?;
+        let follower = made?;
+        let frame = self.position()?.frame;
+        self.show(|standing| standing.frame = frame);
+        Ok(follower)
+    }
+
+    /// The stream was seen to hold the last frame of this node.
+    fn join(&self) -> Result<(), Fatal> {
+        let end = self.position()?;
+        // Before a restart it may not have got to report the last frame, and the leader publishes no other one until it is
+        // reported.
+        self.cluster.report_synced(&end);
+        self.show(|standing| standing.joined = true);
+        Ok(())
+    }
+
+    /// Whether the stream continues this node's log is not known, or no longer: the leader must not count on this node.
+    fn part(&self) {
+        self.cluster.report_nothing();
+        self.show(|standing| standing.joined = false);
+    }
+
+    /// Runs work that waits for the disk, or for the stream.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, JoinError> {
+        self.engine.running().blocking(work).await
+    }
+
+    /// Makes frames this node's own. Waits while its disk is full, unless it has to stop: the others continue.
+    pub(crate) async fn take(
+        &mut self,
+        follower: Option<Follower>,
+        mut frames: Vec<Bytes>,
+    ) -> Result<Result<Follower, Stopping>, Fatal> {
+        let Some(mut follower) = follower else {
+            return Err(Fatal::NoLog);
+        };
+        while !frames.is_empty() {
+            let work = move || {
+                let followed = follower.follow(&frames);
+                (follower, frames, followed)
+            };
+            let (back, mut rest, followed) = self.blocking(work).await?;
+            match followed {
+                Ok(count) => drop(rest.drain(..count)),
+                Err(FollowError::Commit(CommitError::NoSpace(why))) => {
+                    tracing::error!(
+                        why,
+                        "the disk is full; this node follows again once there is room"
+                    );
+                    let asked = tokio::time::timeout(PAUSE, self.commands.recv()).await;
+                    if let Some(stopping) = asked.ok().and_then(Stopping::asked_by) {
+                        return Ok(Err(stopping));
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            }
+            (follower, frames) = (back, rest);
+        }
+        let end = self.position()?;
+        self.cluster.report_synced(&end);
+        self.show(|standing| {
+            standing.frame = end.frame;
+            standing.tail = standing.tail.max(end.frame);
+            standing.joined = true;
+        });
+        Ok(Ok(follower))
+    }
+}
+
+/// Compares this node's clock with that of the servers, at which the leader's lease was stored. Otherwise a leader whose
+/// clock steps ahead would write times that no other node could continue from.
+pub(crate) async fn compare_clocks(engine: Engine, mut holder: watch::Receiver<Option<LeaseSeen>>) {
+    while holder.changed().await.is_ok() {
+        let seen = holder
+            .borrow_and_update()
+            .as_ref()
+            .map(|seen| seen.stored_ms);
+        if let Some(stored_ms) = seen {
+            engine.time().others_seen(stored_ms);
+        }
+    }
+}
+
+/// What a node states of itself, for the others and for the operator.
+pub(crate) struct Stated {
+    pub(crate) cluster: Cluster,
+    pub(crate) node: String,
+    pub(crate) url: String,
+    pub(crate) standing: watch::Sender<Standing>,
+    pub(crate) fitness: Fitness,
+    pub(crate) keys: OwnKeys,
+}
+
+impl Stated {
+    /// States it as long as the node takes part.
+    pub(crate) async fn again_and_again(self) {
+        loop {
+            let member = self.member();
+            // While no server answers, no other node could read it either. It is tried again soon: where it fails, the node
+            // connects to another server.
+            let pause = match self.cluster.put_member(&member).await {
+                Ok(()) => STATED_EVERY,
+                Err(_) => STATED_AGAIN,
+            };
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    fn member(&self) -> Member {
+        let unfit = match self.fitness.why_not() {
+            Ok(unfit) => unfit,
+            Err(error) => Some(Unfit {
+                why: format!("the store could not be read: {error}"),
+                bars_reads: false,
+            }),
+        };
+        self.standing
+            .send_modify(|standing| standing.unfit.clone_from(&unfit));
+        let keys = (self.keys)();
+        let standing = self.standing.borrow();
+        Member {
+            node: self.node.clone(),
+            url: self.url.clone(),
+            role: standing.role.name().to_owned(),
+            term: standing.term,
+            frame: standing.frame,
+            unfit: unfit.map(|unfit| unfit.why),
+            keys,
+            reported_at: 0,
+            age: None,
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! The task of a node. It follows until it is its turn to lead, leads until it no longer may, and follows again.
+
+use std::sync::Arc;
+
+use crate::{Cluster, Leading, Lease, LeaseSeen};
+use kedge_actors::{Engine, FollowError, StartError};
+use kedge_storage::{LogPosition, ReadError, Store};
+use metrics::gauge;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::metric_definitions as metric;
+use crate::node::campaign::Doubt;
+use crate::node::fitness::Fitness;
+use crate::node::follow::{Stated, Task, compare_clocks};
+use crate::node::keys::{OwnKeys, compare};
+use crate::node::standing::{Leader, Role, Standing};
+use crate::node::{Duties, HandOverError, Parts, ReplicaOptions};
+
+/// What a node is asked to do.
+pub(crate) enum Command {
+    /// To let another node lead.
+    HandOver {
+        to: Option<String>,
+        reply: oneshot::Sender<Result<String, HandOverError>>,
+    },
+    /// To take no part any more.
+    Stop { done: oneshot::Sender<()> },
+}
+
+/// This node has to stop.
+pub(crate) struct Stopping(Option<oneshot::Sender<()>>);
+
+impl Stopping {
+    /// Answers a command as a node that does not lead. `None` if it may go on; without a command nobody can ask any more.
+    pub(crate) fn asked_by(command: Option<Command>) -> Option<Self> {
+        match command {
+            Some(Command::HandOver { reply, .. }) => {
+                // Whoever asked may have left.
+                let _ = reply.send(Err(HandOverError::NotLeading));
+                None
+            }
+            Some(Command::Stop { done }) => Some(Self(Some(done))),
+            None => Some(Self(None)),
+        }
+    }
+
+    /// Says that it has stopped.
+    pub(crate) fn done(self) -> Next {
+        if let Some(done) = self.0 {
+            // Whoever asked may have left.
+            let _ = done.send(());
+        }
+        Next::End
+    }
+}
+
+/// What comes next.
+pub(crate) enum Next {
+    /// It follows.
+    Follow,
+    /// It leads, from this term and this revision of the lease on.
+    Lead { term: u64, revision: u64 },
+    /// It takes no part any more.
+    End,
+}
+
+/// Why the process has to end: its rows may lag its log, and a start brings them up to it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Fatal {
+    #[error(transparent)]
+    Follow(#[from] FollowError),
+    #[error(transparent)]
+    Start(#[from] StartError),
+    #[error("the store could not be read: {0}")]
+    Read(#[from] ReadError),
+    #[error("the log accepts nothing")]
+    NoLog,
+    #[error("a task panicked: {0}")]
+    Task(#[from] tokio::task::JoinError),
+    #[error("{0}")]
+    Engine(String),
+}
+
+/// A node and everything it works with.
+pub(crate) struct Node {
+    pub(crate) options: ReplicaOptions,
+    pub(crate) engine: Engine,
+    pub(crate) store: Arc<Store>,
+    pub(crate) cluster: Cluster,
+    pub(crate) log: Leading,
+    pub(crate) duties: Arc<dyn Duties>,
+    pub(crate) lease: Lease,
+    pub(crate) holder: watch::Receiver<Option<LeaseSeen>>,
+    pub(crate) commands: mpsc::Receiver<Command>,
+    /// Why the stream does not continue this node's log, if so.
+    apart: Option<String>,
+    /// Why the stream cannot continue the log that this node leads, if so.
+    pub(crate) gone: Option<String>,
+    /// Why this node does not lead although it is its turn, if so.
+    pub(crate) doubt: Option<Doubt>,
+    /// Whether it may lead.
+    pub(crate) fitness: Fitness,
+    own_keys: OwnKeys,
+    standing: watch::Sender<Standing>,
+}
+
+impl Node {
+    pub(crate) fn new(
+        options: ReplicaOptions,
+        parts: Parts,
+        standing: watch::Sender<Standing>,
+        commands: mpsc::Receiver<Command>,
+    ) -> Self {
+        let Parts {
+            engine,
+            store,
+            cluster,
+            log,
+            duties,
+            keys,
+        } = parts;
+        let compared = compare(cluster.clone(), options.node.clone(), Arc::clone(&keys));
+        let fitness = Fitness {
+            engine: engine.clone(),
+            store: Arc::clone(&store),
+            keys: compared,
+        };
+        let lease = cluster.lease();
+        let holder = lease.watch();
+        Self {
+            options,
+            engine,
+            store,
+            cluster,
+            log,
+            duties,
+            lease,
+            holder,
+            commands,
+            apart: None,
+            gone: None,
+            doubt: None,
+            fitness,
+            own_keys: keys,
+            standing,
+        }
+    }
+
+    /// Takes part until it has to stop. If it cannot continue, the engine fails, and the process ends with it.
+    pub(crate) async fn run(mut self) {
+        let stated = Stated {
+            cluster: self.cluster.clone(),
+            node: self.options.node.clone(),
+            url: self.options.url.clone(),
+            standing: self.standing.clone(),
+            fitness: self.fitness.clone(),
+            keys: Arc::clone(&self.own_keys),
+        };
+        let _stating = Task::spawn(stated.again_and_again());
+        let _comparing = Task::spawn(compare_clocks(self.engine.clone(), self.holder.clone()));
+        let mut next = Next::Follow;
+        loop {
+            let turned = match next {
+                Next::Follow => self.follow().await,
+                Next::Lead { term, revision } => self.lead(term, revision).await,
+                Next::End => return,
+            };
+            next = match turned {
+                Ok(next) => next,
+                Err(fatal) => {
+                    self.engine.fail(&fatal.to_string());
+                    return;
+                }
+            };
+        }
+    }
+
+    /// Where this node's own log ends.
+    pub(crate) fn position(&self) -> Result<LogPosition, Fatal> {
+        self.store.log_position().ok_or(Fatal::NoLog)
+    }
+
+    /// Changes what the node shows of itself.
+    pub(crate) fn show(&self, change: impl FnOnce(&mut Standing)) {
+        self.standing.send_modify(change);
+        let standing = self.standing.borrow();
+        gauge!(metric::LEADS).set(f64::from(u8::from(standing.role == Role::Leader)));
+        gauge!(metric::TERM).set(standing.term as f64);
+        gauge!(metric::LAG_FRAMES).set(standing.tail.saturating_sub(standing.frame) as f64);
+        gauge!(metric::LAG_SECONDS).set(standing.lag_s().unwrap_or(f64::INFINITY));
+        gauge!(metric::BROKEN).set(f64::from(u8::from(standing.problem.is_some())));
+    }
+
+    /// What the node shows of itself.
+    pub(crate) fn shown(&self) -> Standing {
+        self.standing.borrow().clone()
+    }
+
+    /// Where this node shows what it is.
+    pub(crate) fn standing(&self) -> &watch::Sender<Standing> {
+        &self.standing
+    }
+
+    /// Shows who leads, by the lease.
+    pub(crate) fn show_leader(&self) {
+        let holder = {
+            let seen = self.holder.borrow();
+            seen.as_ref().and_then(|seen| seen.holder.clone())
+        };
+        let others =
+            holder.filter(|holder| !holder.node.is_empty() && holder.node != self.options.node);
+        let leader = others.map(|holder| Leader {
+            node: holder.node,
+            url: holder.url,
+        });
+        self.show(|standing| standing.leader = leader);
+    }
+
+    /// Notes why the stream does not continue this node's log, or that it does. Nothing is applied meanwhile. The operator
+    /// has to act, unless servers that seem to have lost frames get them back from the others.
+    pub(crate) fn set_apart(&mut self, apart: Option<String>) {
+        if self.apart != apart {
+            self.apart = apart;
+            self.show_problem();
+        }
+    }
+
+    /// Whether the stream does not continue this node's log.
+    pub(crate) fn is_apart(&self) -> bool {
+        self.apart.is_some()
+    }
+
+    /// Shows why this node cannot continue, if so.
+    pub(crate) fn show_problem(&self) {
+        let lasting = || self.doubt.as_ref().and_then(Doubt::problem);
+        let problem = self.apart.clone().or_else(|| self.gone.clone());
+        let problem = problem.or_else(lasting);
+        let before = self.shown().problem;
+        if problem == before {
+            return;
+        }
+        if let Some(problem) = &problem {
+            tracing::error!(problem, "this node cannot continue");
+        } else {
+            tracing::info!("this node continues");
+        }
+        self.show(|standing| standing.problem = problem);
+    }
+}
