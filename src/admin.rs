@@ -9,7 +9,6 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kedge_console::socket::{self, Socket, SocketError};
 use kedge_http::auth::keys::SIGNS_AFTER_S;
 use kedge_http::clock::now_s;
 use kedge_protocol::action::Kind;
@@ -23,6 +22,8 @@ use serde_json::{Map, Value, json};
 
 use self::command::Command;
 use crate::app::App;
+use crate::console::socket;
+use crate::console::socket::{Socket, SocketError};
 use crate::start::Anchoring;
 
 /// The organization of operator actions that concern none.
@@ -78,7 +79,7 @@ pub async fn serve(
     };
     let socket = socket::serve(path, answer.clone()).await?;
     if let Some((address, token)) = page {
-        let bound = kedge_console::operator::serve(address, &token, answer).await;
+        let bound = crate::console::operator::serve(address, &token, answer).await;
         let bound = bound.map_err(|source| AdminError::Page(address, source))?;
         tracing::info!(url = %format_args!("http://{bound}/"), "the operator's page");
     }

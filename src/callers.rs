@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use hyper::HeaderMap;
 use kedge_actors::Published;
-use kedge_api::Code;
 use kedge_cluster::node::{Role, Standing};
 use kedge_http::auth::api_key::API_KEY;
 use kedge_http::auth::bearer::TokenHolder;
 use kedge_http::auth::{self, Session};
 use kedge_http::error::ApiError;
+use kedge_protocol::Code;
 
 use crate::app::App;
 

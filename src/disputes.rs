@@ -7,10 +7,12 @@ use std::sync::Arc;
 
 use hyper::StatusCode;
 use kedge_actors::{Engine, Published};
-use kedge_api::Code;
-use kedge_api::dispute::DisputeView;
+use kedge_http::claims::Claim;
 use kedge_http::error::ApiError;
+use kedge_http::idempotency::kept::{Answer, Key};
+use kedge_http::operator::Operator;
 use kedge_http::trust;
+use kedge_protocol::Code;
 use kedge_protocol::Id;
 use kedge_protocol::action::Kind;
 use kedge_protocol::claim::ClaimFile;
@@ -22,9 +24,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::Mutex;
 
-use kedge_http::claims::Claim;
-use kedge_http::idempotency::kept::{Answer, Key};
-use kedge_http::operator::Operator;
+use crate::api::disputes::views::DisputeView;
 
 /// Seconds a caller should wait if this server has no key to record a verdict with.
 const NO_KEY_RETRY_S: u64 = 3_600;

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use kedge_api::Code;
 use kedge_http::{limits, v2};
+use kedge_protocol::Code;
 use kedge_telemetry::{Tracer, scrape};
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};

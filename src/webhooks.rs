@@ -19,8 +19,8 @@ use serde_json::json;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
+use crate::api::bus::actions::receipt_of;
 use crate::app::App;
-use crate::routes::actions::receipt_of;
 
 /// The body that reports an event.
 fn body(app: &App, event: Event) -> Result<Vec<u8>, ApiError> {

@@ -47,22 +47,18 @@ const ARROWS: &[(&str, &str)] = &[
     ("devchain", "protocol"),
     ("prover", "protocol"),
     ("rules", "protocol"),
-    ("api", "rules protocol"),
     ("storage", "log protocol runtime"),
     ("replay", "storage rules protocol"),
     ("search", "storage rules protocol"),
-    ("client", "api prover net protocol"),
+    ("client", "prover net protocol"),
     ("actors", "replay storage rules chain protocol runtime"),
     ("cluster", "actors storage log net config protocol runtime"),
     (
         "http",
-        "net replay actors storage api rules prover config protocol",
+        "net replay actors storage rules prover config protocol",
     ),
-    ("openapi", "http api rules protocol"),
-    ("console", "http net api"),
     ("telemetry", "net actors config"),
     ("webhooks", "actors storage rules net config protocol"),
-    ("edge", "http net cluster config"),
     ("watchtower", "client chain protocol"),
     ("upkeep", "http replay storage log config protocol"),
     (
@@ -80,7 +76,7 @@ const ARROWS: &[(&str, &str)] = &[
     ),
     (
         "kedge",
-        "cli upkeep webhooks telemetry console edge openapi http net cluster actors replay client search storage api rules prover devchain chain log config protocol runtime fuzz",
+        "cli upkeep webhooks telemetry http net cluster actors replay client search storage rules prover devchain chain log config protocol runtime fuzz",
     ),
 ];
 /// Folders of the crates that get time, randomness and files only from an `Env`.
@@ -453,7 +449,7 @@ fn metrics_are_named_in_one_place_of_a_crate() {
         .filter(|(path, _)| !is_test_file(path))
         .collect();
     let defines =
-        |path: &str| path.ends_with("src/metric_definitions.rs") || path == "src/metrics.rs";
+        |path: &str| path.ends_with("/metric_definitions.rs") || path == "src/metrics.rs";
     let mut names: BTreeMap<String, String> = BTreeMap::new();
     for (path, text) in &files {
         let code = without_tests(text);

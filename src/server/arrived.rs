@@ -9,7 +9,6 @@ use hyper::HeaderMap;
 use hyper::header::ACCEPT_ENCODING;
 use hyper::http::request::Parts;
 use kedge_actors::api::Submission;
-use kedge_api::Code;
 use kedge_http::auth::Session;
 use kedge_http::body::Text;
 use kedge_http::clock::now_s;
@@ -19,13 +18,15 @@ use kedge_http::query::Query;
 use kedge_http::reply::Reply;
 use kedge_http::signing::SignatureHeaders;
 use kedge_http::signing::request::{self, Circumstances};
+use kedge_protocol::Code;
 use kedge_protocol::Id;
 
 use super::dispatch::{Dispatch, RequestContext};
 use super::faults::Sent;
 use super::submitting::carry_out;
-use crate::call::Call;
-use crate::endpoint::{Answer, Endpoint, MIN_SEQUENCE, Replying, TABLE};
+use crate::api::call::Call;
+use crate::api::endpoint::{Answer, MIN_SEQUENCE, Replying};
+use crate::api::{Endpoint, TABLE};
 
 /// How long a read waits for `min_sequence`.
 const MIN_SEQUENCE_TIMEOUT: Duration = Duration::from_secs(5);

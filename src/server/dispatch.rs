@@ -17,7 +17,6 @@ use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use kedge_actors::metric_definitions::OVERLOADED;
 use kedge_cluster::node::Forwarder;
 use kedge_config::{ClusterWrites, Config};
-use kedge_console::Console;
 use kedge_http::auth::Session;
 use kedge_http::auth::api_key::API_KEY;
 use kedge_http::body::{self, Arriving, Text};
@@ -31,6 +30,7 @@ use kedge_http::reply::Reply;
 use kedge_http::server::sent::SentBody;
 use kedge_http::server::{Answering, ServerError, parsing};
 use kedge_http::signing::SignatureHeaders;
+use kedge_http::signing::Signs;
 use kedge_http::v2;
 use kedge_net::line::{Line, Using};
 use kedge_net::refusals::Refusals;
@@ -43,9 +43,11 @@ use tracing::Instrument as _;
 use super::arrived::{Arrived, seen};
 use super::finish::undocumented;
 use super::measured::{HttpMetrics, traced_method};
+use crate::api::endpoint::Auth;
+use crate::api::idempotency;
+use crate::api::{Endpoint, Router, TABLE, documented};
 use crate::app::App;
-use crate::endpoint::{Auth, Endpoint, Router, Signs, TABLE, documented};
-use crate::idempotency;
+use crate::console::Console;
 
 /// How much longer than the leader itself a follower waits for its answer.
 const FORWARD_MARGIN: Duration = Duration::from_secs(2);
@@ -264,7 +266,7 @@ impl Dispatch {
             let sequence = self.app.published().head.sequence;
             return self.app.v2.answer(method, &parts.uri, sequence);
         }
-        if kedge_console::covers(path) {
+        if crate::console::covers(path) {
             let sequence = self.app.published().head.sequence;
             return self.console.answer(method, path, &parts.headers, sequence);
         }
@@ -475,7 +477,7 @@ impl<F: Future<Output = Result<Reply, ApiError>>> Future for CatchPanic<F> {
 
 #[cfg(test)]
 mod tests {
-    use kedge_api::Code;
+    use kedge_protocol::Code;
 
     use super::*;
 

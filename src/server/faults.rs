@@ -3,12 +3,12 @@
 
 use std::sync::{LazyLock, OnceLock};
 
-use kedge_api::Code;
 use kedge_http::body::Text;
 use kedge_http::error::{ApiError, Detail};
+use kedge_protocol::Code;
 use kedge_rules::schema::BodySchema;
 
-use crate::endpoint::TABLE;
+use crate::api::TABLE;
 
 /// The longest body whose other faults are looked for, in bytes.
 const BYTES_MAX: usize = 16 * 1024;
@@ -50,7 +50,7 @@ impl Sent {
         else {
             return error;
         };
-        let schema = kept.get_or_init(|| kedge_openapi::body_schema(&TABLE[self.row]));
+        let schema = kept.get_or_init(|| crate::api::document::body_schema(&TABLE[self.row]));
         let mut more = schema
             .as_ref()
             .map_or_else(Vec::new, |schema| schema.faults(&value));

@@ -19,6 +19,7 @@ use kedge_http::limits::{Held, Holder, LimitClass, Tally};
 use kedge_http::reply::{BodyForm, Reply};
 use kedge_http::server::{parsing, sent};
 use kedge_http::signing::SignatureHeaders;
+use kedge_http::signing::Signs;
 use kedge_http::stream::Body;
 use kedge_net::line::Line;
 use kedge_net::request_ids::REQUEST_ID;
@@ -26,7 +27,7 @@ use kedge_protocol::Address;
 use kedge_storage::ReadError;
 
 use super::dispatch::{Dispatch, RequestContext};
-use crate::endpoint::{Signs, TABLE};
+use crate::api::TABLE;
 
 pub(super) const SEQUENCE: HeaderName = HeaderName::from_static("x-sequence");
 

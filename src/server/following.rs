@@ -7,18 +7,20 @@ use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, LOCATION};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, StatusCode};
-use kedge_api::Code;
 use kedge_cluster::node::{FORWARDED_BY, ForwardError, Role, answer_headers};
 use kedge_config::ClusterWrites;
 use kedge_http::clock::now_s;
 use kedge_http::error::ApiError;
 use kedge_http::limits::{Holder, LimitClass};
 use kedge_http::reply::Reply;
+use kedge_http::signing::Signs;
 use kedge_net::request_ids::REQUEST_ID;
+use kedge_protocol::Code;
 
 use super::dispatch::{Dispatch, RequestContext};
 use super::finish::SEQUENCE;
-use crate::endpoint::{Auth, Endpoint, Signs};
+use crate::api::Endpoint;
+use crate::api::endpoint::Auth;
 
 const ROLE: HeaderName = HeaderName::from_static("x-kedge-role");
 const TERM: HeaderName = HeaderName::from_static("x-kedge-term");

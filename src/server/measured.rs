@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
-use kedge_api::Code;
+use kedge_protocol::Code;
 use kedge_telemetry::Answered;
 use metrics::{Gauge, Histogram, counter, gauge, histogram};
 
 use super::dispatch::{Dispatch, RequestContext};
-use crate::endpoint::TABLE;
+use crate::api::TABLE;
 use crate::metrics::{ERRORS, REQUEST_SECONDS, REQUESTS, REQUESTS_IN_FLIGHT};
 
 /// A method as traces name it.

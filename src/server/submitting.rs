@@ -5,17 +5,18 @@ use std::sync::Arc;
 
 use hyper::header::HeaderName;
 use kedge_actors::api::{Committed, Submission};
-use kedge_api::Code;
 use kedge_http::clock::now_s;
 use kedge_http::conditional;
 use kedge_http::error::ApiError;
 use kedge_http::reply::Reply;
 use kedge_http::signing::names;
+use kedge_protocol::Code;
 
-use crate::call::Call;
-use crate::endpoint::AnswerTo;
-use crate::idempotency::{self, REPLAYED, secrets};
-use crate::routes::files;
+use crate::api::call::Call;
+use crate::api::endpoint::AnswerTo;
+use crate::api::files::handlers as files;
+use crate::api::idempotency;
+use crate::api::idempotency::{REPLAYED, secrets};
 
 /// Carries a request out and answers it. If its key was used for the same request before, only the answer is made again,
 /// also when the request is `overdue`.

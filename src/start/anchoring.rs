@@ -16,7 +16,7 @@ use kedge_telemetry::Tracer;
 use serde_json::{Map, Value, json};
 
 use super::Chain;
-use kedge_http::shown;
+use crate::api::shown;
 
 /// How often a public chain is checked while something is in flight, milliseconds.
 const POLL_MS: u64 = 4_000;

@@ -1,12 +1,12 @@
 //! An edge instead of a server: what the two share is set up, and the table of endpoints states what the leader answers.
 
 use kedge_config::Config;
-use kedge_edge::Way;
 use kedge_http::server::open_files;
 use kedge_telemetry::logging;
 
 use super::RunError;
-use crate::endpoint::{Router, TABLE};
+use crate::api::{Router, TABLE};
+use crate::edge::Way;
 use crate::metrics;
 
 /// Runs an edge until SIGINT or SIGTERM.
@@ -19,9 +19,9 @@ pub async fn run_edge(config: Config) -> Result<(), RunError> {
         tracing::info!(url = %format_args!("http://{bound}/metrics"), "metrics");
     }
     let router = Router::default();
-    let route: kedge_edge::Route = Box::new(move |method, path| match router.find(method, path) {
+    let route: crate::edge::Route = Box::new(move |method, path| match router.find(method, path) {
         Ok(found) if TABLE[found.index].changes() => Way::Leader,
         _ => Way::Node,
     });
-    Ok(kedge_edge::run(config, route).await?)
+    Ok(crate::edge::run(config, route).await?)
 }

@@ -108,7 +108,7 @@ pub enum RunError {
     OpenFiles(#[from] open_files::OpenFilesError),
     /// An edge.
     #[error(transparent)]
-    Edge(#[from] kedge_edge::EdgeError),
+    Edge(#[from] crate::edge::EdgeError),
     /// The store.
     #[error(transparent)]
     Store(#[from] OpenError),
@@ -453,7 +453,7 @@ fn announce(url: &str, chain: &Chain, config: &Config) -> Result<(), std::io::Er
     let socket = config.admin_socket();
     let socket = socket.display();
     let rpc = chain.url().unwrap_or("<chain_rpc_url>");
-    let console = kedge_console::announcement(config.console, url);
+    let console = crate::console::announcement(config.console, url);
     let text = format!(
         "listening on {url}\n\
          chain id     {}\n\

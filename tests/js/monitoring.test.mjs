@@ -124,8 +124,8 @@ const places = () => [
 
 /** What the metrics of several nodes and of edges are called in the program; a single node, as in these tests, exports none of them. */
 const ofCluster = new Set(
-  ['crates/cluster', 'crates/edge'].flatMap((crate) => {
-    const text = readFileSync(new URL(`../../${crate}/src/metric_definitions.rs`, import.meta.url), 'utf8');
+  ['crates/cluster/src', 'src/edge'].flatMap((folder) => {
+    const text = readFileSync(new URL(`../../${folder}/metric_definitions.rs`, import.meta.url), 'utf8');
     return text.match(/kedge_(cluster|edge)_\w+/g);
   }),
 );

@@ -1,6 +1,6 @@
 """The examples of the document: requests that are really sent, in one story, with real answers.
 
-`python story.py record` sends the story of crates/openapi/src/examples.json to a new server and writes the file
+`python story.py record` sends the story of src/api/document/examples.json to a new server and writes the file
 anew; test_examples.py sends it and compares. A new example is an entry without an answer; a value of an
 earlier answer is `{{operation.name/member/…}}`, or `{{operation.name#Header}}`, until it is recorded. Evidence of a
 fault is forged anew each time: by how many milliseconds is `forged`. A claim is proved anew each time: about the

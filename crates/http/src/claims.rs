@@ -6,12 +6,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::error::ApiError;
-use crate::limits::Share;
 use kedge_actors::fair::{Full, Turn, Turns, share};
 use kedge_actors::{Engine, Published};
-use kedge_api::Code;
 use kedge_config::Config;
+use kedge_protocol::Code;
 use kedge_protocol::claim::{ClaimFile, ClaimFileError, ClaimShown};
 use kedge_protocol::limits::CLAIM_CHECKS_MAX;
 use kedge_protocol::receipt::ReceiptError;
@@ -20,6 +18,9 @@ use kedge_prover::claim::{ClaimError, verify_proof};
 use kedge_prover::groth16::{KeyError, VerifyingKey};
 use kedge_prover::keys::{self, KeyNotAllowed, TEST_CHAIN_IDS};
 use kedge_storage::{AnchorStatus, Snapshot};
+
+use crate::error::ApiError;
+use crate::limits::Share;
 
 /// Seconds a caller should wait if this server has no key to check claims with.
 const NO_KEY_RETRY_S: u64 = 3_600;

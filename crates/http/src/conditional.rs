@@ -7,12 +7,12 @@
 use hyper::HeaderMap;
 use hyper::header::IF_MATCH;
 use kedge_actors::api::Expected;
-use kedge_api::Code;
+use kedge_net::coding;
+use kedge_protocol::Code;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::resource::Trace;
 
 use crate::error::ApiError;
-use kedge_net::coding;
 
 /// The entity tag of an object's state.
 pub fn entity_tag(trace: &Trace) -> String {

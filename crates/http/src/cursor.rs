@@ -4,7 +4,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, Mac as _};
-use kedge_api::Code;
+use kedge_protocol::Code;
 use sha2::Sha256;
 
 use crate::auth::code::MacKey;

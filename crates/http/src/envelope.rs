@@ -4,13 +4,13 @@
 use hyper::HeaderMap;
 use hyper::header::ACCEPT;
 use kedge_actors::api::Past;
-use kedge_api::Field;
-use kedge_api::scalars::AddressText;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::error::{ApiError, Detail};
+use crate::field::Field;
+use crate::scalars::AddressText;
 
 /// The media type of problem details.
 pub const PROBLEM_JSON: &str = "application/problem+json";
@@ -184,7 +184,7 @@ fn write_detail<M: SerializeMap>(
 #[cfg(test)]
 mod tests {
     use hyper::header::HeaderValue;
-    use kedge_api::Code;
+    use kedge_protocol::Code;
     use serde_json::json;
 
     use super::*;

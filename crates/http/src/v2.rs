@@ -3,16 +3,15 @@
 //! successor decides whether it accepts that. Refusals have v2's own shape of errors. Only plain path segments are
 //! redirected, so no redirect leaves the server.
 
-use kedge_api::Code;
-use kedge_config::{Config, V2Mode, is_plain_segment};
-
-use crate::error::ApiError;
-use crate::reply::{DEPRECATED_SINCE, DEPRECATION, Reply, successor_link};
 use hyper::header::{ALLOW, HeaderName, HeaderValue, LINK, LOCATION};
 use hyper::{Method, StatusCode, Uri};
+use kedge_config::{Config, V2Mode, is_plain_segment};
+use kedge_protocol::Code;
 use serde_json::json;
 
+use crate::error::ApiError;
 use crate::metric_definitions::V2_REQUESTS;
+use crate::reply::{DEPRECATED_SINCE, DEPRECATION, Reply, successor_link};
 
 /// The beginning of every v2 path.
 const PREFIX: &str = "/v2";

@@ -4,8 +4,11 @@
 //!
 //! Pure: no I/O, no clock, no randomness, no threads. A verifier can be built from it anywhere.
 
+#![warn(missing_docs)]
+
 pub mod address;
 pub mod claim;
+mod code;
 pub mod eip712;
 pub mod event;
 pub mod evidence;
@@ -29,6 +32,7 @@ pub mod signature;
 pub mod time;
 
 pub use address::Address;
+pub use code::Code;
 pub use hash::Hash;
 pub use ids::{Id, Prefix};
 pub use log::{batch, chain, checkpoint, key_proof, log_tree, merkle, sequencer_keys};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::Method;
-use kedge_api::Code;
+use kedge_protocol::Code;
 use kedge_protocol::action::Kind;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::payload::digest_text;

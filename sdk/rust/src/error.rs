@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kedge_api::Code;
+use kedge_protocol::Code;
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::key_proof::KeyProofError;
 use kedge_protocol::merkle::ProofError;

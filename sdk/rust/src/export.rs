@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use kedge_api::Code;
+use kedge_protocol::Code;
 
 use crate::account::Account;
 use crate::client::Client;

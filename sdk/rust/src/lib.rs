@@ -25,6 +25,8 @@
 //! # }
 //! ```
 
+#![warn(missing_docs)]
+
 pub mod error;
 pub mod random;
 pub mod retry;

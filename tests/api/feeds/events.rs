@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use kedge_api::event::EventView;
+use kedge::api::events::views::EventView;
 use serde_json::{Value, json};
 
 use crate::feeds::event_stream::{Ask, EventStream};

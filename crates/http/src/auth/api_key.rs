@@ -8,23 +8,22 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use hyper::HeaderMap;
 use kedge_actors::{Engine, Published};
-use kedge_api::Code;
 use kedge_config::secrets::SecretError;
+use kedge_protocol::Code;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::resource::ApiKey;
 use kedge_protocol::{Hash, Id};
 use kedge_storage::Snapshot;
-
-use crate::clock::now_s;
-use crate::error::ApiError;
-use hyper::HeaderMap;
 use quick_cache::sync::Cache;
 
 use super::bearer::is_removed;
 use super::code::{self, MacKey};
 use super::key_uses::KeyUses;
 use super::rights::Rights;
+use crate::clock::now_s;
+use crate::error::ApiError;
 
 /// The header that carries a key.
 pub const API_KEY: &str = "x-api-key";

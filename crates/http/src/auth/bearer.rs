@@ -4,24 +4,23 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kedge_actors::Published;
-use kedge_api::Code;
-use kedge_config::secrets::{self, SecretError};
-use kedge_protocol::hash::sha256;
-use kedge_protocol::{Hash, Id, Prefix};
-use kedge_storage::Snapshot;
-
-use crate::error::ApiError;
 use arc_swap::ArcSwap;
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use jsonwebtoken::jwk::JwkSet;
 use jsonwebtoken::{Algorithm, Header, Validation};
+use kedge_actors::Published;
+use kedge_config::secrets::{self, SecretError};
+use kedge_protocol::Code;
+use kedge_protocol::hash::sha256;
+use kedge_protocol::{Hash, Id, Prefix};
+use kedge_storage::Snapshot;
 use quick_cache::sync::Cache;
 use serde::{Deserialize, Serialize};
 
 use super::code::is_key;
 use super::keys::{KeysError, TokenKeys};
+use crate::error::ApiError;
 
 /// The tokens' `aud` claim.
 const AUDIENCE: &str = "kedge";

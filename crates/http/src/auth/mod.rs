@@ -8,6 +8,7 @@ pub mod code;
 pub mod key_uses;
 pub mod keys;
 pub mod password;
+pub mod rights;
 pub mod session;
 pub mod shown_once;
 mod turns;
@@ -16,8 +17,7 @@ mod unstored;
 use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
 use kedge_actors::Published;
-use kedge_api::Code;
-pub use kedge_api::rights;
+use kedge_protocol::Code;
 use kedge_protocol::Id;
 use kedge_protocol::event::EventType;
 

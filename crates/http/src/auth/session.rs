@@ -3,23 +3,22 @@
 
 use std::collections::HashSet;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use kedge_actors::Engine;
-use kedge_api::Code;
 use kedge_config::secrets;
+use kedge_protocol::Code;
 use kedge_protocol::Id;
 use kedge_protocol::hash::{keccak, sha256};
 use kedge_storage::{SessionRow, SideWrite};
 use parking_lot::Mutex;
-
-use crate::clock::now_s;
-use crate::error::ApiError;
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::bearer::AccessTokens;
 use super::unstored::Unstored;
+use crate::clock::now_s;
+use crate::error::ApiError;
 
 /// The answer to a login, a registration and a refresh.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

@@ -196,7 +196,7 @@ impl Turns {
 mod tests {
     use std::net::IpAddr;
 
-    use kedge_api::Code;
+    use kedge_protocol::Code;
 
     use super::*;
 

@@ -197,7 +197,7 @@ mod tests {
             rows.ended.insert(family, u64::MAX);
         }
         let refused = rows.add(vec![token(1, false)]).unwrap_err();
-        assert_eq!(refused.code, kedge_api::Code::Unavailable);
+        assert_eq!(refused.code, kedge_protocol::Code::Unavailable);
         // An expired row makes room.
         rows.ended
             .values_mut()

@@ -147,7 +147,7 @@ impl Drop for Part {
 mod tests {
     use std::net::IpAddr;
 
-    use kedge_api::Code;
+    use kedge_protocol::Code;
 
     use super::*;
 

@@ -6,9 +6,8 @@ use kedge_replay::events::Filter;
 
 use crate::auth::Session;
 use crate::error::ApiError;
-use crate::query::Query;
-
 use crate::query::Parameter;
+use crate::query::Query;
 
 macro_rules! types {
     () => {
@@ -114,7 +113,7 @@ fn types_named(name: &str) -> Result<Vec<EventType>, ApiError> {
 
 #[cfg(test)]
 mod tests {
-    use kedge_api::Code;
+    use kedge_protocol::Code;
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use kedge_api::Code;
+use kedge_protocol::Code;
 use kedge_protocol::Id;
 use kedge_protocol::resource::File;
 use kedge_storage::{Page, ReadError, Snapshot};

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hyper::HeaderMap;
 use hyper::header::CONTENT_TYPE;
-use kedge_api::Code;
+use kedge_protocol::Code;
 use kedge_protocol::limits::FILE_NAME_CHARS_MAX;
 use kedge_protocol::payload::digest_text;
 use kedge_protocol::{Hash, Id};

@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::clock::now_s;
-use crate::error::ApiError;
 use kedge_actors::{Engine, Published};
-use kedge_api::Code;
+use kedge_protocol::Code;
 use kedge_storage::IdempotencyRow;
 use parking_lot::Mutex;
+
+use crate::clock::now_s;
+use crate::error::ApiError;
 
 /// The keys of requests in flight.
 #[derive(Clone, Default)]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hyper::header::RETRY_AFTER;
-use kedge_api::Code;
+use kedge_protocol::Code;
 use metrics::counter;
 use parking_lot::{Mutex, MutexGuard};
 

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use kedge_api::scalars::{IdText, Time};
+use kedge_net::window::Period;
 use kedge_protocol::Id;
 use kedge_protocol::resource::{CustomLimits, Organization, Tier};
 use kedge_storage::{ReadError, Snapshot};
@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::policy::{LOG_BYTES, Policy};
 use super::tier::{Limits, LogQuotas, limits_of, price_of};
-use kedge_net::window::Period;
+use crate::scalars::{IdText, Time};
 
 /// Most organizations that one count looks at.
 const COUNTED_MAX: usize = 100_000;

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use kedge_api::Code;
+use kedge_protocol::Code;
 use kedge_protocol::Id;
 use kedge_protocol::resource::Tier;
 use kedge_storage::ReadError;

@@ -2,14 +2,14 @@
 
 use hyper::HeaderMap;
 use hyper::header::RETRY_AFTER;
-use kedge_api::Code;
+use kedge_net::window::Period;
+use kedge_protocol::Code;
 use metrics::counter;
 
 use super::fields;
 use super::policy::{Policy, Standing};
 use crate::error::{ApiError, Detail};
 use crate::metric_definitions::RATE_LIMITED;
-use kedge_net::window::Period;
 
 /// 429 for the limit that has no room.
 pub(super) fn refuse(standing: &Standing, now_s: u64) -> ApiError {

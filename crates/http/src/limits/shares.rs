@@ -90,7 +90,7 @@ impl Share {
 
 #[cfg(test)]
 mod tests {
-    use kedge_api::Code;
+    use kedge_protocol::Code;
 
     use super::*;
     use crate::error::Detail;

@@ -9,10 +9,10 @@ use hyper::header::{
 use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
 use hyper::{HeaderMap, StatusCode, Version};
-use kedge_api::Code;
+use kedge_net::HEADERS_MAX;
+use kedge_protocol::Code;
 
 use crate::error::ApiError;
-use kedge_net::HEADERS_MAX;
 
 /// Header fields that hold one value and decide what is answered or to whom. Of two, a proxy may believe one and this
 /// server the other. The fields of signatures and of idempotency keys are checked where they are read.

@@ -7,18 +7,17 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::str::FromStr;
 
-use kedge_api::Code;
+use kedge_protocol::Code;
 use kedge_protocol::action::Kind;
 use kedge_protocol::limits::{BATCH_ACTIONS_MAX, PAYLOAD_BYTES_MAX};
 use kedge_protocol::{Address, Hash};
 use kedge_rules::json;
-
-use crate::body::{self, Object};
-use crate::error::ApiError;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::{ActionText, SignedTexts};
+use crate::body::{self, Object};
+use crate::error::ApiError;
 
 /// A JSON string, borrowed if it has no escapes.
 #[derive(Deserialize)]

@@ -1,7 +1,7 @@
 //! The five headers of a signed request.
 
 use hyper::HeaderMap;
-use kedge_api::Code;
+use kedge_protocol::Code;
 use kedge_protocol::limits::DEADLINE_AHEAD_S_MAX;
 use kedge_protocol::signature::{Signature, SignatureError};
 use kedge_protocol::{Address, Hash};

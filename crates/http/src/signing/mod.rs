@@ -10,14 +10,14 @@ pub mod names;
 pub mod registration;
 pub mod request;
 mod signers;
+pub mod signs;
 pub mod wallet;
 
 use std::ops::Range;
 use std::time::Instant;
 
 use kedge_actors::api::{Asker, Submission, SubmittedAction};
-use kedge_api::Code;
-use kedge_api::preview::SignedWords;
+use kedge_protocol::Code;
 use kedge_protocol::Hash;
 use kedge_protocol::action::{ActionTexts, Kind, RequestHead, hash_actions};
 use kedge_protocol::eip712::Domain;
@@ -31,7 +31,7 @@ use crate::error::{ApiError, Detail};
 use signers::Signers;
 
 pub use headers::{ALL as HEADERS, SignatureHeaders};
-pub use kedge_api::signs::{PathMember, Signs, Target};
+pub use signs::{PathMember, Signs, Target};
 
 /// The texts of one action, as ranges of a request's text.
 #[derive(Clone, Debug)]
@@ -44,6 +44,16 @@ pub struct ActionText {
     pub payload: Range<usize>,
     /// What may be disclosed of the payload if that is a digest.
     pub disclosed: Option<Range<usize>>,
+}
+
+/// The words of an action, as signed.
+pub struct SignedWords<'a> {
+    /// Its kind.
+    pub kind: &'a str,
+    /// Its target.
+    pub target: &'a str,
+    /// Its payload.
+    pub payload: &'a str,
 }
 
 /// The texts that a request signs.

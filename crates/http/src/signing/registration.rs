@@ -1,7 +1,8 @@
 //! A registration's body holds a secret, so its digest is signed and the body is not kept.
 
-use kedge_api::Code;
-use kedge_api::scalars::{AddressInput, NameInput, OrganizationId};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use kedge_protocol::Code;
 use kedge_protocol::action::Kind;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::limits::{
@@ -10,17 +11,15 @@ use kedge_protocol::limits::{
 use kedge_protocol::payload::digest_text;
 use kedge_protocol::{Address, Id};
 use kedge_rules::registration::Registration;
-
-use crate::body;
-use crate::error::ApiError;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{ActionText, names};
 use crate::auth::code::InvitationCodes;
 use crate::auth::password;
+use crate::body;
+use crate::error::ApiError;
+use crate::scalars::{AddressInput, NameInput, OrganizationId};
 
 /// Base64 with padding, of 16 bytes and more; unused bits are zero.
 pub(super) const BLIND_PATTERN: &str = "^([A-Za-z0-9+/]{4}){5,}(\

@@ -1,18 +1,17 @@
 //! What a request of each kind of endpoint signs.
 
 use kedge_actors::api::Asker;
-use kedge_api::Code;
+use kedge_protocol::Code;
 use kedge_protocol::action::Kind;
 use kedge_rules::json;
-
-use crate::body;
-use crate::error::ApiError;
 use serde::Deserialize;
 
 use super::bus::{self, Text};
 use super::{ActionText, SignedTexts, Signs, Target, file, registration, wallet};
 use crate::auth::Session;
 use crate::auth::code::InvitationCodes;
+use crate::body;
+use crate::error::ApiError;
 
 #[derive(Deserialize)]
 struct MintTarget<'a> {

@@ -1,14 +1,10 @@
 //! A change of a wallet. With a new password the body holds secrets: then its digest is signed, the record keeps the
 //! members that are not secret, and the body is not kept.
 
-use kedge_api::scalars::NameInput;
 use kedge_protocol::action::Kind;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::limits::{EMAIL_BYTES_MAX, PASSWORD_BYTES_MAX, PASSWORD_CHARS_MIN};
 use kedge_protocol::payload::digest_text;
-
-use crate::body;
-use crate::error::ApiError;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -16,6 +12,9 @@ use serde_json::{Map, Value};
 use super::registration::BLIND_PATTERN;
 use super::{ActionText, registration, request};
 use crate::auth::password;
+use crate::body;
+use crate::error::ApiError;
+use crate::scalars::NameInput;
 
 /// The body of `PATCH /wallets/me`.
 #[derive(Deserialize, JsonSchema)]

@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use kedge_api::Code;
+use kedge_protocol::Code;
 use kedge_protocol::limits::{NONCE_JUMP_MAX, NONCE_WINDOW};
 use kedge_protocol::{Hash, Id, Prefix, percent};
 use serde::de::DeserializeOwned;

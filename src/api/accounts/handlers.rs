@@ -1,0 +1,291 @@
+//! Accounts: registering, logging in, new tokens, the caller's own wallet.
+
+use kedge_actors::api::{Committed, NewSecret, Submission, SubmitError, SubmittedAction};
+use kedge_http::auth::password;
+use kedge_http::auth::session::Tokens;
+use kedge_http::body;
+use kedge_http::clock::now_s;
+use kedge_http::error::ApiError;
+use kedge_http::reply::Reply;
+use kedge_http::scalars::{AddressText, Decimal};
+use kedge_http::signing::names::one_form;
+use kedge_http::signing::registration::RegisterBody;
+use kedge_http::signing::wallet::WalletBody;
+use kedge_protocol::Code;
+use kedge_protocol::limits::EMAIL_BYTES_MAX;
+use kedge_protocol::resource::{Invitation, Tier, Wallet};
+use kedge_protocol::{Address, Id};
+use kedge_rules::registration::normal_email;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::api::PRIVATE;
+use crate::api::accounts::views::{NonceView, OwnWallet, WalletView};
+use crate::api::call::Call;
+
+/// A wallet and the tokens to act for it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct LoggedIn {
+    /// The wallet.
+    pub wallet: WalletView,
+    /// The tokens.
+    #[serde(flatten)]
+    pub tokens: Tokens,
+}
+
+/// The body of a login.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LoginBody {
+    email: String,
+    password: String,
+}
+
+/// The body of a refresh.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RefreshBody {
+    refresh_token: String,
+}
+
+/// Before `POST /wallets/register`: the invitation, and the hash of the password.
+pub async fn check_registration(
+    call: &mut Call,
+    submission: &mut Submission,
+) -> Result<(), ApiError> {
+    call.naming = (call.app.limits).begin_naming(call.client_address, now_s())?;
+    let registration: RegisterBody = body::parse(&call.body.text)?;
+    check_invitation(call, &registration)?;
+    if registration.invitation.is_none() {
+        call.app.limits.check_disk(&Tier::Free)?;
+    }
+    // Checking and hashing a password is expensive: only for callers that have signed.
+    registration.check_password()?;
+    let hashed = (call.app.passwords).hash(call.client_address, registration.password);
+    submission.secret = Some(NewSecret::Password(hashed.await?));
+    Ok(())
+}
+
+/// The answer to `POST /wallets/register`. Each has new tokens, because none are stored.
+pub async fn registered(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
+    let wallet: Wallet = call.made(committed)?;
+    let phc = call.published().snapshot.password_hash(wallet.id)?;
+    let phc = phc.ok_or_else(|| ApiError::internal(&"a registered wallet without a password"))?;
+    if call.earlier.is_some() {
+        // A replay logs in again, and no old password does.
+        let registration: RegisterBody = body::parse(&call.body.text)?;
+        let (passwords, address) = (&call.app.passwords, call.client_address);
+        let verified = passwords.verify(address, registration.password, Some(phc.clone()));
+        if !verified.await? {
+            let message = "the wallet's password was changed since it registered; log in";
+            return Err(ApiError::new(Code::Forbidden, message));
+        }
+    }
+    let tokens = begin(call, &wallet, &phc).await?;
+    let wallet = wallet.into();
+    call.changed(committed, LoggedIn { wallet, tokens })
+}
+
+/// Checks what the rules cannot: that the invitation has not expired, and that it is for the named
+/// organization.
+fn check_invitation(call: &Call, registration: &RegisterBody) -> Result<(), ApiError> {
+    let code = registration.invitation.as_deref();
+    let Some(id) = code.and_then(|code| call.app.invitations.open(code)) else {
+        return Ok(());
+    };
+    let forbidden = |message: &'static str| Err(ApiError::new(Code::Forbidden, message));
+    let Some(invitation) = call.published().snapshot.resource::<Invitation>(id)? else {
+        return forbidden("the invitation does not exist; ask for a new one");
+    };
+    if invitation.expires_at_ms() <= call.app.engine.now_ms() {
+        return forbidden("the invitation has expired; ask for a new one");
+    }
+    let named = registration.organization_id;
+    if named.is_some_and(|named| named != invitation.organization_id) {
+        return forbidden("the invitation is for an organization other than organization_id");
+    }
+    Ok(())
+}
+
+async fn begin(call: &Call, wallet: &Wallet, phc: &str) -> Result<Tokens, ApiError> {
+    let app = &call.app;
+    app.limits.note_owner(call.client_address, &wallet.email);
+    let holder = (wallet.id, wallet.organization_id);
+    app.sessions
+        .begin(&app.engine, &app.access, holder, phc)
+        .await
+}
+
+fn wrong_login() -> ApiError {
+    let message = "the e-mail address or the password is wrong";
+    ApiError::new(Code::CredentialsInvalid, message)
+}
+
+/// `POST /wallets/login`
+pub async fn login(call: Call) -> Result<Reply, ApiError> {
+    let login: LoginBody = body::parse(&call.body.text)?;
+    if login.email.len() > EMAIL_BYTES_MAX {
+        // No account can have this address, so an immediate refusal reveals nothing.
+        return Err(wrong_login());
+    }
+    // Accounts of before may have a form of their address that no new one has.
+    let email = normal_email(&login.email);
+    let form = one_form(&login.email);
+    let published = call.published();
+    let wallet = match (published.snapshot.wallet_by_email(&email)?, &form) {
+        (None, Some(form)) => published.snapshot.wallet_by_email(form)?,
+        (wallet, _) => wallet,
+    };
+    // Guesses count for the address as the account has it, in whatever form it was given.
+    let account = wallet.as_ref().map(|wallet| &wallet.email);
+    let account = account.or(form.as_ref()).unwrap_or(&email);
+    let attempt = (call.app.limits).begin_login(call.client_address, account, false, now_s())?;
+    let phc = match &wallet {
+        Some(wallet) => published.snapshot.password_hash(wallet.id)?,
+        None => None,
+    };
+    let passwords = &call.app.passwords;
+    let verified = passwords.verify(call.client_address, login.password, phc.clone());
+    let right = verified.await?;
+    let (Some(wallet), Some(phc), true) = (wallet, phc, right) else {
+        if let Some(attempt) = attempt {
+            attempt.failed(now_s());
+        }
+        return Err(wrong_login());
+    };
+    if let Some(attempt) = attempt {
+        attempt.succeeded();
+    }
+    let tokens = begin(&call, &wallet, &phc).await?;
+    let answer = LoggedIn {
+        wallet: wallet.into(),
+        tokens,
+    };
+    Reply::ok(published.head.sequence, &answer)
+}
+
+/// `POST /wallets/token/refresh`
+pub async fn refresh(call: Call) -> Result<Reply, ApiError> {
+    let RefreshBody { refresh_token } = body::parse(&call.body.text)?;
+    let app = &call.app;
+    let refreshed = app
+        .sessions
+        .refresh(&app.engine, &app.access, &refresh_token);
+    let (wallet_id, tokens) = refreshed.await?;
+    let published = call.published();
+    let wallet = own_wallet(&call, wallet_id)?;
+    app.limits.note_owner(call.client_address, &wallet.email);
+    let answer = LoggedIn {
+        wallet: wallet.into(),
+        tokens,
+    };
+    Reply::ok(published.head.sequence, &answer)
+}
+
+/// The login has ended.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct LoggedOut {
+    /// Always true: its refresh tokens no longer give new tokens.
+    pub ended: bool,
+}
+
+fn own_wallet(call: &Call, id: Id) -> Result<Wallet, ApiError> {
+    call.published()
+        .snapshot
+        .wallet(id)?
+        .ok_or_else(|| ApiError::new(Code::Unauthenticated, "the token's wallet does not exist"))
+}
+
+/// `GET /wallets/me`
+pub async fn me(call: Call) -> Result<Reply, ApiError> {
+    let published = call.published();
+    let wallet = own_wallet(&call, call.session()?.wallet()?)?;
+    let mut nonces = Vec::with_capacity(wallet.keys.len());
+    for key in &wallet.keys {
+        nonces.push(NonceView {
+            address: AddressText(*key),
+            highest: Decimal(published.snapshot.nonces(*key)?.highest()),
+        });
+    }
+    let trace = wallet.trace;
+    let answer = OwnWallet {
+        wallet: wallet.into(),
+        nonces,
+    };
+    Ok(Reply::ok(published.head.sequence, &answer)?.state_tagged(&call.headers, &trace, PRIVATE))
+}
+
+/// Whether a change names an e-mail address.
+fn names_email(submission: &Submission) -> bool {
+    #[derive(Deserialize)]
+    struct Named {
+        email: Option<serde::de::IgnoredAny>,
+    }
+    submission.actions.iter().any(|action| {
+        let text = action.disclosed.as_ref().unwrap_or(&action.payload);
+        let named = serde_json::from_str::<Named>(&submission.text[text.clone()]);
+        named.is_ok_and(|named| named.email.is_some())
+    })
+}
+
+/// Before `PATCH /wallets/me`: the hash of a new password, if there is one.
+pub async fn check_password(call: &mut Call, submission: &mut Submission) -> Result<(), ApiError> {
+    if names_email(submission) {
+        call.naming = (call.app.limits).begin_naming(call.client_address, now_s())?;
+    }
+    let discloses = |action: &SubmittedAction| action.disclosed.is_some();
+    if submission.actions.iter().any(discloses) {
+        let signer = submission.head.signer;
+        submission.secret = Some(new_password(call, signer).await?);
+    }
+    Ok(())
+}
+
+/// The hash of a new password. The body must also contain the current one. A guess is answered only for a signer of the
+/// wallet, and is counted like one at login.
+async fn new_password(call: &Call, signer: Address) -> Result<NewSecret, ApiError> {
+    let patch: WalletBody = body::parse(&call.body.text)?;
+    let wallet = own_wallet(call, call.session()?.wallet()?)?;
+    if !wallet.keys.contains(&signer) {
+        return Err(SubmitError::SignerNotOfWallet.into());
+    }
+    let (limits, address) = (&call.app.limits, call.client_address);
+    // The token and the signature show who asks; guesses from elsewhere do not keep them out.
+    let attempt = limits.begin_login(address, &wallet.email, true, now_s())?;
+    let passwords = &call.app.passwords;
+    let current = patch.current_password.unwrap_or_default();
+    let phc = call.published().snapshot.password_hash(wallet.id)?;
+    let right = passwords.verify(address, current, phc).await?;
+    match (attempt, right) {
+        (Some(attempt), true) => attempt.succeeded(),
+        (Some(attempt), false) => attempt.failed(now_s()),
+        (None, _) => {}
+    }
+    if !right {
+        let message = "current_password is wrong";
+        return Err(ApiError::new(Code::CredentialsInvalid, message));
+    }
+    let password = patch.password.unwrap_or_default();
+    let names = [
+        Some(wallet.email.as_str()),
+        wallet.nickname.as_deref(),
+        patch.email.as_deref(),
+        patch.nickname.as_deref(),
+    ];
+    password::check_guessed(&password, names.into_iter().flatten())?;
+    let phc = passwords.hash(address, password).await?;
+    Ok(NewSecret::Password(phc))
+}
+
+/// The answer to `PATCH /wallets/me`, `POST /wallets/me/keys` and `DELETE /wallets/me/keys/{id}`
+pub fn changed(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
+    call.changed(committed, WalletView::from(call.made::<Wallet>(committed)?))
+}
+
+/// `POST /wallets/logout`
+pub async fn logout(call: Call) -> Result<Reply, ApiError> {
+    let RefreshBody { refresh_token } = body::parse(&call.body.text)?;
+    let app = &call.app;
+    app.sessions.end(&app.engine, &refresh_token).await?;
+    Reply::ok(call.published().head.sequence, &LoggedOut { ended: true })
+}

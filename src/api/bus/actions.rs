@@ -1,0 +1,247 @@
+//! Reading actions, and their proofs.
+
+use std::sync::Arc;
+
+use kedge_actors::Published;
+use kedge_http::batches::Batch;
+use kedge_http::error::ApiError;
+use kedge_http::query::Parameter;
+use kedge_http::query::decimal;
+use kedge_http::reply::Reply;
+use kedge_protocol::Code;
+use kedge_protocol::log_tree;
+use kedge_protocol::proof::{
+    AnchorProof, Authorship, BatchPath, OpenedAction, PROOF_VERSION, ProofFile,
+};
+use kedge_protocol::receipt::{RECEIPT_VERSION, Receipt, ReceiptLeaf};
+use kedge_protocol::{KeyOfBatch, Prefix};
+use kedge_storage::{AnchorStatus, PlacedAction, Snapshot};
+
+use crate::api::PRIVATE;
+use crate::api::bus::views::ActionView;
+use crate::api::call::Call;
+use crate::api::listing::{Listing, Source};
+use crate::api::objects::handlers::sees;
+use crate::api::shown;
+use crate::app::App;
+
+/// The parameter of a proof.
+pub const FORM: &[Parameter] = &[Parameter {
+    name: "form",
+    schema_type: r#"{"type": "string", "enum": ["inclusion", "authorship"], "default": "inclusion"}"#,
+    description: "inclusion (the default), or authorship: with the signature, for the caller's organization's actions.",
+}];
+
+/// An action's position in a list.
+pub(in crate::api) fn place(placed: &PlacedAction) -> u64 {
+    placed.sequence
+}
+
+/// Every action of the caller's own organization is shown.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "the shape that a list's source has"
+)]
+pub(in crate::api) fn keep_all(placed: &PlacedAction) -> Result<Option<usize>, ApiError> {
+    Ok(Some(placed.action.payload.len()))
+}
+
+/// The action in full, with the log's head after it.
+pub(in crate::api) fn view(
+    call: &Call,
+    snapshot: &Snapshot,
+    placed: PlacedAction,
+) -> Result<ActionView<'static>, ApiError> {
+    let batch = call.app.batches.get(snapshot, placed.batch_number)?;
+    view_in(&batch, placed)
+}
+
+fn view_in(batch: &Batch, placed: PlacedAction) -> Result<ActionView<'static>, ApiError> {
+    let head = batch.head(placed.leaf_index);
+    let head = head.ok_or_else(|| ApiError::internal(&"an action past its batch's leaves"))?;
+    Ok(shown::logged(placed, batch.id, head))
+}
+
+/// The action of the path, by id or sequence, if the caller may see it: the caller's organization
+/// made it, or it acted on an object that the caller sees.
+fn seen_action(call: &Call, snapshot: &Snapshot) -> Result<PlacedAction, ApiError> {
+    let missing = || ApiError::not_found("action", call.id.as_str());
+    let sequence = if let Some(sequence) = decimal(&call.id) {
+        sequence
+    } else {
+        let id = call.id_of(Prefix::Action)?;
+        snapshot.action_sequence(id)?.ok_or_else(missing)?
+    };
+    let placed = snapshot.action_at(sequence)?.ok_or_else(missing)?;
+    if placed.organization_id == call.session()?.organization_id {
+        return Ok(placed);
+    }
+    let visible = match snapshot.object(placed.action.resource)? {
+        Some(object) => sees(call, snapshot, &object, &mut None)?,
+        None => false,
+    };
+    if visible { Ok(placed) } else { Err(missing()) }
+}
+
+/// `GET /ebus/actions`
+pub async fn list(call: Call) -> Result<Reply, ApiError> {
+    let published = call.published();
+    let snapshot = &published.snapshot;
+    let organization_id = call.session()?.organization_id;
+    let source = Source {
+        fetch: |rows| Ok(snapshot.actions_of_organization(organization_id, rows)?),
+        place,
+        keep: keep_all,
+    };
+    let listing = Listing::of(&call, &[])?;
+    listing.answer(&call, published.head.sequence, source, |placed| {
+        view(&call, snapshot, placed)
+    })
+}
+
+/// `GET /ebus/actions/{id}`
+pub async fn get(call: Call) -> Result<Reply, ApiError> {
+    let published = call.published();
+    let placed = seen_action(&call, &published.snapshot)?;
+    let batches = &call.app.batches;
+    let batch = batches.get(&published.snapshot, placed.batch_number)?;
+    let receipt = receipt(&call.app, &placed, &batch);
+    let mut view = view_in(&batch, placed)?;
+    view.receipt = Some(receipt);
+    Ok(Reply::ok(published.head.sequence, &view)?.etagged(&call.headers, PRIVATE))
+}
+
+fn receipt(app: &App, placed: &PlacedAction, batch: &Batch) -> Receipt {
+    let leaf_index = placed.leaf_index;
+    Receipt {
+        version: RECEIPT_VERSION,
+        domain: *app.verifier.domain(),
+        leaf: opened_leaf(placed),
+        leaf_index,
+        path: batch.tree.proof(&[leaf_index as usize]),
+        batch: batch.signed,
+    }
+}
+
+/// The receipt of the action at a sequence.
+pub fn receipt_of(app: &App, sequence: u64) -> Result<Option<Receipt>, ApiError> {
+    let published = app.published();
+    let snapshot = &published.snapshot;
+    let Some(placed) = snapshot.action_at(sequence)? else {
+        return Ok(None);
+    };
+    let batch = app.batches.get(snapshot, placed.batch_number)?;
+    Ok(Some(receipt(app, &placed, &batch)))
+}
+
+fn opened_leaf(placed: &PlacedAction) -> ReceiptLeaf {
+    let leaf = placed.leaf();
+    ReceiptLeaf {
+        sequence: leaf.sequence,
+        timestamp_ms: leaf.timestamp_ms,
+        content: leaf.content,
+        previous_integrity: placed.action.previous_integrity,
+        integrity: leaf.integrity,
+    }
+}
+
+/// `GET /ebus/actions/{id}/proof`
+pub async fn proof(call: Call) -> Result<Reply, ApiError> {
+    let with_authorship = match call.query.get("form") {
+        None | Some("inclusion") => false,
+        Some("authorship") => true,
+        Some(_) => {
+            return Err(ApiError::parameter(
+                "form",
+                "must be inclusion or authorship",
+            ));
+        }
+    };
+    let published = call.published();
+    let snapshot = &published.snapshot;
+    let placed = seen_action(&call, snapshot)?;
+    if with_authorship && placed.organization_id != call.session()?.organization_id {
+        let message = "authorship is shown only to the organization that signed";
+        return Err(ApiError::new(Code::Forbidden, message));
+    }
+    let anchor = anchor_proof(snapshot, placed.batch_number)?;
+    let (placed, authorship) = if with_authorship {
+        // All of the request is read and hashed for it, which may have 16 MiB.
+        let state = Arc::clone(&published);
+        let read = move || Ok((authorship(&state.snapshot, &placed)?, placed));
+        let (authorship, placed) = call.app.read_long(call.holder, read).await?;
+        (placed, Some(authorship))
+    } else {
+        (placed, None)
+    };
+    let file = ProofFile {
+        anchor,
+        authorship,
+        ..proof_file(&call.app, &published, placed)?
+    };
+    let reply = Reply::ok(published.head.sequence, &file)?;
+    Ok(reply.etagged(&call.headers, PRIVATE))
+}
+
+/// The proof file of an action, without its anchor and its signature.
+pub fn proof_file(
+    app: &App,
+    published: &Published,
+    placed: PlacedAction,
+) -> Result<ProofFile, ApiError> {
+    let snapshot = &published.snapshot;
+    let batch = app.batches.get(snapshot, placed.batch_number)?;
+    Ok(ProofFile {
+        version: PROOF_VERSION,
+        domain: *app.verifier.domain(),
+        sequencer: snapshot.sequencer_keys()?.key_of(placed.batch_number),
+        leaf: opened_leaf(&placed),
+        inclusion: BatchPath {
+            leaf_index: placed.leaf_index,
+            path: batch.tree.proof(&[placed.leaf_index as usize]),
+        },
+        batch: batch.signed,
+        anchor: None,
+        authorship: None,
+        action: OpenedAction {
+            kind: placed.action.kind.text().to_owned(),
+            signer: placed.head.signer,
+            authority: placed.authority(),
+            target: placed.action.target.into_owned(),
+            payload: placed.action.payload.into_owned(),
+        },
+    })
+}
+
+/// The path to an anchor that the chain has finalized; none before that.
+fn anchor_proof(snapshot: &Snapshot, batch: u64) -> Result<Option<AnchorProof>, ApiError> {
+    let Some(anchor) = snapshot
+        .anchor_covering(batch)?
+        .filter(|anchor| anchor.status == AnchorStatus::Finalized)
+    else {
+        return Ok(None);
+    };
+    let batches = anchor.checkpoint.checkpoint.batches;
+    Ok(Some(AnchorProof {
+        checkpoint: anchor.checkpoint,
+        path: log_tree::inclusion_path(snapshot, batch, batches)?,
+        contract: anchor.contract,
+        transaction_hash: anchor.tx_hashes.last().copied(),
+        block_number: anchor.block_number,
+    }))
+}
+
+fn authorship(snapshot: &Snapshot, placed: &PlacedAction) -> Result<Authorship, ApiError> {
+    let request = snapshot.request_at(placed.sequence)?;
+    let request = request.ok_or_else(|| ApiError::internal(&"an action without its request"))?;
+    let hashes = request.action_hashes();
+    Ok(Authorship {
+        signature: placed.signature,
+        nonce: placed.head.nonce,
+        deadline: placed.head.deadline_s,
+        atomic: placed.head.atomic,
+        index: u32::from(placed.action.index),
+        salt: placed.salt(),
+        action_hashes: hashes.map_err(|error| ApiError::internal(&error))?,
+    })
+}

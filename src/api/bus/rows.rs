@@ -1,0 +1,192 @@
+//! The action bus.
+
+use hyper::Method;
+use kedge_http::auth::rights::{Access, Right};
+use kedge_http::limits::LimitClass::ActionBatches;
+use kedge_http::query::Parameter;
+use kedge_http::signing::Signs;
+use kedge_protocol::Code;
+use kedge_protocol::proof::ProofFile;
+use kedge_protocol::resource::Area;
+
+use crate::api::Endpoint;
+use crate::api::bus::bodies::{ActionBody, BatchBody, PreviewRequest};
+use crate::api::bus::preview_views::PreviewAnswer;
+use crate::api::bus::views::{ActionView, BatchAnswer};
+use crate::api::bus::{actions, handlers, preview};
+use crate::api::document::{Doc, Link};
+use crate::api::endpoint::schema;
+use crate::api::listing;
+use crate::api::listing::Page;
+use crate::api::row::{answer, get, handler, signed, unsigned};
+
+/// The rows.
+pub(in crate::api) fn rows() -> Vec<Endpoint> {
+    vec![
+        Endpoint {
+            request: Some(schema::<ActionBody>),
+            status: 201,
+            response: schema::<ActionView<'static>>,
+            ..signed(
+                Method::POST,
+                "/ebus/actions",
+                &SUBMIT,
+                Signs::Action,
+                answer!(handlers::single),
+            )
+        },
+        Endpoint {
+            limit: ActionBatches,
+            request: Some(schema::<BatchBody>),
+            response: schema::<BatchAnswer<'static>>,
+            ..signed(
+                Method::POST,
+                "/ebus/actions/batch",
+                &SUBMIT_BATCH,
+                Signs::Batch,
+                answer!(handlers::batch),
+            )
+        },
+        Endpoint {
+            right: Some(Right {
+                area: Area::Actions,
+                access: Access::Create,
+            }),
+            request: Some(schema::<PreviewRequest>),
+            response: schema::<PreviewAnswer<'static>>,
+            ..unsigned(
+                Method::POST,
+                "/ebus/actions/preview",
+                &PREVIEW,
+                handler!(preview::preview),
+            )
+        },
+        Endpoint {
+            query: &[listing::LIST],
+            response: schema::<Page<ActionView<'static>>>,
+            ..get("/ebus/actions", &LIST, handler!(actions::list))
+        },
+        Endpoint {
+            response: schema::<ActionView<'static>>,
+            etag: true,
+            ..get("/ebus/actions/{id}", &GET, handler!(actions::get))
+        },
+        Endpoint {
+            query: &[actions::FORM],
+            response: schema::<ProofFile>,
+            etag: true,
+            ..get("/ebus/actions/{id}/proof", &PROOF, handler!(actions::proof))
+        },
+    ]
+}
+
+const TAG: &str = "Action bus";
+
+const TO_PROOF: Link = Link::with_parameters("getActionProof", &[("id", "$response.body#/id")]);
+const TO_BATCH: Link = Link::with_parameters("getBatch", &[("id", "$response.body#/batch_id")]);
+
+const SUBMIT: Doc = Doc {
+    id: "submitAction",
+    tag: TAG,
+    summary: "Submit one action",
+    description: "Does one action. The signed payload is the exact text of the member `payload`, \
+        from its first to its last byte, or `{}` if it is absent. The answer means that the action \
+        is durable, and its receipt can be checked at once and offline.",
+    links: &[
+        Link::with_parameters("getAction", &[("id", "$response.body#/id")]),
+        TO_PROOF,
+        Link::with_parameters("getObject", &[("id", "$response.body#/object_id")]),
+        TO_BATCH,
+    ],
+    ..Doc::MISSING
+};
+
+const PREFER: &[Parameter] = &[Parameter {
+    name: "Prefer",
+    schema_type: "string",
+    description: "`return=minimal` for an answer with as little about each action as possible (RFC 7240).",
+}];
+
+const PREFERENCE_APPLIED: &[Parameter] = &[Parameter {
+    name: "Preference-Applied",
+    schema_type: "string",
+    description: "`return=minimal` if it was requested.",
+}];
+
+const SUBMIT_BATCH: Doc = Doc {
+    id: "submitBatch",
+    tag: TAG,
+    summary: "Submit up to 500 actions under one signature",
+    description: "Does up to 500 actions under one signature; the limits count one request. By \
+        default they are independent, and the answer has one result for each in order: the action, or \
+        why it was refused. With `atomic`, which is part of the signed text, all are done or none, \
+        and the error names the first that was refused. One receipt proves all that were done. \
+        `Prefer: return=minimal` leaves out what the sender can compute.",
+    request_headers: PREFER,
+    response_headers: PREFERENCE_APPLIED,
+    links: &[
+        Link::with_parameters(
+            "getBatch",
+            &[("id", "$response.body#/receipt/batch/header/number")],
+        ),
+        Link::with_parameters(
+            "listBatchActions",
+            &[("id", "$response.body#/receipt/batch/header/number")],
+        ),
+        Link::with_parameters("getAction", &[("id", "$response.body#/results/0/id")]),
+    ],
+    ..Doc::MISSING
+};
+
+const LIST: Doc = Doc {
+    id: "listActions",
+    tag: TAG,
+    summary: "List the organization's actions",
+    description: "The actions of the caller's organization, in the log's order.",
+    links: &[Link::with_parameters(
+        "getAction",
+        &[("id", "$response.body#/items/0/id")],
+    )],
+    ..Doc::MISSING
+};
+
+const GET: Doc = Doc {
+    id: "getAction",
+    tag: TAG,
+    summary: "Read an action, by id or sequence",
+    description: "An action with its receipt, by id or sequence: the organization's own, or one on \
+        an object visible to the caller.",
+    links: &[
+        TO_PROOF,
+        TO_BATCH,
+        Link::with_parameters("getBatchLeaves", &[("id", "$response.body#/batch_id")]),
+    ],
+    ..Doc::MISSING
+};
+
+const PROOF: Doc = Doc {
+    id: "getActionProof",
+    tag: TAG,
+    summary: "Get an action's proof file",
+    description: "One self-contained file that proves the action without this server: the opened \
+        leaf, the path to the signed batch header, and, once the chain has finalized an anchor that \
+        covers it, the path to the anchored history with contract and transaction. `form=authorship` \
+        adds the signature and the signed text, for the organization that signed.",
+    errors: &[Code::Forbidden],
+    links: &[Link::with_parameters(
+        "getBatch",
+        &[("id", "$response.body#/batch/header/number")],
+    )],
+    ..Doc::MISSING
+};
+
+const PREVIEW: Doc = Doc {
+    id: "previewActions",
+    tag: TAG,
+    summary: "Preview what actions would do",
+    description: "Shows what one action or a batch would do if it arrived now, and gives the typed \
+        data to sign with the headers to send, so that a wallet can show and sign it. Nothing is \
+        stored, no nonce is used, and nothing is promised: other requests may be placed first.",
+    errors: &[Code::BatchTooLarge],
+    ..Doc::MISSING
+};

@@ -1,0 +1,130 @@
+//! Which errors an endpoint can answer with: nearly all of it follows from its row.
+
+use std::collections::BTreeSet;
+
+use kedge_http::limits::LimitClass;
+use kedge_http::signing::Signs;
+use kedge_protocol::Code;
+use kedge_protocol::action::Kind;
+
+use crate::api::endpoint::{Auth, Endpoint, MIN_SEQUENCE};
+
+/// Errors that every signed request can get.
+const SIGNED: &[Code] = &[
+    Code::SignatureRequired,
+    Code::SignatureInvalid,
+    Code::DeadlineExpired,
+    Code::NonceReused,
+    // The signature is valid, but the key is not the caller's.
+    Code::Forbidden,
+];
+
+/// Errors that every request with a body can get.
+const WITH_BODY: &[Code] = &[Code::PayloadTooLarge, Code::UnsupportedMediaType];
+
+/// Refusals by the rules of an action on an object, or of a mint.
+const ON_OBJECTS: &[Code] = &[
+    Code::ResourceNotFound,
+    Code::StateViolation,
+    Code::ObjectTooLarge,
+];
+
+/// Refusals by the rules of an action of a kind.
+fn refusals(kind: &Kind) -> &'static [Code] {
+    match kind {
+        Kind::WalletRegister => &[Code::EmailTaken, Code::Conflict],
+        Kind::WalletUpdate => &[Code::EmailTaken],
+        Kind::WalletKeyAdd => &[Code::Conflict, Code::StateViolation],
+        Kind::WalletKeyRemove | Kind::OrgInvitationRevoke => &[Code::StateViolation],
+        Kind::TemplateCreate => &[Code::Conflict, Code::ObjectTooLarge],
+        Kind::TemplateUpdate => &[Code::Conflict, Code::ObjectTooLarge, Code::StateViolation],
+        Kind::TemplateVariations => &[Code::ObjectTooLarge],
+        Kind::Mint
+        | Kind::Update
+        | Kind::Transfer
+        | Kind::Lock
+        | Kind::Unlock
+        | Kind::Burn
+        | Kind::SetAttributes
+        | Kind::DeleteAttributes
+        | Kind::Emit
+        | Kind::Custom(_) => ON_OBJECTS,
+        Kind::KeyCreate
+        | Kind::KeyDelete
+        | Kind::KeyRotate
+        | Kind::FileCreate
+        | Kind::WebhookCreate
+        | Kind::WebhookUpdate
+        | Kind::WebhookDelete
+        | Kind::WebhookRotate
+        | Kind::OrgInvite
+        | Kind::OrgRole
+        | Kind::OrgMemberRemove
+        | Kind::SystemTier
+        | Kind::SystemVerdict
+        | Kind::SystemWebhookOff
+        | Kind::SystemSequencerKey => &[],
+    }
+}
+
+impl Endpoint {
+    /// Every code that it can answer with.
+    pub fn codes(&self) -> BTreeSet<Code> {
+        // Anybody can send an unknown parameter, and anything can break.
+        let mut codes = BTreeSet::from([Code::ValidationError, Code::Internal]);
+        if self.limit != LimitClass::Free {
+            codes.extend([Code::Unavailable, Code::RateLimited]);
+        }
+        if self.method == "GET" && self.limit != LimitClass::Free {
+            // The data it needs may be archived.
+            codes.insert(Code::Gone);
+        }
+        if self.auth == Auth::Bearer {
+            // An API key may lack the right.
+            codes.extend([Code::Unauthenticated, Code::TokenExpired, Code::Forbidden]);
+        }
+        if self.path.contains('{') {
+            codes.insert(Code::ResourceNotFound);
+        }
+        let parameters = self.parameter_names();
+        if parameters.contains(&"cursor") {
+            codes.insert(Code::CursorInvalid);
+        }
+        if parameters.contains(&MIN_SEQUENCE.name) {
+            codes.insert(Code::SequenceNotReached);
+        }
+        if self.request.is_some() {
+            codes.extend(WITH_BODY);
+            if self.signs != Signs::File {
+                codes.insert(Code::MalformedJson);
+            }
+        }
+        if self.signs != Signs::Nothing {
+            codes.extend(SIGNED);
+            if self.auth == Auth::Bearer {
+                codes.insert(Code::QuotaExceeded);
+            }
+        }
+        if self.is_idempotent() {
+            codes.extend([Code::IdempotencyInProgress, Code::IdempotencyMismatch]);
+            // The result of the first request may be archived.
+            codes.insert(Code::Gone);
+        }
+        if self.is_conditional() {
+            codes.insert(Code::PreconditionFailed);
+        }
+        match &self.signs {
+            Signs::Nothing | Signs::File => {}
+            Signs::Body(kind, _) | Signs::NoBody(kind, _) | Signs::PathMember(kind, ..) => {
+                codes.extend(refusals(kind));
+            }
+            Signs::WalletUpdate => codes.extend(refusals(&Kind::WalletUpdate)),
+            Signs::Registration => codes.extend(refusals(&Kind::WalletRegister)),
+            Signs::Action => codes.extend(ON_OBJECTS),
+            // Each refused action of a batch is reported in its own result.
+            Signs::Batch => codes.extend([Code::BatchTooLarge, Code::StateViolation]),
+        }
+        codes.extend(self.doc.errors);
+        codes
+    }
+}

@@ -1,0 +1,126 @@
+//! What the answers to signed requests are made from: what was committed now, or earlier with the same idempotency key.
+
+use kedge_actors::api::{ActionOutcome, Committed};
+use kedge_http::error::{ApiError, NONCE_HIGHEST};
+use kedge_http::reply::Reply;
+use kedge_http::scalars::IdText;
+use kedge_protocol::receipt::Receipt;
+use kedge_replay::images::read_image;
+use kedge_rules::image::Image;
+use kedge_storage::Snapshot;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::api::call::Call;
+use crate::api::shown::Position;
+
+/// A resource that a request made or changed, with its proof.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Changed{T}")]
+pub struct Changed<T> {
+    /// The resource.
+    #[serde(flatten)]
+    pub resource: T,
+    /// The action that did so.
+    pub action_id: IdText,
+    /// Proof that the log holds the action; it can be checked offline at once.
+    pub receipt: Receipt,
+}
+
+impl Call {
+    /// A single action with its place in the log; the error if it was refused.
+    pub fn position<'a>(&'a self, committed: &'a Committed) -> Result<Position<'a>, ApiError> {
+        let internal = || ApiError::internal(&"an outcome without its action or its place");
+        let (action, result) = self
+            .submission()?
+            .actions
+            .first()
+            .zip(committed.actions.first())
+            .ok_or_else(internal)?;
+        match result {
+            ActionOutcome::Done(done) => Ok(Position {
+                action,
+                done,
+                placement: committed.placement.as_ref().ok_or_else(internal)?,
+            }),
+            ActionOutcome::Refused(refusal) => {
+                let highest = committed.nonce_highest.to_string();
+                Err(ApiError::from(refusal).with_header(NONCE_HIGHEST, highest))
+            }
+        }
+    }
+
+    /// What a single action made or changed, with its place in the log; the resource acted on first.
+    pub fn images(&self, committed: &Committed) -> Result<Vec<Image>, ApiError> {
+        let position = self.position(committed)?;
+        let mut images = position.done.images(position.placement.timestamp_ms);
+        if let Some(first) = images.first_mut() {
+            settle(first, &self.published().snapshot)?;
+        }
+        Ok(images)
+    }
+
+    /// The resource of this type that a single action made or changed.
+    pub fn made<T: TryFrom<Image>>(&self, committed: &Committed) -> Result<T, ApiError> {
+        let mut images = self.images(committed)?.into_iter();
+        let made = images.find_map(|image| T::try_from(image).ok());
+        made.ok_or_else(|| {
+            ApiError::internal(&"an action made something else than its answer shows")
+        })
+    }
+
+    /// The answer that shows a resource, with the action's id and receipt.
+    pub fn changed<T: Serialize>(
+        &self,
+        committed: &Committed,
+        resource: T,
+    ) -> Result<Reply, ApiError> {
+        let position = self.position(committed)?;
+        let answer = Changed {
+            resource,
+            action_id: IdText(position.id()),
+            receipt: position.receipt(self.app.verifier.domain()),
+        };
+        self.answered(committed, position.done.sequence, &answer)
+    }
+
+    /// An answer with the row's status and the signer's highest nonce.
+    pub fn answered<T: Serialize>(
+        &self,
+        committed: &Committed,
+        sequence: u64,
+        answer: &T,
+    ) -> Result<Reply, ApiError> {
+        let text = serde_json::to_vec(answer).map_err(|error| ApiError::internal(&error))?;
+        Ok(self.answered_text(committed, sequence, text))
+    }
+
+    /// As [`Self::answered`], for JSON that is written already.
+    pub fn answered_text(&self, committed: &Committed, sequence: u64, text: Vec<u8>) -> Reply {
+        let reply = Reply::json_text(self.status(), sequence, text);
+        reply.with(NONCE_HIGHEST, &committed.nonce_highest.to_string())
+    }
+}
+
+/// Fills in when a resource was made. If the decision used a version whose own position was not known then, it is
+/// missing; by now that version is stored.
+fn settle(image: &mut Image, snapshot: &Snapshot) -> Result<(), ApiError> {
+    if image
+        .trace()
+        .is_none_or(|trace| trace.created_sequence != 0)
+    {
+        return Ok(());
+    }
+    // An answer about anything else shows no trace.
+    let Some(stored) = read_image(snapshot, image.id())? else {
+        return match image {
+            Image::File(_) | Image::Dispute(_) | Image::SequencerKey(_) => Ok(()),
+            _ => Err(ApiError::internal(&"a committed resource is missing")),
+        };
+    };
+    if let (Some(trace), Some(stored)) = (image.trace_mut(), stored.trace()) {
+        trace.created_sequence = stored.created_sequence;
+        trace.created_at_ms = stored.created_at_ms;
+    }
+    Ok(())
+}

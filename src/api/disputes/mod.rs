@@ -1,0 +1,6 @@
+//! Disputes and claims.
+
+pub mod bodies;
+pub mod handlers;
+pub mod rows;
+pub mod views;

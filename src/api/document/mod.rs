@@ -1,0 +1,140 @@
+//! The OpenAPI 3.1 document (`/openapi.json`), generated once from the
+//! table of endpoints. Each row refers to its words in the same file, the errors that it
+//! can give follow from the row (`codes.rs`), and its examples are recorded. A row without words or examples fails a test
+//! of the table. An answer that its row does not document is logged as an error and fails the test that caused it;
+//! schemathesis looks for more of them in `make test`.
+
+pub mod component;
+pub mod doc;
+pub mod error_schema;
+pub mod examples;
+mod generators;
+pub(in crate::api) mod headings;
+mod operation;
+mod parameters;
+mod responses;
+mod webhooks;
+mod words;
+
+use std::sync::OnceLock;
+
+use kedge_http::auth::api_key::API_KEY;
+use kedge_http::fixed::Fixed;
+use kedge_rules::schema::BodySchema;
+use schemars::SchemaGenerator;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+use crate::api::endpoint::Endpoint;
+
+use responses::Responses;
+
+pub use doc::{Doc, Link};
+pub use headings::is_tag;
+pub use parameters::schema as parameter_schema;
+
+/// The document of these rows, which are the same at each call: it is generated once.
+pub fn served(rows: &[Endpoint]) -> &'static Fixed {
+    static DOCUMENT: OnceLock<Fixed> = OnceLock::new();
+    DOCUMENT.get_or_init(|| {
+        let json = serde_json::to_vec(&document(rows)).unwrap_or_default();
+        Fixed::new("application/json", json)
+    })
+}
+
+/// The schema of an endpoint's body.
+pub fn body_schema(endpoint: &Endpoint) -> Option<BodySchema> {
+    let request = endpoint.request?;
+    let mut schemas = Schemas::new();
+    let body = request(&mut schemas.reading);
+    BodySchema::new(&json!({
+        "allOf": [body],
+        "components": { "schemas": schemas.into_definitions() },
+    }))
+}
+
+/// Generates the schemas and collects them.
+struct Schemas {
+    /// Bodies are described as they are read.
+    reading: SchemaGenerator,
+    /// Answers are described as they are written.
+    writing: SchemaGenerator,
+}
+
+impl Schemas {
+    fn new() -> Self {
+        let settings = SchemaSettings::draft2020_12().with(|settings| {
+            settings.definitions_path = "/components/schemas".into();
+            settings.meta_schema = None;
+        });
+        Self {
+            reading: settings.clone().for_deserialize().into_generator(),
+            writing: settings.for_serialize().into_generator(),
+        }
+    }
+
+    fn into_definitions(mut self) -> Map<String, Value> {
+        let mut definitions = self.reading.take_definitions(true);
+        for (name, schema) in self.writing.take_definitions(true) {
+            let other = definitions.insert(name.clone(), schema.clone());
+            assert!(
+                other.is_none_or(|other| other == schema),
+                "{name} is read and written in two forms under one name"
+            );
+        }
+        definitions
+    }
+}
+
+/// Builds the document.
+pub fn document(rows: &[Endpoint]) -> Value {
+    let mut schemas = Schemas::new();
+    let mut responses = Responses::default();
+    let mut paths: Map<String, Value> = Map::new();
+    for (place, endpoint) in rows.iter().enumerate() {
+        let mut operation = operation::of(endpoint, &mut schemas, &mut responses);
+        // A JSON object has no order of its own; readers want the table's.
+        operation["x-order"] = json!(place);
+        let path = paths.entry(endpoint.path).or_insert_with(|| json!({}));
+        path[endpoint.method.as_str().to_ascii_lowercase()] = operation;
+    }
+    paths.values_mut().for_each(responses::state_patch);
+    schemas.writing.subschema_for::<error_schema::Error>();
+    schemas.writing.subschema_for::<error_schema::Problem>();
+    let mut document = json!({
+        "openapi": "3.1.0",
+        "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
+        "info": {
+            "title": "Digital Object Service API",
+            "version": "3",
+            "summary": words::SUMMARY,
+            "description": words::DESCRIPTION,
+            "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
+        },
+        "servers": [{ "url": "/", "description": "The server that this document came from" }],
+        "tags": headings::tags(),
+        "paths": paths,
+        "components": {
+            "schemas": schemas.into_definitions(),
+            "parameters": parameters::components(),
+            "headers": responses::header_components(),
+            "responses": responses.into_components(),
+            "securitySchemes": {
+                "bearer": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "bearerFormat": "JWT",
+                    "description": words::BEARER,
+                },
+                "api_key": {
+                    "type": "apiKey",
+                    "in": "header",
+                    "name": API_KEY,
+                    "description": words::API_KEY,
+                },
+            },
+        },
+    });
+    generators::simplify(&mut document);
+    document
+}

@@ -1,0 +1,259 @@
+//! One endpoint: who may call, what is signed, taken and given, and what follows from that.
+
+use std::collections::BTreeSet;
+use std::pin::Pin;
+
+use hyper::header::IF_MATCH;
+use hyper::{HeaderMap, Method};
+use kedge_actors::api::{Committed, Submission};
+use kedge_http::auth::rights::{Access, Right};
+use kedge_http::error::ApiError;
+use kedge_http::limits::LimitClass;
+use kedge_http::query::{Parameter, Query};
+use kedge_http::reply::Reply;
+use kedge_http::signing::Signs;
+use kedge_protocol::Code;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+
+use crate::api::call::Call;
+use crate::api::document::doc::Doc;
+use crate::api::document::headings;
+
+/// A parameter of every read of the log.
+pub const MIN_SEQUENCE: Parameter = Parameter {
+    name: "min_sequence",
+    schema_type: r#"{"type": "integer", "minimum": 0, "maximum": 9223372036854775807}"#,
+    description: "Waits up to 5 s until the answer reflects this sequence.",
+};
+
+/// The media type of most answers.
+const JSON: &str = "application/json";
+/// The media type of streams of events.
+pub const EVENT_STREAM: &str = "text/event-stream";
+/// Only the answer itself determines its media type.
+pub const ANY: &str = "*/*";
+
+/// Who may call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Auth {
+    /// Anybody.
+    Public,
+    /// Callers that show an access token, an API key, or both.
+    Bearer,
+}
+
+/// Generates a type's schema.
+pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+/// The schema of `T`.
+pub fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}
+
+/// Paths whose POST only reads: what is asked for does not fit into a query.
+const READ_BY_POST: [&str; 3] = ["/objects/search", "/objects/count", "/ebus/actions/preview"];
+
+/// The result of a handler, or of an answer.
+pub type Replying<'a> = Pin<Box<dyn Future<Output = Result<Reply, ApiError>> + Send + 'a>>;
+
+/// Makes the answer to a signed request from its outcome.
+pub type AnswerTo = for<'a> fn(&'a Call, &'a Committed) -> Replying<'a>;
+
+/// Completes a submission before it is submitted, or refuses it.
+pub type Prepare = for<'a> fn(
+    &'a mut Call,
+    &'a mut Submission,
+) -> Pin<Box<dyn Future<Output = Result<(), ApiError>> + Send + 'a>>;
+
+/// How a row's requests are answered.
+pub enum Answer {
+    /// By a handler: nothing is signed.
+    Handler(fn(Call) -> Replying<'static>),
+    /// From what was committed, the first time and when the request is repeated with its idempotency key. The server
+    /// submits such requests (`server/submitting.rs`).
+    Committed(AnswerTo),
+}
+
+/// One row of the table of endpoints.
+pub struct Endpoint {
+    /// GET (HEAD comes with it), POST, PATCH or DELETE.
+    pub method: Method,
+    /// The path's template.
+    pub path: &'static str,
+    /// The heading in the document.
+    pub tag: &'static str,
+    /// One line about it.
+    pub summary: &'static str,
+    /// Who may call.
+    pub auth: Auth,
+    /// The right that an API key needs, if it does not follow from tag and method.
+    pub right: Option<Right>,
+    /// What it signs.
+    pub signs: Signs,
+    /// The limit it counts towards.
+    pub limit: LimitClass,
+    /// Parameters of the query, in groups.
+    pub query: &'static [&'static [Parameter]],
+    /// The body, if there is one.
+    pub request: Option<SchemaOf>,
+    /// The status of success.
+    pub status: u16,
+    /// The answer's media type.
+    pub media_type: &'static str,
+    /// It is not signed, but still keeps its answer for an `Idempotency-Key`, because it sends or records something.
+    pub keeps_answer: bool,
+    /// The answer has an ETag, and is 304 for callers that have it already.
+    pub etag: bool,
+    /// The schema of the answer.
+    pub response: SchemaOf,
+    /// The answer shows a secret, so it is never compressed.
+    pub shows_secret: bool,
+    /// What a signed request needs before it is submitted, besides its signature and `If-Match`.
+    pub prepare: Option<Prepare>,
+    /// How it is answered.
+    pub answer: Answer,
+    /// Its description in the document.
+    pub doc: &'static Doc,
+}
+
+impl Endpoint {
+    /// An endpoint with the values that most share.
+    pub fn new(
+        method: Method,
+        path: &'static str,
+        doc: &'static Doc,
+        signs: Signs,
+        answer: Answer,
+    ) -> Self {
+        Self {
+            method,
+            path,
+            tag: doc.tag,
+            summary: doc.summary,
+            auth: Auth::Bearer,
+            right: None,
+            signs,
+            limit: LimitClass::Tier,
+            query: &[],
+            request: None,
+            status: 200,
+            media_type: JSON,
+            keeps_answer: false,
+            etag: false,
+            response: schema::<()>,
+            shows_secret: false,
+            prepare: None,
+            answer,
+            doc,
+        }
+    }
+
+    /// True if the answer reflects the log, so that `min_sequence` makes sense.
+    pub fn reads_log(&self) -> bool {
+        self.method == Method::GET && self.limit != LimitClass::Free
+    }
+
+    /// True if it may change something. A search and a preview do not, whatever their method.
+    pub fn changes(&self) -> bool {
+        self.method != Method::GET && !READ_BY_POST.contains(&self.path)
+    }
+
+    /// The right that an API key needs for it; `None` if no key suffices. A request that changes nothing is a read,
+    /// whatever its method.
+    pub fn right(&self) -> Option<Right> {
+        if self.right.is_some() {
+            return self.right;
+        }
+        let area = headings::area(self.tag)?;
+        let access = match (self.method.as_str(), &self.signs) {
+            (_, Signs::Nothing) | ("GET", _) => Access::Read,
+            ("PATCH", _) => Access::Update,
+            ("DELETE", _) => Access::Delete,
+            _ => Access::Create,
+        };
+        Some(Right { area, access })
+    }
+
+    /// Whether an `Idempotency-Key` has an effect.
+    pub fn is_idempotent(&self) -> bool {
+        self.keeps_answer || self.signs != Signs::Nothing
+    }
+
+    /// Whether `If-Match` has a meaning.
+    pub fn is_conditional(&self) -> bool {
+        let headers = self.doc.request_headers.iter();
+        headers
+            .map(|header| header.name)
+            .any(|name| name.eq_ignore_ascii_case("if-match"))
+    }
+
+    /// Refuses `If-Match` where it has no meaning: a caller relying on it must learn that it is not applied.
+    pub fn check_condition(&self, headers: &HeaderMap) -> Result<(), ApiError> {
+        if self.is_conditional() || !headers.contains_key(IF_MATCH) {
+            return Ok(());
+        }
+        Err(ApiError::parameter(
+            "If-Match",
+            format_args!("has no meaning for {} {}", self.method, self.path),
+        ))
+    }
+
+    /// Its query parameters.
+    pub fn parameters(&self) -> impl Iterator<Item = &'static Parameter> {
+        let own = self.query.iter().copied().flatten();
+        own.chain(self.reads_log().then_some(&MIN_SEQUENCE))
+    }
+
+    /// The names of its query parameters.
+    pub fn parameter_names(&self) -> Vec<&'static str> {
+        self.parameters().map(|parameter| parameter.name).collect()
+    }
+
+    /// Checks the whole numbers of a query against the bounds that the document states.
+    pub fn check_numbers(&self, query: &Query) -> Result<(), ApiError> {
+        self.parameters()
+            .try_for_each(|parameter| parameter.check_number(query))
+    }
+
+    /// True for a list, whose page may be large.
+    pub fn reads_page(&self) -> bool {
+        let mut own = self.query.iter().copied().flatten();
+        self.method == Method::GET && own.any(|parameter| parameter.name == "limit")
+    }
+
+    /// Why an answer contradicts what the row documents; `None` if it does not. `codes` are the row's own
+    /// ([`Self::codes`]), which the caller keeps.
+    pub fn contradiction(
+        &self,
+        answer: &Result<Reply, ApiError>,
+        codes: &BTreeSet<Code>,
+    ) -> Option<String> {
+        let what = match answer {
+            Ok(reply) => self.contradiction_of(reply)?,
+            Err(error) => {
+                if codes.contains(&error.code) {
+                    return None;
+                }
+                format!("does not document {error:?}")
+            }
+        };
+        Some(format!("{} {} {what}", self.method, self.path))
+    }
+
+    fn contradiction_of(&self, reply: &Reply) -> Option<String> {
+        let status = reply.status.as_u16();
+        let not_modified = status == 304;
+        let also = self.doc.also.iter().any(|(known, _)| *known == status);
+        if !(status == self.status || also || not_modified && self.etag) {
+            return Some(format!("does not document {status}"));
+        }
+        let has_tag = reply.headers.contains_key(hyper::header::ETAG);
+        if self.method == Method::GET && has_tag != self.etag {
+            return Some(format!("has etag: {}", self.etag));
+        }
+        let media_type = reply.headers.get(hyper::header::CONTENT_TYPE);
+        let fits =
+            media_type.is_some_and(|found| self.media_type == ANY || found == self.media_type);
+        (!fits && !not_modified).then(|| format!("is not {}", self.media_type))
+    }
+}

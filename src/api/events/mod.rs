@@ -1,0 +1,5 @@
+//! Events: lists and streams.
+
+pub mod handlers;
+pub mod rows;
+pub mod views;

@@ -1,0 +1,209 @@
+//! The export: every batch and leaf, and the caller's own requests, as a stream that anybody can replay. It is written
+//! while it is read. Its extent is fixed at the beginning, but each piece is read from the store as it stands then: the
+//! log only grows, so no caller keeps an old snapshot for long.
+
+use std::io;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::StatusCode;
+use hyper::header::{AUTHORIZATION, CONTENT_ENCODING, HeaderValue};
+use kedge_http::auth::api_key::API_KEY;
+use kedge_http::auth::rights::READS_ACTIONS;
+use kedge_http::clock::now_s;
+use kedge_http::error::ApiError;
+use kedge_http::limits::{Holder, Place};
+use kedge_http::query::Parameter;
+use kedge_http::reply::Reply;
+use kedge_http::stream::{Body, Writer};
+use kedge_net::coding::{Accepted, Coding, Encoder};
+use kedge_protocol::checkpoint::SignedCheckpoint;
+use kedge_protocol::export::{BatchLine, EXPORT_VERSION, Line, LogLine, RequestLine};
+use kedge_protocol::log_tree::Frontier;
+use kedge_protocol::{Id, KeyOfBatch};
+use kedge_storage::Snapshot;
+
+use crate::api::PLACE_LOST;
+use crate::api::call::Call;
+use crate::app::App;
+
+/// The media type of lines of JSON.
+pub const LINES: &str = "application/x-ndjson";
+/// Lines are collected to at least this many bytes before they are sent.
+const PIECE_BYTES: usize = 64 * 1024;
+
+/// Where the export begins.
+pub const FROM: &[Parameter] = &[Parameter {
+    name: "from",
+    schema_type: r#"{"type": "integer", "minimum": 0, "maximum": 9223372036854775807}"#,
+    description: "The number of the first batch; 0 if absent.",
+}];
+
+/// What is exported; fixed at the start.
+struct Export {
+    app: Arc<App>,
+    holder: Holder,
+    checkpoint: SignedCheckpoint,
+    organization_id: Option<Id>,
+}
+
+/// `GET /export`
+pub async fn export(call: Call) -> Result<Reply, ApiError> {
+    let app = &call.app;
+    let shows = |name: &str| call.headers.contains_key(name);
+    let organization_id = if shows(AUTHORIZATION.as_str()) || shows(API_KEY) {
+        let session = app.authenticate(&call.headers, now_s())?;
+        session.check(Some(READS_ACTIONS))?;
+        Some(session.organization_id)
+    } else {
+        None
+    };
+    // The checkpoint comes first: the state published after it holds all of it.
+    let checkpoint = app.engine.checkpoint()?;
+    let export = Arc::new(Export {
+        app: Arc::clone(app),
+        holder: call.holder,
+        checkpoint,
+        organization_id,
+    });
+    let batches = checkpoint.checkpoint.batches;
+    let from = call.query.number("from")?.unwrap_or(0);
+    if from > batches {
+        let message = format!("may be at most {batches}, the number of batches");
+        return Err(ApiError::parameter("from", message));
+    }
+    let place = app.download(call.holder, call.client_address)?;
+    let first = export.first_line(from)?;
+    let coding = Coding::preferred(&Accepted::of(&call.headers));
+    let encoder = coding.map(Encoder::new).transpose();
+    let encoder = encoder.map_err(|error| ApiError::internal(&error))?;
+    let (writer, body) = Body::written(app.write_timeout);
+    tokio::spawn(async move {
+        let written = tokio::select! {
+            written = write(export, (from, first, encoder), (&writer, &place)) => written,
+            () = place.lost() => Err(PLACE_LOST.to_owned()),
+        };
+        if let Err(why) = written {
+            tracing::debug!(why, "an export ended early");
+            writer.abort(why);
+        }
+    });
+    let sequence = checkpoint.checkpoint.sequence;
+    let lines = HeaderValue::from_static(LINES);
+    let reply = Reply::bytes(StatusCode::OK, sequence, lines, body).varied();
+    Ok(match coding {
+        Some(coding) => reply.with(CONTENT_ENCODING, coding.name()),
+        None => reply,
+    })
+}
+
+/// A piece as it is sent, and the encoder of the next one.
+fn encoded(
+    encoder: Option<Encoder>,
+    bytes: Vec<u8>,
+    is_last: bool,
+) -> io::Result<(Bytes, Option<Encoder>)> {
+    match encoder {
+        None => Ok((bytes.into(), None)),
+        Some(encoder) if is_last => Ok((encoder.finish(&bytes)?, None)),
+        Some(mut encoder) => Ok((encoder.piece(&bytes)?, Some(encoder))),
+    }
+}
+
+async fn write(
+    export: Arc<Export>,
+    (from, first, mut encoder): (u64, Vec<u8>, Option<Encoder>),
+    (writer, place): (&Writer, &Place),
+) -> Result<(), String> {
+    let (mut next, mut gathered) = (from, first);
+    loop {
+        let (app, holder) = (Arc::clone(&export.app), export.holder);
+        let export = Arc::clone(&export);
+        let piece = move || {
+            let (number, bytes, is_last) = export.piece(next, gathered)?;
+            let count = bytes.len();
+            let coded = encoded(encoder, bytes, is_last);
+            let (bytes, encoder) = coded.map_err(|error| ApiError::internal(&error))?;
+            Ok((number, bytes, encoder, count, is_last))
+        };
+        let piece = app.read_page(holder, piece).await;
+        let (number, bytes, rest, count, is_last) =
+            piece.map_err(|error| error.message.into_owned())?;
+        let written = writer.write(bytes).await;
+        written.map_err(|error| error.to_string())?;
+        place.moved(count);
+        if is_last {
+            return Ok(());
+        }
+        (next, gathered, encoder) = (number, Vec::new(), rest);
+    }
+}
+
+fn push(out: &mut Vec<u8>, line: &Line) -> Result<(), ApiError> {
+    serde_json::to_writer(&mut *out, line).map_err(|error| ApiError::internal(&error))?;
+    out.push(b'\n');
+    Ok(())
+}
+
+impl Export {
+    fn first_line(&self, from: u64) -> Result<Vec<u8>, ApiError> {
+        let published = self.app.published();
+        let snapshot = &published.snapshot;
+        let engine = &self.app.engine;
+        // The first batch states what is before it, because the batch before may be archived.
+        let (sequence, head) = match snapshot.batch(from)? {
+            Some(batch) => (batch.header.first_sequence - 1, batch.header.previous_head),
+            None => (published.head.sequence, published.head.head),
+        };
+        let keys = snapshot.sequencer_keys()?;
+        let line = LogLine {
+            version: EXPORT_VERSION,
+            domain: *engine.domain(),
+            sequencer: keys.key_of(from),
+            sequencer_keys: (keys.entries().len() > 1).then_some(keys),
+            from,
+            sequence,
+            head,
+            peaks: Frontier::load(from, snapshot)?.peaks().to_vec(),
+            organization_id: self.organization_id,
+            operators: match self.organization_id {
+                Some(_) => snapshot.operators()?,
+                None => Vec::new(),
+            },
+        };
+        let mut out = Vec::new();
+        push(&mut out, &Line::Log(line))?;
+        Ok(out)
+    }
+
+    /// Appends lines to `out`, starting at a batch; returns the next batch, and whether that was
+    /// all.
+    fn piece(&self, from: u64, mut out: Vec<u8>) -> Result<(u64, Vec<u8>, bool), ApiError> {
+        let published = self.app.published();
+        let mut number = from;
+        while number < self.checkpoint.checkpoint.batches {
+            if out.len() >= PIECE_BYTES {
+                return Ok((number, out, false));
+            }
+            self.batch(&published.snapshot, number, &mut out)?;
+            number += 1;
+        }
+        push(&mut out, &Line::Checkpoint(self.checkpoint))?;
+        Ok((number, out, true))
+    }
+
+    fn batch(&self, snapshot: &Snapshot, number: u64, out: &mut Vec<u8>) -> Result<(), ApiError> {
+        let (Some(batch), Some(leaves)) = (snapshot.batch(number)?, snapshot.leaves(number)?)
+        else {
+            return Err(ApiError::internal(&format!("batch {number} is missing")));
+        };
+        let (first, last) = (batch.header.first_sequence, batch.header.last_sequence());
+        push(out, &Line::Batch(BatchLine { batch, leaves }))?;
+        if let Some(organization) = self.organization_id {
+            for record in snapshot.requests_of_organization(organization, first, last)? {
+                push(out, &Line::Request(Box::new(RequestLine::from(record))))?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,127 @@
+//! API keys.
+
+use kedge_actors::api::{Committed, NewSecret, Submission};
+use kedge_http::auth::rights::Rights;
+use kedge_http::error::ApiError;
+use kedge_http::reply::Reply;
+use kedge_http::scalars::Time;
+use kedge_protocol::resource::{ApiKey, Permission};
+use kedge_protocol::time::parse_rfc3339;
+use kedge_protocol::{Id, Prefix};
+use kedge_storage::Snapshot;
+use serde::Deserialize;
+
+use crate::api::PRIVATE;
+use crate::api::call::Call;
+use crate::api::keys::views::{ApiKeyView, ShownKey};
+use crate::api::listing::list_own;
+
+/// The members of a key's body that are checked here: one needs a clock, the other the caller's own API key.
+#[derive(Deserialize)]
+struct Body {
+    expires_at: Option<String>,
+    #[serde(default)]
+    permissions: Vec<Permission>,
+}
+
+/// Before `POST /api-keys`: the key's secret.
+pub async fn create(call: &mut Call, submission: &mut Submission) -> Result<(), ApiError> {
+    check_body(call, submission)?;
+    // The action's content determines the key's id before the action is placed.
+    let content = submission.actions.first().map(|action| action.content);
+    let content = content.ok_or_else(|| ApiError::internal(&"a request without its action"))?;
+    add_secret(call, submission, Id::made_by(Prefix::Key, &content, 0))
+}
+
+/// Before `POST /api-keys/{id}/rotate`: the key's new secret.
+pub async fn rotate(call: &mut Call, submission: &mut Submission) -> Result<(), ApiError> {
+    let session = call.session()?;
+    let id = call.id_of(Prefix::Key)?;
+    // A key of another organization, or none, is left to the rules.
+    let key = call.published().snapshot.resource::<ApiKey>(id)?;
+    if let Some(key) = key.filter(|key| key.organization_id == session.organization_id) {
+        session.check_grant(Rights::of(&key.permissions))?;
+    }
+    add_secret(call, submission, id)
+}
+
+fn check_body(call: &Call, submission: &Submission) -> Result<(), ApiError> {
+    let Some(action) = submission.actions.first() else {
+        return Ok(());
+    };
+    // Other errors are left to the rules.
+    let read: Option<Body> = serde_json::from_str(submission.text(&action.payload)).ok();
+    let Some(body) = read else {
+        return Ok(());
+    };
+    let granted = Rights::of(&body.permissions);
+    call.session()?.check_grant(granted)?;
+    let expires_at = body.expires_at.and_then(|time| parse_rfc3339(&time));
+    if expires_at.is_some_and(|at_ms| at_ms <= call.app.engine.now_ms()) {
+        let message = "must be in the future";
+        return Err(ApiError::field("/expires_at", "range", message));
+    }
+    Ok(())
+}
+
+/// Adds a new secret of a key, which is shown once the action is done.
+fn add_secret(call: &mut Call, submission: &mut Submission, id: Id) -> Result<(), ApiError> {
+    let issued = call.app.api_keys.issue(id);
+    let (text, hash) = issued.map_err(|error| ApiError::internal(&error))?;
+    submission.secret = Some(NewSecret::Token(hash));
+    call.shown_once = Some(text);
+    Ok(())
+}
+
+/// The answer to `POST /api-keys` and `POST /api-keys/{id}/rotate`
+pub fn shown(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
+    let Some(secret) = &call.shown_once else {
+        return deleted(call, committed);
+    };
+    let key: ApiKey = call.made(committed)?;
+    let overlap_ms = key.overlap_s * 1_000;
+    let previous_until = call.position(committed)?.placement.timestamp_ms + overlap_ms;
+    let shown = ShownKey {
+        key: secret.clone(),
+        previous_until: (overlap_ms > 0).then_some(Time(previous_until)),
+        api_key: changed_view(call, key)?,
+    };
+    call.changed(committed, shown)
+}
+
+/// The answer to `DELETE /api-keys/{id}`
+pub fn deleted(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
+    let view = changed_view(call, call.made(committed)?)?;
+    call.changed(committed, view)
+}
+
+/// A key that the request changed.
+fn changed_view(call: &Call, key: ApiKey) -> Result<ApiKeyView, ApiError> {
+    match call.earlier {
+        // When the key was last used then is not known any more.
+        Some(_) => Ok(ApiKeyView::of(key, None)),
+        None => view(call, &call.published().snapshot, key),
+    }
+}
+
+fn view(call: &Call, snapshot: &Snapshot, key: ApiKey) -> Result<ApiKeyView, ApiError> {
+    let last_used_ms = call.app.api_keys.last_used(snapshot, key.id)?;
+    Ok(ApiKeyView::of(key, last_used_ms))
+}
+
+/// `GET /api-keys/{id}`
+pub async fn get(call: Call) -> Result<Reply, ApiError> {
+    let published = call.published();
+    let key = call.own(&published.snapshot, |key: &ApiKey| !key.deleted)?;
+    let view = view(&call, &published.snapshot, key)?;
+    Ok(Reply::ok(published.head.sequence, &view)?.etagged(&call.headers, PRIVATE))
+}
+
+/// `GET /api-keys`
+pub async fn list(call: Call) -> Result<Reply, ApiError> {
+    list_own(
+        &call,
+        |key: &ApiKey| Ok((!key.deleted).then_some(key.name.len())),
+        |snapshot, key| view(&call, snapshot, key),
+    )
+}

@@ -1,0 +1,139 @@
+//! API keys.
+
+use hyper::Method;
+use kedge_http::auth::rights::{Access, Right};
+use kedge_http::signing::{Signs, Target};
+use kedge_protocol::Code;
+use kedge_protocol::action::Kind;
+use kedge_protocol::resource::Area;
+
+use crate::api::Endpoint;
+use crate::api::committed_answer::Changed;
+use crate::api::document::{Doc, Link};
+use crate::api::endpoint::schema;
+use crate::api::keys::bodies::{KeyBody, RotateBody};
+use crate::api::keys::handlers;
+use crate::api::keys::views::{ApiKeyView, ShownKey};
+use crate::api::listing;
+use crate::api::listing::Page;
+use crate::api::row::{TO_ACTION, TO_PROOF, answer, get, handler, prepare, signed};
+
+const CHANGES_KEY: Option<Right> = Some(Right {
+    area: Area::ApiKeys,
+    access: Access::Update,
+});
+
+/// The rows.
+pub(in crate::api) fn rows() -> Vec<Endpoint> {
+    vec![
+        Endpoint {
+            request: Some(schema::<KeyBody>),
+            status: 201,
+            response: schema::<Changed<ShownKey>>,
+            shows_secret: true,
+            prepare: Some(prepare!(handlers::create)),
+            ..signed(
+                Method::POST,
+                "/api-keys",
+                &CREATE,
+                Signs::Body(Kind::KeyCreate, Target::Empty),
+                answer!(handlers::shown),
+            )
+        },
+        Endpoint {
+            query: &[listing::LIST],
+            response: schema::<Page<ApiKeyView>>,
+            ..get("/api-keys", &LIST, handler!(handlers::list))
+        },
+        Endpoint {
+            response: schema::<ApiKeyView>,
+            etag: true,
+            ..get("/api-keys/{id}", &GET, handler!(handlers::get))
+        },
+        Endpoint {
+            response: schema::<Changed<ApiKeyView>>,
+            ..signed(
+                Method::DELETE,
+                "/api-keys/{id}",
+                &DELETE,
+                Signs::NoBody(Kind::KeyDelete, Target::Path),
+                answer!(handlers::deleted),
+            )
+        },
+        Endpoint {
+            right: CHANGES_KEY,
+            request: Some(schema::<RotateBody>),
+            response: schema::<Changed<ShownKey>>,
+            shows_secret: true,
+            prepare: Some(prepare!(handlers::rotate)),
+            ..signed(
+                Method::POST,
+                "/api-keys/{id}/rotate",
+                &ROTATE,
+                Signs::Body(Kind::KeyRotate, Target::Path),
+                answer!(handlers::shown),
+            )
+        },
+    ]
+}
+
+const TAG: &str = "API keys";
+
+const TO_KEY: Link = Link::with_parameters("getApiKey", &[("id", "$response.body#/id")]);
+const TO_ROTATE: Link = Link::with_parameters("rotateApiKey", &[("id", "$response.body#/id")]);
+const TO_DELETE: Link = Link::with_parameters("deleteApiKey", &[("id", "$response.body#/id")]);
+
+const CREATE: Doc = Doc {
+    id: "createApiKey",
+    tag: TAG,
+    summary: "Make an API key",
+    description: "Makes an API key of the caller's organization, for its owners and admins. `key` is \
+        shown in this answer and its replays alone: send it as `x-api-key`, alone or together with an access \
+        token of the same organization; then the narrower right applies. What `permissions` does not \
+        grant is refused. A key signs nothing: changes still need a signature of one of the \
+        organization's wallets. A request with an API key grants only rights that this key has.",
+    errors: &[Code::StateViolation],
+    links: &[TO_KEY, TO_ROTATE, TO_DELETE, TO_ACTION, TO_PROOF],
+    ..Doc::MISSING
+};
+
+const LIST: Doc = Doc {
+    id: "listApiKeys",
+    tag: TAG,
+    summary: "List the organization's API keys",
+    description: "The API keys of the caller's organization that were not deleted, without their secrets.",
+    links: &[Link::with_parameters(
+        "getApiKey",
+        &[("id", "$response.body#/items/0/id")],
+    )],
+    ..Doc::MISSING
+};
+
+const GET: Doc = Doc {
+    id: "getApiKey",
+    tag: TAG,
+    summary: "Read an API key",
+    description: "An API key without its secret: what it may do, when it expires, and when it was last used.",
+    links: &[TO_ROTATE, TO_DELETE],
+    ..Doc::MISSING
+};
+
+const DELETE: Doc = Doc {
+    id: "deleteApiKey",
+    tag: TAG,
+    summary: "Delete an API key",
+    description: "Deletes an API key: from now on it is refused. It stays in the log and leaves the list.",
+    links: &[TO_KEY, TO_ACTION, TO_PROOF],
+    ..Doc::MISSING
+};
+
+const ROTATE: Doc = Doc {
+    id: "rotateApiKey",
+    tag: TAG,
+    summary: "Replace an API key's secret",
+    description: "Gives an API key a new secret, which is shown in this answer and its replays alone. The \
+        old secret stays valid for `overlap_s` seconds, a day if that is absent, so that it can be \
+        replaced everywhere first.",
+    links: &[TO_KEY, TO_DELETE, TO_ACTION, TO_PROOF],
+    ..Doc::MISSING
+};

@@ -1,0 +1,356 @@
+//! Pages of lists: `limit`, `cursor`, `order`, and the deprecated `offset`. Rows are read in small pieces, so neither
+//! large records nor a filter that drops most of them run away. Every list goes through [`Listing::walk`]. A search has
+//! its own reader in `kedge-search`, because its order and its places are those of an index, not of a list.
+
+use std::cell::Cell;
+
+use kedge_http::cursor::Scope;
+use kedge_http::error::ApiError;
+use kedge_http::reply::Reply;
+use kedge_protocol::limits::{
+    PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, PAGE_OFFSET_MAX, SEARCH_BYTES_MAX,
+};
+
+pub use kedge_storage::Page as Rows;
+use kedge_storage::{Resource, Snapshot};
+use serde::Serialize;
+
+use crate::api::call::Call;
+use kedge_http::query::Parameter;
+
+use schemars::JsonSchema;
+
+/// One page of a list.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "PageOf{T}")]
+pub struct Page<T> {
+    /// The records.
+    pub items: Vec<T>,
+    /// Pass it to get the next page; null on the last one.
+    pub cursor: Option<String>,
+    /// True when more records follow.
+    pub has_more: bool,
+}
+
+/// Rows that are read at once.
+const PIECE_ROWS: usize = 64;
+/// Bytes of records that are read for one page, also of those that its filters leave out.
+const LOOKED_AT_BYTES_MAX: usize = SEARCH_BYTES_MAX;
+/// A page ends early when its records have grown to this many bytes.
+pub const PAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// A page ends early when this many rows have been read.
+const PAGE_ROWS_MAX: usize = PAGE_OFFSET_MAX + 2 * PAGE_ITEMS_MAX;
+
+/// The parameters of every list.
+pub const LIST: &[Parameter] = &[
+    Parameter {
+        name: "limit",
+        schema_type: r#"{"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}"#,
+        description: "Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow.",
+    },
+    Parameter {
+        name: "cursor",
+        schema_type: r#"{"type": "string", "pattern": "^[A-Za-z0-9_-]+$"}"#,
+        description: "The cursor of the previous page.",
+    },
+    Parameter {
+        name: "order",
+        schema_type: r#"{"type": "string", "enum": ["asc", "desc"], "default": "asc"}"#,
+        description: "asc (the default) or desc, by creation.",
+    },
+    Parameter {
+        name: "offset",
+        schema_type: r#"{"type": "integer", "minimum": 0, "maximum": 10000}"#,
+        description: "Deprecated, at most 10,000: use cursor.",
+    },
+];
+
+/// The parameters of a list whose newest records come first unless `order` states otherwise.
+pub const LIST_NEWEST_FIRST: &[Parameter] = &[
+    LIST[0],
+    LIST[1],
+    Parameter {
+        name: "order",
+        schema_type: r#"{"type": "string", "enum": ["asc", "desc"], "default": "desc"}"#,
+        description: "asc or desc (the default), by creation.",
+    },
+    LIST[3],
+];
+
+/// The requested part of a list.
+pub struct Listing {
+    scope: Scope,
+    /// Most records of the page.
+    limit: usize,
+    /// Records to skip first: the deprecated form.
+    offset: usize,
+    /// The position after which the page begins.
+    after: Option<u128>,
+    /// Newest first.
+    pub descending: bool,
+    /// The deprecated form was used.
+    deprecated: bool,
+    /// Bytes of the records that were read so far, wanted or not.
+    looked_at: Cell<usize>,
+}
+
+/// What a page lacks.
+pub struct Wanted {
+    /// The position after which to read.
+    pub after: Option<u128>,
+    /// At most this many records.
+    pub records_max: usize,
+    /// Bytes of records that the page still has room for.
+    pub bytes_max: usize,
+    /// At most this many rows looked at.
+    pub rows_max: usize,
+}
+
+/// A part of a list.
+pub struct Piece<T> {
+    /// Rows in the list's order: the position, and the record with its bytes, or nothing if the caller may not see it.
+    pub records: Vec<(u128, Option<(usize, T)>)>,
+    /// The position of the last row looked at, if it is not the last record's.
+    pub reached: Option<u128>,
+    /// How many rows were looked at.
+    pub rows: usize,
+    /// Nothing more follows.
+    pub ended: bool,
+}
+
+/// How a list reads the rows of a table.
+pub struct Source<F, P, K> {
+    /// Reads rows.
+    pub fetch: F,
+    /// A record's position in the list.
+    pub place: P,
+    /// The bytes of the record, or nothing if the caller may not see it.
+    pub keep: K,
+}
+
+impl Listing {
+    /// Reads the parameters; `filters` are the values that narrow the list.
+    pub fn of(call: &Call, filters: &[&str]) -> Result<Self, ApiError> {
+        Self::read(call, filters, false)
+    }
+
+    /// As [`Self::of`], but newest first if `order` is absent: for [`LIST_NEWEST_FIRST`].
+    pub fn newest_first(call: &Call, filters: &[&str]) -> Result<Self, ApiError> {
+        Self::read(call, filters, true)
+    }
+
+    fn read(call: &Call, filters: &[&str], newest_first: bool) -> Result<Self, ApiError> {
+        let query = &call.query;
+        let limit = query.number("limit")?.unwrap_or(PAGE_ITEMS_DEFAULT as u64);
+        let descending = match query.get("order") {
+            None => newest_first,
+            Some("asc") => false,
+            Some("desc") => true,
+            Some(_) => return Err(ApiError::parameter("order", "must be asc or desc")),
+        };
+        let offset = query.number("offset")?;
+        if offset.is_some() && query.get("cursor").is_some() {
+            return Err(ApiError::parameter(
+                "offset",
+                "and cursor exclude each other",
+            ));
+        }
+        let caller = call.session.map(|session| session.subject().to_string());
+        let order = if descending { "desc" } else { "asc" };
+        let mut parts = vec![
+            call.endpoint.path,
+            caller.as_deref().unwrap_or_default(),
+            order,
+        ];
+        parts.extend(filters);
+        let scope = Scope::of(&parts);
+        let open = |cursor: &str| {
+            let place = call.app.cursors.open(&scope, cursor)?;
+            let place = place
+                .try_into()
+                .map_err(|_| ApiError::internal(&"a list's cursor without its number"))?;
+            Ok::<_, ApiError>(u128::from_be_bytes(place))
+        };
+        let after = query.get("cursor").map(open).transpose()?;
+        Ok(Self {
+            scope,
+            limit: limit as usize,
+            offset: offset.unwrap_or(0) as usize,
+            after,
+            descending,
+            deprecated: offset.is_some(),
+            looked_at: Cell::default(),
+        })
+    }
+
+    /// Counts what was read and is not shown: a record that a filter leaves out, or that `offset` skips, or what records were
+    /// made of. The page ends early after much of it.
+    pub fn look_at(&self, bytes: usize) {
+        self.looked_at
+            .set(self.looked_at.get().saturating_add(bytes));
+    }
+
+    /// Reads a page, piece by piece.
+    pub fn walk<T>(
+        &self,
+        call: &Call,
+        mut read: impl FnMut(Wanted) -> Result<Piece<T>, ApiError>,
+    ) -> Result<Page<T>, ApiError> {
+        let mut items = Vec::new();
+        let (mut skip, mut after) = (self.offset, self.after);
+        let (mut bytes_max, mut rows_max) = (PAGE_BYTES_MAX, PAGE_ROWS_MAX);
+        let has_more = 'pieces: loop {
+            let piece = read(Wanted {
+                after,
+                // One more than is still missing shows whether anything follows.
+                records_max: skip + self.limit - items.len() + 1,
+                bytes_max,
+                rows_max,
+            })?;
+            for (place, record) in piece.records {
+                if items.len() == self.limit || bytes_max == 0 {
+                    break 'pieces true;
+                }
+                match record {
+                    Some((bytes, item)) if skip == 0 => {
+                        bytes_max = bytes_max.saturating_sub(bytes);
+                        items.push(item);
+                    }
+                    Some((bytes, _)) => {
+                        self.look_at(bytes);
+                        skip -= 1;
+                    }
+                    None => {}
+                }
+                after = Some(place);
+            }
+            after = piece.reached.or(after);
+            rows_max = rows_max.saturating_sub(piece.rows);
+            let is_enough = self.looked_at.get() > LOOKED_AT_BYTES_MAX;
+            if is_enough && skip > 0 && !piece.ended {
+                let message =
+                    "skips records that are too large together; use the cursor of the page before";
+                return Err(ApiError::parameter("offset", message));
+            }
+            if piece.ended || rows_max == 0 || is_enough {
+                break !piece.ended;
+            }
+        };
+        let cursor = |place: u128| call.app.cursors.make(&self.scope, &place.to_be_bytes());
+        Ok(Page {
+            items,
+            cursor: after.filter(|_| has_more).map(cursor),
+            has_more,
+        })
+    }
+
+    /// Reads a page of a table; `view` turns each record into what the caller sees.
+    pub fn page<T, U, F, P, K>(
+        &self,
+        call: &Call,
+        mut source: Source<F, P, K>,
+        view: impl FnMut(T) -> Result<U, ApiError>,
+    ) -> Result<Page<U>, ApiError>
+    where
+        F: FnMut(Rows) -> Result<Vec<T>, ApiError>,
+        P: Fn(&T) -> u64,
+        K: FnMut(&T) -> Result<Option<usize>, ApiError>,
+    {
+        let page = self.walk(call, |wanted| {
+            let after = wanted.after.map(u64::try_from).transpose();
+            let rows = Rows {
+                after: after.map_err(|error| ApiError::internal(&error))?,
+                descending: self.descending,
+                limit: wanted.records_max.min(PIECE_ROWS).min(wanted.rows_max),
+            };
+            let read = (source.fetch)(rows)?;
+            let (rows_read, ended) = (read.len(), read.len() < rows.limit);
+            let mut record = |item: T| {
+                let place = (source.place)(&item).into();
+                Ok((place, (source.keep)(&item)?.map(|bytes| (bytes, item))))
+            };
+            Ok(Piece {
+                records: read
+                    .into_iter()
+                    .map(&mut record)
+                    .collect::<Result<_, ApiError>>()?,
+                reached: None,
+                rows: rows_read,
+                ended,
+            })
+        })?;
+        let items: Result<_, ApiError> = page.items.into_iter().map(view).collect();
+        Ok(Page {
+            items: items?,
+            cursor: page.cursor,
+            has_more: page.has_more,
+        })
+    }
+
+    /// The answer with a page of a table, at this sequence of the log.
+    pub fn answer<T, U: Serialize, F, P, K>(
+        &self,
+        call: &Call,
+        sequence: u64,
+        source: Source<F, P, K>,
+        view: impl FnMut(T) -> Result<U, ApiError>,
+    ) -> Result<Reply, ApiError>
+    where
+        F: FnMut(Rows) -> Result<Vec<T>, ApiError>,
+        P: Fn(&T) -> u64,
+        K: FnMut(&T) -> Result<Option<usize>, ApiError>,
+    {
+        let page = self.page(call, source, view)?;
+        self.reply(call, sequence, &page)
+    }
+
+    /// The answer with a page; callers that still use `offset` learn where the next one is.
+    pub fn reply(
+        &self,
+        call: &Call,
+        sequence: u64,
+        page: &impl Serialize,
+    ) -> Result<Reply, ApiError> {
+        let reply = Reply::ok(sequence, page)?;
+        if !self.deprecated {
+            return Ok(reply);
+        }
+        let path = call.endpoint.path.replace("{id}", &call.id);
+        let next = format!("{}{path}?cursor=", call.app.public_url);
+        Ok(reply.deprecated(&next))
+    }
+}
+
+/// The answer with a page of what the caller's organization has, which nothing narrows.
+pub fn list_own<T: Resource, U: Serialize>(
+    call: &Call,
+    keep: impl FnMut(&T) -> Result<Option<usize>, ApiError>,
+    mut view: impl FnMut(&Snapshot, T) -> Result<U, ApiError>,
+) -> Result<Reply, ApiError> {
+    let published = call.published();
+    let snapshot = &published.snapshot;
+    let organization_id = call.session()?.organization_id;
+    let source = Source {
+        fetch: |rows| Ok(snapshot.listed::<T>(organization_id, rows)?),
+        place: |item: &T| item.list_place().map_or(0, |(_, number)| number),
+        keep,
+    };
+    let listing = Listing::of(call, &[])?;
+    listing.answer(call, published.head.sequence, source, |item| {
+        view(snapshot, item)
+    })
+}
+
+/// The requested rows of a list that is already read; `all` is in the order of its positions, lowest first.
+pub fn part_of<T>(all: &[T], place: impl Fn(&T) -> u64, rows: Rows) -> Vec<&T> {
+    let part = match rows.after {
+        None => all,
+        Some(after) if rows.descending => &all[..all.partition_point(|row| place(row) < after)],
+        Some(after) => &all[all.partition_point(|row| place(row) <= after)..],
+    };
+    if rows.descending {
+        part.iter().rev().take(rows.limit).collect()
+    } else {
+        part.iter().take(rows.limit).collect()
+    }
+}

@@ -1,0 +1,99 @@
+//! Anchors, the newest signed head, and proofs that the log only grew. All public.
+
+use kedge_http::error::ApiError;
+use kedge_http::query::Parameter;
+use kedge_http::query::decimal;
+use kedge_http::reply::Reply;
+use kedge_http::scalars::HashText;
+use kedge_protocol::{KeyOfBatch, Prefix, log_tree};
+use kedge_storage::AnchorRow;
+
+use crate::api::PUBLIC;
+use crate::api::call::Call;
+use crate::api::listing::{Listing, Source};
+use crate::api::log::views::{CheckpointView, ConsistencyView};
+use crate::api::shown;
+
+/// The two sizes of a consistency proof.
+pub const SIZES: &[Parameter] = &[
+    Parameter {
+        name: "from",
+        schema_type: r#"{"type": "integer", "minimum": 1, "maximum": 9223372036854775807}"#,
+        description: "The smaller size of the log, in batches; at least 1.",
+    },
+    Parameter {
+        name: "to",
+        schema_type: r#"{"type": "integer", "minimum": 1, "maximum": 9223372036854775807}"#,
+        description: "The larger size; at most the log's size.",
+    },
+];
+
+/// `GET /anchors`
+pub async fn list(call: Call) -> Result<Reply, ApiError> {
+    let published = call.published();
+    let snapshot = &published.snapshot;
+    let listing = Listing::of(&call, &[])?;
+    listing.answer(
+        &call,
+        published.head.sequence,
+        Source {
+            fetch: |rows| Ok(snapshot.anchors(rows)?),
+            place: |anchor: &AnchorRow| anchor.number,
+            keep: |_: &AnchorRow| Ok(Some(0)),
+        },
+        |anchor| Ok(shown::anchor(&anchor)),
+    )
+}
+
+/// `GET /anchors/{id}`
+pub async fn get(call: Call) -> Result<Reply, ApiError> {
+    let published = call.published();
+    let snapshot = &published.snapshot;
+    let missing = || ApiError::not_found("anchor", call.id.as_str());
+    let number = if let Some(number) = decimal(&call.id) {
+        number
+    } else {
+        let id = call.id_of(Prefix::Anchor)?;
+        snapshot.anchor_number(id)?.ok_or_else(missing)?
+    };
+    let anchor = snapshot.anchor(number)?.ok_or_else(missing)?;
+    let reply = Reply::ok(published.head.sequence, &shown::anchor(&anchor))?;
+    Ok(reply.etagged(&call.headers, PUBLIC))
+}
+
+/// `GET /checkpoint`
+pub async fn checkpoint(call: Call) -> Result<Reply, ApiError> {
+    let engine = &call.app.engine;
+    let signed = engine.checkpoint()?;
+    let key = engine
+        .sequencer_keys()?
+        .key_of_checkpoint(signed.checkpoint.batches);
+    let view = CheckpointView::of(&signed, engine.domain(), key);
+    let reply = Reply::ok(signed.checkpoint.sequence, &view)?;
+    Ok(reply.etagged(&call.headers, PUBLIC))
+}
+
+/// `GET /consistency`
+pub async fn consistency(call: Call) -> Result<Reply, ApiError> {
+    let published = call.published();
+    let size = |name: &'static str| {
+        let size = call.query.number(name)?;
+        size.ok_or_else(|| ApiError::field(&format!("/{name}"), "required", "is required"))
+    };
+    let (from, to) = (size("from")?, size("to")?);
+    let batches = published.head.batches;
+    if to < from || to > batches {
+        let message = format!("must be at least from, and at most the log's {batches} batches");
+        return Err(ApiError::field("/to", "range", message));
+    }
+    let snapshot = &published.snapshot;
+    let proof = log_tree::consistency_path(snapshot, from, to)?;
+    let view = ConsistencyView {
+        from,
+        to,
+        first_root: HashText(log_tree::root(snapshot, from)?),
+        second_root: HashText(log_tree::root(snapshot, to)?),
+        proof: proof.into_iter().map(HashText).collect(),
+    };
+    Ok(Reply::ok(published.head.sequence, &view)?.etagged(&call.headers, PUBLIC))
+}

@@ -1,0 +1,221 @@
+//! The public log.
+
+use kedge_http::limits::LimitClass::Lists;
+
+use crate::api::Endpoint;
+use crate::api::bus::views::BatchAction;
+use crate::api::document::{Doc, Link};
+use crate::api::endpoint::Auth::Public;
+use crate::api::endpoint::schema;
+use crate::api::listing;
+use crate::api::listing::Page;
+use crate::api::log::sequencer_key_view::SequencerKeyView;
+use crate::api::log::views::{AnchorView, BatchView, CheckpointView, ConsistencyView, LeavesView};
+use crate::api::log::{anchors, batches, sequencer_keys};
+use crate::api::row::{get, handler};
+
+/// The rows.
+pub(in crate::api) fn rows() -> impl Iterator<Item = Endpoint> {
+    batches().into_iter().chain(anchors())
+}
+
+/// Batches and what is in them.
+fn batches() -> Vec<Endpoint> {
+    vec![
+        Endpoint {
+            auth: Public,
+            limit: Lists,
+            query: &[listing::LIST],
+            response: schema::<Page<BatchView>>,
+            ..get("/batches", &LIST_BATCHES, handler!(batches::list))
+        },
+        Endpoint {
+            auth: Public,
+            response: schema::<BatchView>,
+            etag: true,
+            ..get("/batches/{id}", &GET_BATCH, handler!(batches::get))
+        },
+        Endpoint {
+            auth: Public,
+            response: schema::<LeavesView>,
+            etag: true,
+            ..get(
+                "/batches/{id}/leaves",
+                &GET_LEAVES,
+                handler!(batches::leaves),
+            )
+        },
+        Endpoint {
+            query: &[listing::LIST],
+            response: schema::<Page<BatchAction>>,
+            ..get(
+                "/batches/{id}/actions",
+                &LIST_BATCH_ACTIONS,
+                handler!(batches::actions),
+            )
+        },
+    ]
+}
+
+/// Anchors, and what ties the log together.
+fn anchors() -> Vec<Endpoint> {
+    vec![
+        Endpoint {
+            auth: Public,
+            query: &[listing::LIST],
+            response: schema::<Page<AnchorView>>,
+            ..get("/anchors", &LIST_ANCHORS, handler!(anchors::list))
+        },
+        Endpoint {
+            auth: Public,
+            response: schema::<AnchorView>,
+            etag: true,
+            ..get("/anchors/{id}", &GET_ANCHOR, handler!(anchors::get))
+        },
+        Endpoint {
+            auth: Public,
+            response: schema::<CheckpointView>,
+            etag: true,
+            ..get(
+                "/checkpoint",
+                &GET_CHECKPOINT,
+                handler!(anchors::checkpoint),
+            )
+        },
+        Endpoint {
+            auth: Public,
+            query: &[listing::LIST],
+            response: schema::<Page<SequencerKeyView>>,
+            ..get(
+                "/sequencer-keys",
+                &LIST_SEQUENCER_KEYS,
+                handler!(sequencer_keys::list),
+            )
+        },
+        Endpoint {
+            auth: Public,
+            query: &[anchors::SIZES],
+            response: schema::<ConsistencyView>,
+            etag: true,
+            ..get(
+                "/consistency",
+                &GET_CONSISTENCY,
+                handler!(anchors::consistency),
+            )
+        },
+    ]
+}
+
+const TAG: &str = "Log";
+
+const LIST_BATCHES: Doc = Doc {
+    id: "listBatches",
+    tag: TAG,
+    summary: "List batches",
+    description: "The batches of the whole log, of all organizations: headers and signatures are public.",
+    links: &[Link::with_parameters(
+        "getBatch",
+        &[("id", "$response.body#/items/0/id")],
+    )],
+    ..Doc::MISSING
+};
+
+const GET_BATCH: Doc = Doc {
+    id: "getBatch",
+    tag: TAG,
+    summary: "Read a batch, by id or number",
+    description: "A batch: its signed header, and the state of its anchor on the chain.",
+    links: &[
+        Link::with_parameters("getBatchLeaves", &[("id", "$response.body#/id")]),
+        Link::with_parameters("listBatchActions", &[("id", "$response.body#/number")]),
+    ],
+    ..Doc::MISSING
+};
+
+const GET_LEAVES: Doc = Doc {
+    id: "getBatchLeaves",
+    tag: TAG,
+    summary: "Read a batch's leaves",
+    description: "The leaf hashes of a batch, in order. They show nothing about the actions, and give the \
+        root and the head that the header signs.",
+    links: &[Link::with_parameters(
+        "listBatchActions",
+        &[("id", "$response.body#/batch_id")],
+    )],
+    ..Doc::MISSING
+};
+
+const LIST_BATCH_ACTIONS: Doc = Doc {
+    id: "listBatchActions",
+    tag: TAG,
+    summary: "List a batch's actions",
+    description: "The actions of a batch. Those of the caller's organization in full, others only \
+        as sequence and leaf. An API key without the right actions.read sees only sequence and leaf \
+        of all.",
+    ..Doc::MISSING
+};
+
+const LIST_ANCHORS: Doc = Doc {
+    id: "listAnchors",
+    tag: TAG,
+    summary: "List anchors",
+    description: "The checkpoints that were sent to the chain, in order.",
+    links: &[Link::with_parameters(
+        "getAnchor",
+        &[("id", "$response.body#/items/0/id")],
+    )],
+    ..Doc::MISSING
+};
+
+const GET_ANCHOR: Doc = Doc {
+    id: "getAnchor",
+    tag: TAG,
+    summary: "Read an anchor, by id or number",
+    description: "An anchor: what it commits to, its transaction, and the state of that transaction.",
+    links: &[Link::with_parameters(
+        "getBatch",
+        &[("id", "$response.body#/last_batch")],
+    )],
+    ..Doc::MISSING
+};
+
+const GET_CHECKPOINT: Doc = Doc {
+    id: "getCheckpoint",
+    tag: TAG,
+    summary: "Read the newest signed head",
+    description: "The newest head of the log, signed now. Keep it: with the consistency proof, the \
+        next one shows that nothing before was rewritten.",
+    links: &[Link::with_parameters(
+        "getConsistencyProof",
+        &[
+            ("from", "$response.body#/checkpoint/batches"),
+            ("to", "$response.body#/checkpoint/batches"),
+        ],
+    )],
+    ..Doc::MISSING
+};
+
+const LIST_SEQUENCER_KEYS: Doc = Doc {
+    id: "listSequencerKeys",
+    tag: TAG,
+    summary: "List the sequencer's keys",
+    description: "The keys that sign batches, each with the number of the first batch that it signs, in order. \
+        A header names no key: check it with the key of its number, and a checkpoint with the key of its last \
+        batch. The log names every key but its first by an action in an earlier batch; the action's proof file \
+        shows that to anyone who trusts the earlier keys. The contract keeps the same list.",
+    links: &[Link::with_parameters(
+        "getBatch",
+        &[("id", "$response.body#/items/0/from_batch")],
+    )],
+    ..Doc::MISSING
+};
+
+const GET_CONSISTENCY: Doc = Doc {
+    id: "getConsistencyProof",
+    tag: TAG,
+    summary: "Prove that the log only grew",
+    description: "Proves that the log of one size is a prefix of the log of another (RFC 9162, 2.1.4). \
+        Sizes are numbers of batches.",
+    required: &["from", "to"],
+    ..Doc::MISSING
+};

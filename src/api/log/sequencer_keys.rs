@@ -1,0 +1,142 @@
+//! The sequencer's keys, according to the log and to the contract. Public.
+
+use kedge_actors::Published;
+use kedge_chain::contract::KeyTrust;
+use kedge_http::error::ApiError;
+use kedge_http::reply::Reply;
+use kedge_http::scalars::{AddressText, IdText, Time};
+use kedge_protocol::KeyFrom;
+use kedge_protocol::proof::ProofFile;
+use kedge_protocol::resource::SequencerKey;
+use kedge_upkeep::archive::NamedKeys;
+
+use crate::api::bus::actions::proof_file;
+use crate::api::call::Call;
+use crate::api::listing::{Listing, Source, part_of};
+use crate::api::log::sequencer_key_view::SequencerKeyView;
+use crate::app::App;
+
+/// A key of the list.
+struct Named {
+    entry: KeyFrom,
+    /// The action of the log that names it.
+    by: Option<SequencerKey>,
+    in_log: bool,
+    in_contract: bool,
+}
+
+impl Named {
+    /// Its position in the list: by its first batch; of equals, the key that only the contract
+    /// names comes last.
+    fn place(&self) -> u64 {
+        self.entry.from_batch.saturating_mul(2) + u64::from(!self.in_log)
+    }
+}
+
+/// `GET /sequencer-keys`
+pub async fn list(call: Call) -> Result<Reply, ApiError> {
+    let published = call.published();
+    let listing = Listing::of(&call, &[])?;
+    let contract = call.app.engine.contract_keys();
+    let named = named(&published, contract.as_deref())?;
+    listing.answer(
+        &call,
+        published.head.sequence,
+        Source {
+            fetch: |rows| Ok(part_of(&named, Named::place, rows)),
+            place: |named: &&Named| named.place(),
+            keep: |_: &&Named| Ok(Some(0)),
+        },
+        |named| view(&call.app, &published, named),
+    )
+}
+
+/// All keys that the log or the contract names, in order of their first batches.
+fn named(published: &Published, contract: Option<&KeyTrust>) -> Result<Vec<Named>, ApiError> {
+    let snapshot = &published.snapshot;
+    let first = Named {
+        entry: KeyFrom {
+            key: snapshot.first_sequencer_key()?,
+            from_batch: 0,
+        },
+        by: None,
+        in_log: true,
+        in_contract: false,
+    };
+    let mut all = vec![first];
+    all.extend(
+        snapshot
+            .named_sequencer_keys()?
+            .into_iter()
+            .map(|by| Named {
+                entry: by.entry,
+                by: Some(by),
+                in_log: true,
+                in_contract: false,
+            }),
+    );
+    let Some(contract) = contract else {
+        return Ok(all);
+    };
+    for term in &contract.keys {
+        let entry = KeyFrom {
+            key: term.key,
+            from_batch: term.from_batch,
+        };
+        let known = all.iter_mut().find(|named| named.entry == entry);
+        match known {
+            Some(named) => named.in_contract = true,
+            // A successor's first key covers batches that the successor does not answer for.
+            None if term.until_batch <= contract.coverage.from_batch || term.from_batch == 0 => {}
+            None => all.push(Named {
+                entry,
+                by: None,
+                in_log: false,
+                in_contract: true,
+            }),
+        }
+    }
+    all.sort_by_key(Named::place);
+    Ok(all)
+}
+
+/// The proof file of an action that names a key, even if the action is archived.
+fn proof(app: &App, published: &Published, sequence: u64) -> Result<ProofFile, ApiError> {
+    let from_log = || {
+        let placed = published.snapshot.action_at(sequence)?;
+        let missing = || ApiError::internal(&"an action that names a key is missing");
+        proof_file(app, published, placed.ok_or_else(missing)?)
+    };
+    // In this order, because a proof is kept before its action leaves the log.
+    from_log().or_else(|error| app.key_proofs.of(sequence).ok_or(error))
+}
+
+impl NamedKeys for App {
+    fn proofs_before(&self, sequence: u64) -> Result<Vec<ProofFile>, ApiError> {
+        let published = self.published();
+        let named = published.snapshot.named_sequencer_keys()?;
+        let sequences = named.iter().map(|named| named.trace.sequence);
+        let before = sequences.filter(|named| *named < sequence);
+        before.map(|named| proof(self, &published, named)).collect()
+    }
+
+    fn keep(&self, proofs: Vec<ProofFile>) {
+        self.key_proofs.replace(proofs);
+    }
+}
+
+fn view(app: &App, published: &Published, named: &Named) -> Result<SequencerKeyView, ApiError> {
+    let by = named.by.as_ref();
+    let proof = by.map(|by| proof(app, published, by.trace.sequence));
+    let proof = proof.transpose()?;
+    let contract = app.engine.contract().filter(|_| named.in_contract);
+    Ok(SequencerKeyView {
+        key: AddressText(named.entry.key),
+        from_batch: named.entry.from_batch,
+        sequence: named.by.as_ref().map(|by| by.trace.sequence),
+        action_id: named.by.as_ref().map(|by| IdText(by.id)),
+        named_at: named.by.as_ref().map(|by| Time(by.trace.created_at_ms)),
+        contract: contract.map(AddressText),
+        proof,
+    })
+}

@@ -1,0 +1,142 @@
+//! Objects.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use hyper::header::ETAG;
+use kedge_actors::api::Committed;
+use kedge_http::conditional;
+use kedge_http::error::ApiError;
+use kedge_http::reply::Reply;
+use kedge_protocol::Code;
+use kedge_protocol::Prefix;
+use kedge_protocol::limits::OBJECT_HISTORY_MAX;
+use kedge_protocol::resource::{Object, Template};
+use kedge_rules::rights::sees_object;
+use kedge_storage::Snapshot;
+
+use crate::api::PRIVATE;
+use crate::api::bus::actions;
+use crate::api::bus::views::HistoryPage;
+use crate::api::call::Call;
+use crate::api::listing::{Listing, Rows, Source, part_of};
+use crate::api::objects::history::Rebuild;
+use crate::api::objects::views::ObjectView;
+
+/// The answer to `POST /objects`, `PATCH /objects/{id}` and `POST /objects/{id}/transfer`
+pub fn changed(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
+    let object: Object = call.made(committed)?;
+    let tag = conditional::entity_tag(&object.trace);
+    let reply = call.changed(committed, ObjectView::from(object))?;
+    Ok(reply.with(ETAG, &tag))
+}
+
+/// The object of the path, if the caller may see it.
+pub(in crate::api) fn seen_object(call: &Call, snapshot: &Snapshot) -> Result<Object, ApiError> {
+    let id = call.id_of(Prefix::Object)?;
+    let found = snapshot.object(id)?;
+    let object = found.ok_or_else(|| ApiError::not_found("object", call.id.as_str()))?;
+    if sees(call, snapshot, &object, &mut None)? {
+        Ok(object)
+    } else {
+        Err(ApiError::not_found("object", call.id.as_str()))
+    }
+}
+
+/// Whether the caller may see an object; `template` caches the last one read.
+pub(in crate::api) fn sees(
+    call: &Call,
+    snapshot: &Snapshot,
+    object: &Object,
+    template: &mut Option<Template>,
+) -> Result<bool, ApiError> {
+    let viewer = call.viewer()?;
+    let own =
+        object.organization_id == viewer.organization_id || object.owner_id == viewer.wallet_id;
+    if own {
+        return Ok(true);
+    }
+    if template
+        .as_ref()
+        .is_none_or(|known| known.id != object.template_id)
+    {
+        *template = snapshot.template(object.template_id)?;
+    }
+    Ok(template
+        .as_ref()
+        .is_some_and(|template| sees_object(object, template, &viewer)))
+}
+
+/// `GET /objects/{id}`
+pub async fn get(call: Call) -> Result<Reply, ApiError> {
+    let published = call.published();
+    let mut object = seen_object(&call, &published.snapshot)?;
+    if let Some(sequence) = call.query.number("at_sequence")? {
+        let head = published.head.sequence;
+        if sequence > head {
+            return Err(ApiError::new(
+                Code::SequenceNotReached,
+                format!("the log is at sequence {head}, not yet at {sequence}"),
+            ));
+        }
+        let (world, published) = (call.app.engine.world(), Arc::clone(&published));
+        let mut rebuild = Rebuild::begin(published, world, object, sequence)?;
+        object = loop {
+            match rebuild {
+                ControlFlow::Break(object) => break object,
+                ControlFlow::Continue(more) => {
+                    let turn = move || more.turn();
+                    rebuild = call.app.read_long(call.holder, turn).await?;
+                }
+            }
+        };
+    }
+    let tag = conditional::entity_tag(&object.trace);
+    let reply = Reply::ok(published.head.sequence, &ObjectView::from(object))?;
+    Ok(reply.tagged(&call.headers, &tag, PRIVATE))
+}
+
+/// `GET /objects/{id}/history`
+pub async fn history(call: Call) -> Result<Reply, ApiError> {
+    let published = call.published();
+    let snapshot = &published.snapshot;
+    let object = seen_object(&call, snapshot)?;
+    let listing = Listing::newest_first(&call, &[&call.id])?;
+    let first_listed = object.trace.version.saturating_sub(OBJECT_HISTORY_MAX) + 1;
+    // Actions link only to earlier ones; the other direction needs their sequences.
+    let oldest_first: Vec<u64> = if listing.descending {
+        Vec::new()
+    } else {
+        let mut sequences = snapshot.history_sequences(&object, OBJECT_HISTORY_MAX as usize)?;
+        sequences.reverse();
+        sequences
+    };
+    let page = listing.page(
+        &call,
+        Source {
+            fetch: |rows: Rows| {
+                if !rows.descending {
+                    let missing =
+                        || ApiError::internal(&"an action of an object's history is missing");
+                    return part_of(&oldest_first, |&sequence| sequence, rows)
+                        .into_iter()
+                        .map(|&sequence| snapshot.action_at(sequence)?.ok_or_else(missing))
+                        .collect();
+                }
+                let mut placed = snapshot.history(&object, rows.after, rows.limit)?;
+                placed.retain(|placed| placed.action.version >= first_listed);
+                Ok(placed)
+            },
+            place: actions::place,
+            keep: actions::keep_all,
+        },
+        |placed| actions::view(&call, snapshot, placed),
+    )?;
+    let answer = HistoryPage {
+        items: page.items,
+        cursor: page.cursor,
+        has_more: page.has_more,
+        pruned_before: (first_listed > 1).then_some(first_listed),
+    };
+    listing.reply(&call, published.head.sequence, &answer)
+}

@@ -1,0 +1,258 @@
+//! An object as it once stood (`GET /objects/{id}?at_sequence=`), rebuilt from its own actions with the rules that
+//! decided them (`crates/rules/src/replay.rs`), as far back as its history is listed. Milestones
+//! (`storage/src/tables/objects.rs`) keep that below 1,000 actions. A template whose objects are all burned can be
+//! changed again; what its objects began with before is then read from the template's own actions.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use kedge_actors::Published;
+use kedge_http::error::ApiError;
+use kedge_http::query::Parameter;
+use kedge_protocol::Code;
+use kedge_protocol::limits::OBJECT_HISTORY_MAX;
+use kedge_protocol::resource::Object;
+use kedge_rules::replay::{ObjectReplay, PastAction};
+use kedge_rules::{TemplateRules, World, template};
+use kedge_storage::{LogReader, PlacedAction};
+
+/// The parameter of a read.
+pub const AT_SEQUENCE: &[Parameter] = &[Parameter {
+    name: "at_sequence",
+    schema_type: r#"{"type": "integer", "minimum": 1, "maximum": 9223372036854775807}"#,
+    description: "The object as it was at this sequence of the log, as far back as its listed history reaches.",
+}];
+
+/// Bytes of payloads that are read in one turn.
+const TURN_BYTES: usize = 4 << 20;
+/// What an action counts in addition to its payload.
+const ACTION_BYTES: usize = 1 << 10;
+/// Actions on a template that are read to find what its objects began with.
+const TEMPLATE_ACTIONS_MAX: usize = 10_000;
+
+fn lost(object: &Object, sequence: u64) -> ApiError {
+    ApiError::internal(&format_args!(
+        "the action of {} at sequence {sequence} is missing",
+        object.id
+    ))
+}
+
+fn gone(message: String) -> ApiError {
+    ApiError::new(Code::Gone, message)
+}
+
+/// A past state of an object, while it is rebuilt in turns: nobody waits longer for a turn of the long reads because of how
+/// much one object's history has to be read, and what nobody waits for any more is not continued.
+pub(in crate::api) struct Rebuild<W> {
+    published: Arc<Published>,
+    world: W,
+    /// The object as it is now.
+    object: Object,
+    sequence: u64,
+    stage: Stage,
+    /// The actions that are to be applied, newest first.
+    sequences: Vec<u64>,
+    replay: ObjectReplay,
+}
+
+/// What is read next.
+enum Stage {
+    /// The object's listed actions from here back, so many at most: the first that is not too new is the last to apply.
+    Last { here: u64, left: u64 },
+    /// The actions from here back to a milestone, or to the mint. Only their sequences are kept, so that at most one payload
+    /// is held at a time.
+    Back { here: u64, milestone: Option<u64> },
+    /// The template's actions from here back, so many at most: what it began its objects with when this one was minted.
+    Beginning { here: u64, left: usize },
+    /// The actions, oldest first.
+    Apply,
+}
+
+impl<W: World> Rebuild<W> {
+    /// The state of `object` (its current state) at `sequence`, if that is known at once.
+    pub(in crate::api) fn begin(
+        published: Arc<Published>,
+        world: W,
+        object: Object,
+        sequence: u64,
+    ) -> Result<ControlFlow<Object, Self>, ApiError> {
+        let trace = &object.trace;
+        if sequence >= trace.sequence {
+            return Ok(ControlFlow::Break(object));
+        }
+        if sequence < trace.created_sequence {
+            return Err(ApiError {
+                message: format!(
+                    "the object did not exist at sequence {sequence}: it was minted at {}",
+                    trace.created_sequence
+                )
+                .into(),
+                ..ApiError::not_found("object", object.id.to_string())
+            });
+        }
+        Ok(ControlFlow::Continue(Self {
+            published,
+            world,
+            sequence,
+            stage: Stage::Last {
+                here: trace.sequence,
+                left: OBJECT_HISTORY_MAX,
+            },
+            sequences: Vec::new(),
+            replay: ObjectReplay::default(),
+            object,
+        }))
+    }
+
+    /// Reads and applies as much as one turn allows. Gives the state once it is complete.
+    pub(in crate::api) fn turn(mut self) -> Result<ControlFlow<Object, Self>, ApiError> {
+        let published = Arc::clone(&self.published);
+        let mut reader = published.snapshot.log_reader();
+        let mut bytes = 0;
+        while bytes < TURN_BYTES {
+            let read = match self.stage {
+                Stage::Last { here, left } => self.look_for_last(&mut reader, here, left)?,
+                Stage::Back { here, milestone } => self.walk_back(&mut reader, here, milestone)?,
+                Stage::Beginning { here, left } => {
+                    self.look_for_beginning(&mut reader, here, left)?
+                }
+                Stage::Apply => match self.sequences.pop() {
+                    Some(here) => self.apply(&mut reader, here)?,
+                    None => return self.end().map(ControlFlow::Break),
+                },
+            };
+            bytes += read + ACTION_BYTES;
+        }
+        Ok(ControlFlow::Continue(self))
+    }
+
+    fn look_for_last(
+        &mut self,
+        reader: &mut LogReader<'_>,
+        here: u64,
+        left: u64,
+    ) -> Result<usize, ApiError> {
+        let (object, sequence) = (&self.object, self.sequence);
+        if left == 0 {
+            let first = object.trace.version - OBJECT_HISTORY_MAX + 1;
+            return Err(gone(format!(
+                "the object's history reaches back to its version {first}, which is newer than sequence \
+                 {sequence}; the last {OBJECT_HISTORY_MAX} actions are kept"
+            )));
+        }
+        let placed = action(reader, object, here)?;
+        self.stage = if placed.sequence > sequence {
+            Stage::Last {
+                here: placed.action.previous_sequence,
+                left: left - 1,
+            }
+        } else {
+            let snapshot = &self.published.snapshot;
+            let milestone = snapshot.milestone(object.id, placed.action.version)?;
+            let begun = milestone.as_ref().map(|milestone| milestone.trace.sequence);
+            self.replay = ObjectReplay::after(milestone);
+            Stage::Back {
+                here: placed.sequence,
+                milestone: begun,
+            }
+        };
+        Ok(placed.action.payload.len())
+    }
+
+    fn walk_back(
+        &mut self,
+        reader: &mut LogReader<'_>,
+        here: u64,
+        milestone: Option<u64>,
+    ) -> Result<usize, ApiError> {
+        if here > milestone.unwrap_or(0) {
+            self.sequences.push(here);
+            let placed = action(reader, &self.object, here)?;
+            self.stage = Stage::Back {
+                here: placed.action.previous_sequence,
+                milestone,
+            };
+            return Ok(placed.action.payload.len());
+        }
+        self.stage = Stage::Apply;
+        if milestone.is_none() {
+            let newest = self.template()?.trace.sequence;
+            // Only a template whose objects are all burned can be changed.
+            if newest >= self.object.trace.created_sequence {
+                self.stage = Stage::Beginning {
+                    here: newest,
+                    left: TEMPLATE_ACTIONS_MAX,
+                };
+            }
+        }
+        Ok(0)
+    }
+
+    fn look_for_beginning(
+        &mut self,
+        reader: &mut LogReader<'_>,
+        here: u64,
+        left: usize,
+    ) -> Result<usize, ApiError> {
+        if left == 0 {
+            return Err(gone(format!(
+                "the object's template has had more than {TEMPLATE_ACTIONS_MAX} actions since"
+            )));
+        }
+        let placed = reader.action(here)?;
+        let placed = placed.filter(|placed| placed.action.resource == self.object.template_id);
+        let action = placed.ok_or_else(no_template)?.action;
+        let begins = (here < self.object.trace.created_sequence)
+            .then(|| template::beginning(&action.kind, &action.payload))
+            .flatten();
+        self.stage = match begins {
+            Some(properties) => {
+                let replay = std::mem::take(&mut self.replay);
+                self.replay = replay.beginning_with(Some(properties));
+                Stage::Apply
+            }
+            None => Stage::Beginning {
+                here: action.previous_sequence,
+                left: left - 1,
+            },
+        };
+        Ok(action.payload.len())
+    }
+
+    fn apply(&mut self, reader: &mut LogReader<'_>, here: u64) -> Result<usize, ApiError> {
+        let placed = action(reader, &self.object, here)?;
+        let past = PastAction {
+            action: &placed.action,
+            content: &placed.content(),
+            wallet_id: placed.wallet_id,
+            sequence: placed.sequence,
+            timestamp_ms: placed.timestamp_ms,
+        };
+        let applied = self.replay.apply(&self.world, &past);
+        applied.map_err(|error| ApiError::internal(&error))?;
+        Ok(placed.action.payload.len())
+    }
+
+    fn end(self) -> Result<Object, ApiError> {
+        let rebuilt = self.replay.into_object();
+        rebuilt.ok_or_else(|| lost(&self.object, self.object.trace.created_sequence))
+    }
+
+    fn template(&self) -> Result<Arc<TemplateRules>, ApiError> {
+        let template = self.world.template(self.object.template_id);
+        template.ok().flatten().ok_or_else(no_template)
+    }
+}
+
+fn no_template() -> ApiError {
+    ApiError::internal(&"an object's template is missing")
+}
+
+fn action(
+    reader: &mut LogReader<'_>,
+    object: &Object,
+    sequence: u64,
+) -> Result<PlacedAction, ApiError> {
+    let placed = reader.action_on(object.id, sequence)?;
+    placed.ok_or_else(|| lost(object, sequence))
+}

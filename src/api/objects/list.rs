@@ -1,0 +1,191 @@
+//! The list of objects, and its filters.
+
+use std::ops::{Range, RangeInclusive};
+
+use kedge_http::error::ApiError;
+use kedge_http::query::Parameter;
+use kedge_http::reply::Reply;
+use kedge_protocol::resource::{Object, ObjectStatus};
+use kedge_protocol::time::parse_bound_ns;
+use kedge_protocol::{Id, Prefix};
+use kedge_search::parse::parse_status;
+use kedge_storage::{ObjectIndex, Snapshot};
+
+use crate::api::call::Call;
+use crate::api::listing::{Listing, Rows, Source};
+use crate::api::objects::handlers::sees;
+use crate::api::objects::views::ObjectView;
+use crate::api::templates::handlers::seen_template;
+
+/// A time in UTC.
+const TIME: &str = r#"{"type": "string", "format": "date-time", "pattern": "Z$"}"#;
+
+const fn parameter(
+    name: &'static str,
+    schema_type: &'static str,
+    description: &'static str,
+) -> Parameter {
+    Parameter {
+        name,
+        schema_type,
+        description,
+    }
+}
+
+/// The filters of the list; all given filters must match.
+pub const FILTERS: &[Parameter] = &[
+    parameter(
+        "template_id",
+        r#"{"type": "string", "pattern": "^tpl_[0-7][0-9a-hjkmnp-tv-z]{25}$"}"#,
+        "Only objects of this template.",
+    ),
+    parameter(
+        "owner_id",
+        r#"{"type": "string", "pattern": "^wal_[0-7][0-9a-hjkmnp-tv-z]{25}$"}"#,
+        "Only objects that this wallet owns.",
+    ),
+    parameter(
+        "status",
+        r#"{"type": "string", "enum": ["active", "locked", "burned"]}"#,
+        "active, locked or burned.",
+    ),
+    parameter(
+        "created_after",
+        TIME,
+        "Made at or after this RFC 3339 time.",
+    ),
+    parameter("created_before", TIME, "Made before this RFC 3339 time."),
+    parameter(
+        "updated_after",
+        TIME,
+        "Last changed at or after this RFC 3339 time.",
+    ),
+    parameter(
+        "updated_before",
+        TIME,
+        "Last changed before this RFC 3339 time.",
+    ),
+];
+
+/// The filters that narrow the list.
+struct Narrowing {
+    template_id: Option<Id>,
+    owner_id: Option<Id>,
+    status: Option<ObjectStatus>,
+    /// Unix milliseconds.
+    created: Range<u64>,
+    updated: Range<u64>,
+}
+
+impl Narrowing {
+    fn of(call: &Call, snapshot: &Snapshot) -> Result<Self, ApiError> {
+        let get = |name: &str| call.query.get(name);
+        let template_id = match get("template_id") {
+            Some(text) => Some(seen_template(call, snapshot, text)?.id),
+            None => None,
+        };
+        let owner_id = get("owner_id").map(|text| Id::parse_as(Prefix::Wallet, text));
+        let status = get("status").map(parse_status);
+        Ok(Self {
+            template_id,
+            owner_id: owner_id
+                .transpose()
+                .map_err(|error| ApiError::parameter("owner_id", error))?,
+            status: status
+                .transpose()
+                .map_err(|message| ApiError::parameter("status", message))?,
+            created: times(call, "created_after", "created_before")?,
+            updated: times(call, "updated_after", "updated_before")?,
+        })
+    }
+
+    fn list(&self, organization_id: Id) -> ObjectIndex {
+        match (self.template_id, self.owner_id) {
+            (_, Some(owner)) => ObjectIndex::Owner(owner),
+            (Some(template), None) => ObjectIndex::Template(template),
+            (None, None) => ObjectIndex::Organization(organization_id),
+        }
+    }
+
+    fn keeps(&self, object: &Object) -> bool {
+        self.template_id.is_none_or(|id| id == object.template_id)
+            && self.status.is_none_or(|status| status == object.status)
+            && self.updated.contains(&object.trace.updated_at_ms)
+    }
+
+    /// The range of sequences of the creations: time never decreases along the log.
+    fn sequences(&self, snapshot: &Snapshot) -> Result<RangeInclusive<u64>, ApiError> {
+        let first = match self.created.start {
+            0 => 1,
+            start_ms => snapshot.first_sequence_at(start_ms)?,
+        };
+        let last = match self.created.end {
+            u64::MAX => u64::MAX - 1,
+            end_ms => snapshot.first_sequence_at(end_ms)? - 1,
+        };
+        Ok(first..=last)
+    }
+}
+
+/// The milliseconds from one parameter (inclusive) until the other (exclusive).
+fn times(call: &Call, from: &str, until: &str) -> Result<Range<u64>, ApiError> {
+    let read = |name: &str, absent: u64| -> Result<u64, ApiError> {
+        let Some(text) = call.query.get(name) else {
+            return Ok(absent);
+        };
+        let ns = parse_bound_ns(text).ok_or_else(|| {
+            let message = "must be an RFC 3339 time in UTC, such as 2026-01-31T12:00:00Z";
+            ApiError::parameter(name, message)
+        })?;
+        // Times are stored in milliseconds: this is the first that is not before the given time.
+        Ok(u64::try_from(ns.div_ceil(1_000_000)).unwrap_or(u64::MAX))
+    };
+    Ok(read(from, 0)?..read(until, u64::MAX)?)
+}
+
+/// A part of the list, within the sequences.
+fn fetch(
+    snapshot: &Snapshot,
+    index: ObjectIndex,
+    sequences: &RangeInclusive<u64>,
+    rows: Rows,
+) -> Result<Vec<Object>, ApiError> {
+    let after = if rows.descending {
+        let end = sequences.end().saturating_add(1);
+        rows.after.unwrap_or(u64::MAX).min(end)
+    } else {
+        let start = sequences.start() - 1;
+        rows.after.unwrap_or(0).max(start)
+    };
+    let after = Some(after);
+    let mut objects = snapshot.objects(index, Rows { after, ..rows })?;
+    objects.retain(|object| sequences.contains(&object.trace.created_sequence));
+    Ok(objects)
+}
+
+/// `GET /objects`
+pub async fn list(call: Call) -> Result<Reply, ApiError> {
+    let published = call.published();
+    let snapshot = &published.snapshot;
+    let given = FILTERS.iter().map(|filter| call.query.get(filter.name));
+    let given: Vec<&str> = given.map(Option::unwrap_or_default).collect();
+    let listing = Listing::of(&call, &given)?;
+    let narrowing = Narrowing::of(&call, snapshot)?;
+    let index = narrowing.list(call.session()?.organization_id);
+    let sequences = narrowing.sequences(snapshot)?;
+    let mut known = None;
+    listing.answer(
+        &call,
+        published.head.sequence,
+        Source {
+            fetch: |rows| fetch(snapshot, index, &sequences, rows),
+            place: |object: &Object| object.trace.created_sequence,
+            keep: |object: &Object| {
+                listing.look_at(object.properties.len());
+                let wanted = narrowing.keeps(object) && sees(&call, snapshot, object, &mut known)?;
+                Ok(wanted.then_some(object.properties.len()))
+            },
+        },
+        |object| Ok(ObjectView::from(object)),
+    )
+}

@@ -1,0 +1,118 @@
+//! Searching and counting objects.
+
+use std::sync::Arc;
+
+use hyper::StatusCode;
+use kedge_http::body;
+use kedge_http::cursor::Scope;
+use kedge_http::error::ApiError;
+use kedge_http::reply::Reply;
+use kedge_protocol::Code;
+use kedge_protocol::limits::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX};
+use kedge_search::sort::Sort;
+use kedge_search::{Filter, SearchError, Wanted, parse, sort};
+use serde_json::value::RawValue;
+
+use crate::api::call::Call;
+use crate::api::listing::PAGE_BYTES_MAX;
+use crate::api::listing::Page;
+use crate::api::objects::search_bodies::{CountBody, CountView, SearchBody};
+use crate::api::objects::views::ObjectView;
+use crate::metrics::SEARCH_ROWS;
+
+/// What a search asks for.
+struct Asked {
+    filter: Filter,
+    /// The filter's text, in one form.
+    text: String,
+    sort: Sort,
+    limit: usize,
+    cursor: Option<String>,
+}
+
+fn read_search(text: &str) -> Result<Asked, ApiError> {
+    let body: SearchBody = body::parse(text)?;
+    let limit = body.limit.unwrap_or(PAGE_ITEMS_DEFAULT as u64);
+    if limit == 0 || limit > PAGE_ITEMS_MAX as u64 {
+        let message = format!("must be 1 to {PAGE_ITEMS_MAX}");
+        return Err(ApiError::field("/limit", "range", message));
+    }
+    Ok(Asked {
+        filter: parse::filter(body.filter.get()).map_err(refused)?,
+        text: kedge_rules::json::compact(body.filter.get()).into_owned(),
+        sort: sort::read(body.sort.as_deref().map(RawValue::get)).map_err(refused)?,
+        limit: limit as usize,
+        cursor: body.cursor,
+    })
+}
+
+fn read_count(text: &str) -> Result<Filter, ApiError> {
+    let body: CountBody = body::parse(text)?;
+    parse::filter(body.filter.get()).map_err(refused)
+}
+
+/// `POST /objects/search`
+pub async fn search(call: Call) -> Result<Reply, ApiError> {
+    let text = &call.body.text;
+    let read = || read_search(text);
+    let asked = call.app.work_in_place(text.len(), read).await??;
+    let (filter, sort) = (asked.filter, asked.sort);
+    let viewer = call.viewer()?;
+    let scope = Scope::of(&[
+        call.endpoint.path,
+        &viewer.wallet_id.to_string(),
+        &asked.text,
+        &format!("{sort:?}"),
+    ]);
+    let open = |cursor: &String| call.app.cursors.open(&scope, cursor);
+    let wanted = Wanted {
+        sort,
+        limit: asked.limit,
+        bytes_max: PAGE_BYTES_MAX,
+        after: asked.cursor.as_ref().map(open).transpose()?,
+    };
+    let published = call.published();
+    let (app, route) = (Arc::clone(&call.app), call.endpoint.path);
+    // The page is written on the same thread as it is read, because it may be large.
+    let read = move || {
+        let found = kedge_search::search(&published.snapshot, &viewer, &filter, &wanted);
+        let found = found.map_err(refused)?;
+        count_rows(route, found.rows);
+        let page = Page {
+            items: found.objects.into_iter().map(ObjectView::from).collect(),
+            has_more: found.place.is_some(),
+            cursor: found.place.map(|place| app.cursors.make(&scope, &place)),
+        };
+        Reply::json(StatusCode::OK, published.head.sequence, &page)
+    };
+    call.app.read_long(call.holder, read).await
+}
+
+/// `POST /objects/count`
+pub async fn count(call: Call) -> Result<Reply, ApiError> {
+    let text = &call.body.text;
+    let filter = || read_count(text);
+    let filter = call.app.work_in_place(text.len(), filter).await??;
+    let viewer = call.viewer()?;
+    let published = call.published();
+    let sequence = published.head.sequence;
+    let read = move || kedge_search::count(&published.snapshot, &viewer, &filter).map_err(refused);
+    let counted = call.app.read_long(call.holder, read).await?;
+    count_rows(call.endpoint.path, counted.rows);
+    let count = counted.count;
+    Reply::json(StatusCode::OK, sequence, &CountView { count })
+}
+
+fn count_rows(route: &'static str, rows: usize) {
+    metrics::histogram!(SEARCH_ROWS, "route" => route).record(rows as f64);
+}
+
+/// A refused or failed search, for the caller.
+fn refused(error: SearchError) -> ApiError {
+    match error {
+        SearchError::Field(field) => ApiError::fields(vec![field]),
+        // The place comes from a sealed cursor, so this server made it.
+        SearchError::Place => ApiError::new(Code::CursorInvalid, error.to_string()),
+        SearchError::Read(error) => error.into(),
+    }
+}

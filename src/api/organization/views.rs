@@ -1,0 +1,55 @@
+//! Answers that show invitations.
+
+use kedge_http::scalars::{IdText, Time};
+use kedge_protocol::resource::{Invitation, Role};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// An invitation; never its code.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct InvitationView {
+    /// Its id.
+    pub id: IdText,
+    /// The organization.
+    pub organization_id: IdText,
+    /// The wallet that invites: the invitation is valid only while that wallet may invite.
+    pub invited_by: IdText,
+    /// The role of the wallet that joins.
+    pub role: Role,
+    /// The only e-mail address that may use it; `null` for any.
+    pub email: Option<String>,
+    /// When it expires.
+    pub expires_at: Time,
+    /// The wallet that used it.
+    pub used_by: Option<IdText>,
+    /// It was revoked.
+    pub revoked: bool,
+    /// When it was created.
+    pub created_at: Time,
+}
+
+impl From<Invitation> for InvitationView {
+    fn from(invitation: Invitation) -> Self {
+        Self {
+            id: IdText(invitation.id),
+            organization_id: IdText(invitation.organization_id),
+            invited_by: IdText(invitation.invited_by),
+            role: invitation.role,
+            expires_at: Time(invitation.expires_at_ms()),
+            email: invitation.email,
+            used_by: invitation.used_by.map(IdText),
+            revoked: invitation.revoked,
+            created_at: Time(invitation.created_at_ms),
+        }
+    }
+}
+
+/// An invitation with its code.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ShownInvitation {
+    /// The code for registering: shown only in this answer, and in a replay.
+    pub code: String,
+    /// The invitation's public data.
+    #[serde(flatten)]
+    pub invitation: InvitationView,
+}

@@ -1,0 +1,74 @@
+//! How a row of the table is written: with the values and words that most rows share.
+
+use hyper::Method;
+use kedge_http::query::Parameter;
+use kedge_http::signing::Signs;
+
+use crate::api::Endpoint;
+use crate::api::call::Call;
+use crate::api::document::{Doc, Link};
+use crate::api::endpoint::{Answer, AnswerTo, Replying};
+
+macro_rules! handler {
+    ($handler:path) => {
+        |call| Box::pin($handler(call))
+    };
+}
+pub(in crate::api) use handler;
+
+macro_rules! answer {
+    ($answer:path) => {
+        |call, committed| Box::pin(std::future::ready($answer(call, committed)))
+    };
+}
+pub(in crate::api) use answer;
+
+macro_rules! prepare {
+    ($prepare:path) => {
+        |call, submission| Box::pin($prepare(call, submission))
+    };
+}
+pub(in crate::api) use prepare;
+
+/// A read, with the values that most rows share.
+pub(in crate::api) fn get(
+    path: &'static str,
+    doc: &'static Doc,
+    handler: fn(Call) -> Replying<'static>,
+) -> Endpoint {
+    unsigned(Method::GET, path, doc, handler)
+}
+
+/// A row whose requests a handler answers, with the values that most rows share.
+pub(in crate::api) fn unsigned(
+    method: Method,
+    path: &'static str,
+    doc: &'static Doc,
+    handler: fn(Call) -> Replying<'static>,
+) -> Endpoint {
+    Endpoint::new(method, path, doc, Signs::Nothing, Answer::Handler(handler))
+}
+
+/// A row whose requests are signed and submitted, with the values that most rows share.
+pub(in crate::api) fn signed(
+    method: Method,
+    path: &'static str,
+    doc: &'static Doc,
+    signs: Signs,
+    answer: AnswerTo,
+) -> Endpoint {
+    Endpoint::new(method, path, doc, signs, Answer::Committed(answer))
+}
+
+/// The condition for changes of anything but objects.
+pub(in crate::api) const IF_MATCH: &[Parameter] = &[Parameter {
+    name: "If-Match",
+    schema_type: r#"{"type": "string", "pattern": "^(\\*|\"[0-9]{1,20}\\.[0-9a-f]{16}(\\.[0-9a-f]{32})?(-gzip|-zstd)?\")$"}"#,
+    description: "The ETag of the state that the change is meant for; 412 if that state has changed.",
+}];
+
+/// To the action that a change made, and to its proof.
+pub(in crate::api) const TO_ACTION: Link =
+    Link::with_parameters("getAction", &[("id", "$response.body#/action_id")]);
+pub(in crate::api) const TO_PROOF: Link =
+    Link::with_parameters("getActionProof", &[("id", "$response.body#/action_id")]);

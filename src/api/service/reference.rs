@@ -1,0 +1,54 @@
+//! The reference for people (`/docs`): a page with its style sheet and its script. The script shows the document by
+//! creating elements, never markup, and loads nothing from anywhere else.
+
+use std::sync::LazyLock;
+
+use hyper::header::{CONTENT_SECURITY_POLICY, HeaderName};
+use kedge_http::error::ApiError;
+use kedge_http::fixed::Fixed;
+use kedge_http::reply::Reply;
+
+use crate::api::PUBLIC;
+use crate::api::call::Call;
+
+/// The page's media type.
+pub const PAGE_TYPE: &str = "text/html; charset=utf-8";
+/// The media type of the style sheet.
+pub const STYLE_TYPE: &str = "text/css; charset=utf-8";
+/// The media type of the script.
+pub const SCRIPT_TYPE: &str = "text/javascript; charset=utf-8";
+
+/// Style, script and document come from this server, nothing comes from elsewhere, and nothing is
+/// sent anywhere. The icon is embedded in the page.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
+    img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
+
+static PAGE: LazyLock<Fixed> =
+    LazyLock::new(|| Fixed::new(PAGE_TYPE, include_str!("reference/page.html")));
+static STYLE: LazyLock<Fixed> =
+    LazyLock::new(|| Fixed::new(STYLE_TYPE, include_str!("reference/reference.css")));
+static SCRIPT: LazyLock<Fixed> =
+    LazyLock::new(|| Fixed::new(SCRIPT_TYPE, include_str!("reference/reference.js")));
+
+fn file(call: &Call, file: &Fixed) -> Reply {
+    let sequence = call.published().head.sequence;
+    file.reply(&call.headers, sequence, PUBLIC)
+        .with(CONTENT_SECURITY_POLICY, POLICY)
+        .with(OPENER_POLICY, "same-origin")
+}
+
+/// `GET /docs`
+pub async fn page(call: Call) -> Result<Reply, ApiError> {
+    Ok(file(&call, &PAGE))
+}
+
+/// `GET /docs/reference.css`
+pub async fn style(call: Call) -> Result<Reply, ApiError> {
+    Ok(file(&call, &STYLE))
+}
+
+/// `GET /docs/reference.js`
+pub async fn script(call: Call) -> Result<Reply, ApiError> {
+    Ok(file(&call, &SCRIPT))
+}

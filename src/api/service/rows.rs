@@ -1,0 +1,201 @@
+//! The service itself.
+
+use kedge_http::limits::LimitClass::Free;
+use kedge_http::query::Parameter;
+
+use crate::api::Endpoint;
+use crate::api::document::Doc;
+use crate::api::endpoint::Auth::Public;
+use crate::api::endpoint::schema;
+use crate::api::row::{get, handler};
+use crate::api::service::views::{DomainView, HealthView, ReadyView, VersionView};
+use crate::api::service::{handlers, reference};
+
+/// The rows.
+pub(in crate::api) fn rows() -> impl Iterator<Item = Endpoint> {
+    state().into_iter().chain(document())
+}
+
+/// What the server is, and how it is.
+fn state() -> Vec<Endpoint> {
+    vec![
+        Endpoint {
+            auth: Public,
+            limit: Free,
+            response: schema::<DomainView>,
+            etag: true,
+            ..get(
+                "/.well-known/eip712-domain.json",
+                &DOMAIN,
+                handler!(handlers::domain),
+            )
+        },
+        Endpoint {
+            auth: Public,
+            limit: Free,
+            response: schema::<handlers::KeysView>,
+            etag: true,
+            ..get("/.well-known/jwks.json", &KEYS, handler!(handlers::keys))
+        },
+        Endpoint {
+            auth: Public,
+            limit: Free,
+            response: schema::<HealthView>,
+            ..get("/healthz", &HEALTH, handler!(handlers::health))
+        },
+        Endpoint {
+            auth: Public,
+            limit: Free,
+            response: schema::<ReadyView>,
+            ..get("/readyz", &READY, handler!(handlers::ready))
+        },
+        Endpoint {
+            auth: Public,
+            limit: Free,
+            response: schema::<VersionView>,
+            ..get("/version", &VERSION, handler!(handlers::version))
+        },
+    ]
+}
+
+/// Its document.
+fn document() -> Vec<Endpoint> {
+    vec![
+        Endpoint {
+            auth: Public,
+            limit: Free,
+            response: schema::<serde_json::Map<String, serde_json::Value>>,
+            etag: true,
+            ..get("/openapi.json", &DOCUMENT, handler!(handlers::document))
+        },
+        Endpoint {
+            auth: Public,
+            limit: Free,
+            media_type: reference::PAGE_TYPE,
+            etag: true,
+            response: schema::<String>,
+            ..get("/docs", &REFERENCE, handler!(reference::page))
+        },
+        Endpoint {
+            auth: Public,
+            limit: Free,
+            media_type: reference::STYLE_TYPE,
+            etag: true,
+            response: schema::<String>,
+            ..get(
+                "/docs/reference.css",
+                &REFERENCE_STYLE,
+                handler!(reference::style),
+            )
+        },
+        Endpoint {
+            auth: Public,
+            limit: Free,
+            media_type: reference::SCRIPT_TYPE,
+            etag: true,
+            response: schema::<String>,
+            ..get(
+                "/docs/reference.js",
+                &REFERENCE_SCRIPT,
+                handler!(reference::script),
+            )
+        },
+    ]
+}
+
+const TAG: &str = "Service";
+
+/// Headers of answers that are kept in two forms.
+const IN_TWO_FORMS: &[Parameter] = &[
+    Parameter {
+        name: "Content-Encoding",
+        schema_type: "string",
+        description: "`gzip`, for callers whose `Accept-Encoding` allows it.",
+    },
+    Parameter {
+        name: "Vary",
+        schema_type: "string",
+        description: "Which headers of the request the answer depends on.",
+    },
+];
+
+const DOMAIN: Doc = Doc {
+    id: "getDomain",
+    tag: TAG,
+    summary: "Read the domain of every signature",
+    description: "The EIP-712 domain under which everything is signed, with the types, in the shape \
+        of EIP-5267, and the address of the sequencer. A careful client compares it with the \
+        contract's.",
+    ..Doc::MISSING
+};
+
+const KEYS: Doc = Doc {
+    id: "getTokenKeys",
+    tag: TAG,
+    summary: "Read the public keys of access tokens",
+    description: "The public keys that access tokens are signed with, as a JWK set (RFC 7517).",
+    ..Doc::MISSING
+};
+
+const HEALTH: Doc = Doc {
+    id: "getHealth",
+    tag: TAG,
+    summary: "Check that the process answers",
+    description: "Answers as long as the process runs.",
+    ..Doc::MISSING
+};
+
+const READY: Doc = Doc {
+    id: "getReadiness",
+    tag: TAG,
+    summary: "Check whether the server accepts changes",
+    description: "Whether the server accepts changes, with the log's head. 503 and the reason if it \
+        is read-only; reads continue then.",
+    also: &[(503, "It accepts no changes now.")],
+    ..Doc::MISSING
+};
+
+const VERSION: Doc = Doc {
+    id: "getVersion",
+    tag: TAG,
+    summary: "Read name and version",
+    description: "The name and version of the running server.",
+    ..Doc::MISSING
+};
+
+const DOCUMENT: Doc = Doc {
+    id: "getDocument",
+    tag: TAG,
+    summary: "Read this document",
+    description: "This document, generated from the table that routes requests.",
+    response_headers: IN_TWO_FORMS,
+    ..Doc::MISSING
+};
+
+const REFERENCE: Doc = Doc {
+    id: "getReference",
+    tag: TAG,
+    summary: "Read the reference",
+    description: "The reference for people: a page that shows this document and loads nothing from \
+        elsewhere.",
+    response_headers: IN_TWO_FORMS,
+    ..Doc::MISSING
+};
+
+const REFERENCE_STYLE: Doc = Doc {
+    id: "getReferenceStyle",
+    tag: TAG,
+    summary: "Read the reference's style sheet",
+    description: "The style sheet of the reference.",
+    response_headers: IN_TWO_FORMS,
+    ..Doc::MISSING
+};
+
+const REFERENCE_SCRIPT: Doc = Doc {
+    id: "getReferenceScript",
+    tag: TAG,
+    summary: "Read the reference's script",
+    description: "The script of the reference.",
+    response_headers: IN_TWO_FORMS,
+    ..Doc::MISSING
+};

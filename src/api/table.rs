@@ -1,0 +1,39 @@
+//! The rows, in the order in which a reader meets them.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use kedge_protocol::Code;
+
+use crate::api::{
+    Endpoint, accounts, bus, disputes, events, files, keys, log, objects, organization, service,
+    templates, webhooks,
+};
+
+/// Every route.
+pub static TABLE: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
+    let mut table = Vec::new();
+    table.extend(accounts::rows::rows());
+    table.extend(organization::rows::rows());
+    table.extend(keys::rows::rows());
+    table.extend(templates::rows::rows());
+    table.extend(objects::rows::rows());
+    table.extend(bus::rows::rows());
+    table.extend(events::rows::rows());
+    table.extend(files::rows::rows());
+    table.extend(webhooks::rows::rows());
+    table.extend(log::rows::rows());
+    table.extend(disputes::rows::rows());
+    table.extend(service::rows::rows());
+    table
+});
+
+/// The codes of each row of [`TABLE`], by its index.
+static CODES: LazyLock<Vec<BTreeSet<Code>>> =
+    LazyLock::new(|| TABLE.iter().map(Endpoint::codes).collect());
+
+/// [`Endpoint::codes`] of the row with this index in [`TABLE`], derived once: every refusal is compared with them, and
+/// a refusal must cost next to nothing.
+pub fn documented(index: usize) -> &'static BTreeSet<Code> {
+    &CODES[index]
+}

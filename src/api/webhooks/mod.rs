@@ -1,0 +1,6 @@
+//! Webhooks and their deliveries.
+
+pub mod bodies;
+pub mod handlers;
+pub mod rows;
+pub mod views;

@@ -1,0 +1,189 @@
+//! The operator's page: some of the admin socket's commands over HTTP, and the console's files to show what they answer.
+//! It has a listener of its own, off by default and on loopback alone. Every command carries a token that only the
+//! server's own user can read, so neither another user of the machine nor a page of another origin can send one.
+
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use hyper::header::{
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, LOCATION, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use hyper::{Method, Request, Response, StatusCode};
+use kedge_http::server::parsing;
+use kedge_http::stream::Body;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::console::{Console, PATH, covers};
+
+/// Where commands are posted: one line of JSON, as for the socket.
+const COMMAND_PATH: &str = "/operator/command";
+/// The commands that the page may send. What reads or writes the operator's files stays with the socket.
+const COMMANDS: [&str; 4] = ["status", "anchor_now", "tier", "tiers"];
+/// Bytes of the longest command.
+const COMMAND_BYTES_MAX: usize = 64 * 1024;
+/// How long one connection may take; anchoring waits for the chain.
+const CONNECTION_TIMEOUT: Duration = Duration::from_mins(5);
+
+/// What answers a command: its line to the answer's JSON.
+type Answering = Box<dyn Fn(String) -> Pin<Box<dyn Future<Output = Value> + Send>> + Send + Sync>;
+
+struct Page {
+    console: Console,
+    token_hash: [u8; 32],
+    answering: Answering,
+}
+
+fn hash_of(text: &str) -> [u8; 32] {
+    Sha256::digest(text.as_bytes()).into()
+}
+
+/// Serves the page until the process ends, and answers a command's line with `answer`. Returns the bound address.
+pub async fn serve<F, A>(address: SocketAddr, token: &str, answer: F) -> std::io::Result<SocketAddr>
+where
+    F: Fn(String) -> A + Send + Sync + 'static,
+    A: Future<Output = Value> + Send + 'static,
+{
+    let page = Arc::new(Page {
+        console: Console::new(true),
+        token_hash: hash_of(token),
+        answering: Box::new(move |line| Box::pin(answer(line))),
+    });
+    let respond = move |request: Request<Incoming>| {
+        let page = Arc::clone(&page);
+        async move { page.respond(request).await }
+    };
+    kedge_net::page::serve(address, CONNECTION_TIMEOUT, respond).await
+}
+
+fn json_of(status: StatusCode, value: &Value) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::from(value.to_string()));
+    *response.status_mut() = status;
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(CONTENT_TYPE, json);
+    response
+}
+
+fn refused(status: StatusCode, why: &str) -> Response<Full<Bytes>> {
+    json_of(status, &json!({ "ok": false, "error": why }))
+}
+
+impl Page {
+    async fn respond(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        let (parts, body) = request.into_parts();
+        let fault = parsing::fault(&parts, usize::MAX);
+        let request = Request::from_parts(parts, body);
+        let mut response = match (fault, request.uri().path()) {
+            (Some(fault), _) => refused(fault.status(), &fault.message),
+            (None, COMMAND_PATH) => self.command(request).await,
+            (None, "/") => Self::to_page(),
+            (None, path) if covers(path) => self.file(&request),
+            (None, _) => refused(StatusCode::NOT_FOUND, "the operator's page is at /"),
+        };
+        let headers = response.headers_mut();
+        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+        headers
+            .entry(CACHE_CONTROL)
+            .or_insert(HeaderValue::from_static("no-store"));
+        response
+    }
+
+    fn to_page() -> Response<Full<Bytes>> {
+        let mut response = Response::new(Full::default());
+        *response.status_mut() = StatusCode::SEE_OTHER;
+        if let Ok(page) = HeaderValue::from_str(&format!("{PATH}#/operator")) {
+            response.headers_mut().insert(LOCATION, page);
+        }
+        response
+    }
+
+    fn file(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+        let path = request.uri().path();
+        match self
+            .console
+            .answer(request.method(), path, request.headers(), 0)
+        {
+            Ok(reply) => {
+                let body = match reply.body {
+                    Body::Whole(bytes) => bytes,
+                    Body::Stream(_) => Bytes::new(),
+                };
+                let mut response = Response::new(Full::new(body));
+                *response.status_mut() = reply.status;
+                *response.headers_mut() = reply.headers;
+                response
+            }
+            Err(error) => refused(error.status(), &error.message),
+        }
+    }
+
+    fn is_operator(&self, request: &Request<Incoming>) -> bool {
+        let shown = request.headers().get(AUTHORIZATION);
+        let shown = shown.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+        // Hashes are compared, so the time tells nothing of the token.
+        // As its file spells it, or without 0x.
+        let token = shown.map(|token| token.trim().trim_start_matches("0x"));
+        token.is_some_and(|token| hash_of(token) == self.token_hash)
+    }
+
+    async fn command(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        if request.method() != Method::POST {
+            return refused(StatusCode::METHOD_NOT_ALLOWED, "commands are posted");
+        }
+        if !self.is_operator(&request) {
+            return refused(StatusCode::UNAUTHORIZED, "the token is not the server's");
+        }
+        let body = Limited::new(request.into_body(), COMMAND_BYTES_MAX);
+        let Ok(body) = body.collect().await else {
+            return refused(StatusCode::PAYLOAD_TOO_LARGE, "the command is too long");
+        };
+        let line = body.to_bytes();
+        match permitted(&line) {
+            Ok(line) => json_of(StatusCode::OK, &(self.answering)(line).await),
+            Err(why) => refused(StatusCode::FORBIDDEN, why),
+        }
+    }
+}
+
+/// The line of a command that the page may send.
+fn permitted(line: &[u8]) -> Result<String, &'static str> {
+    let value: Value = serde_json::from_slice(line).map_err(|_| "the command is no JSON")?;
+    let command = value["command"].as_str();
+    if !command.is_some_and(|command| COMMANDS.contains(&command)) {
+        return Err("the page has no such command: use kedge admin");
+    }
+    Ok(value.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_some_commands_come_through() {
+        for line in [
+            r#"{"command":"status"}"#,
+            r#"{"command":"tier","organization_id":"org_1","tier":"free"}"#,
+            r#"{"command":"tiers","nearest":3}"#,
+        ] {
+            assert_eq!(permitted(line.as_bytes()), Ok(line.to_owned()));
+        }
+        for line in [
+            r#"{"command":"backup","directory":"/tmp/x"}"#,
+            r#"{"command":"clock","confirm":"2026-01-01T00:00:00Z"}"#,
+            r#"{"command":["status"]}"#,
+            r#"["status"]"#,
+            r#"{"command":"backup","command":"status""#,
+            "",
+        ] {
+            assert!(permitted(line.as_bytes()).is_err(), "{line}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The process: it learns of the nodes, and serves until it is stopped.
+
+use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use hyper::Method;
+use kedge_config::Config;
+use kedge_config::secrets::{self, SecretError};
+use kedge_http::cors::Cors;
+use kedge_http::server::stopping::{self, EndsAtOnce};
+use kedge_http::server::{Bound, ServerError};
+use kedge_net::shedding::Shedding;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::Semaphore;
+
+use crate::edge::answering::{Edge, ROOM_BYTES};
+use crate::edge::metric_definitions;
+use crate::edge::nodes::Nodes;
+use crate::edge::passing::Passing;
+
+/// Where a request has to go.
+pub enum Way {
+    /// To any node: it changes nothing.
+    Node,
+    /// To the leader.
+    Leader,
+}
+
+/// The way of a request with this method and path.
+pub type Route = Box<dyn Fn(&Method, &str) -> Way + Send + Sync>;
+
+/// How much longer than the leader itself an edge waits for its answer.
+const MARGIN: Duration = Duration::from_secs(2);
+
+/// Why the edge does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum EdgeError {
+    /// The listener.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// Whom to trust.
+    #[error(transparent)]
+    Trust(#[from] kedge_net::trust::TrustError),
+    /// The system provides no randomness.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// An I/O error.
+    #[error("{0}")]
+    System(#[from] std::io::Error),
+}
+
+/// Serves until SIGINT or SIGTERM; then lets requests in flight finish, for a bounded time.
+///
+/// # Errors
+/// [`EdgeError`], if it cannot start.
+pub async fn run(config: Config, route: Route) -> Result<(), EdgeError> {
+    // One that comes during the start must not end the process.
+    let hangups = signal(SignalKind::hangup())?;
+    let ends_at_once = EndsAtOnce::begin()?;
+    metric_definitions::describe();
+    let name = config.edge_name.clone();
+    let bound = Bound::bind(&config).await?;
+    let http = kedge_cluster::node::node_client()?;
+    let nodes = Nodes::new(&config.edge_nodes, http.clone());
+    nodes.watch();
+    let wait_target = Duration::from_millis(config.wait_target_ms);
+    let shedding = Shedding::start(wait_target, config.requests_min).map_err(ServerError::Probe)?;
+    let room = config.body_bytes_total_max / ROOM_BYTES as usize;
+    let edge = Edge {
+        passing: Passing::new(http, &name),
+        room: Arc::new(Semaphore::new(room)),
+        body_timeout: Duration::from_secs(config.body_timeout_s),
+        patience: Duration::from_secs(config.request_timeout_s) + MARGIN,
+        name,
+        nodes,
+        route,
+        header_bytes_max: config.header_bytes_max,
+        cors: Cors::new(config.cors_origins.clone()),
+        tls: bound.tls().is_some(),
+        process: const_hex::encode(secrets::random::<6>()?),
+        next_id: AtomicU64::new(1),
+    };
+    reload_on_hangup(hangups, &bound);
+    // Before the edge announces itself, so that a stop right after that is noticed.
+    let stop = stopping::signal()?;
+    drop(ends_at_once);
+    announce(&bound.url())?;
+    bound.serve(&config, edge, shedding, stop, || ()).await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Reads the certificate again on SIGHUP; one that cannot be read stays as it was.
+fn reload_on_hangup(mut hangups: Signal, bound: &Bound) {
+    let Some(tls) = bound.tls() else {
+        return;
+    };
+    tokio::spawn(async move {
+        while hangups.recv().await.is_some() {
+            match tls.reload() {
+                Ok(()) => tracing::info!("the certificate was reloaded"),
+                Err(error) => tracing::error!(%error, "the certificate could not be reloaded"),
+            }
+        }
+    });
+}
+
+/// Prints where the edge is.
+fn announce(url: &str) -> Result<(), std::io::Error> {
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(format!("listening on {url}\n").as_bytes())?;
+    stdout.flush()
+}
