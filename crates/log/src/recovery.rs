@@ -300,7 +300,7 @@ impl Found {
             let file = env.open(&path, Mode::Write).map_err(IoError::at(&path))?;
             let bytes = file.len().map_err(IoError::at(&path))?;
             if let Some(torn) = &self.recovery.torn {
-                // Later frames must not be followed by the rest of the torn one.
+                // Overwrites the rest of the torn frame, which must not be found again after later frames.
                 let end = (scan.end + torn.bytes)
                     .next_multiple_of(PAGE_BYTES)
                     .min(bytes);

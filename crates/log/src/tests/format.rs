@@ -181,7 +181,7 @@ fn a_log_of_the_first_format_is_raised_before_the_first_consent() {
     let summary = verify(&log.reader(), &Plan::default(), |_| {}).unwrap();
     assert_eq!(summary.additions_without_consent, 1);
 
-    // A node that stores the same frames raises the format of its own files with them.
+    // A node that stores the same frames raises its files' format with them.
     let follower = tempfile::tempdir().unwrap();
     let mut following = at(follower.path());
     for frame in log.reader().frames(1) {

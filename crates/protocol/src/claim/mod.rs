@@ -291,7 +291,7 @@ impl ClaimFile {
     }
 
     /// Checks everything but the proof against the log, the sequencer and the verifying key (by its hash) that the
-    /// caller trusts, not those that the file names. Cheap checks come first.
+    /// caller trusts, not the ones named in the file. Cheap checks come first.
     ///
     /// # Errors
     /// The first check that fails.
