@@ -13,7 +13,7 @@ pub struct Position {
     pub next_sequence: u64,
     /// The number of the next batch.
     pub next_batch: u64,
-    /// The hash of the last frame, or what the first frame names as such.
+    /// Hash of the last frame; before the first, the hash that the first frame names.
     pub hash: Hash,
 }
 

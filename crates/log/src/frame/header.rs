@@ -32,7 +32,7 @@ const HEADER_CRC_AT: usize = 12;
 /// Prefix of a frame's hash: separates it from all other hashes.
 const HASH_TAG: &[u8; 16] = b"kedge log frame\n";
 
-/// What a section holds. The numbers are permanent; sections are stored in their order.
+/// Kind of a section. The numbers are permanent; sections are stored in their order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum SectionKind {
     /// Batch headers with their signatures.

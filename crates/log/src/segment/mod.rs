@@ -126,7 +126,7 @@ impl SegmentHeader {
     /// Parses the header at the start of `bytes`.
     ///
     /// # Errors
-    /// A text that states what is wrong.
+    /// A message about the invalid field.
     pub fn read(bytes: &[u8]) -> Result<Self, String> {
         let whole = bytes
             .get(..HEADER_BYTES)

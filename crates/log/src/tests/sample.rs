@@ -212,7 +212,7 @@ pub(crate) fn entry(sequence: u64, number: usize) -> SideEntry {
     }
 }
 
-/// The frames of a log as appended, to compare with what is read.
+/// The appended frames of a log, for comparison with a reader's.
 pub(crate) fn appended_frames(log: &FileLog) -> Vec<(u64, u64, Hash)> {
     log.reader()
         .frames(1)

@@ -49,7 +49,7 @@ pub struct BatchTree {
     multiproofs: OnceLock<MerkleTree<NodeRule>>,
 }
 
-/// The layers above the leaves, of which there is at least one; the last layer is the root alone.
+/// The layers above the leaves (at least one leaf); the last layer is only the root.
 fn layers_above(leaves: &[Hash]) -> Vec<Vec<Hash>> {
     let mut layers: Vec<Vec<Hash>> = Vec::new();
     let mut preimages = Vec::with_capacity(leaves.len() / 2);

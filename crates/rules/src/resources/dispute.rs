@@ -36,7 +36,7 @@ pub struct FaultVerdict {
     pub evidence: Box<RawValue>,
 }
 
-/// What a claim proved about an action.
+/// Fact that a claim proves about an action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActionShown {
@@ -50,7 +50,7 @@ pub enum ActionShown {
 pub struct ClaimVerdict {
     /// [`DisputeKind::Claim`].
     pub kind: DisputeKind,
-    /// What the claim proved.
+    /// The proven fact.
     pub shown: ActionShown,
     /// The claim file, in its normal form.
     pub claim: Box<RawValue>,

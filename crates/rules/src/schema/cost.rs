@@ -7,7 +7,7 @@ use super::{parse, pattern};
 /// value, a node and its place.
 const COMPILED_PER_BYTE: usize = 32;
 
-/// Steps for each position of a regular expression: compiling it takes as long as checking so many bytes.
+/// Steps for each position of a regular expression: compiling it takes as long as checking this many bytes.
 const STEPS_PER_EFFORT: u64 = 512;
 /// Steps for each byte of a schema, in addition.
 const STEPS_PER_BYTE: u64 = 16;
