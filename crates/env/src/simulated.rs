@@ -131,7 +131,7 @@ impl State {
         }
     }
 
-    /// For operations that cannot be half done.
+    /// Counts an operation that cannot be half done.
     fn whole(&mut self) -> io::Result<()> {
         match self.operation()? {
             Verdict::Half(Some(kind)) => Err(kind.into()),

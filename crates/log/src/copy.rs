@@ -73,7 +73,7 @@ impl LogReader {
         Ok(Copied { position, taken })
     }
 
-    /// Where the last durable frame of a raw segment ends.
+    /// End of the last durable frame of a raw segment.
     fn raw_end(
         &self,
         segment: &Segment,

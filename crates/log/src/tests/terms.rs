@@ -287,7 +287,7 @@ fn a_single_nodes_log_can_be_shared() {
 fn a_digest_that_does_not_hold_is_refused() {
     let (one, other) = (SimulatedEnv::new(), SimulatedEnv::new());
     let all = shared(&mut new_log(&one), &mut new_log(&other), &mut Writer::new());
-    // Another leaf, under checksums that hold.
+    // A different leaf under valid checksums.
     let frame = StoredFrame::read(all[3].clone()).unwrap();
     let leaves = frame.header().section_range(SectionKind::Leaves).unwrap();
     let mut forged = all[3].clone();

@@ -97,7 +97,7 @@ fn the_scan_knows_what_is_mostly_sent() {
 /// A JSON text, written in one of many ways.
 #[derive(Clone, Debug)]
 struct Written {
-    /// With white space between its tokens.
+    /// The text with white space between its tokens.
     loose: String,
     compact: String,
     /// Whether the scan handles all of it; the rest is left to serde.
