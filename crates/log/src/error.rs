@@ -70,10 +70,7 @@ pub enum ReadError {
     Damaged(Damage),
     /// The log begins later: older segments were removed.
     #[error("frame {frame} is not in the log, which begins with frame {first_frame}")]
-    Missing {
-        frame: u64,
-        first_frame: u64,
-    },
+    Missing { frame: u64, first_frame: u64 },
 }
 
 impl ReadError {

@@ -140,17 +140,13 @@ pub enum ClockError {
         "the server's clock is {} s ahead of the expected time: nothing is written to the log until the clock is corrected, the chain's newest block agrees with it, or the operator confirms it (kedge admin clock)",
         .by_ms / 1_000
     )]
-    Ahead {
-        by_ms: u64,
-    },
+    Ahead { by_ms: u64 },
     /// The log is ahead of the clock.
     #[error(
         "the server's clock is {} s behind the log's last entry, and the log's time never goes back: nothing is written until the clock is corrected or has caught up",
         .by_ms / 1_000
     )]
-    Behind {
-        by_ms: u64,
-    },
+    Behind { by_ms: u64 },
 }
 
 /// The clock and the other sources of time.
