@@ -1,43 +1,41 @@
-//! When a request passed the steps of the engine, for distributed tracing. The engine only notes times and carries
-//! the names of spans; whoever samples a request gives it a [`RequestTiming`], and makes spans of what it holds. A
-//! request without one costs a comparison at each step, and no reading of the clock.
+//! Times at which a request passed the stages of the engine, for distributed tracing. The engine only notes times and
+//! carries the ids of spans. The server attaches a [`RequestTiming`] to each sampled request and builds spans from it.
+//! Any other request costs a comparison at each stage, and no reading of the clock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-/// The name of a span, as W3C Trace Context has it. All zeros name none.
+/// Id of a span, as in W3C Trace Context. All zeros is no span.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SpanRef {
-    /// The trace.
     pub trace_id: u128,
-    /// The span in it.
     pub span_id: u64,
 }
 
-/// What a request passes on its way, in this order. A stale request is decided again: then the last time counts.
+/// Stages of a request, in this order. A stale request is decided again, and its last times count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
 pub enum Passed {
-    /// It was handed to the directory.
+    /// The directory received the request.
     Sent,
-    /// An actor began to decide it, for the first time.
+    /// An actor began to decide the request, for the first time.
     Begun,
-    /// All of its parts are decided, and the Sequencer has it.
+    /// All parts are decided, and the Sequencer has the request.
     Decided,
-    /// The Sequencer gave it its place, or its refusal.
+    /// The Sequencer placed or refused the request.
     Placed,
-    /// The committer took it.
+    /// The committer took the request.
     Taken,
 }
 
-/// What a commit group passes, in this order.
+/// Stages of a commit group, in this order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
 pub enum GroupPassed {
     /// The committer took the first sampled request of the group.
     Begun,
-    /// The group was handed over.
+    /// The committer handed the group over.
     Formed,
     /// The log has its frame.
     Appended,
@@ -49,7 +47,7 @@ pub enum GroupPassed {
     Published,
 }
 
-/// Times of `N` steps, each as nanoseconds after the first one's earliest time, plus one. 0 is not passed.
+/// Times of `N` stages, as nanoseconds since `base` plus one. 0 is a stage not passed.
 struct Times<const N: usize> {
     base: Instant,
     nanoseconds: [AtomicU64; N],
@@ -73,7 +71,7 @@ impl<const N: usize> Times<N> {
     }
 
     fn note_first(&self, step: usize, now: Instant) {
-        // Noted already: the first time stays.
+        // A later time does not replace the first one.
         let _ = self.nanoseconds[step].compare_exchange(
             0,
             self.since_base(now),
@@ -91,7 +89,7 @@ impl<const N: usize> Times<N> {
 
 /// The times of one sampled request.
 pub struct RequestTiming {
-    /// The span under which the request is seen from outside.
+    /// Span of the whole request.
     pub span: SpanRef,
     observer: Arc<dyn Observer>,
     times: Times<5>,
@@ -100,7 +98,6 @@ pub struct RequestTiming {
 
 /// The times of a commit group with sampled requests.
 pub struct GroupTiming {
-    /// The group's own span.
     pub span: SpanRef,
     times: Times<6>,
 }
@@ -108,50 +105,47 @@ pub struct GroupTiming {
 /// A sampled request of a commit group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Member {
-    /// The request's span.
     pub span: SpanRef,
-    /// The sequence of its first action; 0 if nothing was done.
+    /// Sequence of its first action; 0 if no action was done.
     pub first_sequence: u64,
-    /// How many of its actions were done.
+    /// Number of its actions that were done.
     pub count: u32,
-    /// The number of its batch, if something was done.
+    /// Number of its batch, if an action was done.
     pub batch: Option<u64>,
 }
 
-/// How an anchor ended its way to the chain.
+/// Result of an anchor on the chain.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AnchorRound {
-    /// How many batches it covers.
     pub batches: u64,
     /// `confirmed`, `finalized` or `failed`.
     pub status: &'static str,
-    /// When its checkpoint was made, Unix milliseconds.
+    /// Time of its checkpoint, Unix milliseconds.
     pub begun_ms: u64,
-    /// When this status was seen, Unix milliseconds.
+    /// Time at which this status was seen, Unix milliseconds.
     pub ended_ms: u64,
-    /// How many transactions were sent.
+    /// Number of transactions sent.
     pub attempts: u32,
-    /// The block that contains it.
     pub block_number: Option<u64>,
 }
 
-/// Makes spans of what the engine notes. It is called on the engine's own threads: it returns at once, and never fails.
+/// Builds spans from the engine's notes. It is called on the engine's own threads, so it must not block or fail.
 pub trait Observer: Send + Sync {
-    /// A name for the span of a commit group.
+    /// A new span for a commit group.
     fn group_span(&self) -> SpanRef;
 
-    /// These requests are durable; they can be read only after this call.
+    /// These requests are durable; they become readable only after this call.
     fn placed(&self, members: &[Member]);
 
     /// A group with these sampled requests is published, and its callers are answered.
     fn committed(&self, group: &GroupTiming, members: &[Member]);
 
-    /// An anchor has got into a block, or never will.
+    /// An anchor was included in a block, or failed for good.
     fn anchored(&self, round: &AnchorRound);
 }
 
 impl RequestTiming {
-    /// Of a request that is seen from outside as `span`; all times come after `base`.
+    /// Timing of the request with this span; all times come after `base`.
     pub fn new(span: SpanRef, base: Instant, observer: Arc<dyn Observer>) -> Self {
         Self {
             span,
@@ -161,17 +155,17 @@ impl RequestTiming {
         }
     }
 
-    /// When it passed a step, if it has.
+    /// Time at which it passed a stage, if it did.
     pub fn at(&self, step: Passed) -> Option<Instant> {
         self.times.at(step as usize)
     }
 
-    /// The commit group that it is in, if it got that far.
+    /// The request's commit group, if it reached one.
     pub fn group(&self) -> Option<&GroupTiming> {
         self.group.get().map(Arc::as_ref)
     }
 
-    /// It passes a step now.
+    /// Notes that it passes a stage now.
     pub fn note(&self, step: Passed, now: Instant) {
         if step == Passed::Begun {
             self.times.note_first(step as usize, now);
@@ -190,7 +184,7 @@ impl std::fmt::Debug for RequestTiming {
 }
 
 impl GroupTiming {
-    /// When it passed a step, if it has.
+    /// Time at which it passed a stage, if it did.
     pub fn at(&self, step: GroupPassed) -> Option<Instant> {
         self.times.at(step as usize)
     }
@@ -204,7 +198,7 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// Adds a request to those of its group. It is the first one if there are none.
+    /// Adds a request to the observed ones of its group, and creates the list for the first one.
     pub fn add(
         observed: &mut Option<Box<Self>>,
         timing: &RequestTiming,
@@ -229,17 +223,17 @@ impl Observed {
         let _ = timing.group.set(Arc::clone(&observed.group));
     }
 
-    /// The group passes a step now.
+    /// Notes that the group passes a stage now.
     pub fn note(&self, step: GroupPassed, now: Instant) {
         self.group.times.note(step as usize, now);
     }
 
-    /// The group is durable and not yet visible.
+    /// Reports that the group is durable and not yet visible.
     pub fn placed(&self) {
         self.observer.placed(&self.members);
     }
 
-    /// The group is published and answered.
+    /// Reports that the group is published and answered.
     pub fn committed(&self) {
         self.observer.committed(&self.group, &self.members);
     }
@@ -265,7 +259,7 @@ mod tests {
         times.note_first(2, after(7));
         times.note_first(2, after(9));
         assert_eq!(times.at(2), Some(after(7)));
-        // A clock that went back reads as no time passed.
+        // A clock that went back counts as no elapsed time.
         let later = Times::<1>::new(after(5));
         later.note(0, base);
         assert_eq!(later.at(0), Some(after(5)));

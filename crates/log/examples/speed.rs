@@ -1,4 +1,4 @@
-//! Measures the log by itself: appending frames of 500 updates with one sync each, sealing, and checking.
+//! Benchmark of the log by itself: appending frames of 500 updates with one sync each, sealing, and checking.
 //!
 //! `cargo run --release -p kedge-log --example speed -- DIR [FRAMES [SEGMENT_BYTES [CHECKS [READS]]]]`; DIR names the
 //! disk to measure. If DIR exists, it is only checked, CHECKS times, and READS single requests are read. Half of the
@@ -25,11 +25,10 @@ use kedge_protocol::signature::{Signature, SigningKey};
 use kedge_protocol::{Hash, Id, Prefix};
 use mimalloc::MiMalloc;
 
-/// As in the server.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
-/// A measure ends where it cannot go on.
+/// A measurement stops at its first error.
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 const ACTIONS: usize = 500;
@@ -134,7 +133,7 @@ fn write(dir: &Path, frames: u64, options: LogOptions, noise: bool) -> Result<()
         let mut frame = Frame::new();
         frame.push_request(&record)?;
         frame.push_batch(&batch, &leaves)?;
-        // As in a server, which computes them itself.
+        // Like a server, which computes the leaves itself.
         frame.set_leaves_follow();
         log.append(&frame)?;
         append_us += started.elapsed().as_secs_f64() * 1e6;

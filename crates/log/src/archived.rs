@@ -1,5 +1,5 @@
 //! Archiving: sealed segments leave the log's directory, and the log then begins later. Copying the archived files back
-//! into the directory of a log that nobody has open restores them.
+//! into the directory of a closed log restores them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,9 +12,7 @@ use crate::segment::{Segment, SegmentHeader};
 /// A sealed segment that is a file of the log's directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SealedFile {
-    /// The file.
     pub path: PathBuf,
-    /// Its header.
     pub header: SegmentHeader,
     /// The number of the frame after its last.
     pub next_frame: u64,
@@ -42,12 +40,12 @@ impl LogReader {
         sealed.map(file).collect()
     }
 
-    /// Records where removed segments are archived, for those who ask for them.
+    /// Records where removed segments are archived. [`LogReader::archive`] returns it.
     pub fn set_archive(&self, place: String) {
         self.shared().archive.store(Some(Arc::new(place)));
     }
 
-    /// Where removed segments are archived, if that is known.
+    /// Where removed segments are archived, if known.
     pub fn archive(&self) -> Option<String> {
         let place = self.shared().archive.load();
         place.as_deref().cloned()
@@ -55,8 +53,8 @@ impl LogReader {
 }
 
 impl Maintenance {
-    /// Removes the sealed segments at the log's beginning that hold nothing from this frame on, oldest first, so that
-    /// the rest is one run of frames whenever the machine stops. Readers inside a removed segment can continue.
+    /// Removes the sealed segments that end before this frame, oldest first, so that the rest is one run of frames
+    /// whenever the machine stops. Readers inside a removed segment can continue.
     ///
     /// # Errors
     /// [`IoError`]; segments whose files still exist are in the log again at the next start.

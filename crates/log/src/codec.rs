@@ -1,4 +1,4 @@
-//! What stored rows have in common: a leading format byte, and the ways in which bytes fail to be a row.
+//! Shared parts of stored rows: the leading format byte, and the errors of reading a row.
 
 /// The first byte of every row in the current layout.
 pub const FORMAT: u8 = 1;
@@ -18,13 +18,12 @@ pub enum CodecError {
 }
 
 impl CodecError {
-    /// An error of [`CodecError::Bytes`].
     pub fn bytes(what: &str) -> Self {
         Self::Bytes(what.to_owned())
     }
 }
 
-/// What follows the format byte.
+/// Strips the format byte.
 ///
 /// # Errors
 /// [`CodecError::Format`] if the first byte is missing or different.

@@ -1,5 +1,5 @@
-//! Copies a log while it is being written. A copy holds everything that was durable when it began, and nothing that was
-//! not: a frame that the original could still lose must not live on in a copy.
+//! Copies a log while it is being written. A copy holds exactly what was durable when it began: a frame that the
+//! original could still lose must not live on in a copy.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::segment::raw::RawSegment;
 use crate::segment::sealed::SealedSegment;
 use crate::segment::{Key, Kind, PAGE_BYTES, Segment, path_of};
 
-/// Bytes that are copied at once.
+/// Size of one read and write while copying.
 const PIECE_BYTES: usize = 1024 * 1024;
 
 /// Why a log was not copied.
@@ -25,26 +25,26 @@ pub enum CopyError {
     Read(#[from] ReadError),
 }
 
-/// A copy of a log.
+/// A finished copy of a log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Copied {
     /// How far it reaches.
     pub position: Position,
-    /// The names of the sealed segments that were reused from an older copy.
+    /// File names of the sealed segments that were reused from an older copy.
     pub taken: Vec<String>,
 }
 
 impl LogReader {
-    /// Copies the log to the directory `to`, which is created if needed, and makes the copy durable. Sealed
-    /// segments that an older copy of this log in `older` also holds are linked from there, or copied if they
-    /// cannot be linked. Such a segment is recognised by its header and its footer, which names the hash of its
-    /// last frame. Whether the older copy's blocks hold must be checked on the new copy.
+    /// Copies the log to the directory `to`, which is created if needed, and makes the copy durable. Sealed segments
+    /// that an older copy in `older` also holds are linked from there, or copied if linking fails. Header and footer,
+    /// which names the hash of the last frame, identify such a segment. The blocks of the older copy are not checked
+    /// here: check the new copy.
     ///
     /// # Errors
     /// [`CopyError`] if a file cannot be read or written.
     pub fn copy_to(&self, to: &Path, older: Option<&Path>) -> Result<Copied, CopyError> {
         let env = self.env();
-        // In this order: a segment that begins in between holds nothing that was durable at `position`.
+        // The position comes first: a segment that begins in between holds nothing that was durable at `position`.
         let position = self.position();
         let segments = self.segments();
         let mut taken = Vec::new();
@@ -73,7 +73,7 @@ impl LogReader {
         Ok(Copied { position, taken })
     }
 
-    /// Where the last durable frame of a raw segment ends.
+    /// End of the last durable frame of a raw segment.
     fn raw_end(
         &self,
         segment: &Segment,
@@ -90,7 +90,7 @@ impl LogReader {
     }
 }
 
-/// The same sealed segment in an older copy, unless it cannot be read there.
+/// The same sealed segment in an older copy, if it can be read there.
 fn same_in(env: &dyn Env, older: &Path, sealed: &SealedSegment) -> Option<SealedSegment> {
     let path = path_of(older, sealed.header().name(), Kind::Sealed);
     let found = SealedSegment::open(env, &path).ok()?;
@@ -98,7 +98,7 @@ fn same_in(env: &dyn Env, older: &Path, sealed: &SealedSegment) -> Option<Sealed
     is_same.then_some(found)
 }
 
-/// Links a sealed segment of an older copy, or copies it, for example across file systems.
+/// Links a sealed segment of an older copy, or copies it (for example across file systems).
 fn take(env: &dyn Env, older: &SealedSegment, to: &Path) -> Result<(), IoError> {
     if env.link(older.path(), to).is_ok() {
         return Ok(());

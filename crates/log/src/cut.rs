@@ -1,5 +1,4 @@
-//! Shortens a copy of a log to an earlier end. At any moment a log holds whole frames, so a cut falls between two of
-//! them.
+//! Shortens a copy of a log to an earlier end. A log consists of whole frames, so a cut falls between two of them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,28 +12,28 @@ use crate::position::Position;
 use crate::reader::LogReader;
 use crate::segment::{Key, Kind, NEW_ENDING, PAGE_BYTES, Segment, SegmentHeader, path_of};
 
-/// Bytes of decompressed blocks that are cached during a cut.
+/// Cache of decompressed blocks during a cut.
 const CACHE_BYTES: u64 = 1024 * 1024;
 
-/// How far a log is kept.
+/// Where a log is cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CutAt {
-    /// The frames whose actions all have this sequence or a lower one.
+    /// Keep the frames whose actions all have this sequence or a lower one.
     Sequence(u64),
-    /// The frames whose batches were all sealed at this time or before it, Unix milliseconds.
+    /// Keep the frames whose batches were all sealed at this time or before it, Unix milliseconds.
     Time(u64),
 }
 
-/// A log that has been cut.
+/// Result of a cut.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cut {
-    /// Where it ends now.
+    /// The new end.
     pub position: Position,
     /// Its last batch.
     pub last: SignedBatch,
-    /// How many frames were left out.
+    /// Number of removed frames.
     pub frames_left_out: u64,
-    /// How many actions were left out.
+    /// Number of removed actions.
     pub actions_left_out: u64,
 }
 
@@ -50,7 +49,7 @@ pub enum CutError {
     /// The log cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// Nothing would remain.
+    /// No frame with actions would remain.
     #[error(
         "the first commit group with actions ends at sequence {sequence}: nothing would be left"
     )]
@@ -60,20 +59,19 @@ pub enum CutError {
         /// When its last batch was sealed, Unix milliseconds.
         sealed_at_ms: u64,
     },
-    /// The log ends before it.
+    /// The log ends before the requested sequence.
     #[error("the log ends at sequence {sequence}")]
     Beyond {
-        /// Its last sequence.
+        /// Last sequence of the log.
         sequence: u64,
     },
-    /// The log holds no action.
     #[error("the log holds no action")]
     Empty,
 }
 
-/// Cuts the log in a directory that nobody else uses, and makes the rest durable. Later segments are removed,
-/// and the one that holds the cut becomes a raw segment with the frames before it. A crash in between leaves an
-/// invalid log, so the directory must be a copy that can be made again.
+/// Cuts the log in a directory that is not otherwise in use, and makes the rest durable. Later segments are removed,
+/// and the one with the cut becomes a raw segment with the frames before it. A crash in between leaves an invalid log,
+/// so the directory must be a copy that can be repeated.
 ///
 /// # Errors
 /// [`CutError`]; after [`CutError::Before`], [`CutError::Beyond`] and [`CutError::Empty`] nothing was changed.
@@ -105,7 +103,7 @@ fn batch(reader: &LogReader, number: u64) -> Result<SignedBatch, CutError> {
     reader.batch(number)?.ok_or(CutError::Empty)
 }
 
-/// The first frame that is not kept, or `None` if all are.
+/// The first frame to remove, or `None` if all are kept.
 fn first_beyond(reader: &LogReader, at: CutAt) -> Result<Option<FrameHeader>, CutError> {
     let end = reader.position();
     let key = match at {
@@ -114,7 +112,7 @@ fn first_beyond(reader: &LogReader, at: CutAt) -> Result<Option<FrameHeader>, Cu
                 sequence: end.next_sequence - 1,
             });
         }
-        // Actions that are no longer in the log come before its first one.
+        // Archived actions come before the log's first one.
         CutAt::Sequence(sequence) => Key::Sequence((sequence + 1).max(reader.first_sequence())),
         CutAt::Time(time_ms) => {
             let (mut low, mut high) = (reader.first_batch(), end.next_batch);
@@ -132,7 +130,7 @@ fn first_beyond(reader: &LogReader, at: CutAt) -> Result<Option<FrameHeader>, Cu
     Ok(reader.header_of(key)?)
 }
 
-/// Removes every frame after the one with this number.
+/// Removes every frame after `last`.
 fn keep(env: &dyn Env, dir: &Path, reader: &LogReader, last: u64) -> Result<(), CutError> {
     let segments = reader.segments();
     let kept = segments.partition_point(|segment| segment.header().first_frame <= last);

@@ -1,4 +1,4 @@
-//! Errors: what went wrong, and where.
+//! Errors of the log, with the place where each occurred.
 
 use std::fmt;
 use std::io;
@@ -12,17 +12,14 @@ use crate::frame::{EncodeError, FrameError, FrameRefused, SideError};
 /// Bytes that differ from what was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
-    /// The segment's file.
     pub segment: PathBuf,
-    /// The offset: in the file of a raw segment, in the uncompressed frames of a sealed one.
+    /// Offset in the file of a raw segment, or in the uncompressed frames of a sealed one.
     pub offset: u64,
     /// The damaged frame, if known.
     pub frame: Option<u64>,
-    /// The first affected sequence.
     pub first_sequence: u64,
     /// The last affected sequence, if known.
     pub last_sequence: Option<u64>,
-    /// What is wrong.
     pub what: String,
 }
 
@@ -48,13 +45,10 @@ impl fmt::Display for Damage {
     }
 }
 
-/// A failed file operation.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {source}", .path.display())]
 pub struct IoError {
-    /// The file or directory.
     pub path: PathBuf,
-    /// Why it failed.
     pub source: io::Error,
 }
 
@@ -65,10 +59,10 @@ impl IoError {
     }
 }
 
-/// Why something cannot be read.
+/// Why a frame cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The system does not return the bytes.
+    /// The system did not return the bytes.
     #[error(transparent)]
     Io(#[from] IoError),
     /// The bytes differ from what was written.
@@ -76,28 +70,23 @@ pub enum ReadError {
     Damaged(Damage),
     /// The log begins later: older segments were removed.
     #[error("frame {frame} is not in the log, which begins with frame {first_frame}")]
-    Missing {
-        /// The requested frame.
-        frame: u64,
-        /// The first frame in the log.
-        first_frame: u64,
-    },
+    Missing { frame: u64, first_frame: u64 },
 }
 
 impl ReadError {
-    /// Whether the system lacks something for now: the same read can succeed later.
+    /// Whether the system lacks a resource for the moment, so the same read can succeed later.
     pub fn is_for_now(&self) -> bool {
         matches!(self, Self::Io(error) if is_scarce(&error.source))
     }
 }
 
-/// Why a log does not open. Nothing was changed.
+/// Why a log does not open. The directory is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// A file operation failed.
     #[error(transparent)]
     Io(#[from] IoError),
-    /// The log is damaged, and not just in a last frame that was never released.
+    /// Damage elsewhere than in a last frame that was never released.
     #[error("{0}")]
     Damaged(Damage),
     /// A segment cannot be read.
@@ -106,26 +95,24 @@ pub enum OpenError {
     /// The segment belongs to another log.
     #[error("{} is a segment of the log {found}, not of {expected}", .segment.display())]
     Identity {
-        /// The segment's file.
         segment: PathBuf,
-        /// The expected identity.
         expected: Hash,
         /// The identity that the segment names.
         found: Hash,
     },
-    /// The log ends before what was already released.
+    /// The log ends before the position that was already released.
     #[error(
         "the log ends at frame {last_frame}, sequence {last_sequence}, but frame {released_frame} and sequence \
          {released_sequence} were released: frames are missing at its end. Restore a newer copy"
     )]
     Released {
-        /// The last whole frame.
+        /// Number of the last whole frame.
         last_frame: u64,
-        /// The last sequence up to its end.
+        /// Last sequence of that frame.
         last_sequence: u64,
-        /// The last frame that was released, or 0.
+        /// Last released frame; 0 if none.
         released_frame: u64,
-        /// The last sequence that was released, or 0.
+        /// Last released sequence; 0 if none.
         released_sequence: u64,
     },
 }
@@ -133,29 +120,29 @@ pub enum OpenError {
 /// Why a frame was not appended.
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
-    /// This node does not lead the log, or another one leads by now. Nothing was changed here.
+    /// This node does not lead the log, or no longer does. The log is unchanged.
     #[error("{0}")]
     Fenced(String),
-    /// The bytes of a frame that was encoded elsewhere are damaged. Nothing was changed.
+    /// A frame encoded by another node is damaged. The log is unchanged.
     #[error("the frame is damaged: {0}")]
     Stored(#[from] FrameError),
-    /// A frame that was encoded elsewhere does not continue this log. Nothing was changed.
+    /// A frame encoded by another node does not continue this log. The log is unchanged.
     #[error(transparent)]
     NotNext(#[from] NotNext),
-    /// There is no space, or the system lacks something else for now. Nothing was changed: the same frame can be appended
-    /// later.
+    /// Disk space or another system resource is lacking for the moment. The log is unchanged, and the same frame can be
+    /// appended later.
     #[error("no room for the log: {0}")]
     NoSpace(IoError),
-    /// The frame contradicts itself or the log. Nothing was changed.
+    /// The frame contradicts itself or the log. The log is unchanged.
     #[error(transparent)]
     Refused(#[from] FrameRefused),
-    /// The side entries cannot be sealed. Nothing was changed.
+    /// The side entries cannot be sealed. The log is unchanged.
     #[error(transparent)]
     Side(#[from] SideError),
-    /// There is no key to seal side entries with. Nothing was changed.
+    /// No key seals side entries. The log is unchanged.
     #[error("the frame has side entries, but no key to seal them was given")]
     NoKey,
-    /// The log refuses everything because an operation failed.
+    /// An earlier operation failed, so the log refuses everything.
     #[error(transparent)]
     Failed(#[from] Failed),
 }
@@ -170,28 +157,28 @@ impl From<EncodeError> for AppendError {
     }
 }
 
-/// The log has failed: what the disk holds is unknown, so nothing is written, synced or acknowledged until the
-/// log is opened again.
+/// The log has failed: the disk's contents are unknown, so nothing is written, synced or acknowledged until the log is
+/// opened again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the log accepts nothing until it is opened again: {0}")]
 pub struct Failed(pub String);
 
-/// A frame that was encoded elsewhere does not continue this log.
+/// A frame encoded by another node does not continue this log.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "frame {frame} does not continue this log, which ends at frame {last_frame}: its {what} is {found}, but the \
      log continues with {expected}. The frame or this log is of another history; compare both with `kedge verify log`"
 )]
 pub struct NotNext {
-    /// The number that the frame states.
+    /// Number of the refused frame.
     pub frame: u64,
     /// The last frame of this log.
     pub last_frame: u64,
-    /// What differs.
+    /// The field that differs.
     pub what: &'static str,
-    /// What the log continues with.
+    /// The log's value for it.
     pub expected: String,
-    /// What the frame states.
+    /// The frame's value for it.
     pub found: String,
 }
 
@@ -201,13 +188,13 @@ pub enum SyncError {
     /// The log failed. It refuses everything until it is opened again.
     #[error(transparent)]
     Failed(#[from] Failed),
-    /// Another node leads the log by now, or this one was asked to stop leading. What was appended and not synced is not
-    /// in this node's files.
+    /// Another node leads the log now, or this one was asked to stop leading. Unsynced appends are not in this node's
+    /// files.
     #[error("{0}")]
     Fenced(String),
 }
 
-/// Why a step of maintenance was not done. The log itself is unchanged.
+/// Why a maintenance step failed. The log itself is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum MaintenanceError {
     /// A file operation failed; the step can be retried.

@@ -1,4 +1,4 @@
-//! The log in files. One writer appends frames to the open segment and begins the next one.
+//! The log in files: one writer appends frames to the open segment and begins the next one.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,18 +20,18 @@ use crate::segment::seal::Compression;
 use crate::segment::{Key, Kind, PAGE_BYTES, Segment, SegmentHeader};
 use crate::{Durability, Log};
 
-/// The first raw segment while it is being created.
+/// Name of the first raw segment while it is being created.
 const FIRST: &str = "first.new";
 
-/// How a log in files is kept.
+/// Sizes, cache and compression of a log in files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LogOptions {
-    /// Bytes of a log's first segment, so that a small log is a small file. Each later one is twice as large as
-    /// the one before it, up to [`LogOptions::segment_bytes`].
+    /// Bytes of a log's first segment; small, so that a small log is a small file. Each later segment is twice as large
+    /// as the one before it, up to [`LogOptions::segment_bytes`].
     pub first_segment_bytes: u64,
     /// Bytes of the largest segments. A segment for a larger frame is as large as that frame needs.
     pub segment_bytes: u64,
-    /// Bytes of decompressed blocks that are cached for readers.
+    /// Size of the readers' cache of decompressed blocks.
     pub cache_bytes: u64,
     /// How closed segments are compressed.
     pub compression: Compression,
@@ -53,52 +53,48 @@ impl Default for LogOptions {
 }
 
 impl LogOptions {
-    /// Bytes of the first segment.
     fn first_bytes(&self) -> u64 {
         let bytes = self.first_segment_bytes.min(self.segment_bytes);
         bytes.max(2 * PAGE_BYTES)
     }
 
-    /// Bytes of the segment after one of this size.
+    /// Size of the segment that follows one of this size.
     pub(crate) fn bytes_after(&self, bytes: u64) -> u64 {
         bytes.saturating_mul(2).min(self.segment_bytes)
     }
 }
 
-/// The writer of a log in files. The caller ensures that there is only one per directory, with the lock of the
-/// data directory.
+/// The writer of a log in files. The caller guarantees one writer per directory, with the lock of the data directory.
 pub struct FileLog {
     shared: Arc<Shared>,
     options: LogOptions,
     sealer: Option<Sealer>,
     open: Arc<Segment>,
-    /// The next segment, whose file has its name but is perhaps not durable yet. No frame follows in the one before.
+    /// The next segment. Its file has its name, perhaps not durably; the segment before it gets no more frames.
     begun: Option<RawSegment>,
     /// Frames in the open segment.
     frames: usize,
     position: Position,
-    /// What the last frame has reached, once it is known.
+    /// Term and format of the last frame, once known.
     reached: Option<Reached>,
     buffer: Vec<u8>,
 }
 
-/// What no later frame of a log may have less of.
+/// Lower bounds of later frames: neither value ever falls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reached {
-    /// The term.
     pub term: u64,
-    /// The format.
     pub format: u16,
 }
 
 impl Reached {
-    /// Before the first frame of a log.
+    /// The bounds before a log's first frame.
     pub const START: Self = Self {
         term: 0,
         format: FORMAT,
     };
 
-    /// After a frame.
+    /// The bounds after a frame.
     pub fn after(header: &FrameHeader) -> Self {
         Self {
             term: header.term,
@@ -108,12 +104,12 @@ impl Reached {
 }
 
 impl FileLog {
-    /// Opens the log in a directory, or creates an empty one there. `identity` is the separator of the log's
-    /// domain, `keys` seal and open side entries, `released` is how far the log is known to have been released.
+    /// Opens the log in a directory, or creates an empty one there. `identity` is the separator of the log's domain,
+    /// `keys` seal and open side entries, and the log must reach at least `released`.
     ///
     /// # Errors
-    /// [`OpenError`] if the log is damaged, belongs to another domain or ends too early; then nothing was
-    /// changed. Also if a file operation fails; then the next start cleans up.
+    /// [`OpenError`] if the log is damaged, belongs to another domain or ends too early; then nothing was changed. A
+    /// failed file operation is an error too, and the next start cleans up after it.
     pub fn open(
         env: Arc<dyn Env>,
         dir: &Path,
@@ -164,19 +160,19 @@ impl FileLog {
         Ok((log, found.recovery))
     }
 
-    /// The steps that threads of the caller run from time to time: the next segment's file, compression.
+    /// Maintenance steps for the caller's threads: the next segment's file, and compression.
     pub fn maintenance(&self) -> Maintenance {
         Maintenance::new(Arc::clone(&self.shared), self.options)
     }
 
-    /// Reads the log while this writer appends.
+    /// A reader that can be used while this writer appends.
     pub fn reader(&self) -> LogReader {
         LogReader::new(Arc::clone(&self.shared))
     }
 
-    /// Ensures that the open segment has room for a frame of this format and so many bytes; begins the next one if it
-    /// has not. A program that does not know the format then refuses the segment by its header, and changes nothing: a
-    /// frame alone would look torn to it.
+    /// Ensures that the open segment has room for a frame of this format and size; begins the next one if not. A
+    /// program that does not know the format then refuses the segment by its header and changes nothing: a frame alone
+    /// would look torn to it.
     fn make_room(&mut self, bytes: u64, format: u16) -> Result<(), AppendError> {
         if let Some(begun) = self.begun.take() {
             self.complete(begun)?;
@@ -187,10 +183,10 @@ impl FileLog {
         if end + bytes <= raw_bytes && format <= before {
             return Ok(());
         }
-        // A closed segment must be durable as a whole, because a later segment proves it.
+        // A later segment proves that this one was durable as a whole, so it must be.
         self.shared.sync()?;
         let needed = self.options.bytes_after(raw_bytes).max(PAGE_BYTES + bytes);
-        // A spare file too small for a large frame is kept for a later segment.
+        // A spare file that is too small for a large frame is kept for a later segment.
         let waiting = lock(&self.shared.spare).take_if(|spare| spare.bytes >= needed);
         let (env, dir) = (&*self.shared.env, &self.shared.dir);
         let spare = match waiting {
@@ -203,7 +199,7 @@ impl FileLog {
         self.complete(begun.map_err(|error| self.no_room(error))?)
     }
 
-    /// Makes the name of the next segment durable, and opens the segment.
+    /// Makes the name of the next segment durable and opens the segment.
     fn complete(&mut self, begun: RawSegment) -> Result<(), AppendError> {
         let (env, dir) = (&*self.shared.env, &self.shared.dir);
         if let Err(source) = env.sync_dir(dir) {
@@ -256,12 +252,12 @@ fn header_at(identity: Hash, position: &Position, format: u16) -> SegmentHeader 
 
 impl FileLog {
     /// Encodes a frame for its place after a position, without writing it: for a log that several nodes share, whose
-    /// frames have the term and the format that are reached there. The position may be ahead of this log. Returns the
-    /// position after the frame.
+    /// frames take the term and the format reached there. The position may be ahead of this log. Returns the position
+    /// after the frame.
     ///
     /// # Errors
-    /// As [`Log::append`]. The term is not compared with that of the frame before. [`FrameRefused`] if the frame needs a
-    /// higher format: an empty frame must raise it first.
+    /// The errors of [`Log::append`], but the term is not compared with that of the frame before. [`FrameRefused`] if
+    /// the frame needs a higher format: an empty frame must raise it first.
     pub fn encode(
         &mut self,
         frame: &Frame,
@@ -271,14 +267,14 @@ impl FileLog {
         if frame.format() > reached.format {
             return Err(FrameRefused("it needs a higher format than the log has reached").into());
         }
-        // No frame is named as durable: see `FrameHeader::durable`.
+        // The frame names no durable frame: see `FrameHeader::durable`.
         let place = Place::after(after, reached.format, (reached.term, 0), 0);
         let mut bytes = Vec::new();
         let header = frame.encode(&place, self.sealer.as_mut(), &mut bytes)?;
         Ok((Position::after(&header), bytes))
     }
 
-    /// What the last frame has reached.
+    /// Term and format of the last frame.
     ///
     /// # Errors
     /// [`ReadError`] if the last frame cannot be read.
@@ -292,7 +288,7 @@ impl FileLog {
         Ok(reached)
     }
 
-    /// Lets a test write a frame that has less than the one before.
+    /// Lets a test write a frame with a lower term or format than the one before.
     #[cfg(test)]
     pub(crate) fn forget(&mut self, reached: Reached) {
         self.reached = Some(reached);
@@ -311,7 +307,7 @@ impl FileLog {
         self.write(&header, false).map(drop)
     }
 
-    /// Checks that a frame of another node is whole and continues this log.
+    /// Checks that a frame from another node is whole and continues this log.
     fn check_stored(&mut self, bytes: &[u8]) -> Result<StoredFrame, AppendError> {
         let frame = StoredFrame::read(bytes.to_vec())?;
         frame.check_digests()?;
@@ -345,7 +341,7 @@ impl FileLog {
                 return Err(differs(what, found, expected).into());
             }
         }
-        // A log that is empty here may have begun elsewhere with a lower format.
+        // A log that is empty here may have begun on another node with a lower format.
         let lowest = if position.frame == 0 {
             header.format
         } else {
@@ -366,7 +362,7 @@ impl FileLog {
         Ok(frame)
     }
 
-    /// Writes the frame in the buffer, which has this header and whose digests hold, at the log's end.
+    /// Writes the encoded frame at the log's end. Its digests were computed or checked.
     fn write(
         &mut self,
         header: &FrameHeader,
@@ -405,15 +401,15 @@ impl FileLog {
     }
 }
 
-/// The header of a frame that holds nothing.
+/// The header of an empty frame.
 fn empty_header(after: &Position, Reached { term, format }: Reached, durable: u64) -> FrameHeader {
     let mut header = FrameHeader::new(after.frame + 1, term, after.next_sequence, after.next_batch);
     (header.format, header.durable, header.previous) = (format, durable, after.hash);
     header
 }
 
-/// A frame that only opens a term or raises the format, as it follows a position, and the position after it. Several
-/// nodes share such a frame, so it names no frame as durable.
+/// An empty frame that opens a term or raises the format after a position, and the position after it. Several nodes
+/// share such a frame, so it names no durable frame.
 pub fn encode_empty(after: &Position, reached: Reached) -> (Position, Vec<u8>) {
     let header = empty_header(after, reached, 0);
     let mut bytes = Vec::with_capacity(header.frame_bytes());
@@ -425,7 +421,7 @@ impl Log for FileLog {
     fn append(&mut self, frame: &Frame) -> Result<Position, AppendError> {
         self.shared.check()?;
         let last = self.last_reached()?;
-        // A single node sets no term; its log may have been shared before.
+        // A single node sets no term, but its log may have been shared before.
         let term = match frame.term() {
             0 => last.term,
             term => term,
@@ -448,7 +444,7 @@ impl Log for FileLog {
         let frame = self.check_stored(frame)?;
         let header = frame.header().clone();
         self.buffer = frame.into_bytes();
-        // Another process computed them.
+        // Another process computed the digests.
         self.write(&header, false)
     }
 

@@ -1,16 +1,15 @@
-//! How much of the log its directory holds, by the form of its segments.
+//! Size of the log's directory by segment form.
 
 use crate::reader::LogReader;
 use crate::segment::Segment;
 
-/// Segments of one form.
+/// Usage of the segments of one form.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Held {
-    /// How many.
     pub segments: u64,
-    /// Bytes of their files. The file of the open segment is made in its full length.
+    /// File sizes. The file of the open segment has its full length from the start.
     pub bytes: u64,
-    /// Bytes of the frames in them, as they were appended.
+    /// Bytes of the appended frames.
     pub frames_bytes: u64,
 }
 
@@ -22,17 +21,16 @@ impl Held {
     }
 }
 
-/// The segments in the log's directory, by form.
+/// Usage of the log's directory, by segment form.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct HeldSegments {
-    /// The open one, and those that wait to be sealed.
+    /// The open segment, and closed ones that are not sealed yet.
     pub raw: Held,
-    /// Those that are compressed.
     pub sealed: Held,
 }
 
 impl LogReader {
-    /// How much of the log its directory holds. Reads no file: what is known of open segments answers.
+    /// Usage of the log's directory; reads no file.
     pub fn held(&self) -> HeldSegments {
         let mut held = HeldSegments::default();
         for segment in &self.segments() {

@@ -1,13 +1,13 @@
 //! The log, in its own files. A commit group is a *frame*; *segments* hold the frames. Every answer rests on a frame
-//! that was synced, and everything else can be rebuilt from the frames. `docs/STORAGE.md` gives the format to the byte
-//! and the rules of recovery.
+//! that was synced, and everything else can be rebuilt from the frames. `docs/STORAGE.md` specifies the format and the
+//! rules of recovery.
 //!
-//! The log is a trait: a [`Log`] appends a frame, its [`Durability`] syncs what was appended. The log in files is the
-//! embedded default.
+//! [`Log`] and [`Durability`] are traits: the first appends a frame, the second syncs the appended ones. The log in
+//! files is the embedded default.
 //!
-//! - [`Frame`]: what one group makes durable, on its way in; [`StoredFrame`]: the same, read back.
+//! - [`Frame`]: the contents of one commit group, to be appended; [`StoredFrame`]: the same, read back.
 //! - [`FileLog`]: appends, as a [`Log`]; [`Durability`] syncs; [`Maintenance`] compresses closed segments.
-//! - [`LogReader`]: reads by sequence, by batch and frame by frame, while one writer appends; [`StoredAction`] is one action.
+//! - [`LogReader`]: reads by sequence, by batch and frame by frame, also during writes; [`StoredAction`] is one action.
 //! - [`LogReader::copy_to`] and [`cut`]: copies of a log, and shorter ones.
 //! - [`verify`]: checks a directory of segments without anything else.
 //! - [`packed`]: the packed form of a request.
@@ -60,48 +60,49 @@ pub use segment::seal::{Compression, Sealed};
 pub use segment::{Kind as SegmentKind, SegmentHeader, SegmentName};
 pub use single::StoredAction;
 
-/// Where commit groups become durable. [`FileLog`] is the implementation that the server uses.
+/// Where commit groups become durable. The server uses [`FileLog`].
 pub trait Log: Send {
-    /// Adds a frame after the last one and returns the log's new position. The frame is not durable yet:
-    /// [`Durability::sync`] does that. More frames may be appended in between. If the frame needs a higher format than
-    /// those before it, an empty one that raises the format is added first.
+    /// Adds a frame after the last one and returns the log's new position. The frame becomes durable with
+    /// [`Durability::sync`]; more frames may be appended before that. A frame that needs a higher format is preceded by
+    /// an empty one that raises it.
     ///
     /// # Errors
-    /// [`AppendError`]. After [`AppendError::NoSpace`] the log is unchanged, but for its format, and the same frame can be
-    /// appended later; after [`AppendError::Failed`] it accepts nothing any more.
+    /// [`AppendError`]. After [`AppendError::NoSpace`] the log is unchanged, except for its format, and the same frame
+    /// can be appended later; after [`AppendError::Failed`] it accepts no more frames.
     fn append(&mut self, frame: &Frame) -> Result<Position, AppendError>;
 
-    /// Appends a frame that another node encoded, byte for byte. It must be whole, continue this log, and name no frame
-    /// as durable: that describes another node's disk. Like [`Log::append`], it does not make the frame durable.
+    /// Appends a frame that another node encoded, byte for byte. It must be whole, continue this log, and name no
+    /// durable frame, since that describes another node's disk. Like [`Log::append`], it does not make the frame
+    /// durable.
     ///
     /// # Errors
-    /// As [`Log::append`]. [`AppendError::Stored`] if the frame is damaged, [`AppendError::NotNext`] if it does not
-    /// continue this log; it names what both sides hold. After both the log is unchanged.
+    /// The errors of [`Log::append`]. [`AppendError::Stored`] if the frame is damaged, [`AppendError::NotNext`] if it
+    /// does not continue this log; it names the values of both sides. After both the log is unchanged.
     fn append_stored(&mut self, frame: &[u8]) -> Result<Position, AppendError>;
 
     /// The position after the last append.
     fn position(&self) -> Position;
 
-    /// Seals the side entries of later frames under the newest of these keys, unless they are already sealed
-    /// under one with the same or a higher id. Returns the id of the key that seals from now on.
+    /// Seals the side entries of later frames under the newest of these keys, unless the current key has the same or a
+    /// higher id. Returns the id of the key in use.
     ///
     /// # Errors
     /// [`IoError`] if no salt can be drawn; then nothing has changed.
     fn seal_with(&mut self, keys: &SideKeys) -> Result<Option<KeyId>, IoError>;
 
-    /// What makes frames durable, for another thread.
+    /// The sync side of the log, for another thread.
     fn durability(&self) -> Arc<dyn Durability>;
 }
 
-/// Makes durable what was appended.
+/// Makes appended frames durable.
 pub trait Durability: Send + Sync {
-    /// Makes every frame that was appended before the call durable, and shows it to readers; returns the durable position.
-    /// A log that several nodes share gives up the frames of a leadership that ends. The durable position is then before
-    /// what the caller appended: compare the two before you answer anybody.
+    /// Makes every frame that was appended before the call durable, and visible to readers; returns the durable
+    /// position. A shared log drops the unsynced frames of a leadership that ends. The durable position is then before
+    /// the caller's append, so compare the two before answering.
     ///
     /// # Errors
-    /// [`SyncError::Failed`], for this and all later calls: what a failed sync left on the disk is unknown.
-    /// [`SyncError::Fenced`] if this node does not lead a log that several nodes share.
+    /// [`SyncError::Failed`], for this and all later calls: the disk's contents are unknown after a failed sync.
+    /// [`SyncError::Fenced`] if this node does not lead the shared log.
     fn sync(&self) -> Result<Position, SyncError>;
 
     /// The durable position.

@@ -1,5 +1,5 @@
-//! Upkeep next to appending: making the next segment's file ahead of time, and compressing closed segments. Each step
-//! is a call; the caller gives it a thread.
+//! Upkeep in parallel to appending: creating the next segment's file ahead of time, and compressing closed segments.
+//! Each step is a call on a thread of the caller's.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,11 +12,9 @@ use crate::segment::Segment;
 use crate::segment::raw::Spare;
 use crate::segment::seal::{Sealed, seal};
 
-/// How much of a new file is brought to the disk at once. Syncs of the open segment go to the same disk, and commits wait
-/// for them.
+/// Bytes of a new file between two syncs. Syncs of the open segment go to the same disk, and commits wait for them.
 const SYNCED_BYTES: u64 = 4 * 1024 * 1024;
 
-/// The maintenance of a log.
 pub struct Maintenance {
     shared: Arc<Shared>,
     options: LogOptions,
@@ -31,12 +29,12 @@ impl Maintenance {
         &self.shared
     }
 
-    /// Creates the file for the next segment, once the open one is half full and none of the right size waits.
-    /// Otherwise the append that closes a segment must create the file itself, and wait for it. Returns whether
-    /// one was created.
+    /// Creates the file for the next segment, once the open one is half full and no file of the right size is ready.
+    /// Otherwise the append that closes a segment would create the file and wait for it. Returns whether one was
+    /// created.
     ///
     /// # Errors
-    /// [`IoError`], for example if there is no space; it can be retried.
+    /// [`IoError`], for example if there is no space; the call can be retried.
     pub fn prepare(&self) -> Result<bool, IoError> {
         if self.shared.is_ending.load(Ordering::Relaxed) {
             return Ok(false);
@@ -53,31 +51,31 @@ impl Maintenance {
         }
         let env = &*self.shared.env;
         let spare = Spare::make(env, self.shared.spare_path(), bytes, SYNCED_BYTES)?;
-        // A small one was left over when the writer had to create a segment itself.
+        // The writer left a small one over when it had to create a segment itself.
         if let Some(small) = lock(&self.shared.spare).replace(spare) {
             env.remove(&small.path).map_err(IoError::at(&small.path))?;
         }
         Ok(true)
     }
 
-    /// Compresses the oldest closed raw segment; returns what was sealed, or `None` if there is none.
+    /// Compresses the oldest closed raw segment; returns `None` if there is none.
     ///
     /// # Errors
-    /// [`MaintenanceError`]: the raw segment remains and is still read; it can be retried.
+    /// [`MaintenanceError`]: the raw segment remains and is still read; the call can be retried.
     pub fn seal_next(&self) -> Result<Option<Sealed>, MaintenanceError> {
         self.seal_next_in_parts(&mut |_| {})
     }
 
-    /// Like [`Self::seal_next`]; calls `between` after each frame with how many closed segments were raw when it began.
+    /// Like [`Self::seal_next`]; calls `between` after each frame, with the number of closed raw segments at the start.
     ///
     /// # Errors
-    /// As [`Self::seal_next`].
+    /// The errors of [`Self::seal_next`].
     pub fn seal_next_in_parts(
         &self,
         between: &mut dyn FnMut(usize),
     ) -> Result<Option<Sealed>, MaintenanceError> {
         let segments = self.shared.segments.load();
-        // Each closed segment has one after it.
+        // Each closed segment has a successor.
         let closed = segments.iter().zip(segments.iter().skip(1));
         let mut raw = closed.filter(|(segment, _)| segment.raw().is_some());
         let Some((segment, next)) = raw.next() else {
@@ -110,12 +108,12 @@ impl Maintenance {
         }
     }
 
-    /// Ends a step that another thread is running soon; no further segment is compressed, and no further file made.
+    /// Makes the step of another thread end soon; no further segment is compressed and no further file created.
     pub fn end(&self) {
         self.shared.is_ending.store(true, Ordering::Relaxed);
     }
 
-    /// Whether a step is worth retrying later: there is no space, or the system lacks something else for now.
+    /// Whether the step can succeed later: disk space or another system resource is lacking for the moment.
     pub fn is_for_now(error: &MaintenanceError) -> bool {
         match error {
             MaintenanceError::Io(error) | MaintenanceError::Read(ReadError::Io(error)) => {

@@ -1,4 +1,4 @@
-//! The newest side entries of a log.
+//! Lookup of a log's newest side entries.
 
 use crate::error::ReadError;
 use crate::frame::{SectionKind, StoredFrame};
@@ -6,7 +6,7 @@ use crate::reader::LogReader;
 use crate::segment::Key;
 
 impl LogReader {
-    /// The newest frame with side entries among the last `count`. Of the others, only the headers are read.
+    /// The newest frame with side entries among the last `count`. Of the others, only headers are read.
     ///
     /// # Errors
     /// [`ReadError`] if the log cannot be read.

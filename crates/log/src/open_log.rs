@@ -1,4 +1,4 @@
-//! An open log: what its writer, its readers and its maintenance share.
+//! An open log: the state shared by its writer, readers and maintenance.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,7 +16,6 @@ use crate::segment::raw::{RawSegment, Spare};
 use crate::segment::{NEW_ENDING, Segment};
 use crate::single::CheckedRequests;
 
-/// The segments, in order.
 pub(crate) type Segments = Vec<Arc<Segment>>;
 
 pub(crate) struct Shared {
@@ -26,34 +25,32 @@ pub(crate) struct Shared {
     pub(crate) segments: ArcSwap<Segments>,
     pub(crate) cache: BlockCache,
     pub(crate) checked: CheckedRequests,
-    /// The durable position; readers see the log up to here.
+    /// The durable position, up to which readers see the log.
     durable: ArcSwap<Position>,
-    /// The written position.
     appended: Mutex<Appended>,
-    /// Held during a sync: the system reports a failed write to one caller only.
+    /// Locked during a sync: the system reports a failed write to one caller only.
     syncing: Mutex<()>,
-    /// The file for the next segment.
     pub(crate) spare: Mutex<Option<Spare>>,
     spares: AtomicU64,
-    /// Maintenance must end.
+    /// Tells running maintenance steps to stop.
     pub(crate) is_ending: AtomicBool,
     /// Where removed segments are archived.
     pub(crate) archive: ArcSwapOption<String>,
     failed: OnceLock<Failed>,
 }
 
-/// How far the log was written, and in which segment.
+/// End of the written log, and its segment.
 #[derive(Clone)]
 pub(crate) struct Appended {
     /// The segment of the last frame, or the one for the first frame.
     pub(crate) segment: Option<Arc<Segment>>,
-    /// Frames in it.
+    /// Frames in that segment.
     pub(crate) frames: usize,
     pub(crate) position: Position,
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Their contents are replaced as a whole, so a panic elsewhere leaves nothing half done.
+    // The contents are replaced as a whole, so a panic elsewhere cannot leave them half done.
     mutex.lock()
 }
 
@@ -101,14 +98,12 @@ impl Shared {
         *lock(&self.appended) = appended;
     }
 
-    /// A name for the next file of zeros. Each has its own name, because one may be created while another is
-    /// becoming a segment.
+    /// A unique name for the next file of zeros: one may be created while another becomes a segment.
     pub(crate) fn spare_path(&self) -> PathBuf {
         let number = self.spares.fetch_add(1, Ordering::Relaxed);
         self.dir.join(format!("spare-{number}.{NEW_ENDING}"))
     }
 
-    /// Fails once something has failed.
     pub(crate) fn check(&self) -> Result<(), Failed> {
         self.failed.get().cloned().map_or(Ok(()), Err)
     }
@@ -118,7 +113,7 @@ impl Shared {
         self.failed.get_or_init(|| Failed(what.to_string())).clone()
     }
 
-    /// Makes everything that was appended before the call durable, and shows it to readers.
+    /// Makes everything that was appended before the call durable, and visible to readers.
     pub(crate) fn sync(&self) -> Result<Position, Failed> {
         let _one_at_a_time = lock(&self.syncing);
         self.check()?;

@@ -1,10 +1,10 @@
-//! How far a log reaches.
+//! The end of a log.
 
 use kedge_protocol::Hash;
 
 use crate::frame::header::{FrameHeader, first_previous};
 
-/// How far a log reaches.
+/// How far a log reaches: the end of its last frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Position {
     /// The number of the last frame; 0 before the first.
@@ -13,12 +13,12 @@ pub struct Position {
     pub next_sequence: u64,
     /// The number of the next batch.
     pub next_batch: u64,
-    /// The hash of the last frame, or what the first frame names as such.
+    /// Hash of the last frame; before the first, the hash that the first frame names.
     pub hash: Hash,
 }
 
 impl Position {
-    /// Before the first frame of the log with this identity.
+    /// The position before the first frame of the log with this identity.
     pub fn start(identity: &Hash) -> Self {
         Self {
             frame: 0,
@@ -28,7 +28,7 @@ impl Position {
         }
     }
 
-    /// After a frame.
+    /// The position after a frame.
     pub fn after(header: &FrameHeader) -> Self {
         Self {
             frame: header.number,

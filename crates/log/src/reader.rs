@@ -1,5 +1,5 @@
-//! Reads a log: by sequence, by batch, and frame by frame. Readers see what is durable. They wait for nobody, and
-//! nobody waits for them.
+//! Reads a log: by sequence, by batch, and frame by frame. Readers see durable frames only. They never block the
+//! writer, and it never blocks them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use crate::recovery::{Recovery, find};
 use crate::segment::blocks::{BlockCache, LastBlocks};
 use crate::segment::{Key, Segment};
 
-/// Bytes of a section of requests that are read first: most tables fit.
+/// First read of a request section: most tables fit.
 const TABLE_READ_BYTES: usize = 4096;
 
-/// Reads a log. Clones share the cache of decompressed blocks.
+/// A reader of a log. Clones share the cache of decompressed blocks.
 #[derive(Clone)]
 pub struct LogReader {
     shared: Arc<Shared>,
@@ -34,14 +34,12 @@ pub struct LogReader {
 /// A packed request that was read; its checksum holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoredRequest {
-    /// The sequence of its first action.
     pub first_sequence: u64,
-    /// The packed request.
     pub bytes: Vec<u8>,
 }
 
 impl StoredRequest {
-    /// Reads the packed request's head.
+    /// Reads the head of the packed request.
     ///
     /// # Errors
     /// [`CodecError`] if the bytes were damaged before they entered the log.
@@ -50,7 +48,7 @@ impl StoredRequest {
     }
 }
 
-/// A frame that was found.
+/// A frame and its place in a segment.
 pub(crate) struct Located {
     pub(crate) segment: Arc<Segment>,
     offset: u64,
@@ -62,8 +60,8 @@ impl LogReader {
         Self { shared }
     }
 
-    /// Opens a log for reading, without changing anything in its directory. Skips and reports a torn last
-    /// frame. Compares `identity` if it is given.
+    /// Opens a log for reading, without changing its directory. Skips and reports a torn last frame. Checks the log's
+    /// identity against `identity`, if given.
     ///
     /// # Errors
     /// [`OpenError`] if the log is damaged or cannot be read.
@@ -90,7 +88,7 @@ impl LogReader {
         Ok((Self::new(Arc::new(shared)), found.recovery))
     }
 
-    /// How far the log can be read.
+    /// The durable position.
     pub fn position(&self) -> Position {
         self.shared.durable()
     }
@@ -100,7 +98,7 @@ impl LogReader {
         self.shared.identity
     }
 
-    /// The first frame in the log: 1, unless older segments were removed.
+    /// Number of the log's first frame: 1, unless older segments were removed.
     pub fn first_frame(&self) -> u64 {
         let segments = self.shared.segments.load();
         segments
@@ -108,7 +106,7 @@ impl LogReader {
             .map_or(1, |segment| segment.header().first_frame)
     }
 
-    /// The first sequence in the log: 1, unless older segments were removed.
+    /// First sequence of the log: 1, unless older segments were removed.
     pub fn first_sequence(&self) -> u64 {
         let segments = self.shared.segments.load();
         segments
@@ -116,7 +114,7 @@ impl LogReader {
             .map_or(1, |segment| segment.header().first_sequence)
     }
 
-    /// The first batch in the log: 0, unless older segments were removed.
+    /// First batch of the log: 0, unless older segments were removed.
     pub fn first_batch(&self) -> u64 {
         let segments = self.shared.segments.load();
         segments
@@ -153,7 +151,6 @@ impl LogReader {
         Some(Arc::clone(&segments[after.checked_sub(1)?]))
     }
 
-    /// The header of the frame that holds the key.
     pub(crate) fn header_of(&self, key: Key) -> Result<Option<FrameHeader>, ReadError> {
         Ok(self.locate(key)?.map(|found| found.header))
     }
@@ -184,8 +181,8 @@ impl LogReader {
         Ok(requests.into_iter().next())
     }
 
-    /// The requests that hold the actions from one sequence to another, both included, as far as they are in
-    /// the first one's frame; none if the log ends before. The next call begins where the last request ends.
+    /// The requests that hold the actions from `first` to `last`, both included, but only those in the first one's
+    /// frame; none if the log ends before. Continue with the sequence after the last request.
     ///
     /// # Errors
     /// [`ReadError`] if the bytes cannot be read or are damaged.
@@ -254,7 +251,7 @@ impl LogReader {
                 .collect(),
             None => self.leaves_again(&frame, first as u32, count)?,
         };
-        // The root is signed; it also detects leaves that no request produces.
+        // The root is signed, so it also detects leaves that no request produces.
         if leaves.len() != count || BatchTree::new(&leaves).root() != batch.header.root {
             return Err(Self::damaged(
                 &frame,
@@ -302,8 +299,8 @@ impl LogReader {
         }
     }
 
-    /// The frames from a number on, in order. The iterator ends where the log ends, and continues if it is
-    /// called again after the log has grown.
+    /// The frames from `from` on, in order. The iterator ends where the log ends, and continues if it is called again
+    /// after the log has grown.
     pub fn frames(&self, from: u64) -> Frames {
         Frames {
             reader: self.clone(),
@@ -321,7 +318,7 @@ impl LogReader {
             .damaged(frame.offset, Some(&frame.header), &what)
     }
 
-    /// The bytes of a section whose digest holds.
+    /// The bytes of a section, checked against its digest.
     fn section(&self, frame: &Located, kind: SectionKind) -> Result<Option<Vec<u8>>, ReadError> {
         let header = &frame.header;
         let (Some(range), Some(section)) = (header.section_range(kind), header.section(kind))
@@ -355,8 +352,8 @@ impl LogReader {
         }
     }
 
-    /// The places of the requests that hold `count` actions, starting at `offset` in the frame; and where their section
-    /// begins in the segment.
+    /// Places of the requests that hold `count` actions from `offset` in the frame, and the offset of their section in
+    /// the segment.
     pub(crate) fn request_places(
         &self,
         frame: &Located,
@@ -413,7 +410,6 @@ impl LogReader {
         Ok(requests)
     }
 
-    /// Recomputes the leaves of a batch.
     fn leaves_again(
         &self,
         frame: &Located,
@@ -435,16 +431,15 @@ pub struct Frames {
     reader: LogReader,
     next: u64,
     previous: Option<Hash>,
-    /// Where the next frame begins, in a sealed segment.
+    /// Offset of the next frame in a sealed segment.
     at: Option<(Arc<Segment>, u64)>,
-    /// The shared cache is for readers that return to a block.
+    /// Private blocks: the shared cache is for readers that return to a block.
     blocks: LastBlocks,
-    /// Buffers for later frames.
     buffers: Vec<Vec<u8>>,
 }
 
 impl Frames {
-    /// Reuses the buffer of a frame no longer needed.
+    /// Takes the buffer of a frame that is no longer needed.
     pub(crate) fn take_back(&mut self, frame: StoredFrame) {
         self.buffers.push(frame.into_bytes());
     }

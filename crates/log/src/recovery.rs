@@ -1,4 +1,4 @@
-//! Opens a log: what its directory holds, whether it is whole, and what a crash left to tidy up. The inspection changes
+//! Recovery at a start: inspects the directory, checks the log, and removes a crash's leftovers. The inspection changes
 //! nothing; changes come after every check has passed.
 
 use std::collections::BTreeMap;
@@ -19,44 +19,41 @@ use crate::segment::{
     Kind, NEW_ENDING, PAGE_BYTES, Segment, SegmentHeader, SegmentName, UNFINISHED_ENDING,
 };
 
-/// How far the log is known to have been released: a start must find this much. Zero means unknown.
+/// Lower bound of the log's end: the position that is known to have been released. Zero means unknown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Released {
-    /// The last frame.
+    /// Last released frame.
     pub frame: u64,
-    /// The last sequence.
+    /// Last released sequence.
     pub sequence: u64,
 }
 
-/// A last frame that was cut off: it was never durable as a whole, so it was never acknowledged.
+/// A cut-off last frame. It was never durable as a whole, so it was never acknowledged.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Torn {
-    /// The segment's file.
     pub segment: PathBuf,
-    /// Where the frame began.
+    /// Offset of the frame's start.
     pub offset: u64,
-    /// Its length up to the last byte that was on the disk.
+    /// Length up to the last byte on the disk that is not zero.
     pub bytes: u64,
-    /// The number of the frame.
     pub frame: u64,
-    /// What was wrong with it.
+    /// The failed check.
     pub what: String,
 }
 
-/// What a start found and changed.
+/// Result of recovery.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Recovery {
-    /// The frame that was cut off.
     pub torn: Option<Torn>,
-    /// Files left by a crash that were removed: unfinished ones, and copies.
+    /// Files left by a crash that were removed: unfinished segments and duplicates.
     pub removed: Vec<PathBuf>,
 }
 
-/// A log as it was found.
+/// Result of the inspection.
 pub(crate) struct Found {
     pub(crate) identity: Option<Hash>,
     pub(crate) segments: Vec<Arc<Segment>>,
-    /// The end of the last segment, if that is a raw one.
+    /// End of the last segment, if that is a raw one.
     pub(crate) tail: Option<Scan>,
     pub(crate) position: Option<Position>,
     pub(crate) recovery: Recovery,
@@ -100,7 +97,7 @@ fn is_leftover(file: &str) -> bool {
     matches!(ending, Some(NEW_ENDING | UNFINISHED_ENDING))
 }
 
-/// A raw segment with the frames that a scan found in it.
+/// Builds a raw segment from the scanned frames.
 fn scanned(raw: RawSegment, scan: &Scan) -> RawSegment {
     for (index, place) in scan.places.iter().enumerate() {
         raw.note(index, *place);
@@ -111,8 +108,8 @@ fn scanned(raw: RawSegment, scan: &Scan) -> RawSegment {
 }
 
 impl Found {
-    /// The sealed segment of a name, if there is a readable one. If the raw one exists too, a crash came
-    /// between the two steps: the sealed one counts if it is whole.
+    /// The readable sealed segment of a name. If the raw one exists too, a crash came before its removal: the sealed
+    /// one counts if it is whole.
     fn sealed(
         &mut self,
         env: &dyn Env,
@@ -248,8 +245,8 @@ impl Found {
                 let what = format!("{what}; it was durable, as frame {frame} after it shows");
                 return Err(OpenError::Damaged(scan.damage(&path, Some(first), what)));
             }
-            // What follows the last frame of a closed segment does not matter, unless frames are missing there,
-            // which the next segment's header shows.
+            // Bytes after the last frame of a closed segment do not matter. If frames are missing there, the next
+            // segment's header shows it.
             if is_last {
                 let bytes = scan.torn_bytes(&*file, bytes).map_err(IoError::at(&path))?;
                 self.recovery.torn = Some(Torn {
@@ -273,7 +270,7 @@ impl Found {
         Ok(())
     }
 
-    /// Rejects a log that ends before what was released.
+    /// Rejects a log that ends before the released position.
     pub(crate) fn reaches(&self, released: Released) -> Result<(), OpenError> {
         let (last_frame, last_sequence) = self.position.map_or((0, 0), |position| {
             (position.frame, position.next_sequence - 1)
@@ -289,7 +286,7 @@ impl Found {
         })
     }
 
-    /// Cuts off the torn end and removes what a crash left; returns the raw segment to append to, opened for it.
+    /// Cuts off the torn end and removes a crash's leftovers; returns the raw segment to append to, open for writing.
     pub(crate) fn repair(
         &mut self,
         env: &dyn Env,
@@ -303,14 +300,14 @@ impl Found {
             let file = env.open(&path, Mode::Write).map_err(IoError::at(&path))?;
             let bytes = file.len().map_err(IoError::at(&path))?;
             if let Some(torn) = &self.recovery.torn {
-                // The rest of the frame must not be found again after later frames.
+                // Overwrites the rest of the torn frame, which must not be found again after later frames.
                 let end = (scan.end + torn.bytes)
                     .next_multiple_of(PAGE_BYTES)
                     .min(bytes);
                 write_zeros(&*file, scan.end, end).map_err(IoError::at(&path))?;
             }
-            // A frame may be only in the page cache, written by a process that ended before its sync.
-            // Everything that is found counts as acknowledged from now on, so it must be durable.
+            // A frame may be only in the page cache, written by a process that ended before its sync. Every found frame
+            // counts as acknowledged from now on, so it must be durable.
             file.sync().map_err(IoError::at(&path))?;
             let raw = RawSegment::new(path, last.header().clone(), file, bytes);
             let raw = scanned(raw, &scan);

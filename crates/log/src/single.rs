@@ -1,4 +1,4 @@
-//! One action of the log, without the other 499 of its request.
+//! Reads one action of the log, without the other 499 of its request.
 
 use kedge_protocol::record::{ActionRecord, RequestRecord};
 use quick_cache::sync::Cache;
@@ -10,13 +10,13 @@ use crate::packed::{Outline, action_of};
 use crate::reader::{Located, LogReader};
 use crate::segment::Key;
 
-/// Requests up to this length are read, and their checksum is computed, each time.
+/// Requests up to this length are read as a whole and checked each time.
 const WHOLE_BYTES_MAX: usize = 4096;
-/// Requests that are remembered as checked: a few megabytes.
+/// Number of remembered requests: a few megabytes.
 const CHECKED_MAX: usize = 1 << 16;
 
-/// The requests whose checksums held when they were read as a whole, by their frame's number and their first sequence in
-/// it. Parts of these are read without the rest.
+/// Longer requests whose checksum held when they were read as a whole, by their frame's number and their first sequence
+/// in it. Later reads of these fetch only parts.
 pub(crate) struct CheckedRequests(Cache<(u64, u32), ()>);
 
 impl Default for CheckedRequests {
@@ -25,11 +25,11 @@ impl Default for CheckedRequests {
     }
 }
 
-/// An action that was read, with its request's head.
+/// An action with the head of its request.
 pub struct StoredAction {
     /// The request, without its actions.
     pub request: RequestRecord<'static>,
-    /// How many actions of it were done.
+    /// Number of the request's actions that were done.
     pub count: usize,
     /// The action's position among these.
     pub position: usize,
@@ -47,8 +47,8 @@ impl StoredAction {
 }
 
 impl LogReader {
-    /// The action with this sequence; `None` if the log ends before it, or begins after it. The first look at a long
-    /// request reads it as a whole and checks it; later ones read its head and the action.
+    /// The action with this sequence; `None` if it is not in the log. The first access to a long request reads it as a
+    /// whole and checks it; later ones read its head and the action.
     ///
     /// # Errors
     /// [`ReadError`] if the bytes cannot be read or are damaged.
@@ -91,7 +91,7 @@ impl LogReader {
         }))
     }
 
-    /// The request's bytes up to the first action at least; all of them if it was not checked before.
+    /// The request's bytes at least up to the first action; all of them if the request was not checked before.
     fn beginning(
         &self,
         frame: &Located,
@@ -120,7 +120,6 @@ impl LogReader {
         Ok(whole)
     }
 
-    /// Some of a request's bytes.
     fn part(
         &self,
         frame: &Located,

@@ -45,7 +45,7 @@ pub fn word(number: u64) -> [u8; 32] {
     out
 }
 
-/// The digest that is signed: keccak(0x1901 ‖ domain separator ‖ hashStruct(message)).
+/// The digest to sign: keccak(0x1901 ‖ domain separator ‖ hashStruct(message)).
 pub fn digest(domain_separator: &Hash, struct_hash: &Hash) -> Hash {
     let mut preimage = [0; 66];
     preimage[..2].copy_from_slice(&[0x19, 0x01]);

@@ -10,7 +10,7 @@ use crate::limits::VARIATIONS_MAX;
 
 macro_rules! event_types {
     ($($(#[$doc:meta])* $name:ident = $number:literal, $text:literal;)*) => {
-        /// What an event reports. The numbers are permanent: they are stored.
+        /// Type of an event. The numbers are permanent: they are stored.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
         pub enum EventType { $($(#[$doc])* $name),* }
 
@@ -80,21 +80,21 @@ impl fmt::Display for EventType {
     }
 }
 
-/// The position of an event among all others: a sequence of the log and an index at it. The events of an action
-/// have the indices from 0. After them come the batch that ends there, and the events outside the log that were
-/// written while it ended there, in that order. Positions only increase with time.
+/// Position of an event in the order of all events: a sequence of the log and an index at it. The events of an action
+/// have the indices from 0. After them come the batch that ends at the sequence, and then the events outside the log
+/// that were written meanwhile. Positions only increase with time.
 ///
-/// Written `17` for index 0, and `17.501` for others.
+/// Text form: `17` for index 0, `17.501` for others.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Position {
-    /// The sequence.
+    /// Sequence of the log; 0 before the first action.
     pub sequence: u64,
-    /// The index there.
+    /// Index among the events at the sequence.
     pub index: u32,
 }
 
 impl Position {
-    /// The index of the batch that ends at the sequence: after all the events that one action can have.
+    /// Index of the batch that ends at the sequence: above every index of an action's event.
     pub const BATCH: u32 = VARIATIONS_MAX as u32;
     /// The first index of events outside the log.
     pub const SIDE: u32 = Self::BATCH + 1;
@@ -107,7 +107,7 @@ impl Position {
         }
     }
 
-    /// The first place of a sequence.
+    /// The first position at a sequence.
     pub const fn start_of(sequence: u64) -> Self {
         Self { sequence, index: 0 }
     }
@@ -165,8 +165,8 @@ impl TryFrom<u128> for Position {
     }
 }
 
-/// The identifier of the `index`-th event of what `hash` names: an action's content, a batch's hash or a
-/// checkpoint's hash.
+/// Id of the `index`-th event of an action, a batch or an anchor, which `hash` identifies: the action's content, the
+/// batch's hash or the checkpoint's hash.
 pub fn event_id(hash: &Hash, index: u32) -> Id {
     Id::made_by(Prefix::Event, hash, index)
 }

@@ -1,4 +1,4 @@
-//! Hashes. The keccak implementation is chosen here, and in `lanes`, and nowhere else.
+//! Hashes. Only this module and `lanes` choose the keccak implementation.
 
 use core::fmt;
 use core::str::FromStr;
@@ -46,7 +46,7 @@ pub enum HexError {
     Digit,
 }
 
-/// `0x` and the lower-case digits of `bytes`.
+/// Formats `bytes` as `0x` and lower-case digits.
 pub fn to_hex(bytes: &[u8]) -> String {
     const_hex::encode_prefixed(bytes)
 }
@@ -142,12 +142,12 @@ pub fn sha256(bytes: &[u8]) -> Hash {
 pub struct Sha256Stream(Sha256);
 
 impl Sha256Stream {
-    /// Adds the next piece.
+    /// Hashes the next piece.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    /// The hash of all the pieces.
+    /// Returns the hash of all pieces.
     pub fn finish(self) -> Hash {
         Hash(self.0.finalize().into())
     }

@@ -12,7 +12,7 @@ pub use map::{IdHashing, IdMap, seed_maps};
 
 macro_rules! prefixes {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $noun:literal;)*) => {
-        /// What kind of thing an identifier names. The numbers are permanent: they are stored.
+        /// Kind of a thing with an identifier. The numbers are permanent: they are stored.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
         #[repr(u8)]
         pub enum Prefix { $($(#[$doc])* $name),* }
@@ -26,7 +26,7 @@ macro_rules! prefixes {
                 match self { $(Self::$name => $text),* }
             }
 
-            /// What refusals call it.
+            /// The noun in refusals.
             pub const fn noun(self) -> &'static str {
                 match self { $(Self::$name => $noun),* }
             }
@@ -80,15 +80,15 @@ impl Prefix {
 /// An identifier: a prefix and 16 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Id {
-    /// What the identifier names.
+    /// The kind of thing.
     pub prefix: Prefix,
-    /// Its 128 bits.
+    /// The 128 bits of the identifier.
     pub bytes: [u8; 16],
 }
 
 impl Id {
-    /// The identifier of the `index`-th resource or event with this prefix that the action with
-    /// this content makes: the first 16 bytes of keccak(content ‖ u32 index).
+    /// Identifier of the `index`-th resource or event with this prefix that the action with this content makes: the
+    /// first 16 bytes of keccak(content ‖ u32 index).
     pub fn made_by(prefix: Prefix, content: &Hash, index: u32) -> Self {
         let hash = keccak_parts(&[&content.0, &index.to_be_bytes()]);
         Self {
@@ -97,8 +97,8 @@ impl Id {
         }
     }
 
-    /// The identifier of the thing that a hash names: an action by its content, a batch by its
-    /// hash, an anchor by its checkpoint's hash.
+    /// Identifier of a thing with a hash: an action by its content, a batch by its hash, an anchor by its checkpoint's
+    /// hash.
     pub fn of_hash(prefix: Prefix, hash: &Hash) -> Self {
         Self {
             prefix,
@@ -135,9 +135,9 @@ pub enum IdError {
     /// A known prefix, but of another kind of resource.
     #[error("the identifier must begin with {expected}_, not {found}_")]
     OtherPrefix {
-        /// The prefix that was asked for.
+        /// The expected prefix.
         expected: &'static str,
-        /// The prefix that was there.
+        /// The prefix of the text.
         found: &'static str,
     },
     /// Not 26 lower-case Crockford base32 digits of at most 128 bits.

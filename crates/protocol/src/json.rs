@@ -1,5 +1,5 @@
-//! Reading JSON strictly. A derived reader of a struct also accepts a JSON array with the members' values in order.
-//! Nobody means that, and a signed text should have one meaning: here a struct is an object.
+//! Strict reading of JSON. Derived readers of structs also accept a JSON array with the members' values in order. That
+//! form is never meant, and a signed text should have one meaning: here a struct is a JSON object.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -16,14 +16,14 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
-/// For a member that is such a struct: `#[serde(deserialize_with = "object")]`.
+/// For a member that is a struct: `#[serde(deserialize_with = "object")]`.
 pub fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     Object::deserialize(deserializer).map(|Object(value)| value)
 }
 
-/// For a member that is a list of such structs.
+/// For a member that is a list of structs.
 pub fn objects<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
@@ -31,7 +31,7 @@ pub fn objects<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     Ok(items.into_iter().map(|Object(value)| value).collect())
 }
 
-/// For a member that is such a struct or null, and must be present.
+/// For a member that is a struct or null, and must be present.
 pub fn object_or_null<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
@@ -39,14 +39,14 @@ pub fn object_or_null<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     Ok(read.map(|Object(value)| value))
 }
 
-/// For a member that is such a struct or absent, with `default`: null is neither.
+/// For a member that is a struct or absent, with `default`: null is refused.
 pub fn object_or_absent<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
     object(deserializer).map(Some)
 }
 
-/// For any other member that may be absent, with `default`: null is not a value.
+/// For any other member that may be absent, with `default`: null is refused.
 pub fn value_or_absent<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {

@@ -1,6 +1,5 @@
-//! Signatures of a signer whose key is known. Recovering the key ([`Signature::recover`]) shows whether the key of an
-//! address signed a digest, with some 130 doublings of a point. With multiples of the key at hand the same check needs
-//! additions alone, and about half the time (adr/0007).
+//! Checks signatures of known keys. Recovering a key ([`Signature::recover`]) takes some 130 doublings of a point. With
+//! precomputed multiples of the key the same check needs only additions, and about half the time (adr/0007).
 
 use k256::ecdsa::Signature as EcdsaSignature;
 use k256::elliptic_curve::group::Group as _;
@@ -85,7 +84,7 @@ mod tests {
         KnownSigner::new(&key.sign(&digest).recover_key(&digest).unwrap())
     }
 
-    /// What recovery returns, which is the reference.
+    /// The result of recovery, which is the reference.
     fn recovered(key: &SigningKey, digest: &Hash, signature: &Signature) -> bool {
         signature.recover(digest) == Ok(key.address())
     }
@@ -141,7 +140,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
-        /// Whoever chooses the point first finds a digest that it signs. Its s is as often high as low.
+        /// A digest that a chosen point signs. Its s is as often high as low.
         #[test]
         fn the_equation_decides(
             secret in prop::array::uniform32(1..=250u8),
@@ -169,7 +168,7 @@ mod tests {
         }
     }
 
-    /// z · G + r · Q is the point at infinity, which no signature was made with.
+    /// z · G + r · Q is the point at infinity, which no signature is made with.
     #[test]
     fn infinity_is_refused() {
         let secret = scalar([7; 32]);

@@ -1,15 +1,14 @@
-//! Hashes several messages at once. Wherever a request has many keccak hashes that do not depend on one another (texts,
-//! salts, action hashes, integrities, leaves, a layer of the batch tree), they are computed side by side; only the
-//! chain of heads is sequential.
+//! Hashes several messages in parallel lanes. A request has many keccak hashes that do not depend on one another
+//! (texts, salts, action hashes, integrities, leaves, a layer of the batch tree); only the chain of heads is
+//! sequential.
 //!
-//! Keccak: each message has its own state, and the 64-bit words of eight (AVX-512) or four (AVX2) states travel in one
+//! Keccak: each message has a separate state, and the 64-bit words of eight (AVX-512) or four (AVX2) states share one
 //! vector register, so a permutation of all of them takes about as many instructions as that of one. SHA-256: each step
-//! waits for the one before, so the processor's own instructions work on two messages in the time of one. On other
-//! processors, and for a single message without AVX-512, the plain implementation does the work; tests compare all of
-//! them.
+//! waits for the one before, so the processor's SHA instructions process two messages in the time of one. Other
+//! processors, and single messages without AVX-512, use the plain implementation; tests compare all of them.
 //!
-//! This and `lanes/` are the only place in Kedge with `unsafe`: to call a function that needs a processor feature whose
-//! presence was checked, and to view a vector as the words that it consists of.
+//! Only this module and `lanes/` contain `unsafe` in Kedge: to call functions that need a detected processor feature,
+//! and to view a vector as its words.
 
 mod sha256;
 
@@ -23,10 +22,10 @@ pub use self::sha256::sha256_each;
 const RATE_BYTES: usize = 136;
 const RATE_WORDS: usize = RATE_BYTES / 8;
 const STATE_WORDS: usize = 25;
-/// Fewer messages than this are hashed one after another.
+/// Smaller groups of messages are hashed one after another.
 const MESSAGES_MIN: usize = 3;
 
-/// The state of `N` messages: for each word its value in every state.
+/// State of `N` messages: for each word its value in every message's state.
 type State<const N: usize> = [[u64; N]; STATE_WORDS];
 
 /// Appends keccak256 of each message, in order, to `out`.
@@ -44,8 +43,8 @@ pub fn keccak_each<M: AsRef<[u8]>>(messages: &[M], out: &mut Vec<Hash>) {
     out.extend(rest.iter().map(|message| keccak_one(message.as_ref())));
 }
 
-/// keccak256 of one message. The processor's vector instructions rotate and combine three words in one step, so that they
-/// are quicker even where there is only one state.
+/// keccak256 of one message. Vector instructions rotate and combine three words in one step, so they are faster even
+/// with a single state.
 pub(crate) fn keccak_one(message: &[u8]) -> Hash {
     #[cfg(target_arch = "x86_64")]
     {
@@ -70,7 +69,7 @@ fn hash_one(message: &[u8], permute: impl Fn(&mut State<1>)) -> Hash {
     Hash(hash)
 }
 
-/// Hashes chunks of up to `N` messages; returns those too few for a chunk.
+/// Hashes chunks of up to `N` messages; returns the remaining ones, too few for a chunk.
 fn hash_chunks<'m, M: AsRef<[u8]>, const N: usize>(
     messages: &'m [M],
     out: &mut Vec<Hash>,
@@ -263,8 +262,8 @@ mod x86 {
                 });
                 let d: [_; 5] =
                     core::array::from_fn(|x| $xor(c[(x + 4) % 5], $rotate!(c[(x + 1) % 5], 1)));
-                // Rho and pi rotate each word by its own number of bits and move it; chi combines a row of five. This
-                // goes row by row because all words, the five of theta and one row together fill the registers.
+                // Rho and pi rotate each word by a fixed number of bits and move it; chi combines a row of five. This
+                // runs row by row because all words, the five of theta and one row together fill the registers.
                 let mut next = $a;
                 keccak_row!(next[0], $a, d, $xor, $chi, $rotate, 0 << 0, 6 << 44, 12 << 43, 18 << 21, 24 << 14);
                 keccak_row!(next[5], $a, d, $xor, $chi, $rotate, 3 << 28, 9 << 20, 10 << 3, 16 << 45, 22 << 61);

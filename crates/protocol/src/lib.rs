@@ -1,6 +1,5 @@
 //! The Kedge protocol, layers 1 to 3, claim files of layer 4, and the evidence of faults of layer 5: everything that a
-//! client, the server and a verifier must agree on to the last bit. `docs/PROTOCOL.md` is the prose; this crate is the
-//! code.
+//! client, the server and a verifier must agree on to the last bit. `docs/PROTOCOL.md` specifies it in prose.
 //!
 //! Pure: no I/O, no clock, no randomness, no threads. A verifier can be built from it anywhere.
 

@@ -1,4 +1,4 @@
-//! Every bound of the system, with the relations between them asserted at compile time.
+//! All bounds of the system; their relations are asserted at compile time.
 
 /// Actions in one batch, and in one request.
 pub const BATCH_ACTIONS_MAX: usize = 500;
@@ -6,13 +6,13 @@ pub const BATCH_ACTIONS_MAX: usize = 500;
 pub const OBJECT_PROPERTIES_BYTES_MAX: usize = 1_048_576;
 /// Actions that an object's history lists.
 pub const OBJECT_HISTORY_MAX: u64 = 1_000;
-/// How far below a signer's highest nonce an unused one is still accepted.
+/// Distance below a signer's highest nonce at which an unused one is still accepted.
 pub const NONCE_WINDOW: u64 = 1_024;
-/// How far above a signer's highest nonce the next one may be.
+/// Distance above a signer's highest nonce up to which the next one may be.
 pub const NONCE_JUMP_MAX: u64 = 1 << 20;
 /// How far ahead a request's deadline may be, in seconds.
 pub const DEADLINE_AHEAD_S_MAX: u64 = 24 * 60 * 60;
-/// Bytes of one JSON request body: a batch of large updates fits, a flood does not.
+/// Bytes of one JSON request body, enough for a batch of large updates.
 pub const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Bytes of one action's payload: a whole object's properties and the members around them.
 pub const PAYLOAD_BYTES_MAX: usize = OBJECT_PROPERTIES_BYTES_MAX + 64 * 1024;
@@ -24,7 +24,7 @@ pub const VARIATIONS_MAX: usize = 500;
 pub const PAGE_ITEMS_DEFAULT: usize = 100;
 /// Most items of one list page.
 pub const PAGE_ITEMS_MAX: usize = 1_000;
-/// The deprecated `offset` parameter's largest value.
+/// Largest value of the deprecated `offset` parameter.
 pub const PAGE_OFFSET_MAX: usize = 10_000;
 /// Characters of a name (template, variation, organization, nickname).
 pub const NAME_CHARS_MAX: usize = 200;
@@ -64,7 +64,7 @@ pub const WEBHOOK_PENDING_MAX: usize = 1_000;
 pub const WEBHOOK_DELIVERIES_KEPT: usize = 1_000;
 /// Bytes of the body that is sent to a webhook (Standard Webhooks 1.0, payload size).
 pub const WEBHOOK_BODY_BYTES_MAX: usize = 20_000;
-/// Bytes that are read of a receiver's answer.
+/// Bytes of a receiver's answer that are read.
 pub const WEBHOOK_ANSWER_BYTES_MAX: usize = 16 * 1024;
 /// How long an invitation may stay open, seconds.
 pub const INVITATION_S_MAX: u64 = 30 * 24 * 60 * 60;
@@ -81,19 +81,20 @@ pub const SCHEMA_WEIGHT_MAX: u64 = 256;
 pub const SCHEMA_PATTERNS_MAX: usize = 64;
 /// Bytes of one regular expression when it is compiled, and of its engine's cache.
 pub const SCHEMA_PATTERN_BYTES_MAX: usize = 256 * 1024;
-/// Places of the regular expressions, repetitions written out, that a request's schema of properties may have, and its schemas of
-/// payloads together. One that may be a character outside ASCII counts as 10, one of a class such as `\p{L}` as 1,000. Compiling them holds up others for
-/// about a hundredth of a second at most.
+/// Weight of the regular expressions in a request's schema of properties, and in its schemas of payloads together: the
+/// number of positions, repetitions written out. A position that may match a character outside ASCII counts as 10, one
+/// of a class such as `\p{L}` as 1,000. Compiling them delays other requests by about a hundredth of a second at most.
 pub const SCHEMA_EFFORT_MAX: u64 = 16 * 1024;
-/// Steps that one check against a JSON Schema may take: the steps for each byte times the bytes. It takes some
+/// Steps that one check against a JSON Schema may take: the steps for each byte times the bytes. They take some
 /// hundredths of a second at most.
 pub const SCHEMA_WORK_MAX: u64 = 16 * 1024 * 1024;
-/// Steps that one request may take: those of checks, and one for each byte of the objects that it leaves.
+/// Steps that one request may take: those of checks, and one for each byte of the objects that it changes.
 pub const REQUEST_STEPS_MAX: u64 = 4 * SCHEMA_WORK_MAX;
-/// Bytes of the JSON pointers to all places of a request's JSON Schema together. A schema of the most bytes whose places have
-/// pointers of a hundred bytes has less than half of it.
+/// Bytes of the JSON pointers to all places of a request's JSON Schema together. A schema of the maximum size whose
+/// places have pointers of a hundred bytes needs less than half of it.
 pub const SCHEMA_POINTER_BYTES_MAX: u64 = 2 * 1024 * 1024;
-/// Bytes of objects' properties that the decisions on one request may read, besides those of the objects that it leaves.
+/// Bytes of objects' properties that the decisions on one request may read, in addition to those of the objects that it
+/// changes.
 pub const REQUEST_READ_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Violations of a JSON Schema that one error reports.
 pub const SCHEMA_ERRORS_MAX: usize = 20;
@@ -113,7 +114,7 @@ pub const EVENT_PAYLOAD_BYTES_MAX: usize = 4_096;
 pub const EVENT_TEXT_CHARS_MAX: usize = 300;
 /// Events outside the log that are kept for an organization, and as many public ones.
 pub const EVENTS_KEPT_MAX: u64 = 10_000;
-/// How many of the oldest are deleted at once above [`EVENTS_KEPT_MAX`].
+/// Number of the oldest events that are deleted together above [`EVENTS_KEPT_MAX`].
 pub const EVENTS_PRUNED_AT_ONCE: u64 = 1_000;
 /// Places in the properties of a template's objects that may be indexed.
 pub const INDEXED_PATHS_MAX: usize = 16;
@@ -125,7 +126,7 @@ pub const INDEXED_NUMBER_DIGITS_MAX: usize = 64;
 pub const SEARCH_ROWS_MAX: usize = 50_000;
 /// Bytes of properties that one search may read.
 pub const SEARCH_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Bytes of values that the conditions of one search may look at: each condition counts the value that it is held against.
+/// Bytes of values that the conditions of one search may examine: each condition counts the value that it tests.
 pub const SEARCH_TESTED_BYTES_MAX: usize = SEARCH_BYTES_MAX;
 /// Nesting of a filter's `and`, `or` and `not`.
 pub const SEARCH_DEPTH_MAX: usize = 16;
@@ -145,7 +146,7 @@ pub const SEQUENCER_KEYS_MAX: usize = 1_024;
 pub const EVIDENCE_BYTES_MAX: usize = 128 * 1024;
 /// Bytes of a submitted claim file: a longer text is disclosed by its hash alone.
 pub const CLAIM_BYTES_MAX: usize = 128 * 1024;
-/// Claims that a server checks at once; each takes a core for some milliseconds.
+/// Claims that a server checks in parallel; each takes a core for some milliseconds.
 pub const CLAIM_CHECKS_MAX: usize = 4;
 
 const _: () = {
@@ -188,7 +189,7 @@ const _: () = {
 mod tests {
     use super::*;
 
-    /// Other implementations, and the service's document, have the numbers as they stand here.
+    /// Other implementations, and the service's document, repeat these numbers.
     #[test]
     fn what_is_published_has_its_published_number() {
         assert_eq!(BATCH_ACTIONS_MAX, 500);

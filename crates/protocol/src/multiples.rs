@@ -1,8 +1,8 @@
-//! Multiples of a point, so that multiplying the point takes additions alone.
+//! Precomputed multiples of a point, so that multiplying the point takes only additions.
 //!
 //! secp256k1 has a λ for which λ · (x, y) is (β · x, y), which costs one multiplication. Every scalar is a + λ · b with
 //! halves of 128 bits (Guide to Elliptic Curve Cryptography, algorithm 3.74). So one table of 128 bits serves both
-//! halves: what is added for the second one is turned by λ once, at the end.
+//! halves: the sum of the second half's multiples is multiplied by λ once, at the end.
 
 use std::array;
 use std::iter;
@@ -14,7 +14,7 @@ use k256::{AffinePoint, ProjectivePoint, Scalar};
 
 /// Bits of a half per window of the generator's table: 15 windows of 256 points, 338 KB.
 const GENERATOR_WINDOW_BITS: u32 = 9;
-/// Room for the generator's terms of a half and a signer's.
+/// Capacity for the multiples of one half of the generator's and one of a signer's scalar.
 const TERMS: usize = 48;
 /// Bits of a half, and one for the last digit's carry.
 const HALF_BITS: u32 = 129;
@@ -68,10 +68,10 @@ impl Multiples {
     }
 }
 
-/// Multiples of several points that will be added up. They are copied first: a table that no cache holds is waited
-/// for once instead of at each addition.
+/// Multiples of several points to be added up. They are copied first: a cache miss on a table then costs one wait and
+/// not one for each addition.
 pub(crate) struct Terms {
-    /// Those of first halves and those of second ones.
+    /// Multiples of the first halves and of the second halves.
     halves: [Vec<AffinePoint>; 2],
 }
 
@@ -101,7 +101,7 @@ impl Terms {
     }
 }
 
-/// A point in affine coordinates. Unlike `to_affine`, it takes as long as this point needs: nothing here is a secret.
+/// A point in affine coordinates. Unlike `to_affine`, not constant-time: nothing here is secret.
 pub(crate) fn affine(point: ProjectivePoint) -> AffinePoint {
     let [point] = ProjectivePoint::batch_normalize_vartime(&[point]);
     point
@@ -125,7 +125,8 @@ impl Half {
     }
 }
 
-/// Two halves of a scalar: a + λ · b. With the constants of libsecp256k1, whose proof of the halves' size `k256` repeats.
+/// Splits a scalar into halves: a + λ · b. The constants are libsecp256k1's; `k256` repeats its proof of the halves'
+/// size.
 fn split(scalar: &Scalar) -> [Half; 2] {
     let limbs = limbs(scalar);
     let c1 = Scalar::from(times_shifted(&limbs, &G1));
@@ -147,7 +148,7 @@ static LAMBDA: LazyLock<Scalar> = LazyLock::new(|| {
     .map(Scalar::from);
     high * half.square() + low
 });
-/// 2^384 times what halves a scalar, lowest limb first.
+/// libsecp256k1's g1 and g2: the divisions' factors times 2^384, lowest limb first.
 const G1: [u64; 4] = [
     0xe893_209a_45db_b031,
     0x3daa_8a14_71e8_ca7f,
@@ -184,8 +185,8 @@ fn limbs(scalar: &Scalar) -> [u64; 4] {
     array::from_fn(|place| u64::from_be_bytes(limbs[3 - place]))
 }
 
-/// The digits of a number, lowest first, in windows of so many bits: from just above minus half of a window's values to
-/// half of them.
+/// The signed digits of a number, lowest first, in windows of this many bits: from just above minus half of a window's
+/// values to half of them.
 fn digits(number: u128, window_bits: u32) -> impl Iterator<Item = i16> {
     let whole = 1i16 << window_bits;
     let mut rest = number;
@@ -267,7 +268,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
 
-        /// Also where two terms, or all of them, cancel each other.
+        /// Includes cases in which two multiples, or all of them, cancel each other.
         #[test]
         fn terms_make_the_sum(a in scalar(), b in scalar(), point in scalar(), bits in 4..=6u32) {
             let generator = ProjectivePoint::GENERATOR;

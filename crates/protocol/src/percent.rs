@@ -9,12 +9,12 @@ const RESERVED: AsciiSet = NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// A text for a query or one part of a path: everything but unreserved characters is encoded.
+/// Encodes a text for a query or one part of a path: everything but unreserved characters.
 pub fn encode(text: &str) -> String {
     utf8_percent_encode(text, &RESERVED).to_string()
 }
 
-/// The bytes of an encoded text; `None` if a `%` is not followed by two hexadecimal digits.
+/// Decodes a text; `None` if a `%` is not followed by two hexadecimal digits.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     let mut escapes = text.split('%').skip(1);
     let is_whole = escapes.all(|after| {

@@ -20,7 +20,7 @@ use crate::signature::{Signature, SignatureError};
 /// The proof file format's version.
 pub const PROOF_VERSION: u32 = 1;
 
-/// Why a proof file does not hold.
+/// Why a proof file is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProofFileError {
     /// Written by a newer program.
@@ -86,8 +86,8 @@ pub struct BatchPath {
 }
 
 impl BatchPath {
-    /// Checks that the sequencer signed the batch, that a leaf with this sequence and time (milliseconds) has
-    /// its place there, and that the path leads from its hash, which is computed last, to the batch's root.
+    /// Checks that the sequencer signed the batch, that a leaf with this sequence and time (Unix milliseconds) has its
+    /// place there, and that the path leads from its hash, which is computed last, to the batch's root.
     pub fn verify(
         &self,
         batch: &SignedBatch,
@@ -229,7 +229,7 @@ pub struct ProofFile {
     pub authorship: Option<Authorship>,
 }
 
-/// What a valid proof file shows.
+/// Result of a valid proof file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shown {
     /// Whether the file reaches a checkpoint; only the chain can confirm that checkpoint.
@@ -239,8 +239,8 @@ pub struct Shown {
 }
 
 impl ProofFile {
-    /// Checks everything that can be checked offline, for a log and sequencer keys that the caller trusts (from
-    /// the contract or another source, not from the file).
+    /// Makes all offline checks, for a log and sequencer keys that the caller trusts (from the contract or another
+    /// source, not from the file).
     pub fn verify(
         &self,
         domain: &Domain,
@@ -268,7 +268,7 @@ impl ProofFile {
 
     fn check_content(&self) -> Result<ActionWords, ProofFileError> {
         let action = &self.action;
-        // Any kind: the log decides which kinds exist, and their number grows.
+        // Any kind is accepted: the log decides which kinds exist, and their number grows.
         let words = ActionWords {
             kind: keccak(action.kind.as_bytes()),
             target: keccak(action.target.as_bytes()),

@@ -1,4 +1,5 @@
-//! Receipts: what comes back with an answer, checkable at once and offline. Versioned JSON.
+//! Receipts: signed proofs of inclusion that come with an answer and can be checked immediately, offline. Versioned
+//! JSON.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +17,7 @@ use crate::signature::SignatureError;
 /// The receipt format's version.
 pub const RECEIPT_VERSION: u32 = 1;
 
-/// Why a receipt does not hold.
+/// Why a receipt is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReceiptError {
     /// Written by a newer program.
@@ -49,7 +50,7 @@ pub enum ReceiptError {
         /// The batch's number.
         batch: u64,
     },
-    /// A leaf is later than the header that seals it.
+    /// A leaf's time is after the header's.
     #[error("the action's time is after the batch was sealed")]
     Time,
     /// The integrity does not follow from the previous one and the content.
@@ -64,9 +65,9 @@ pub enum ReceiptError {
     /// A receipt for many actions covers a different number of them.
     #[error("the receipt covers {receipt} actions, the request had {request} that were done")]
     ActionCount {
-        /// How many the receipt covers.
+        /// Number of actions in the receipt.
         receipt: usize,
-        /// How many contents were given.
+        /// Number of given contents.
         request: usize,
     },
     /// A receipt for many actions lists one twice, or not in the request's order.
@@ -130,8 +131,8 @@ pub struct Receipt {
 }
 
 impl Receipt {
-    /// Checks everything that can be checked offline: the sequencer signed a batch that holds this leaf at this
-    /// index, and the leaf is made of these words.
+    /// Makes all offline checks: the sequencer signed a batch with this leaf at this index, and the leaf hashes to the
+    /// stated values.
     pub fn verify(&self, domain: &Domain, sequencer: &impl KeyOfBatch) -> Result<(), ReceiptError> {
         check_version(self.version)?;
         check_domain(&self.domain, domain)?;
@@ -192,7 +193,7 @@ pub struct BatchReceipt {
 }
 
 impl BatchReceipt {
-    /// Checks the receipt; `contents` are those of the receipt's actions, in order, as the sender computed them.
+    /// Checks the receipt. `contents` are the contents of its actions, in order, as the sender computed them.
     pub fn verify(
         &self,
         domain: &Domain,

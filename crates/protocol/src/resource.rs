@@ -1,4 +1,4 @@
-//! The resources that actions make and change, as the log's fold leaves them.
+//! The resources that actions create and change, as a fold of the log leaves them.
 
 mod api_key;
 mod invitation;
@@ -15,10 +15,10 @@ use crate::sequencer_keys::KeyFrom;
 pub use api_key::{ApiKey, Area, Crud, Permission};
 pub use invitation::Invitation;
 
-/// What every resource carries: its position in its own history and in the log.
+/// Position of a resource in its history and in the log; every resource has one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Trace {
-    /// How many actions it is the result of; 1 after the first.
+    /// Number of actions on the resource; 1 after the first.
     pub version: u64,
     /// The hash over the contents of those actions.
     pub integrity: Hash,
@@ -33,7 +33,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Before the first action.
+    /// The trace before the first action.
     pub const NEW: Self = Self {
         version: 0,
         integrity: Hash::ZERO,
@@ -43,19 +43,19 @@ impl Trace {
         updated_at_ms: 0,
     };
 
-    /// After the action with this content, which made the resource as its `index`-th one.
+    /// The trace after the action with this content, which made the resource as its `index`-th one.
     #[must_use]
     pub fn made_by(content: &Hash, index: u32) -> Self {
         Self::NEW.linked(first_integrity(content, index))
     }
 
-    /// With one more action of this content, whose place in the log is not yet known.
+    /// The trace after one more action with this content, whose place in the log is not yet known.
     #[must_use]
     pub fn next(&self, content: &Hash) -> Self {
         self.linked(next_integrity(&self.integrity, content))
     }
 
-    /// With one more action, whose resulting integrity is given.
+    /// The trace after one more action, which leads to this integrity.
     #[must_use]
     pub fn linked(&self, integrity: Hash) -> Self {
         Self {
@@ -65,7 +65,7 @@ impl Trace {
         }
     }
 
-    /// Records the place in the log that its last action was given.
+    /// Sets the place of the last action in the log.
     pub fn place(&mut self, sequence: u64, timestamp_ms: u64) {
         if self.version == 1 {
             self.created_sequence = sequence;
@@ -98,7 +98,7 @@ pub enum Tier {
     Developer,
     /// 5,000 a minute.
     Enterprise,
-    /// What the operator has agreed with the organization.
+    /// Limits that the operator has agreed with the organization.
     Custom(CustomLimits),
 }
 
@@ -146,7 +146,7 @@ pub struct CustomLimits {
 }
 
 impl CustomLimits {
-    /// The name of a limit that JSON readers may not read exactly; no real limit is that high.
+    /// Name of a limit that JSON readers may not read exactly; real limits are far below that.
     pub fn inexact(&self) -> Option<&'static str> {
         let limits = [
             ("requests_per_minute", self.requests_per_minute),
@@ -187,7 +187,7 @@ pub struct Wallet {
     pub id: Id,
     /// The organization that it belongs to, permanently.
     pub organization_id: Id,
-    /// What it may do there.
+    /// Its role in the organization.
     pub role: Role,
     /// A display name.
     pub nickname: Option<String>,
@@ -202,8 +202,8 @@ pub struct Wallet {
 }
 
 impl Wallet {
-    /// True once the wallet was removed from its organization. Every other wallet has a key: the last one
-    /// cannot be removed.
+    /// Whether the wallet was removed from its organization. Every other wallet has a key: the last one cannot be
+    /// removed.
     pub fn is_removed(&self) -> bool {
         self.keys.is_empty()
     }
@@ -222,18 +222,18 @@ pub enum Who {
     Anyone,
 }
 
-/// A rule of a template: who may do this kind of action.
+/// A rule of a template: who may request this kind of action.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ActionRule {
     /// A kind of the action bus.
     pub kind: Kind,
-    /// Who may do it.
+    /// The wallets that the rule allows.
     pub who: Who,
     /// JSON Schema 2020-12 of its payload: compact JSON. Only for custom kinds.
     pub schema: Option<String>,
 }
 
-/// A template: what objects are made from.
+/// A template: defines the properties, rules and supply of its objects.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Template {
     /// Its identifier.
@@ -242,7 +242,7 @@ pub struct Template {
     pub organization_id: Id,
     /// Its name, unique in the organization.
     pub name: String,
-    /// What it is for.
+    /// Description for readers.
     pub description: String,
     /// Initial properties of its objects: compact JSON, an object.
     pub properties: String,
@@ -250,7 +250,7 @@ pub struct Template {
     pub schema: Option<String>,
     /// How many objects may ever be minted.
     pub max_supply: Option<u64>,
-    /// Who may do what, where it differs from the default.
+    /// Rules that differ from the default.
     pub actions: Vec<ActionRule>,
     /// Whether every organization may read it and its objects.
     pub public_access: bool,
@@ -294,7 +294,7 @@ pub enum ObjectStatus {
     Burned,
 }
 
-/// An object.
+/// An object: an owned instance of a template.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Object {
     /// Its identifier.
@@ -311,7 +311,7 @@ pub struct Object {
     pub owner_address: Address,
     /// Its properties: compact JSON, an object.
     pub properties: String,
-    /// What may be done with it.
+    /// The actions that it allows now.
     pub status: ObjectStatus,
     /// Its position in its history and in the log.
     pub trace: Trace,
@@ -330,11 +330,11 @@ pub struct Webhook {
     pub events: Vec<String>,
     /// Whether events are sent.
     pub active: bool,
-    /// What it is for.
+    /// Description for readers.
     pub description: String,
-    /// How often its signing secret was changed.
+    /// Number of rotations of its signing secret.
     pub rotations: u64,
-    /// For how long after the last rotation both secrets sign: seconds.
+    /// Seconds after the last rotation in which both secrets sign.
     pub overlap_s: u64,
     /// Whether it was deleted.
     pub deleted: bool,
@@ -342,7 +342,7 @@ pub struct Webhook {
     pub trace: Trace,
 }
 
-/// A file's description. Its bytes are kept outside the log, under their digest.
+/// Description of a file. Its bytes are stored outside the log, under their digest.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct File {
     /// Its identifier.
@@ -355,7 +355,7 @@ pub struct File {
     pub name: String,
     /// SHA-256 of its bytes.
     pub sha256: Hash,
-    /// The number of its bytes.
+    /// Size in bytes.
     pub size_bytes: u64,
     /// Its media type, as detected from the bytes.
     pub media_type: String,
@@ -363,7 +363,7 @@ pub struct File {
     pub trace: Trace,
 }
 
-/// What a dispute is about, and the key to find it by.
+/// Subject matter of a dispute, and the key to find it by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DisputeMatter {
     /// A fault of the sequencer.
@@ -373,7 +373,7 @@ pub enum DisputeMatter {
     },
     /// A claim about an action.
     Claim {
-        /// What its proof is bound to; the log accepts each once.
+        /// The binding of its proof; the log accepts each once.
         context: Hash,
     },
 }
@@ -385,10 +385,9 @@ pub struct Dispute {
     pub id: Id,
     /// The organization that submitted it.
     pub organization_id: Id,
-    /// What it is about: the batch that the evidence names first, or its checkpoint's anchor; for a claim, its
-    /// action.
+    /// For evidence, its first batch or its checkpoint's anchor; for a claim, its action.
     pub subject_id: Id,
-    /// What kind of dispute it is.
+    /// The fault or the claim.
     pub matter: DisputeMatter,
     /// The verdict as the log holds it: compact JSON, the evidence or claim included.
     pub verdict: String,

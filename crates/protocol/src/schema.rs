@@ -1,4 +1,4 @@
-//! JSON Schemas of the values that are written as text.
+//! JSON Schemas of values with a text form.
 
 use std::borrow::Cow;
 

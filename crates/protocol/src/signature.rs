@@ -1,4 +1,4 @@
-//! secp256k1 signatures in Ethereum's 65-byte form, and the keys that make them.
+//! secp256k1 signatures in Ethereum's 65-byte form, and their keys.
 
 use core::fmt;
 use core::str::FromStr;
@@ -12,7 +12,7 @@ use crate::address::Address;
 use crate::hash::{Hash, HexError, from_hex, keccak, text_serde};
 use crate::multiples::{self, GENERATOR, Terms};
 
-/// r ‖ s ‖ v, v stored as 27 or 28. Only signatures with a low s can be made or read.
+/// r ‖ s ‖ v, v stored as 27 or 28. Signatures with a high s are neither made nor read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Signature(pub [u8; 65]);
 
@@ -61,7 +61,7 @@ impl Signature {
         let recovery = RecoveryId::from_byte(self.0[64].wrapping_sub(27))
             .ok_or(SignatureError::RecoveryByte(self.0[64]))?;
         let key = if recovery.is_x_reduced() {
-            // v is 29 or 30, which no signature that was read has.
+            // v is 29 or 30, which a parsed signature never has.
             VerifyingKey::recover_from_prehash(&digest.0, &ecdsa, recovery).ok()
         } else {
             recovered(&ecdsa, recovery.is_y_odd(), digest)
@@ -70,8 +70,8 @@ impl Signature {
     }
 }
 
-/// The key s/r · R − z/r · G (SEC 1, 4.1.6), where R is the point with x = r. `k256` does the same, but doubles the
-/// generator where its multiples are at hand here.
+/// The key s/r · R − z/r · G (SEC 1, 4.1.6), where R is the point with x = r. `k256` computes the same, but doubles the
+/// generator instead of using precomputed multiples.
 fn recovered(ecdsa: &EcdsaSignature, y_is_odd: bool, digest: &Hash) -> Option<VerifyingKey> {
     let (r, s) = ecdsa.split_scalars();
     let z = <Scalar as Reduce<FieldBytes>>::reduce(&FieldBytes::from(digest.0));
@@ -136,7 +136,7 @@ pub struct SigningKey {
     address: Address,
 }
 
-/// The bytes are not a private key (zero, or not below the curve's order).
+/// The bytes are not a private key: zero, or not below the curve's order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the bytes are not a secp256k1 private key")]
 pub struct KeyError;
@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(Signature::from_bytes(bytes), Err(SignatureError::HighS));
     }
 
-    /// What `k256` recovers, which is the reference.
+    /// The key that `k256` recovers, as the reference.
     fn reference(digest: &Hash, signature: &Signature) -> Option<PublicKey> {
         let ecdsa = EcdsaSignature::from_slice(&signature.0[..64]).ok()?;
         let recovery = RecoveryId::from_byte(signature.0[64].wrapping_sub(27))?;
@@ -289,7 +289,7 @@ mod tests {
             let mut changed = [signature; 5];
             changed[1].0[flipped / 8] ^= 1 << (flipped % 8);
             changed[2].0[64] = v;
-            // Most likely no x of a point, and r and s of no key.
+            // Most likely no point has this x, and no key fits r and s.
             changed[3].0[..32].copy_from_slice(&other);
             changed[4].0[32..64].copy_from_slice(&other);
             let high = EcdsaSignature::from_slice(&signature.0[..64]).unwrap();

@@ -1,4 +1,4 @@
-//! Times: milliseconds since the Unix epoch inside, RFC 3339 UTC with milliseconds outside.
+//! Times: Unix milliseconds internally, RFC 3339 UTC with milliseconds in texts.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -16,16 +16,16 @@ pub fn parse_rfc3339(text: &str) -> Option<u64> {
     u64::try_from(since_epoch(text)?.as_millis()).ok()
 }
 
-/// A bound of a search, in nanoseconds: finer than stored times. A time before the epoch becomes the epoch,
-/// since nothing lies between the two. `None` if the text is not an RFC 3339 time in UTC.
+/// Parses a search bound, in nanoseconds: finer than stored times. A time before the epoch becomes the epoch, since no
+/// stored time lies between the two. `None` if the text is not an RFC 3339 time in UTC.
 pub fn parse_bound_ns(text: &str) -> Option<u128> {
     since_epoch(text)
         .or_else(|| since_epoch(&two_thousand_years_on(text)?).and(Some(Duration::ZERO)))
         .map(|since| since.as_nanos())
 }
 
-/// The same day and time 2,000 years later. The calendar is the same, since leap years repeat every 400 years: so
-/// if this is a time since the epoch and the text is none, the text is a time before it.
+/// The same day and time 2,000 years later. The calendar is the same, since leap years repeat every 400 years: if only
+/// this text is a time since the epoch, the original is a time before it.
 fn two_thousand_years_on(text: &str) -> Option<String> {
     let (year, rest) = text.split_at_checked(4)?;
     let year = year
@@ -40,7 +40,7 @@ fn since_epoch(text: &str) -> Option<Duration> {
     time.duration_since(UNIX_EPOCH).ok()
 }
 
-/// Serde: milliseconds inside, RFC 3339 text outside.
+/// Serde: Unix milliseconds as RFC 3339 text.
 pub mod as_rfc3339 {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 

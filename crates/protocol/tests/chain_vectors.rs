@@ -1,4 +1,4 @@
-//! A whole log against `vectors/chain.json`: contents, ids, the chain, headers, receipts and proof files, as an
+//! Checks a whole log against `vectors/chain.json`: contents, ids, the chain, headers, receipts and proof files, as an
 //! independent script computed them.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
@@ -331,8 +331,7 @@ fn ids() {
     }
 }
 
-/// What a claim about a record states: its content is that of the opened words, and those that are not disclosed are
-/// zero.
+/// The statement of a claim about a record: its content is that of the opened words, and undisclosed words are zero.
 #[test]
 fn records_open_to_their_words() {
     let vectors = vectors();

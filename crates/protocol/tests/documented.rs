@@ -1,10 +1,10 @@
-//! docs/PROTOCOL.md names what the code has.
+//! Compares docs/PROTOCOL.md with the code.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
 use kedge_protocol::action::Kind;
 
-/// The table of kinds lists every one, in a row of its own or with others of the same form.
+/// The table of kinds lists every one, in a separate row or with others of the same form.
 #[test]
 fn every_kind_of_action_is_in_the_table() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/PROTOCOL.md");

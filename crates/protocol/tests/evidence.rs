@@ -1,4 +1,4 @@
-//! Evidence of faults: the check, and the files.
+//! Evidence of faults: its check and its files.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -78,7 +78,7 @@ fn files_read_back_and_name_the_checkpoints_they_need() {
         assert_eq!(Fault::of_text(fault.text()), Some(fault));
         assert_eq!(fault.to_string(), fault.text());
 
-        // With only the checkpoints that it names, the verdict is the same.
+        // The checkpoints that the evidence names suffice for the verdict.
         let mut few = whole.clone();
         let needed = case.file.evidence.anchored_batches();
         few.anchored.retain(|batches, _| needed.contains(batches));
@@ -126,7 +126,7 @@ fn files_have_one_normal_form() {
     assert_eq!(EvidenceFile::digest_of(&normal), Hash(digest));
 }
 
-/// What is equal contradicts nothing, where the protocol allows it.
+/// Equal numbers contradict nothing, where the protocol allows them.
 #[test]
 fn equal_numbers_are_no_fault() {
     let log = log();
@@ -198,7 +198,7 @@ fn known_keys_sign_until_the_next_one() {
     assert_eq!(trust.keys, terms);
     assert_eq!(trust.anchored, BTreeMap::from([(0, keccak(b""))]));
 
-    // A single key may stand anywhere in the contract's list.
+    // A single key may have any index in the contract's list.
     let only = Trust::of_known_keys(domain(), &SequencerKeys::from(key(1).address()));
     assert_eq!(only.keys, vec![term(1, 0, u64::MAX); SEQUENCER_KEYS_MAX]);
     assert_eq!(only.domain, domain());
@@ -399,7 +399,7 @@ fn a_contract_answers_for_its_own_batches() {
     assert_eq!(verdict_at(&trust, 2, faults::FIRST_KEY), Ok(()));
     assert_eq!(verdict_at(&trust, 3, faults::FIRST_KEY), Ok(()));
     assert_eq!(verdict_at(&trust, 4, faults::FIRST_KEY), outside(4));
-    // Retiring undoes no signature: until the evidence age has passed, evidence about later batches counts.
+    // Retirement invalidates no signature: until the evidence age has passed, evidence about later batches counts.
     trust.now_s = 150;
     assert_eq!(verdict_at(&trust, 1, faults::FIRST_KEY), outside(1));
     assert_eq!(verdict_at(&trust, 4, faults::FIRST_KEY), Ok(()));

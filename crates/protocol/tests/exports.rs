@@ -1,4 +1,4 @@
-//! Exports: one whose every number is at its limit, what it shows, and what is refused.
+//! Exports: one with every number at its limit, its checked values, and refused exports.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -94,7 +94,7 @@ fn an_export_may_begin_later() {
     }
 }
 
-/// The line and the sequence that the error names, a part of its reason, and what spoils the export.
+/// The line and the sequence that the error names, a part of its reason, and the edit that spoils the export.
 type Spoiled = (u64, u64, &'static str, Edit);
 
 fn refused(cases: &[Spoiled]) {

@@ -1,5 +1,5 @@
-//! Receipts, proof files and claims against `vectors/files.json`: good ones and spoiled ones, each with the check that
-//! refuses it. The proofs of claims are not checked here: `kedge-prover` does that.
+//! Checks receipts, proof files and claims against `vectors/files.json`: good ones and spoiled ones, each with the
+//! check that refuses it. `kedge-prover` checks the proofs of claims.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -49,7 +49,7 @@ fn table() -> Table<'static> {
     serde_json::from_str(include_str!("../vectors/files.json")).unwrap()
 }
 
-/// The first good claim, whose verifying key is that of all.
+/// The first good claim; all claims have the same verifying key.
 fn good_claim(table: &Table<'_>) -> ClaimFile {
     let mut cases = table.cases.iter();
     let good = cases.find(|case| case.kind == "claim" && case.refused.is_none());
@@ -106,7 +106,7 @@ fn every_file_has_its_verdict() {
     let table = table();
     let key_hash = good_claim(&table).key_hash;
     for case in &table.cases {
-        // Only the prover refuses a claim for its proof.
+        // Only the prover checks a claim's proof.
         let expected = case
             .refused
             .as_deref()
@@ -116,8 +116,8 @@ fn every_file_has_its_verdict() {
     }
 }
 
-/// Whom to trust is the reader's to decide: the key that a file names, and who signed its checkpoint, are not part of
-/// its consistency.
+/// The reader decides whom to trust: the key that a file names, and the signer of its checkpoint, are not part of its
+/// consistency.
 #[test]
 fn claims_are_consistent_whoever_is_trusted() {
     let table = table();

@@ -1,7 +1,6 @@
 //! A hidden word cannot be guessed. An attacker knows everything of a request but the salt of one action, whose payload
 //! is one bit: kind, target, signer, nonce, deadline, the signature, the neighbour with its salt, the hashes of all
-//! actions, and the published leaf with its content. Only the salt, or the seed that it is made from, reveals which bit
-//! it is.
+//! actions, and the published leaf with its content. Only the salt, or the seed of the salts, reveals which bit it is.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -20,14 +19,14 @@ fn words(payload: &str) -> ActionWords {
     ActionWords::of(&Kind::Emit, TARGET, payload.as_bytes())
 }
 
-/// What is published or shown in the neighbour's authorship proof.
+/// Values that are published or shown in the neighbour's authorship proof.
 struct Known {
     head: RequestHead,
     separator: Hash,
     signature: Signature,
     action_hashes: [Hash; 2],
     neighbour_salt: Hash,
-    /// The hidden action's leaf and what it is made of.
+    /// Preimage of the hidden action's leaf.
     leaf: Leaf,
     published: Hash,
     previous_integrity: Hash,
@@ -91,7 +90,7 @@ impl Known {
         BITS.into_iter().filter(|bit| fits(bit)).collect()
     }
 
-    /// Everything an attacker can build a salt from: each known value, and hashes of one and of two of them.
+    /// All guesses that an attacker can compute: each known value, and hashes of one and of two of them.
     fn guesses(&self) -> Vec<Hash> {
         let signature_hash = keccak(&self.signature.0);
         let digest = self.head.digest(&self.separator, &self.action_hashes);
@@ -134,7 +133,7 @@ fn one_bit_stays_hidden_without_its_salt() {
         for guess in known.guesses() {
             assert_eq!(known.bits_with(&guess), Vec::<&str>::new(), "{guess}");
         }
-        // With the salt, or the seed, the bit is found at once, so the test can detect it.
+        // With the salt, or the seed, the test finds the bit, so it can detect a leak.
         assert_eq!(known.bits_with(&salt(&seed, 0)), [bit]);
     }
 }

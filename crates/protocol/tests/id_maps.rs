@@ -1,4 +1,4 @@
-//! The seed of tables: alone in this program, because a process has one.
+//! The seed of id tables; in a separate test program, because it is set once per process.
 
 use std::hash::BuildHasher;
 

@@ -1,4 +1,4 @@
-//! Following the sequencer's keys by the proof files of the actions that name them.
+//! Follows the sequencer's keys by the proof files of the actions that name them.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 

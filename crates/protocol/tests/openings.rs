@@ -1,4 +1,4 @@
-//! Requests as the log keeps them, and opened actions: what shows that the signer asked for them, in time.
+//! Records of requests and opened actions: the proof that the signer requested them, in time.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -44,7 +44,7 @@ fn the_signer_asked_for_the_action_of_the_leaf() {
         |_, opening| opening.salt = Hash::ZERO,
         |_, opening| opening.head.signer = key(8).address(),
         |_, opening| opening.signature.0[0] ^= 1,
-        // The words are the leaf's, but the request does not list them there.
+        // The words are the leaf's, but the request does not list them at this index.
         |_, opening| opening.index = 1,
         |_, opening| opening.index = 3,
         |_, opening| opening.action_hashes[2] = Hash::ZERO,
@@ -86,7 +86,7 @@ fn the_signature_is_over_the_whole_request() {
     ));
 }
 
-/// A leaf may be made from a signature that recovers to no key.
+/// The leaf's signature may recover to no key.
 #[test]
 fn what_is_no_signature_authorises_nothing() {
     let mut record = request(0, 2, 1, &[0]);

@@ -1,4 +1,4 @@
-//! The consent of a key to join a wallet against vectors that eth-account made: `vectors/possession.json`.
+//! Checks consents of keys to join a wallet against vectors that eth-account made: `vectors/possession.json`.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 

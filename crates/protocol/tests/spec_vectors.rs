@@ -1,4 +1,4 @@
-//! The protocol against vectors made by an independent implementation: `vectors/spec.json`.
+//! Checks the protocol against vectors made by an independent implementation: `vectors/spec.json`.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 

@@ -1,5 +1,5 @@
-//! Batch trees, the log tree and their proofs against `vectors/trees.json`, which an independent script made by RFC
-//! 9162's recursive definition.
+//! Checks batch trees, the log tree and their proofs against `vectors/trees.json`, which an independent script made by
+//! RFC 9162's recursive definition.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -233,7 +233,7 @@ fn bad_proofs_are_refused() {
     }
 }
 
-/// The second of two leaves at one index would be proven by the first one.
+/// A second leaf at the same index would count as proven by the first one.
 #[test]
 fn a_proof_names_each_index_once() {
     let leaves = batch_leaves(2);

@@ -1,9 +1,9 @@
-//! One function from logged requests and sealed batches to rows of the store, from nothing or from any point of the
-//! log. A start, a restore, a rebuild, verification, and the check of what the live engine writes all use it, so what
-//! they compare is the same.
+//! Converts logged requests and sealed batches to rows of the store, from nothing or from any point of the log. A
+//! start, a restore, a rebuild, verification, and the check of the live engine's writes all use this code, so their
+//! results are comparable.
 //!
-//! An [`Apply`] keeps what it reads and changes in memory until [`Apply::rest_on`] lets go of it. It writes an object
-//! that changes often only once.
+//! An [`Apply`] keeps its reads and changes in memory until [`Apply::rest_on`] drops them. It writes an object that
+//! changes often only once.
 
 mod before;
 mod rows;
@@ -23,33 +23,33 @@ use self::before::Before;
 use self::rows::Rows;
 use crate::counted;
 
-/// Why a record or a batch was not applied. Nothing can be applied after that.
+/// Why a record or a batch was not applied. The [`Apply`] is unusable afterwards.
 #[derive(Debug, thiserror::Error)]
 pub enum ApplyError {
-    /// The rules do not make what the record says.
+    /// The rules do not produce the record.
     #[error(transparent)]
     Fold(#[from] FoldError),
-    /// What was before could not be read.
+    /// The earlier state could not be read.
     #[error("the previous state could not be read: {0}")]
     Read(#[from] ReadError),
-    /// A request or a batch is missing, or comes twice.
+    /// A request or a batch is missing, or repeated.
     #[error("the log must continue with sequence {expected}, not {found}")]
     Order {
-        /// The sequence that comes next.
+        /// Next sequence.
         expected: u64,
-        /// The first sequence of what came.
+        /// First sequence of the given record or batch.
         found: u64,
     },
     /// A frame of the log cannot be read.
     #[error("{0}")]
     Frame(String),
-    /// Something was refused before.
+    /// An earlier step has failed.
     #[error("an earlier record was not applied, so no later one can be")]
     Broken,
 }
 
 impl ApplyError {
-    /// The same, as what keeps a store from being opened.
+    /// Converts to an error of opening a store.
     pub(crate) fn in_frame(&self, frame: u64) -> OpenError {
         let what = self.to_string();
         OpenError::Apply { frame, what }
@@ -68,27 +68,27 @@ impl From<kedge_storage::FrameError> for ApplyError {
     }
 }
 
-/// About what a remembered resource, count or name takes, besides the texts of resources.
+/// Approximate memory of a remembered resource, count or name, without the texts of resources.
 const REMEMBERED_BYTES: usize = 768;
 
-/// Which rows are made.
+/// The tables whose rows are made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Extent {
-    /// Those of the tables that are [state](kedge_storage::Table::is_state).
+    /// Only tables that are [state](kedge_storage::Table::is_state).
     State,
-    /// Those that lead into the log too, and the log's own.
+    /// All tables, including references to the log and its own tables.
     Whole,
 }
 
-/// Applies requests and batches in the order of the log, and gathers the rows that they leave.
+/// Applies requests and batches in the order of the log, and gathers the resulting rows.
 pub struct Apply {
     state: State<Before>,
     rows: Rows,
     log_bytes: HashMap<Id, u64>,
     frontier: Frontier,
-    /// Where the log ends with the last batch; `None` before the first.
+    /// End of the log at the last batch; `None` before the first.
     head: Option<LogHead>,
-    /// Where the last request ends; `None` where the first request says where the log is cut.
+    /// Last sequence of the last request; `None` if the first request decides where the log begins.
     sequence: Option<u64>,
     extent: Extent,
     is_broken: bool,
@@ -101,7 +101,7 @@ impl Apply {
         Self::of(state, Frontier::default(), None, Some(0))
     }
 
-    /// Continues after everything that a store holds.
+    /// Continues after everything in a store.
     pub fn over(snapshot: Snapshot) -> Result<Self, ApplyError> {
         let operators = snapshot.operators()?;
         let head = snapshot.head()?;
@@ -129,7 +129,7 @@ impl Apply {
         }
     }
 
-    /// Makes the rows of the tables that are [state](kedge_storage::Table::is_state) alone, for who compares these.
+    /// Makes only the rows of tables that are [state](kedge_storage::Table::is_state), for comparisons of these.
     #[must_use]
     pub fn state_alone(self) -> Self {
         Self {
@@ -138,7 +138,7 @@ impl Apply {
         }
     }
 
-    /// Applies the log's next request; `leaves` are what [`RequestRecord::placed`] gives.
+    /// Applies the log's next request; `leaves` is the result of [`RequestRecord::placed`].
     pub fn request(
         &mut self,
         record: &RequestRecord<'_>,
@@ -199,7 +199,7 @@ impl Apply {
         Ok(())
     }
 
-    /// Seals the requests so far with the log's next batch; `leaves` are the hashes of its actions.
+    /// Applies the log's next batch, which seals the requests so far; `leaves` are the hashes of its actions.
     pub fn batch(&mut self, batch: &SignedBatch, leaves: &[Hash]) -> Result<(), ApplyError> {
         self.guarded(|apply| apply.apply_batch(batch, leaves))
     }
@@ -228,39 +228,38 @@ impl Apply {
         Ok(())
     }
 
-    /// From here on these addresses sign for the operator.
+    /// Sets the addresses that sign for the operator from here on.
     pub fn set_operators(&mut self, operators: Vec<Address>) {
         self.state.operators = operators;
     }
 
-    /// The rows of side entries of the log.
+    /// Adds the rows of side entries of the log.
     pub fn side_entries(&mut self, entries: &[SideEntry]) -> Result<(), CodecError> {
         self.rows.group.put_side_entries(entries)
     }
 
-    /// Bytes of the rows that are formed so far.
+    /// Bytes of the finished rows.
     pub fn len_bytes(&self) -> usize {
         self.rows.group.len_bytes()
     }
 
-    /// How many resources, counts and names are in memory.
+    /// Number of resources, counts and names in memory.
     pub fn remembered(&self) -> usize {
         self.state.remembered() + self.state.source().remembered() + self.log_bytes.len()
     }
 
-    /// About how much memory is taken: by the rows that are formed, and by what is remembered.
+    /// Approximate memory of the finished rows and of the remembered state.
     pub fn memory_bytes(&self) -> usize {
         self.len_bytes() + self.remembered() * REMEMBERED_BYTES + self.rows.texts_bytes
     }
 
-    /// Takes the rows that are formed. Objects that change often are not among them: only with
-    /// [`Self::take_rows`] do they come to one state of the log.
+    /// Takes the finished rows. Objects that change often are not among them; [`Self::take_rows`] adds them, so that
+    /// the rows show one state of the log.
     pub fn take_formed(&mut self) -> Group {
         std::mem::replace(&mut self.rows.group, Group::of_rows())
     }
 
-    /// Takes every row that differs from what was before. Who writes them has the state after the last
-    /// request.
+    /// Takes every row that differs from the store. Writing them brings the store to the state after the last request.
     pub fn take_rows(&mut self) -> Result<Group, ApplyError> {
         let mut all = Group::of_rows();
         self.finish(usize::MAX, |group| {
@@ -270,8 +269,7 @@ impl Apply {
         Ok(all)
     }
 
-    /// As [`Self::take_rows`], in groups of at most about `bytes_max`: with the last of them the rows
-    /// are those of one state.
+    /// [`Self::take_rows`] in groups of at most about `bytes_max`: after the last group, the rows show one state.
     pub fn finish<E: From<ApplyError>>(
         &mut self,
         bytes_max: usize,
@@ -289,10 +287,10 @@ impl Apply {
         write(self.take_formed())
     }
 
-    /// Forgets what is in memory: `snapshot` shows a store that holds all rows that were taken.
+    /// Drops the memory: `snapshot` shows a store that holds all taken rows.
     ///
     /// # Panics
-    /// Where there are rows that nobody has taken.
+    /// Some rows were not taken.
     pub fn rest_on(&mut self, snapshot: Snapshot) {
         assert!(self.rows.is_empty(), "rows that nobody took would be lost");
         self.state.forget(Before::stored(snapshot));
@@ -300,7 +298,7 @@ impl Apply {
         self.rows.texts_bytes = 0;
     }
 
-    /// Does a step, unless one before it has failed.
+    /// Runs a step, unless an earlier one has failed.
     fn guarded(
         &mut self,
         step: impl FnOnce(&mut Self) -> Result<(), ApplyError>,

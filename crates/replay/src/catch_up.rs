@@ -1,5 +1,5 @@
-//! Opening a store. The store says which frame was applied last. Everything that the log holds after it is applied by
-//! the rules before anything is served.
+//! Opens a store: applies all frames of the log after the last applied one, by the rules, before the store serves
+//! anything.
 
 use kedge_storage::{Group, MissingMark, OpenError, Opening, Store, StoreOptions, StoredFrame};
 
@@ -8,43 +8,42 @@ use crate::hashed::{self, HashedFrame};
 
 /// Bytes of rows that are gathered before they are written.
 const ROWS_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Bytes that are kept in memory before they are written, unless the caller says otherwise.
+/// Default memory for state that is not written yet.
 pub const MEMORY_BYTES: usize = 160 * 1024 * 1024;
 
-/// How far a store was brought up.
+/// Result of a catch-up.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct CaughtUp {
-    /// Frames that were applied.
+    /// Number of applied frames.
     pub frames: u64,
-    /// Actions in them.
+    /// Number of actions in them.
     pub actions: u64,
-    /// How many batches the store holds.
+    /// Number of batches in the store.
     pub batches: u64,
-    /// The last sequence.
+    /// Last sequence in the store.
     pub sequence: u64,
 }
 
-/// Opens a store and applies what its log has more than its rows, or makes one in empty directories.
+/// Opens a store, or creates one in empty directories, and applies the frames that its rows lack.
 ///
 /// # Errors
-/// [`OpenError`] where the log is damaged, the rules refuse what stands in it, or the end of it does not hold.
+/// [`OpenError`] if the log is damaged, the rules refuse a record, or the log's end is inconsistent.
 pub fn open_store(options: StoreOptions) -> Result<Store, OpenError> {
     open_store_where(options, MissingMark::ReadOnly)
 }
 
-/// As [`open_store`], and says what is done where nothing says how far headers were released.
+/// [`open_store`] with a choice for a store without a record of released headers.
 ///
 /// # Errors
-/// As [`open_store`].
+/// The errors of [`open_store`].
 pub fn open_store_where(options: StoreOptions, missing: MissingMark) -> Result<Store, OpenError> {
     open_store_within(options, missing, MEMORY_BYTES, |_| {})
 }
 
-/// As [`open_store_where`], with about this much memory for what is not written yet. `progress` is called after each
-/// frame.
+/// [`open_store_where`] with this much memory for state that is not written yet. `progress` is called after each frame.
 ///
 /// # Errors
-/// As [`open_store`].
+/// The errors of [`open_store`].
 pub fn open_store_within(
     options: StoreOptions,
     missing: MissingMark,
@@ -70,11 +69,11 @@ pub fn open_store_within(
     opening.finish()
 }
 
-/// Applies what the log has more than the rows, with about this much memory for what is not written yet. `progress` is
-/// called after each frame.
+/// Applies the frames that the rows lack, with this much memory for state that is not written yet. `progress` is called
+/// after each frame.
 ///
 /// # Errors
-/// As [`open_store`].
+/// The errors of [`open_store`].
 pub fn catch_up(
     opening: &Opening,
     memory_bytes: usize,
@@ -123,8 +122,7 @@ pub fn catch_up(
     })
 }
 
-/// Writes everything that was applied, in one piece: whatever moment the process ends at, the rows are those of one
-/// frame.
+/// Writes everything that was applied, atomically: the rows show the state after one frame, even if the process ends.
 fn write(opening: &Opening, apply: &mut Apply, through: &StoredFrame) -> Result<(), OpenError> {
     let number = through.header().number;
     let rows = apply.take_rows();

@@ -1,25 +1,24 @@
-//! What a request adds to its organization's part of the log: the bytes that its quota covers. They follow from the
-//! record and from what its actions make, and from nothing else. So the committer, which counts them in the group that
-//! writes them, and a replay come to the same numbers (table `log_bytes`). These are about what the log and the rows of
-//! the store take.
+//! Bytes that a request adds to its organization's quota. They depend only on the record and on the results of its
+//! actions. So the committer, which counts them in the group that writes them, and a replay come to the same numbers
+//! (table `log_bytes`). They approximate the size of the request in the log and in the store.
 
 use kedge_protocol::record::RequestRecord;
 use kedge_protocol::resource::Object;
 use kedge_rules::image::Image;
 use kedge_rules::index::IndexChange;
 
-/// Of a request: its head, signature and places, in addition to its actions.
+/// A request's head, signature and places, without its actions.
 const REQUEST_BYTES: usize = 256;
-/// Of an action: its resource, its place in that resource's history and its leaf, in addition to its texts.
+/// An action's resource, place in that resource's history and leaf, without its texts.
 const ACTION_BYTES: usize = 128;
-/// Of an action that failed.
+/// An action that failed.
 const FAILED_BYTES: usize = 34;
-/// Of a resource: its identifiers, trace and places in lists, in addition to its texts.
+/// A resource's identifiers, trace and places in lists, without its texts.
 const RESOURCE_BYTES: usize = 384;
-/// Of an entry in the index of properties, in addition to its value.
+/// An entry in the index of properties, without its value.
 const INDEX_ENTRY_BYTES: usize = 64;
 
-/// What a request's record adds.
+/// Bytes of a request's record.
 pub fn of_request(record: &RequestRecord<'_>) -> i64 {
     let actions = record.actions.iter().map(|action| {
         let disclosed = action.disclosed.as_ref().map_or(0, |text| text.len());
@@ -29,7 +28,7 @@ pub fn of_request(record: &RequestRecord<'_>) -> i64 {
     signed(REQUEST_BYTES + actions.sum::<usize>() + failed)
 }
 
-/// What the entries of the index of properties add.
+/// Bytes of new entries in the index of properties.
 pub fn of_index(changes: &[IndexChange]) -> usize {
     let entries = changes.iter();
     entries
@@ -37,17 +36,17 @@ pub fn of_index(changes: &[IndexChange]) -> usize {
         .sum()
 }
 
-/// What a new object adds.
+/// Bytes of a new object.
 pub fn of_new_object(object: &Object, index_bytes: usize) -> i64 {
     signed(RESOURCE_BYTES + object.properties.len() + index_bytes)
 }
 
-/// What a change of an object adds or removes.
+/// Difference in bytes of an object's change.
 pub fn of_change(before: &str, after: &str) -> i64 {
     signed(after.len()) - signed(before.len())
 }
 
-/// What other resources add. The texts of new ones are those of the payload; variations have more.
+/// Bytes of other resources. The texts of new ones are in the payload; variations have more.
 pub fn of_resources(are_new: bool, images: &[Image], payload: &str) -> i64 {
     if are_new {
         return signed(images.len() * RESOURCE_BYTES + payload.len());

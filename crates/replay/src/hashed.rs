@@ -1,5 +1,4 @@
-//! What follows from a frame alone. It needs no state, so a thread makes it while the one that applies is at an earlier
-//! frame.
+//! Hashes of a frame. They need no state, so a thread computes them while an earlier frame is applied.
 
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::Scope;
@@ -15,20 +14,19 @@ use crate::apply::{Apply, ApplyError};
 /// Frames that may wait to be applied: a frame has at most some tens of megabytes.
 const AHEAD_MAX: usize = 4;
 
-/// A frame, and the hashes of what stands in it.
+/// A frame, and the hashes of its actions and batches.
 pub struct HashedFrame {
-    /// The frame itself.
     pub frame: StoredFrame,
-    /// What the leaves of each request are made of.
+    /// Leaf preimages of each request.
     placed: Vec<Vec<Leaf>>,
     batches: Vec<HashedBatch>,
 }
 
 struct HashedBatch {
     sealed: SignedBatch,
-    /// Whether the leaves have the root that the sequencer signed.
+    /// Whether the leaves match the signed root.
     is_signed: bool,
-    /// How many requests it has.
+    /// Number of its requests.
     requests: usize,
     leaves: Vec<Hash>,
 }
@@ -37,7 +35,7 @@ impl HashedFrame {
     /// Hashes a frame.
     ///
     /// # Errors
-    /// [`ApplyError`] where the frame is damaged.
+    /// [`ApplyError`] if the frame is damaged.
     pub fn of(frame: StoredFrame) -> Result<Self, ApplyError> {
         let mut placed = Vec::new();
         let mut batches = Vec::new();
@@ -78,14 +76,14 @@ impl Apply {
     /// Applies the requests and batches of the log's next frame.
     ///
     /// # Errors
-    /// [`ApplyError`] where the rules do not make what it says, or its requests are not those that the sequencer signed.
+    /// [`ApplyError`] if the rules do not produce the frame's records, or its requests do not match the signed root.
     pub fn frame(&mut self, hashed: &HashedFrame) -> Result<(), ApplyError> {
         let mut requests = hashed.frame.requests()?.into_iter().zip(&hashed.placed);
         for batch in &hashed.batches {
             for (request, placed) in requests.by_ref().take(batch.requests) {
                 self.request(&request.into_record()?, placed)?;
             }
-            // After the rules: they know which action differs.
+            // After the rules, because they know which action differs.
             if !batch.is_signed {
                 let number = batch.sealed.header.number;
                 let what =
@@ -98,7 +96,7 @@ impl Apply {
     }
 }
 
-/// Hashes frames on a thread of its own. It ends after the last frame, after an error, and when nobody receives any more.
+/// Hashes frames on another thread. It ends after the last frame, after an error, and when the receiver is gone.
 pub(crate) fn ahead<'scope>(
     scope: &'scope Scope<'scope, '_>,
     frames: impl Iterator<Item = Result<StoredFrame, OpenError>> + Send + 'scope,

@@ -1,4 +1,4 @@
-//! How many things of a kind an organization has.
+//! Counts an organization's resources of a limited type.
 
 use kedge_protocol::Id;
 use kedge_protocol::limits::PAGE_ITEMS_MAX;
@@ -6,10 +6,10 @@ use kedge_protocol::resource::{ApiKey, Webhook};
 use kedge_rules::{Counted, Held};
 use kedge_storage::{Page, ReadError, Resource, Snapshot};
 
-/// How many things of a kind an organization has in a store.
+/// Number of resources of a type that an organization has in a store.
 ///
 /// # Errors
-/// [`ReadError`] where a row cannot be read.
+/// [`ReadError`] if a row cannot be read.
 pub fn held(snapshot: &Snapshot, organization: Id, of: Counted) -> Result<Held, ReadError> {
     match of {
         Counted::ApiKeys => tally(snapshot, organization, |key: &ApiKey| !key.deleted),

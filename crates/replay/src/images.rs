@@ -1,10 +1,10 @@
-//! A resource as the rules see it, and as the store has it: the one place that maps each type to its rows.
+//! Maps each type of resource to its rows in the store.
 
 use kedge_protocol::{Id, Prefix};
 use kedge_rules::image::Image;
 use kedge_storage::{CodecError, Group, ReadError, ResourceRow, Snapshot};
 
-/// Writes a resource; `before` is the earlier state of the one acted on, for the names that it gives up.
+/// Writes a resource. `before` is its earlier state, whose names become free.
 pub fn put_image(group: &mut Group, image: &Image, before: Option<&Image>) {
     match image {
         Image::Object(object) => group.put_object(object, None),
@@ -33,10 +33,10 @@ pub fn put_image(group: &mut Group, image: &Image, before: Option<&Image>) {
     }
 }
 
-/// Reads a resource, if a later action can change it or a rule looks it up.
+/// Reads a resource that later actions can change or rules look up.
 ///
 /// # Errors
-/// [`ReadError`] where its row cannot be read.
+/// [`ReadError`] if its row cannot be read.
 pub fn read_image(snapshot: &Snapshot, id: Id) -> Result<Option<Image>, ReadError> {
     Ok(match id.prefix {
         Prefix::Object => snapshot.object(id)?.map(Image::Object),
@@ -47,7 +47,7 @@ pub fn read_image(snapshot: &Snapshot, id: Id) -> Result<Option<Image>, ReadErro
         Prefix::Webhook => snapshot.resource(id)?.map(Image::Webhook),
         // An invitation has the id of the action that made it.
         Prefix::Action => snapshot.resource(id)?.map(Image::Invitation),
-        // Made once and never changed, or not a resource.
+        // Immutable, or not a resource.
         Prefix::Variation
         | Prefix::File
         | Prefix::Dispute
@@ -58,7 +58,7 @@ pub fn read_image(snapshot: &Snapshot, id: Id) -> Result<Option<Image>, ReadErro
     })
 }
 
-/// A resource in its stored form; none for what no answer to a signed request shows.
+/// A resource in its stored form; `None` for types that no answer to a signed request shows.
 pub fn row(image: &Image) -> Option<ResourceRow<'_>> {
     Some(match image {
         Image::Object(object) => object.into(),
@@ -74,10 +74,10 @@ pub fn row(image: &Image) -> Option<ResourceRow<'_>> {
     })
 }
 
-/// Reads what [`row`] made.
+/// Reads the result of [`row`].
 ///
 /// # Errors
-/// [`CodecError`] where it cannot be read.
+/// [`CodecError`] if it cannot be read.
 pub fn read_row(row: &ResourceRow<'_>) -> Result<Image, CodecError> {
     Ok(match row.prefix()? {
         Prefix::Object => Image::Object(row.object()?),

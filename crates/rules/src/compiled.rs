@@ -1,6 +1,6 @@
-//! A template with its schemas ready for use. They are compiled at their first use and kept as long as the template's
-//! rules are: in the engine's catalog, in a replay's state. A later version of a template with the same schemas shares
-//! them, because compiling takes far longer than using them.
+//! A template with its compiled schemas. They are compiled at first use and live as long as the template's rules: in
+//! the engine's catalog, in a replay's state. A later version of a template with the same schemas shares them, because
+//! compiling takes far longer than using them.
 
 use std::fmt;
 use std::ops::Deref;
@@ -14,14 +14,14 @@ use crate::refusal::Refusal;
 use crate::schema::{self, Schema};
 use crate::world::Input;
 
-/// A template and its schemas, compiled at first use and kept as long as this is: once per version of the template, not
-/// for each action. One without schemas costs no more than itself.
+/// A template and its lazily compiled schemas: compiled once per version of the template, not for each action. A
+/// template without schemas costs no extra memory.
 pub struct TemplateRules {
     template: Template,
     compiled: Arc<Compiled>,
 }
 
-/// What follows from the texts of a template's schemas alone.
+/// Values derived from the texts of a template's schemas alone.
 #[derive(Default)]
 struct Compiled {
     schemas: OnceLock<Schemas>,
@@ -30,10 +30,10 @@ struct Compiled {
     steps: OnceLock<u64>,
 }
 
-/// `None` for a schema that cannot be read; no template made here has one.
+/// `None` for a schema that cannot be read; the rules accept no template with one.
 struct Schemas {
     properties: Option<Schema>,
-    /// For the rules that have one, by their index.
+    /// Schemas of the rules that have one, by the rule's index.
     payloads: Vec<(usize, Option<Schema>)>,
 }
 
@@ -67,12 +67,11 @@ impl fmt::Debug for TemplateRules {
 }
 
 impl TemplateRules {
-    /// The template alone.
     pub fn template(&self) -> &Template {
         &self.template
     }
 
-    /// The rules of a template, which share what is compiled with those of another version if the schemas are the same.
+    /// The rules of a template; shares the compiled schemas of `other` if the texts are the same.
     #[must_use]
     pub fn sharing(template: Template, other: &Self) -> Self {
         if template.schema == other.template.schema && template.actions == other.template.actions {
@@ -82,12 +81,12 @@ impl TemplateRules {
         Self::from(template)
     }
 
-    /// Whether another one shares what is compiled with this one.
+    /// Whether both share their compiled schemas.
     pub fn shares_with(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.compiled, &other.compiled)
     }
 
-    /// About how many bytes it takes with its schemas compiled, whether they are by now or not. Reads the schemas.
+    /// Approximate memory with its schemas compiled, whether they are by now or not. Reads the schemas.
     pub fn bytes_compiled(&self) -> usize {
         let template = &self.template;
         let texts = [&template.name, &template.description, &template.properties];
@@ -97,14 +96,13 @@ impl TemplateRules {
         texts + schemas
     }
 
-    /// The texts of its schemas.
     fn texts(&self) -> impl Iterator<Item = &str> {
         let rules = self.template.actions.iter();
         let texts = rules.filter_map(|rule| rule.schema.as_deref());
         texts.chain(self.template.schema.as_deref())
     }
 
-    /// What compiling its schemas takes, in steps; never as much as one request may take.
+    /// Steps that compiling the schemas takes; always fewer than a request's limit.
     fn compile_steps(&self) -> u64 {
         let steps = self.compiled.steps.get_or_init(|| {
             let steps = self.texts().map(schema::compile_steps);
@@ -113,8 +111,8 @@ impl TemplateRules {
         *steps
     }
 
-    /// The schemas, compiled. A request takes the steps for that once for each of its templates, compiled already or not:
-    /// what others used meanwhile does not decide what it may do.
+    /// The compiled schemas. A request pays the compile steps once for each of its templates, whether they are compiled
+    /// already or not: its result must not depend on other requests.
     fn schemas(&self, input: &Input<'_>) -> Result<&Schemas, Refusal> {
         if let Some(allowance) = input.allowance {
             allowance.take_once(self.template.id, || self.compile_steps())?;
@@ -132,7 +130,7 @@ impl TemplateRules {
         }))
     }
 
-    /// The places that the template has indexed; `None` if there are none.
+    /// The template's indexed paths; `None` if there are none.
     pub fn indexed(&self) -> Option<&IndexedPaths> {
         let schema = self.template.schema.as_deref()?;
         let indexed = self
@@ -151,7 +149,7 @@ impl TemplateRules {
         checked(schema, properties, "/properties", input)
     }
 
-    /// Checks the payload of an action of one of the template's own kinds.
+    /// Checks the payload of an action of one of the template's custom kinds.
     pub fn check_payload(&self, input: &Input<'_>) -> Result<(), Refusal> {
         let mut rules = self.template.actions.iter();
         let has_schema = |rule: &ActionRule| rule.kind == *input.kind && rule.schema.is_some();
@@ -165,7 +163,7 @@ impl TemplateRules {
     }
 }
 
-/// Checks a text by a template's schema, as far as the request may still take steps.
+/// Checks a text against a template's schema, within the request's remaining steps.
 fn checked(
     schema: Option<&Schema>,
     text: &str,

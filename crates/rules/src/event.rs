@@ -1,5 +1,5 @@
-//! The events of an action, a batch or a failure. What is in the log yields the same events whenever it is read: such
-//! an event is a function of its record and of facts that never change, so nothing is stored for it.
+//! The events of an action, a batch or a failure. An event of the log is a function of its record and of facts that
+//! never change, so every read of the log yields the same event and none is stored.
 
 use std::borrow::Cow;
 
@@ -17,22 +17,21 @@ use serde_json::value::RawValue;
 use crate::kinds::spec;
 use crate::refusal::Refusal;
 
-/// An event. Its serialized form is what the API and webhooks show.
+/// An event, serialized as the API and webhooks show it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// Its identifier: the same on every read.
+    /// The same on every read.
     pub id: Id,
-    /// What it reports.
     pub event_type: EventType,
-    /// Its place among all others.
+    /// Position in the order of all events.
     pub position: Position,
     /// When it happened, milliseconds.
     pub timestamp_ms: u64,
-    /// The organization that acted; `None` if it concerns everybody.
+    /// The acting organization; `None` if the event concerns every organization.
     pub organization_id: Option<Id>,
-    /// The object that was acted on or made.
+    /// The object of the action, existing or new.
     pub object_id: Option<Id>,
-    /// The template of that object, or the one that was acted on or made. Not shown on its own.
+    /// The template of that object, or the template of the action. Not serialized.
     pub template_id: Option<Id>,
     /// The action; `None` if none is in the log.
     pub action_id: Option<Id>,
@@ -57,36 +56,32 @@ impl Serialize for Event {
     }
 }
 
-/// What events look up. All of it is final before the action that asks for it.
+/// Lookups for events. All facts are final before the action that needs them.
 pub trait Facts {
-    /// Why a read failed.
     type Error;
-    /// The template that an object was made from.
+    /// Template of an object.
     fn template_of(&self, object: Id) -> Result<Option<Id>, Self::Error>;
-    /// The wallet that an address belongs to.
+    /// Wallet of an address.
     fn wallet_of(&self, address: Address) -> Result<Option<Id>, Self::Error>;
 }
 
-/// An action of the log with what its request states about it.
+/// An action of the log with the facts of its request.
 #[derive(Clone, Copy, Debug)]
 pub struct Logged<'a> {
-    /// The action.
     pub action: &'a ActionRecord<'a>,
     /// Its place in the log.
     pub sequence: u64,
-    /// When it was placed, milliseconds.
+    /// When it was placed, Unix milliseconds.
     pub timestamp_ms: u64,
     /// The batch that holds it.
     pub batch_number: u64,
-    /// The organization of the wallet that asked.
+    /// Organization of the requesting wallet.
     pub organization_id: Id,
-    /// The wallet that asked.
     pub wallet_id: Id,
-    /// The address that signed.
     pub signer: Address,
 }
 
-/// The members of payloads that events repeat. Events hold no others.
+/// The members of payloads that events repeat; no others appear in events.
 #[derive(Deserialize, Default)]
 struct Reported<'a> {
     #[serde(borrow)]
@@ -129,12 +124,11 @@ struct ActionData<'a> {
 }
 
 impl Logged<'_> {
-    /// What its events report.
     pub fn event_type(&self) -> EventType {
         spec(&self.action.kind).event
     }
 
-    /// How many events it makes: one, or one for each variation.
+    /// Number of its events: one, or one for each variation.
     pub fn event_count(&self) -> u32 {
         match self.event_type() {
             EventType::VariationCreated => {
@@ -149,13 +143,13 @@ impl Logged<'_> {
         serde_json::from_str(&self.action.payload).unwrap_or_default()
     }
 
-    /// The object that it acted on or made.
+    /// Id of the object of the action, existing or new.
     pub fn object_id(&self) -> Option<Id> {
         let resource = self.action.resource;
         (resource.prefix == Prefix::Object).then_some(resource)
     }
 
-    /// The template of its object, or the one that it acted on or made.
+    /// Template of its object, or the template of the action.
     pub fn template_id<F: Facts>(&self, facts: &F) -> Result<Option<Id>, F::Error> {
         let resource = self.action.resource;
         match (&self.action.kind, resource.prefix) {
@@ -166,7 +160,7 @@ impl Logged<'_> {
         }
     }
 
-    /// The wallet that owns the object from here on, if that is new.
+    /// The new owner of the object, if the action sets one.
     fn owner_id<F: Facts>(
         &self,
         reported: &Reported<'_>,
@@ -183,7 +177,7 @@ impl Logged<'_> {
         }
     }
 
-    /// The `index`-th event of the action, which has this content.
+    /// The `index`-th event of the action with this content.
     pub fn event<F: Facts>(
         &self,
         content: &Hash,
@@ -266,7 +260,7 @@ struct BatchData {
     merkle_root: Hash,
 }
 
-/// The event that a batch was sealed.
+/// The event of a sealed batch.
 pub fn batch_sealed(batch: &SignedBatch) -> Event {
     let header = &batch.header;
     let data = BatchData {
@@ -297,19 +291,16 @@ pub fn batch_sealed(batch: &SignedBatch) -> Event {
 /// A refused action.
 #[derive(Clone, Copy, Debug)]
 pub struct Failed<'a> {
-    /// Its kind.
     pub kind: &'a Kind,
-    /// Its target, as signed.
     pub target: &'a str,
-    /// Its index in the request.
+    /// Index in the request.
     pub index: u16,
-    /// How many actions the request held.
+    /// Number of actions in the request.
     pub request_actions: usize,
-    /// All or none: nothing of the request was done.
+    /// The request is all or none, so none of its actions was done.
     pub atomic: bool,
-    /// Its action hash, which the signature covers.
+    /// Action hash, which the signature covers.
     pub action_hash: Hash,
-    /// Why.
     pub refusal: &'a Refusal,
 }
 
@@ -327,7 +318,7 @@ struct FailedData<'a> {
     pointer: Option<Cow<'a, str>>,
 }
 
-/// The first characters of a text that may be of any length.
+/// Cuts a text of unbounded length.
 fn shortened(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(EVENT_TEXT_CHARS_MAX) {
         None => text.into(),
@@ -336,17 +327,17 @@ fn shortened(text: &str) -> Cow<'_, str> {
 }
 
 impl Failed<'_> {
-    /// The object that it named.
+    /// The object that it names.
     pub fn object_id(&self) -> Option<Id> {
         Id::parse_as(Prefix::Object, self.target).ok()
     }
 
-    /// The template that it named.
+    /// The template that it names.
     pub fn template_id(&self) -> Option<Id> {
         Id::parse_as(Prefix::Template, self.target).ok()
     }
 
-    /// The event's data.
+    /// Data of its event.
     pub fn data(&self) -> String {
         let message = self.refusal.message();
         let pointer = match self.refusal {

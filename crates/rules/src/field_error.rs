@@ -1,23 +1,23 @@
-//! One thing that is wrong with a payload, by its place.
+//! Errors in a payload, with their places.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-/// One thing that is wrong with a payload.
+/// An error at one place of a payload.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FieldError {
-    /// RFC 6901 pointer to the place in the payload; empty for the whole.
+    /// RFC 6901 pointer to the place; empty for the whole payload.
     pub pointer: String,
-    /// Machine-readable: `required`, `type`, `unknown`, `range`, `format`, `duplicate`, `syntax`, `schema` (everything
-    /// else).
+    /// Machine-readable code: `required`, `type`, `unknown`, `range`, `format`, `duplicate`, `syntax`, `schema`
+    /// (everything else).
     pub code: Cow<'static, str>,
-    /// What to do about it.
+    /// Instruction for the caller.
     pub message: String,
 }
 
 impl FieldError {
-    /// What to do about a member that nothing reads. Every place that refuses one uses these words.
+    /// Message for an unknown member, shared by all readers.
     pub const UNKNOWN: &'static str = "is not known here; remove it";
 
     pub(crate) fn new(
@@ -32,7 +32,7 @@ impl FieldError {
         }
     }
 
-    /// One sentence for everything that is wrong.
+    /// One sentence for all errors.
     pub fn message_of(fields: &[Self]) -> String {
         match fields {
             [only] if only.pointer.is_empty() => format!("the body {}", only.message),

@@ -1,5 +1,5 @@
-//! The fold: replaying the log with the same rules gives the same state, from nothing or from any state that the log
-//! made before. It makes the state a consequence of the log. `verify` compares a store with it.
+//! The fold: replays the log with the rules, from nothing or from any earlier state of the log. The result is always
+//! the same, so the state is a consequence of the log. `verify` compares a store with it.
 
 mod insert;
 mod look_up;
@@ -26,35 +26,33 @@ use crate::{object, registration, resources};
 
 pub use source::{Nothing, Source};
 
-/// Why a record cannot be what the rules made.
+/// Why a record contradicts the rules.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FoldError {
     /// The signer could not spend the nonce.
     #[error("sequence {sequence}: {error}")]
     Nonce {
-        /// The record's first sequence.
+        /// First sequence of the record.
         sequence: u64,
-        /// What is wrong with the nonce.
         error: NonceError,
     },
     /// The action was placed after its deadline.
     #[error("sequence {sequence}: placed after the request's deadline")]
     Deadline {
-        /// The record's first sequence.
+        /// First sequence of the record.
         sequence: u64,
     },
     /// The signer is not a key of the wallet that the record names.
     #[error("sequence {sequence}: the signer is not a key of the record's wallet")]
     Signer {
-        /// The record's first sequence.
+        /// First sequence of the record.
         sequence: u64,
     },
     /// The rules refuse the action.
     #[error("sequence {sequence}: the rules refuse the action: {refusal:?}")]
     Refused {
-        /// The action's sequence.
+        /// Sequence of the action.
         sequence: u64,
-        /// Why.
         refusal: Refusal,
     },
     /// The rules give another resource, version or integrity than the record states.
@@ -62,51 +60,46 @@ pub enum FoldError {
         "sequence {sequence}: the record's resource, version or integrity does not match the rules"
     )]
     Differs {
-        /// The action's sequence.
+        /// Sequence of the action.
         sequence: u64,
     },
-    /// The fold's source could not be read: nothing is known about the record.
+    /// The fold's source could not be read, so the record was not judged.
     #[error("sequence {sequence}: the state before it could not be read")]
     Unavailable {
-        /// The sequence that needed it.
+        /// Sequence at which the read failed.
         sequence: u64,
     },
 }
 
-/// The state that follows from the log. What is read or changed is kept in memory, over a source that holds the earlier
-/// state; [`State::forget`] empties the memory. Over [`Nothing`] all state is in memory.
+/// The state that follows from the log. Read and changed entries are kept in memory, over a source that holds the
+/// earlier state; [`State::forget`] empties the memory. Over [`Nothing`] all state is in memory.
 ///
 /// After an error a request is applied in part: the state is then unusable.
 pub struct State<S = Nothing> {
     source: S,
-    /// Wallets by identifier.
     pub wallets: IdMap<Id, Wallet>,
-    /// Templates by identifier.
     pub templates: IdMap<Id, Arc<TemplateRules>>,
-    /// Variations by identifier.
     pub variations: IdMap<Id, Arc<Variation>>,
-    /// Objects by identifier.
     pub objects: IdMap<Id, Object>,
-    /// All other resources by identifier: organizations, API keys, webhooks, files, disputes and invitations.
+    /// All other resources: organizations, API keys, webhooks, files, disputes and invitations.
     pub others: IdMap<Id, Image>,
-    /// All the sequencer's keys that the log names, in order, except its first key.
+    /// All keys of the sequencer that the log names, in order. Its first key is not among them.
     pub sequencer_keys: Vec<SequencerKey>,
-    /// The operator's signing keys.
     pub operators: Vec<Address>,
-    /// How many objects each template has made.
+    /// Number of objects minted from each template.
     pub minted: IdMap<Id, u64>,
-    /// How many of them were burned.
+    /// Number of objects burned of each template.
     pub burned: IdMap<Id, u64>,
-    /// Each signer's nonces.
+    /// Spent nonces of each signer.
     pub nonces: HashMap<Address, NonceWindow>,
     wallet_of_address: HashMap<Address, Id>,
-    /// Whether a wallet has the address now.
+    /// Whether a wallet has the e-mail address now.
     emails: HashMap<String, bool>,
     /// Whether a template has the name now.
     template_names: HashMap<(Id, String), bool>,
     held: HashMap<(Id, Counted), Held>,
     claim_contexts: HashSet<Hash>,
-    /// The batch of the request that is being applied.
+    /// The batch of the request being applied.
     batch: u64,
 }
 
@@ -117,13 +110,13 @@ impl Default for State<Nothing> {
 }
 
 impl State<Nothing> {
-    /// Before the first action, with the addresses that sign for the operator.
+    /// The state before the first action. `operators` are the addresses that sign for the operator.
     pub fn new(operators: Vec<Address>) -> Self {
         Self::over(Nothing, operators, Vec::new())
     }
 }
 
-/// Returns what is in memory, or loads it from the source into memory.
+/// Returns an entry from memory; loads it from the source first if needed.
 fn recall<K: Eq + Hashed, V, H: BuildHasher>(
     memory: &mut HashMap<K, V, H>,
     key: K,
@@ -139,8 +132,8 @@ fn recall<K: Eq + Hashed, V, H: BuildHasher>(
 }
 
 impl<S: Source> State<S> {
-    /// Continues from what the source holds, with the addresses that sign for the operator and the sequencer's keys
-    /// that the log names so far.
+    /// Continues from a source. `operators` are the addresses that sign for the operator, `sequencer_keys` the keys
+    /// that the log has named so far.
     pub fn over(source: S, operators: Vec<Address>, sequencer_keys: Vec<SequencerKey>) -> Self {
         Self {
             source,
@@ -163,19 +156,18 @@ impl<S: Source> State<S> {
         }
     }
 
-    /// The source it rests on.
     pub fn source(&self) -> &S {
         &self.source
     }
 
-    /// Empties the memory. `source` must hold everything that was applied so far, and nothing else.
+    /// Empties the memory. `source` must hold everything applied so far, and nothing else.
     pub fn forget(&mut self, source: S) {
         let operators = std::mem::take(&mut self.operators);
         let sequencer_keys = std::mem::take(&mut self.sequencer_keys);
         *self = Self::over(source, operators, sequencer_keys);
     }
 
-    /// How many resources, counts and names are in memory.
+    /// Number of resources, counts and names in memory.
     pub fn remembered(&self) -> usize {
         self.wallets.len()
             + self.templates.len()
@@ -192,12 +184,12 @@ impl<S: Source> State<S> {
             + self.claim_contexts.len()
     }
 
-    /// An object in its present state.
+    /// The current version of an object.
     pub fn recall_object(&mut self, id: Id) -> Result<Option<&Object>, Unavailable> {
         recall(&mut self.objects, id, || self.source.object(id))
     }
 
-    /// A template in its present state.
+    /// The current version of a template.
     pub fn recall_template(&mut self, id: Id) -> Result<Option<&Arc<TemplateRules>>, Unavailable> {
         recall(&mut self.templates, id, || self.source.template(id))
     }
@@ -210,7 +202,7 @@ impl<S: Source> State<S> {
         recall(&mut self.others, id, || self.source.other(id))
     }
 
-    /// What is in memory of [`Self::others`] that is of this type.
+    /// Resources of one type among [`Self::others`] in memory.
     pub fn others_of<'a, T: 'a>(&'a self) -> impl Iterator<Item = &'a T>
     where
         &'a T: TryFrom<&'a Image>,
@@ -220,7 +212,7 @@ impl<S: Source> State<S> {
             .filter_map(|image| image.try_into().ok())
     }
 
-    /// Applies one request's done actions. Returns their images, in order, one list per action.
+    /// Applies a request's done actions. Returns the images of each action, in order.
     pub fn apply(&mut self, record: &RequestRecord<'_>) -> Result<Vec<Vec<Image>>, FoldError> {
         let leaves = record.placed(&record.hashes());
         let mut all = Vec::with_capacity(leaves.len());
@@ -231,8 +223,8 @@ impl<S: Source> State<S> {
         Ok(all)
     }
 
-    /// Like [`Self::apply`], for a record that was hashed already: `leaves` are what [`RequestRecord::placed`] returns.
-    /// `each` sees every action's images, and the state before them.
+    /// [`Self::apply`] for a record that was hashed already: `leaves` is the result of [`RequestRecord::placed`].
+    /// `each` is called with every action's images, and the state before them.
     pub fn apply_placed(
         &mut self,
         record: &RequestRecord<'_>,
@@ -348,7 +340,7 @@ impl<S: Source> State<S> {
                 let unknown = || Refusal::not_found("object", input.target);
                 let id = Id::parse_as(Prefix::Object, input.target).map_err(|_| unknown())?;
                 let of = self.recall_object(id)?.ok_or_else(unknown)?.template_id;
-                // From here on both are in memory.
+                // Both are in memory now.
                 self.recall_template(of)?;
                 let target = self.objects.get(&id).ok_or_else(unknown)?;
                 let template = self
@@ -372,7 +364,7 @@ impl<S: Source> State<S> {
         }
     }
 
-    /// The present state of a resource that is not an object and that actions change.
+    /// The current version of a resource that actions change, other than an object.
     pub fn image(&mut self, id: Id) -> Result<Option<Image>, Unavailable> {
         Ok(match id.prefix {
             Prefix::Template => {

@@ -1,4 +1,4 @@
-//! What a decision leaves: the resources as they are after it.
+//! Resources as they are after an action: the result of a decision.
 
 use kedge_protocol::Id;
 use kedge_protocol::resource::{
@@ -19,7 +19,6 @@ macro_rules! images {
         }
 
         impl Image {
-            /// The resource's identifier.
             pub fn id(&self) -> Id {
                 match self {
                     $(Self::$traced(resource) => resource.id,)*
@@ -27,7 +26,7 @@ macro_rules! images {
                 }
             }
 
-            /// The resource's place in its own history, if it has one.
+            /// The resource's trace, if it has one.
             pub fn trace(&self) -> Option<&Trace> {
                 match self {
                     $(Self::$traced(resource) => Some(&resource.trace),)*
@@ -35,7 +34,7 @@ macro_rules! images {
                 }
             }
 
-            /// As [`Self::trace`], to be changed.
+            /// [`Self::trace`], mutable.
             pub fn trace_mut(&mut self) -> Option<&mut Trace> {
                 match self {
                     $(Self::$traced(resource) => Some(&mut resource.trace),)*
@@ -43,8 +42,8 @@ macro_rules! images {
                 }
             }
 
-            /// Sets the place in the log that the action was given. Not for a resource that existed before and changes
-            /// only along with the one acted on: its own history does not grow.
+            /// Sets the action's place in the log. Not for a resource that existed before and changes only along with
+            /// the action's own: its history does not grow.
             pub fn place(&mut self, sequence: u64, timestamp_ms: u64) {
                 match self {
                     $(Self::$traced(resource) => resource.trace.place(sequence, timestamp_ms),)*
@@ -105,7 +104,6 @@ images! {
         ApiKey,
         /// A webhook.
         Webhook,
-        /// A file's description.
         File,
         /// A dispute.
         Dispute,
@@ -127,7 +125,7 @@ impl Image {
             let keeps_place = match image {
                 Self::Wallet(wallet) => i > 0 && wallet.trace.created_sequence != 0,
                 Self::Invitation(invitation) => invitation.used_by.is_some() || invitation.revoked,
-                // These change only when they are acted on.
+                // These change only by actions on themselves.
                 Self::Object(_)
                 | Self::Organization(_)
                 | Self::Template(_)

@@ -1,10 +1,10 @@
-//! Which of an object's properties are indexed: the places that its template's schema marks with the annotation
-//! `"x-index": true`, on the schema of a member, at any depth of nested `properties`; at most 16. Every object has
-//! exactly one entry for each of them in the table `property_index`.
+//! Indexed properties: the places that a template's schema marks with the annotation `"x-index": true`, on the schema
+//! of a member, at any depth of nested `properties`; at most 16. Every object has exactly one entry for each of them in
+//! the table `property_index`.
 //!
 //! The object's actor compares the values before and after while it decides. The committer writes the entries that
-//! differ, in the commit that changes the object. A template's marks cannot change once objects were minted of it, so
-//! an index is complete from the first object on.
+//! differ, in the commit that changes the object. A template's marks cannot change once it has objects, so an index is
+//! complete from the first object on.
 
 use kedge_protocol::limits::{INDEXED_PATHS_MAX, JSON_DEPTH_MAX};
 
@@ -14,21 +14,19 @@ use crate::pointer::escape;
 use crate::refusal::FieldError;
 use crate::scalar::{Scalar, tag};
 
-/// The annotation.
 pub const KEYWORD: &str = "x-index";
 
-/// The indexed places of a template, each with its number: its position in the list, which is the order in which the
-/// schema names them.
+/// The indexed places of a template, in the order in which the schema names them. A place's number is its index here.
 #[derive(Clone, Default, Debug)]
 pub struct IndexedPaths {
     paths: Vec<PropertyPath>,
     tree: PathTree,
 }
 
-/// An entry of the index that an action changes.
+/// A changed entry of the index.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct IndexChange {
-    /// The number of the place.
+    /// Number of the place.
     pub path: u8,
     /// The ordered value before; `None` for a new object.
     pub before: Option<Vec<u8>>,
@@ -43,8 +41,7 @@ impl PartialEq for IndexedPaths {
 }
 
 impl IndexedPaths {
-    /// Reads the marks of a schema (JSON text). An error states what is wrong with them, with a pointer into the
-    /// schema.
+    /// Reads the marks of a schema (JSON text). The error points to the wrong mark in the schema.
     pub fn of_schema(schema: &str) -> Result<Self, FieldError> {
         let mut marks = Marks::default();
         marks.collect(schema, &mut Vec::new())?;
@@ -60,12 +57,11 @@ impl IndexedPaths {
         Ok(Self { paths, tree })
     }
 
-    /// True if nothing is indexed.
     pub fn is_empty(&self) -> bool {
         self.paths.is_empty()
     }
 
-    /// The number of a place.
+    /// Number of a place.
     pub fn number(&self, path: &PropertyPath) -> Option<u8> {
         let place = self.paths.iter().position(|known| known == path)?;
         u8::try_from(place).ok()
@@ -77,7 +73,7 @@ impl IndexedPaths {
         picked.into_iter().map(ordered_value).collect()
     }
 
-    /// The entries that an action changes: all of a new object's, and of a changed object's those whose value differs.
+    /// The entries that an action changes: all entries of a new object, the differing ones of a changed object.
     pub fn changes(&self, before: Option<&str>, after: &str) -> Vec<IndexChange> {
         if before == Some(after) {
             return Vec::new();
@@ -96,7 +92,7 @@ impl IndexedPaths {
     }
 }
 
-/// A value, or its absence, in the form that begins an entry of the index.
+/// The index form of a value; `None` is an absent value.
 pub fn ordered_value(json: Option<&str>) -> Vec<u8> {
     let Some(json) = json else {
         return vec![tag::ABSENT];
@@ -111,17 +107,17 @@ pub fn ordered_value(json: Option<&str>) -> Vec<u8> {
     }
 }
 
-/// The marks of a schema.
+/// Collects the marks of a schema.
 #[derive(Default)]
 struct Marks {
-    /// The marked places, as many as there may be.
+    /// The marked places, up to the limit.
     paths: Vec<PropertyPath>,
     count: usize,
 }
 
 impl Marks {
     fn collect(&mut self, schema: &str, keys: &mut Vec<String>) -> Result<(), FieldError> {
-        // true and false are schemas too. Whether the whole is a schema is checked elsewhere.
+        // true and false are schemas too. The validity of the whole schema is checked elsewhere.
         let Some(Members(members)) = Members::of(schema) else {
             return Ok(());
         };
@@ -162,7 +158,7 @@ impl Marks {
     }
 }
 
-/// The place of the annotation on a member's schema.
+/// Pointer to the annotation on a member's schema.
 fn pointer(keys: &[String]) -> String {
     let steps = keys
         .iter()

@@ -36,8 +36,8 @@ impl From<serde_json::Error> for JsonError {
     }
 }
 
-/// Checks a text: JSON, not nested too deeply, no key twice in one object (RFC 8259, 4: names
-/// within an object should be unique; here they must be).
+/// Checks a text: JSON, not nested too deeply, no key twice in one object (RFC 8259, 4: names within an object should
+/// be unique; here they must be).
 pub fn check(text: &str) -> Result<(), JsonError> {
     if scan::accepts(text) {
         return Ok(());
@@ -78,7 +78,7 @@ impl<'de> DeserializeSeed<'de> for Strict {
     }
 }
 
-/// Objects with more members than this keep their seen keys in a set.
+/// Larger objects keep their seen keys in a set.
 const LINEAR_KEYS_MAX: usize = 16;
 
 impl<'de> Visitor<'de> for Strict {
@@ -169,14 +169,14 @@ impl<'de> Visitor<'de> for Key {
 /// A member of an object: its key, and its value as a slice of the object's text.
 type Member<'a> = (Cow<'a, str>, &'a str);
 
-/// The members of an object in their order. Those of most objects need no memory of their own.
+/// The members of an object in their order. Small objects need no heap allocation.
 #[derive(Default)]
 pub struct Members<'a>(pub SmallVec<[Member<'a>; 8]>);
 
 impl<'a> Members<'a> {
     /// Reads the members of a text that [`check`] accepted; `None` if it is no object.
     pub fn of(text: &'a str) -> Option<Self> {
-        // Most values of a merge are no objects, and an error costs more than a look.
+        // Most values of a merge are no objects, and creating an error costs more than this test.
         if !text.trim_ascii_start().starts_with('{') {
             return None;
         }
@@ -208,9 +208,9 @@ impl<'de> Visitor<'de> for MembersVisitor {
     }
 }
 
-/// The text without white space between its tokens.
+/// Removes white space between tokens.
 pub fn compact(text: &str) -> Cow<'_, str> {
-    // A value that is no object and no array is one token.
+    // Any value but an object or array is one token.
     let is_token = matches!(
         text.as_bytes().first(),
         Some(b'"' | b'0'..=b'9' | b'-' | b't' | b'f' | b'n')
@@ -240,7 +240,7 @@ pub fn compact(text: &str) -> Cow<'_, str> {
     let Some(first) = first else {
         return Cow::Borrowed(text);
     };
-    // White space outside a string is ASCII, so cutting it out leaves the rest whole.
+    // White space outside a string is ASCII, so cutting it out cannot split a character.
     let mut out = String::with_capacity(text.len());
     out.push_str(&text[..first]);
     let mut start = first + 1;

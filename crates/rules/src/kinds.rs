@@ -1,33 +1,31 @@
-//! What each kind of action is to the rules and to the engine: a row for each. The match has no default, so that a new
-//! kind does not compile without its row, and a new change of objects not without its rule.
+//! Properties of each kind of action for the rules and the engine: a row for each. The match has no default, so that a
+//! new kind does not compile without its row, and a new change of objects not without its rule.
 
 use kedge_protocol::Prefix;
 use kedge_protocol::action::Kind;
 use kedge_protocol::event::EventType;
 use kedge_protocol::resource::Who;
 
-/// What a kind of action is.
+/// Properties of a kind of action.
 #[derive(Clone, Copy, Debug)]
 pub struct KindSpec {
-    /// What it acts on.
     pub acts_on: ActsOn,
-    /// Who may do it with objects of a template that does not state it; `None` if nobody may.
+    /// Who may request it for objects of a template without a rule for it; `None` for no wallet.
     pub by_default: Option<Who>,
-    /// Which roles of an organization may do it, whatever it acts on.
+    /// Roles of an organization that may request it, whatever it acts on.
     pub for_role: ForRole,
-    /// Whose rights it changes.
     pub rights_of: RightsOf,
-    /// It changes what other decisions look up without naming a read: it is decided with no earlier request in flight,
-    /// and nothing is decided on it before it is committed.
+    /// It changes state that other decisions read without recording the read. So it is decided with no earlier request
+    /// in flight, and it blocks further decisions until it is committed.
     pub is_exclusive: bool,
-    /// What its event is called.
+    /// Type of its event.
     pub event: EventType,
 }
 
-/// What a kind of action acts on.
+/// Target of a kind of action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ActsOn {
-    /// Nothing that exists: it makes a resource.
+    /// No existing resource: the action makes one.
     Nothing,
     /// An object, with this change.
     Object(Change),
@@ -35,47 +33,42 @@ pub enum ActsOn {
     Resource(Prefix),
 }
 
-/// What happens to an object.
+/// Change of an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Change {
-    /// Its properties are merged with a patch.
+    /// Merges a patch into its properties.
     Update,
-    /// Some properties are set.
+    /// Sets some properties.
     SetAttributes,
-    /// Some properties are deleted.
+    /// Deletes some properties.
     DeleteAttributes,
-    /// It gets another owner.
     Transfer,
-    /// It is locked.
     Lock,
-    /// It is unlocked.
     Unlock,
-    /// It ends.
     Burn,
-    /// Only its version grows.
+    /// Only increments its version.
     State,
 }
 
-/// Which roles may do something. Rules that depend on more than a role, such as an object's owner, are not among these.
+/// Roles that may request an action. Rules that depend on more than a role, such as an object's owner, are separate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ForRole {
     /// Every role.
     Any,
     /// Owners and admins.
     Admins,
-    /// Owners and admins; only owners where the payload's `role` is `owner`.
+    /// Owners and admins; only owners if the payload's `role` is `owner`.
     AdminsAndOwnersOfOwners,
 }
 
-/// Whose rights an action changes. No request of that wallet is in flight at the same time as the action, so that every
-/// request is placed with the rights that it was admitted with.
+/// The wallet whose rights an action changes. No request of that wallet is in flight at the same time as the action, so
+/// that every request is placed with the rights with which it was admitted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RightsOf {
-    /// Nobody's.
+    /// No wallet.
     Nobody,
-    /// The caller's.
     Caller,
-    /// Those of the member that the payload's `wallet_id` names.
+    /// The member that the payload's `wallet_id` names.
     Member,
 }
 
@@ -126,7 +119,7 @@ const fn for_admins(of: KindSpec) -> KindSpec {
     }
 }
 
-/// A kind that gives a role, which only owners may give if it is theirs.
+/// A kind that assigns a role; only owners may assign the owner's.
 const fn for_givers(of: KindSpec) -> KindSpec {
     KindSpec {
         for_role: ForRole::AdminsAndOwnersOfOwners,
@@ -134,7 +127,6 @@ const fn for_givers(of: KindSpec) -> KindSpec {
     }
 }
 
-/// The row of a kind.
 pub fn spec(kind: &Kind) -> KindSpec {
     match kind {
         Kind::WalletRegister => makes(EventType::WalletRegistered),

@@ -1,6 +1,6 @@
-//! The rules: what an action does to resources. Pure and deterministic: the same state and the same log make the same
-//! bytes, on the server and in a replay alike. No I/O, no clock, no randomness. Whatever a rule must look up comes
-//! through [`World`].
+//! The rules: the effects of actions on resources. Pure and deterministic: the same state and the same log make the
+//! same bytes, on the server and in a replay alike. No I/O, no clock, no randomness. Rules look up other state through
+//! [`World`].
 
 pub mod compiled;
 pub mod event;

@@ -1,4 +1,4 @@
-//! What actions do to objects.
+//! Actions on objects.
 
 use std::borrow::Cow;
 
@@ -27,8 +27,8 @@ struct MintPayload<'a> {
     to: Option<String>,
 }
 
-/// Makes an object of the template that the action targets. Whether the template's supply allows
-/// one more is not decided here: the organization's actor reserves it.
+/// Mints an object of the template that the action targets. The template's supply is not checked here: the
+/// organization's actor reserves it.
 pub fn mint<W: World>(world: &W, caller: &Caller, input: &Input<'_>) -> Result<Object, Refusal> {
     let payload: MintPayload<'_> = text::read(input.payload)?;
     if payload
@@ -59,7 +59,7 @@ pub fn mint<W: World>(world: &W, caller: &Caller, input: &Input<'_>) -> Result<O
     Ok(object)
 }
 
-/// The object that a mint makes, by a wallet that may.
+/// Builds the object of a mint that the caller may request.
 fn minted<W: World>(
     world: &W,
     asker: Recipient,
@@ -82,7 +82,7 @@ fn minted<W: World>(
                 .ok_or_else(|| Refusal::not_found("variation", text))?,
         ),
     };
-    // However short the payload is, this much is copied and merged.
+    // A short payload, too, copies and merges this much.
     let begun = template.properties.len() + variation.as_ref().map_or(0, |v| v.properties.len());
     input.take(begun as u64)?;
     let mut properties = template.properties.clone();
@@ -120,7 +120,7 @@ fn check_size(properties: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The wallet that `to` names: an identifier or an address.
+/// The wallet that `to` names: by an identifier or an address.
 fn recipient<W: World>(world: &W, to: &str) -> Result<Recipient, Refusal> {
     let found = if to.starts_with("0x") {
         let address: Address = to
@@ -171,8 +171,8 @@ struct DeletePayload {
 #[serde(deny_unknown_fields)]
 struct EmptyPayload {}
 
-/// Decides an action on an object: gives the object after it. The object must be of `template`, whose
-/// schema the properties fulfil before and after.
+/// Decides an action on an object: returns the object after it. The object must be of `template`, whose schema the
+/// properties fulfil before and after.
 pub fn act<W: World>(
     world: &W,
     caller: &Caller,
@@ -183,7 +183,7 @@ pub fn act<W: World>(
     act_in(world, caller, object, template, input, String::new())
 }
 
-/// As [`act`], with memory for the properties: the text of a version that nobody needs any more.
+/// [`act`] with a buffer for the properties: the text of a version that is no longer in use.
 pub fn act_in<W: World>(
     world: &W,
     caller: &Caller,
@@ -199,7 +199,7 @@ pub fn act_in<W: World>(
     rights::check(input.kind, template, owns, caller)?;
     let change = change(input.kind)?;
     check_status(object.status, change)?;
-    // Whatever it changes, it leaves one more version of the whole object.
+    // A small change, too, leaves one more version of the whole object.
     input.take(object.properties.len() as u64)?;
     let next = after(world, object, change, input, memory)?;
     match change {
@@ -212,9 +212,9 @@ pub fn act_in<W: World>(
     Ok(next)
 }
 
-/// An object's action again, out of the log: what it did, without asking once more who might.
-/// `before` is the object as it was; `asker` is the wallet that asked; `beginning` is what the template's
-/// objects began with at the time, where that is not what they begin with now.
+/// Re-applies a logged action to an object, without re-checking permissions. `before` is the object before it; `asker`
+/// is the requesting wallet; `beginning` holds the initial properties of the template's objects at the time, if they
+/// have changed since.
 pub(crate) fn again<W: World>(
     world: &W,
     before: Option<&Object>,
@@ -246,7 +246,7 @@ pub(crate) fn again<W: World>(
     }
 }
 
-/// [`again`] for an action that changes properties alone, as one more change among many. False for other actions.
+/// [`again`] for an action that only changes properties, as one of many edits. False for other actions.
 pub(crate) fn edit_again(
     edits: &mut Option<Edits>,
     before: &mut Object,
@@ -260,7 +260,7 @@ pub(crate) fn edit_again(
     match change {
         Change::Update => {
             let payload: UpdatePayload<'_> = text::read(input.payload)?;
-            // Without properties, even the spelling of keys stays.
+            // Without `properties`, even the spelling of keys stays.
             if let Some(patch) = payload.properties {
                 edit(&|edits| edits.merge(patch.get()));
             }
@@ -290,7 +290,7 @@ pub(crate) fn edit_again(
     Ok(true)
 }
 
-/// What a kind of action does to an object.
+/// The change that a kind makes to an object.
 fn change(kind: &Kind) -> Result<Change, Refusal> {
     match spec(kind).acts_on {
         ActsOn::Object(change) => Ok(change),
@@ -298,7 +298,7 @@ fn change(kind: &Kind) -> Result<Change, Refusal> {
     }
 }
 
-/// The object after a change that is allowed.
+/// The object after a permitted change.
 fn after<W: World>(
     world: &W,
     object: &Object,
@@ -346,7 +346,7 @@ fn after<W: World>(
     Ok(next)
 }
 
-/// The status in which an object takes a change.
+/// The object status that a change requires.
 fn status_for(change: Change) -> ObjectStatus {
     match change {
         Change::Unlock => ObjectStatus::Locked,
@@ -371,8 +371,8 @@ fn check_status(status: ObjectStatus, change: Change) -> Result<(), Refusal> {
 }
 
 fn update(properties: &str, payload: &str, memory: String) -> Result<String, Refusal> {
-    // Nearly every update has this one member, which is an object. Whatever else there is goes the way that says what is
-    // wrong with it.
+    // Nearly every update has this one member, which is an object. Other payloads take the slow path, which reports
+    // errors.
     if let Some(merged) = json::merge_only(properties, payload, "properties", memory) {
         check_size(&merged)?;
         return Ok(merged);
@@ -393,7 +393,7 @@ fn merge_object(properties: &str, patch: &str, pointer: &str) -> Result<String, 
     Ok(merged)
 }
 
-/// Sets top-level members to the given values as they are; `null` is a value here.
+/// Sets top-level members to the given values unchanged; `null` is a value here.
 fn set_attributes(properties: &str, payload: &str) -> Result<String, Refusal> {
     let payload: SetPayload<'_> = text::read(payload)?;
     let members = Members::of(payload.attributes.get())

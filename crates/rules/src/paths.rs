@@ -1,8 +1,8 @@
-//! Places inside an object's properties, and reading several of them in one pass.
+//! Paths inside an object's properties, read several at a time in one pass.
 
 use crate::json::Scan;
 
-/// The keys that lead to a value, from the outside in.
+/// The keys that lead to a value, outermost first.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct PropertyPath(pub Vec<String>);
 
@@ -16,13 +16,13 @@ pub struct PathTree {
 #[derive(Clone, Debug)]
 struct Branch {
     key: String,
-    /// The path that ends here.
+    /// Index of the path that ends here.
     slot: Option<usize>,
     below: Vec<Branch>,
 }
 
 impl PathTree {
-    /// A tree of these paths. A path that occurs twice is found only at its last place.
+    /// Builds the tree. A repeated path is found only at its last index.
     pub fn new<'p>(paths: impl IntoIterator<Item = &'p PropertyPath>) -> Self {
         let mut tree = Self::default();
         for path in paths {
@@ -33,7 +33,7 @@ impl PathTree {
         tree
     }
 
-    /// The texts of the values at the paths, in the order of the paths. `properties` must be JSON; only objects are
+    /// Texts of the values at the paths, in the order of the paths. `properties` must be JSON; only objects are
     /// entered.
     pub fn pick<'a>(&self, properties: &'a str) -> Vec<Option<&'a str>> {
         let mut found = vec![None; self.count];
@@ -66,7 +66,7 @@ fn add(branches: &mut Vec<Branch>, keys: &[String], slot: usize) {
     }
 }
 
-/// Sorts the branches of each level, so that the keys of a text find theirs.
+/// Sorts the branches of each level, for binary search.
 fn sort(branches: &mut [Branch]) {
     branches.sort_unstable_by(|one, other| one.key.cmp(&other.key));
     for branch in branches {
@@ -74,7 +74,7 @@ fn sort(branches: &mut [Branch]) {
     }
 }
 
-/// Walks over an object once, with everything inside it.
+/// Walks an object once, including nested ones.
 fn pick_into<'a>(
     branches: &[Branch],
     scan: &mut Scan<'a>,

@@ -1,4 +1,4 @@
-//! Why an action is refused. The words are for the caller: they say what to do.
+//! Refusals of actions, with messages that tell the caller what to do.
 
 use std::borrow::Cow;
 
@@ -12,13 +12,13 @@ use crate::json::ReadError;
 /// Why an action is not done. Its JSON is stored: variants and members are never renamed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Refusal {
-    /// The payload is not what the kind expects.
+    /// The payload does not have the form of its kind.
     Invalid(Vec<FieldError>),
     /// A resource that the action names does not exist, or the caller may not see it.
     NotFound {
-        /// The kind of resource: `object`, `template`, `variation`, `wallet`.
+        /// Type of resource: `object`, `template`, `variation`, `wallet`.
         resource: Cow<'static, str>,
-        /// The identifier that was named.
+        /// The given identifier.
         id: String,
     },
     /// The caller is not allowed to.
@@ -27,26 +27,26 @@ pub enum Refusal {
     State(Cow<'static, str>),
     /// The object's properties would be too large.
     ObjectTooLarge {
-        /// How many bytes of compact JSON they would be.
+        /// Their size as compact JSON.
         bytes: usize,
     },
-    /// The resource is not in a state that the caller named.
+    /// The resource does not meet the caller's precondition.
     Precondition {
-        /// The kind of resource.
+        /// Type of resource.
         #[serde(default = "object")]
         resource: Cow<'static, str>,
-        /// Its present version.
+        /// Its current version.
         version: u64,
     },
     /// Another resource has the name already.
     Conflict(Cow<'static, str>),
     /// Another wallet has the e-mail address.
     EmailTaken,
-    /// What the decision needs could not be read. Nothing is known about the action.
+    /// A read failed, so the action was not judged.
     Unavailable,
 }
 
-/// What refusals were about before they named it.
+/// Default for stored refusals from before the member existed.
 fn object() -> Cow<'static, str> {
     "object".into()
 }
@@ -61,7 +61,7 @@ impl From<ReadError> for Refusal {
 }
 
 impl Refusal {
-    /// The API's code for it.
+    /// Code in the API.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Invalid(_) => "VALIDATION_ERROR",
@@ -76,7 +76,7 @@ impl Refusal {
         }
     }
 
-    /// Instructs the caller what to do about it.
+    /// Instruction for the caller.
     pub fn message(&self) -> Cow<'static, str> {
         match self {
             Self::Invalid(fields) => FieldError::message_of(fields).into(),
@@ -104,7 +104,7 @@ impl Refusal {
         Self::Invalid(vec![FieldError::new(pointer, code, message)])
     }
 
-    /// A refusal for an action that is not for what it came with.
+    /// An action that came through the wrong endpoint.
     pub(crate) fn wrong_way(kind: &Kind) -> Self {
         Self::Forbidden(format!("{} cannot be done this way", kind.text()).into())
     }

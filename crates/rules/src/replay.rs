@@ -1,4 +1,4 @@
-//! One object, rebuilt from its own actions with the rules that decided them.
+//! Rebuilds one object from its actions with the rules that decided them.
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::record::ActionRecord;
@@ -11,18 +11,14 @@ use crate::object;
 use crate::refusal::Refusal;
 use crate::world::{Input, World};
 
-/// An action on the object, as the log holds it.
+/// An action of the object in the log.
 #[derive(Clone, Copy, Debug)]
 pub struct PastAction<'a> {
-    /// The action.
     pub action: &'a ActionRecord<'a>,
-    /// Its content.
     pub content: &'a Hash,
-    /// The wallet that asked for it.
     pub wallet_id: Id,
-    /// Its place in the log.
     pub sequence: u64,
-    /// When it was placed, milliseconds.
+    /// When it was placed, Unix milliseconds.
     pub timestamp_ms: u64,
 }
 
@@ -36,7 +32,7 @@ pub struct ObjectReplay {
 }
 
 impl ObjectReplay {
-    /// Continues from an earlier state of an object; from before its mint if that is `None`.
+    /// Continues from an earlier version of an object; `None` is before its mint.
     pub fn after(object: Option<Object>) -> Self {
         Self {
             object,
@@ -45,7 +41,7 @@ impl ObjectReplay {
         }
     }
 
-    /// Sets what the template's objects began with when this one was minted, if the template has changed since.
+    /// Sets the initial properties of the template's objects at the mint, if the template has changed since.
     #[must_use]
     pub fn beginning_with(self, properties: Option<String>) -> Self {
         Self {
@@ -54,8 +50,8 @@ impl ObjectReplay {
         }
     }
 
-    /// Applies the object's next action; the very first is its mint. What else is looked up on the way (a variation, a
-    /// wallet's address) never changes.
+    /// Applies the object's next action; the first one is its mint. Other lookups (a variation, a wallet's address) are
+    /// of facts that never change.
     pub fn apply<W: World>(&mut self, world: &W, past: &PastAction<'_>) -> Result<(), FoldError> {
         let sequence = past.sequence;
         let action = past.action;
@@ -89,7 +85,8 @@ impl ObjectReplay {
         Ok(())
     }
 
-    /// The object after an action. A change of properties takes a time in proportion to itself, not to the object.
+    /// The object after an action. A change of properties takes time in proportion to its own size, not to the
+    /// object's.
     fn next<W: World>(
         &mut self,
         world: &W,

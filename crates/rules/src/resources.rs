@@ -1,4 +1,4 @@
-//! Actions on everything that is not an object: the one decision that the actors and the fold share.
+//! Actions on resources other than objects: the decision shared by actors and fold.
 
 mod api_key;
 pub mod dispute;
@@ -26,16 +26,16 @@ use crate::sequencer::Key;
 use crate::text;
 use crate::world::{Caller, Counted, Input, OPERATOR, World};
 
-/// What an action would do.
+/// Effects of an action.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Decision {
-    /// The resources after it, the one acted on first.
+    /// The resources after it, its own first.
     pub images: Vec<Image>,
     /// Names that must not exist yet.
     pub claims: Vec<Key>,
-    /// Names that are given up.
+    /// Names that become free.
     pub releases: Vec<Key>,
-    /// What it read and no actor here owns, with the version that it saw.
+    /// Keys that it read without owning them, with the versions seen.
     pub reads: Vec<(Key, u64)>,
 }
 
@@ -50,7 +50,7 @@ impl Decision {
     }
 }
 
-/// The resource that an action acts on; `None` if it makes one.
+/// Id of the resource that an action changes; `None` if it makes one.
 pub fn base_id(kind: &Kind, target: &str) -> Result<Option<Id>, Refusal> {
     match spec(kind).acts_on {
         ActsOn::Resource(prefix) => Id::parse_as(prefix, target)
@@ -71,13 +71,13 @@ pub fn rights_subject(kind: &Kind, caller: &Caller, payload: &str) -> Option<Id>
     }
 }
 
-/// A payload about a member. Its rule reads the other members of the payload.
+/// Part of a payload about a member; its rule reads the rest.
 #[derive(Deserialize)]
 struct Member {
     wallet_id: Id,
 }
 
-/// Decides an action. `base` is the present state of the resource that [`base_id`] names.
+/// Decides an action. `base` is the current version of the resource [`base_id`].
 pub fn decide<W: World>(
     world: &W,
     caller: &Caller,
@@ -113,7 +113,7 @@ pub fn decide<W: World>(
         Kind::SystemWebhookOff => one(webhook::switch_off(of(base, input)?, input)?.into()),
         Kind::SystemVerdict => system_verdict(world, caller, input),
         Kind::SystemSequencerKey => one(sequencer_key::name(world, input)?.into()),
-        // Registrations and objects have their own ways.
+        // Other functions decide registrations and objects.
         Kind::WalletRegister
         | Kind::Mint
         | Kind::Update
@@ -128,7 +128,7 @@ pub fn decide<W: World>(
     }
 }
 
-/// The resource acted on, as what the kind acts on.
+/// The resource of the action, as the type that the kind expects.
 fn of<'a, T>(base: Option<&'a Image>, input: &Input<'_>) -> Result<&'a T, Refusal>
 where
     &'a T: TryFrom<&'a Image>,
@@ -201,7 +201,7 @@ fn wallet_key_add<W: World>(
 ) -> Result<Decision, Refusal> {
     let after = wallet::add_key(world, caller, before, input)?;
     let added = after.keys.last().copied().unwrap_or(after.address);
-    // If it was this wallet's before, it was claimed then.
+    // If this wallet had it before, it was claimed then.
     let is_known = world.wallet_by_address(added)?.is_some();
     Ok(Decision {
         claims: (!is_known)
@@ -238,7 +238,7 @@ fn org_revoke<W: World>(
     input: &Input<'_>,
 ) -> Result<Decision, Refusal> {
     let (after, invitation) = organization::revoke(world, caller, before, input)?;
-    // Using it and revoking it exclude each other.
+    // Using and revoking it exclude each other.
     Ok(Decision {
         claims: vec![Key::resource(invitation.id)],
         ..Decision::of(vec![after.into(), invitation.into()])
@@ -300,8 +300,8 @@ fn system_verdict<W: World>(
     })
 }
 
-/// The place of one more thing of a kind, if the organization may have it. Ended ones stay in its list and do not
-/// count.
+/// Reserves one more resource of a limited type, if the organization may have it. Ended ones stay in its list and do
+/// not count.
 fn place<W: World>(
     world: &W,
     caller: &Caller,

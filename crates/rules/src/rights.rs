@@ -1,4 +1,4 @@
-//! Who may do what: a template's rules, the defaults where it has none, and who sees what.
+//! Permissions: the template's rules, defaults, and visibility.
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::{Object, Role, Template, Who};
@@ -8,8 +8,7 @@ use crate::kinds::{ForRole, spec};
 use crate::refusal::Refusal;
 use crate::world::Caller;
 
-/// Who may do `kind` with objects of `template`; `None` if nobody may. A template allows the kinds that it names; the
-/// others keep their default.
+/// Who may request `kind` for objects of `template`; `None` for no wallet. A template's rules override the defaults.
 pub fn allowed(template: &Template, kind: &Kind) -> Option<Who> {
     if let Some(rule) = template.actions.iter().find(|rule| rule.kind == *kind) {
         return Some(rule.who);
@@ -17,19 +16,19 @@ pub fn allowed(template: &Template, kind: &Kind) -> Option<Who> {
     spec(kind).by_default
 }
 
-/// True for owners and admins of the template's organization.
+/// Whether the caller is an owner or admin of the template's organization.
 pub fn is_issuer(template: &Template, caller: &Caller) -> bool {
     caller.organization_id == template.organization_id && may_administer(caller.role)
 }
 
-/// True for roles that manage an organization's templates.
+/// Whether the role manages an organization's templates.
 pub fn may_administer(role: Role) -> bool {
     matches!(role, Role::Owner | Role::Admin)
 }
 
-/// Refuses a role that may not do `kind`, whatever it acts on. The rules refuse the same, after what they look at first.
+/// Refuses a role that may not request `kind`, whatever it acts on. The rules make the same check after others.
 pub fn check_role(kind: &Kind, role: Role, payload: &str) -> Result<(), Refusal> {
-    /// A payload about a role.
+    /// Part of a payload that assigns a role.
     #[derive(Deserialize)]
     struct Granted {
         role: Option<Role>,
@@ -56,19 +55,19 @@ pub fn check_role(kind: &Kind, role: Role, payload: &str) -> Result<(), Refusal>
     }
 }
 
-/// True if the caller may know that the object exists: it is its organization's, its own, or public.
+/// Whether the caller may know that the object exists: its organization's, its own, or public.
 pub fn sees_object(object: &Object, template: &Template, caller: &Caller) -> bool {
     object.organization_id == caller.organization_id
         || object.owner_id == caller.wallet_id
         || template.public_access
 }
 
-/// True if the caller may know that the template exists.
+/// Whether the caller may know that the template exists.
 pub fn sees_template(template: &Template, caller: &Caller) -> bool {
     template.organization_id == caller.organization_id || template.public_access
 }
 
-/// Checks that the caller may do `kind` with an object of `template`.
+/// Checks that the caller may request `kind` for an object of `template`.
 pub fn check(kind: &Kind, template: &Template, owns: bool, caller: &Caller) -> Result<(), Refusal> {
     let granted = match allowed(template, kind) {
         None => {

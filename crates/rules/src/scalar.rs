@@ -1,5 +1,4 @@
-//! JSON scalars with an order: exact decimals, text by code point, and the same order again as bytes, for the keys of
-//! an index.
+//! Ordered JSON scalars: exact decimals, text by code point, and the same order as bytes, for the keys of an index.
 //!
 //! The order of an index: null, false, true, numbers, texts, then arrays and objects as one, then an absent value. An
 //! index distinguishes texts by their first 256 bytes and numbers by 64 digits.
@@ -9,21 +8,20 @@ use std::cmp::Ordering;
 
 use kedge_protocol::limits::{INDEXED_NUMBER_DIGITS_MAX, INDEXED_TEXT_BYTES_MAX};
 
-/// No number in use has an exponent beyond this: above it all numbers are equal, below it all are zero.
+/// Beyond this exponent, numbers count as equal; below its negative, as zero. No number in use comes near it.
 const EXPONENT_MAX: i64 = 1_000_000_000_000_000_000;
 
-/// A JSON number, exactly: 0.d₁d₂…dₙ × 10^exponent, where neither the first nor the last digit
-/// is 0. Zero has no digits.
+/// An exact JSON number: 0.d₁d₂…dₙ × 10^exponent, where neither the first nor the last digit is 0. Zero has no digits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Decimal {
     is_negative: bool,
     exponent: i64,
-    /// Each 0 to 9.
+    /// Digits 0 to 9.
     digits: Vec<u8>,
 }
 
 impl Decimal {
-    /// Reads a number's text (RFC 8259, 6); `None` if it is none.
+    /// Parses a number (RFC 8259, 6); `None` if the text is none.
     pub fn parse(text: &str) -> Option<Self> {
         let (is_negative, unsigned) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
@@ -73,7 +71,7 @@ impl Decimal {
         }
     }
 
-    /// The order of numbers of the same sign, by how far they are from zero.
+    /// Compares the magnitudes of numbers with the same sign.
     fn cmp_magnitude(&self, other: &Self) -> Ordering {
         let by_exponent = self.exponent.cmp(&other.exponent);
         by_exponent.then_with(|| self.digits.cmp(&other.digits))
@@ -87,8 +85,8 @@ impl Decimal {
         }
     }
 
-    /// Two digits per byte, so that no byte is 0 and a longer number sorts after its prefix. A number that was cut
-    /// differs in its last byte from the one that it was cut to.
+    /// Two digits per byte, so that no byte is 0 and a longer number sorts after its prefix. A cut number differs in
+    /// its last byte from the number equal to its prefix.
     fn push_ordered(&self, out: &mut Vec<u8>) {
         out.push(match self.sign() {
             -1 => sign::NEGATIVE,
@@ -130,7 +128,7 @@ fn number_of(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(EXPONENT_MAX)
 }
 
-/// What follows the sign of `e`.
+/// Parses the exponent after `e`.
 fn parse_power(text: &str) -> Option<i64> {
     let (is_negative, digits) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
@@ -172,7 +170,7 @@ mod sign {
     pub(super) const POSITIVE: u8 = 3;
 }
 
-/// The first byte of an ordered value. Permanent, because keys contain it.
+/// First byte of an ordered value. Permanent, because keys contain it.
 pub mod tag {
     /// `null`
     pub const NULL: u8 = 0x10;
@@ -186,15 +184,15 @@ pub mod tag {
     pub const TEXT: u8 = 0x40;
     /// An array or an object: all sort as equal.
     pub const COMPOUND: u8 = 0x50;
-    /// Nothing is there.
+    /// An absent value.
     pub const ABSENT: u8 = 0x60;
 }
 
 /// Follows a zero byte of a string.
 const ESCAPED: u8 = 0xff;
-/// Follows the zero byte at the end of a string.
+/// Follows the zero byte at the end of a complete string.
 const WHOLE: u8 = 1;
-/// The same for a string that was cut.
+/// Follows the zero byte at the end of a cut string.
 const CUT: u8 = 2;
 
 /// A JSON value that is neither an array nor an object.
@@ -211,8 +209,7 @@ pub enum Scalar<'a> {
 }
 
 impl<'a> Scalar<'a> {
-    /// Reads a value's text, which must be valid JSON without white space around it; `None` for
-    /// arrays and objects.
+    /// Parses a value, which must be valid JSON without surrounding white space; `None` for arrays and objects.
     pub fn parse(json: &'a str) -> Option<Self> {
         match json.as_bytes().first()? {
             b'n' => Some(Self::Null),
@@ -223,7 +220,7 @@ impl<'a> Scalar<'a> {
         }
     }
 
-    /// How many bytes or digits a comparison with it can look at.
+    /// Number of bytes or digits that a comparison may examine.
     pub fn size(&self) -> usize {
         match self {
             Self::Null | Self::Bool(_) => 1,
@@ -232,7 +229,7 @@ impl<'a> Scalar<'a> {
         }
     }
 
-    /// The order of two values of one type; `None` if the types differ.
+    /// Order of two values of one type; `None` if the types differ.
     pub fn cmp_same_type(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {
             (Self::Null, Self::Null) => Some(Ordering::Equal),
@@ -266,7 +263,7 @@ impl<'a> Scalar<'a> {
     }
 }
 
-/// Writes the common prefix of every string that begins with `text`. Returns false if it cut.
+/// Writes the common prefix of all strings that begin with `text`. Returns false if it cut.
 pub fn push_text_start(out: &mut Vec<u8>, text: &str) -> bool {
     out.push(tag::TEXT);
     let kept = text.len().min(INDEXED_TEXT_BYTES_MAX);
@@ -346,7 +343,7 @@ mod tests {
         }
     }
 
-    /// Everything in this order, whatever its type.
+    /// All values in this order, across types.
     #[test]
     fn bytes_are_in_the_order_of_types_and_values() {
         let long = "\"".to_owned() + &"x".repeat(INDEXED_TEXT_BYTES_MAX) + "\"";
@@ -466,7 +463,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(4_096))]
 
-        /// Byte order is value order; where a value was cut, only the order of places is kept.
+        /// Byte order is value order; after a cut, only the non-strict order remains.
         #[test]
         fn byte_order_is_value_order(one in json(), other in json()) {
             let (one, other) = (Scalar::parse(&one).unwrap(), Scalar::parse(&other).unwrap());
@@ -486,7 +483,7 @@ mod tests {
             prop_assert!(left == right || !right.starts_with(&left));
         }
 
-        /// A second way to read numbers: as whole numbers of a common unit.
+        /// A second implementation of numbers: as whole numbers of a common unit.
         #[test]
         fn decimals_are_scaled_integers(
             one in any::<i64>(), other in any::<i64>(), by in 0..6u32, and in 0..6u32,

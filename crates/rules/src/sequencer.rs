@@ -1,5 +1,5 @@
-//! The sequencer's step: checks that what a decision rests on still holds, and gives the decided actions their
-//! sequences, their time, their leaves and heads. It never reads the store.
+//! The sequencer's step: checks that a decision is still valid, and assigns sequences, times, leaves and heads to the
+//! decided actions. It never reads the store.
 
 use kedge_protocol::chain::{Leaf, next_head};
 use kedge_protocol::hash::{keccak, keccak_parts};
@@ -8,7 +8,7 @@ use kedge_protocol::{Address, Hash, Id};
 
 use crate::world::Counted;
 
-/// Something whose versions the sequencer compares: a resource, or a name that must stay unique.
+/// Key of a version that the sequencer compares: a resource, or a name that must stay unique.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Key {
     tag: u8,
@@ -22,7 +22,6 @@ const TAG_PLACE: u8 = 131;
 const TAG_CLAIM_CONTEXT: u8 = 132;
 
 impl Key {
-    /// A resource.
     pub fn resource(id: Id) -> Self {
         Self {
             tag: id.prefix as u8,
@@ -64,8 +63,8 @@ impl Key {
 }
 
 impl Key {
-    /// The place of the `number`th thing of a kind that an organization makes. Two decisions that saw the same count
-    /// claim the same place, so only one of them is placed.
+    /// Key of the `number`th resource of a limited type in an organization. Two decisions that saw the same count claim
+    /// the same number, so only one of them is placed.
     pub fn place(organization: Id, of: Counted, number: u64) -> Self {
         let parts: [&[u8]; 3] = [&organization.bytes, &[of as u8], &number.to_be_bytes()];
         Self {
@@ -77,19 +76,18 @@ impl Key {
 
 type Versions = IdMap<Key, u64>;
 
-/// A key that a unit writes: the version that the decision saw, and the one that it leaves.
+/// A key that a unit writes, with the versions before and after.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeyWrite {
-    /// What is written.
     pub key: Key,
-    /// The version that the decision rests on; 0 for something that must not exist yet.
+    /// The version that the decision read; 0 for a key that must not exist yet.
     pub base_version: u64,
     /// The version after the unit.
     pub version: u64,
 }
 
 impl KeyWrite {
-    /// Something that a unit only reads: it must still be at this version.
+    /// A key that a unit only reads: it must still be at this version.
     pub fn read(key: Key, version: u64) -> Self {
         Self {
             key,
@@ -98,25 +96,25 @@ impl KeyWrite {
         }
     }
 
-    /// True if an actor that does not own the key read it in a snapshot.
+    /// Whether the key was read in a snapshot, by an actor that does not own it.
     fn is_of_snapshot(&self) -> bool {
         self.base_version == 0 || self.base_version == self.version
     }
 }
 
-/// What a decision rests on has changed: decide again.
+/// The decision is outdated and must be repeated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stale {
-    /// The key that changed; `None` if the decision is older than what is remembered.
+    /// The changed key; `None` if the decision is older than the remembered versions.
     pub key: Option<Key>,
 }
 
-/// The versions of recently written keys, bounded: two generations, the older one dropped as a whole.
+/// Versions of recently written keys, bounded: two generations, the older one dropped as a whole.
 struct Recent {
     current: Versions,
     previous: Versions,
     generation_keys_max: usize,
-    /// Everything written at or after this sequence is remembered.
+    /// All writes at or after this sequence are remembered.
     floor_sequence: u64,
     current_since_sequence: u64,
 }
@@ -139,38 +137,35 @@ impl Recent {
     }
 }
 
-/// Where the log ends.
+/// End of the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tip {
-    /// The sequence of the last action; 0 before the first.
+    /// Sequence of the last action; 0 before the first.
     pub sequence: u64,
-    /// The hash chain's head.
+    /// Head of the hash chain.
     pub head: Hash,
-    /// No action may be placed earlier.
+    /// Lower bound of the next action's time.
     pub timestamp_ms: u64,
 }
 
-/// An action to be placed.
+/// A decided action without a place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ToPlace {
-    /// The action's content.
     pub content: Hash,
-    /// Its resource's integrity after it.
+    /// The resource's integrity after the action.
     pub integrity: Hash,
 }
 
 /// A placed action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Placed {
-    /// Its sequence.
     pub sequence: u64,
-    /// Its leaf hash.
     pub leaf: Hash,
-    /// The head after it.
+    /// The log's head after the action.
     pub head: Hash,
 }
 
-/// The sequencer's state.
+/// The end of the log and the versions of recent writes.
 pub struct Sequencer {
     tip: Tip,
     recent: Recent,
@@ -191,19 +186,18 @@ impl Sequencer {
         }
     }
 
-    /// Where the log ends.
     pub fn tip(&self) -> Tip {
         self.tip
     }
 
-    /// The time that the next actions get: now, or the last action's time if the clock went back.
+    /// The time for the next actions: now, or the last action's time if the clock went back.
     pub fn time(&self, now_ms: u64) -> u64 {
         now_ms.max(self.tip.timestamp_ms)
     }
 
-    /// Checks what a unit rests on. `read_sequence` is that of the snapshot in which absent keys were found absent and
-    /// keys that are only read were read. Other keys, which an actor owns, are compared only if they are remembered,
-    /// because nothing else writes them.
+    /// Checks a unit's reads and writes. `read_sequence` is the sequence of the snapshot in which keys were read or
+    /// found absent. Keys owned by an actor are compared only if they are remembered, because no other part writes
+    /// them.
     pub fn check(&self, writes: &[KeyWrite], read_sequence: u64) -> Result<(), Stale> {
         for write in writes {
             match self.recent.version(&write.key) {
@@ -370,7 +364,7 @@ mod tests {
             assert_eq!(sequencer.check(&[write("e", 0)], read_sequence), expected);
             let read = [KeyWrite::read(Key::email("e"), 7)];
             assert_eq!(sequencer.check(&read, read_sequence), expected);
-            // Nobody else writes what an actor owns.
+            // Only the owning actor writes its keys.
             assert_eq!(sequencer.check(&[write("a", 1)], read_sequence), Ok(()));
         }
         for name in ["c", "d"] {

@@ -1,4 +1,4 @@
-//! Checks that several payloads share: names, descriptions, JSON objects.
+//! Checks shared by several payloads: names, descriptions, JSON objects.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use kedge_protocol::limits::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX};
 use crate::json::{self, Members};
 use crate::refusal::{FieldError, Refusal};
 
-/// Collects everything wrong with a payload, so that the caller sees all of it at once.
+/// Collects all errors of a payload, so that the caller sees them together.
 #[derive(Default)]
 pub(crate) struct Problems(Vec<FieldError>);
 
@@ -21,7 +21,7 @@ impl Problems {
         self.0.push(FieldError::new(pointer, code, message));
     }
 
-    /// Adds what is wrong with the value at `pointer`.
+    /// Adds the errors of the value at `pointer`.
     pub(crate) fn under(&mut self, pointer: &str, fields: Vec<FieldError>) {
         self.0.extend(fields.into_iter().map(|mut field| {
             field.pointer.insert_str(0, pointer);
@@ -75,14 +75,14 @@ impl Problems {
 /// Reads a payload into a type that refuses unknown fields.
 pub(crate) fn read<'a, T: serde::Deserialize<'a>>(payload: &'a str) -> Result<T, Refusal> {
     json::check(payload).map_err(json::ReadError::from)?;
-    // serde reads a structure from an array of its members too. Here that would be another text with the same meaning.
+    // serde also reads a struct from an array of its members. Here that would be another text with the same meaning.
     if !payload.trim_start().starts_with('{') {
         return Err(Refusal::field("", "type", "must be a JSON object"));
     }
     Ok(json::read_accepted(payload)?)
 }
 
-/// Checks the payload of an action that needs none: no text, or an empty object.
+/// Checks a payload that must be empty: no text, or an empty object.
 pub(crate) fn empty(payload: &str) -> Result<(), Refusal> {
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]

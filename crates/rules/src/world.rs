@@ -1,4 +1,4 @@
-//! What a decision may look up, and who asks.
+//! Lookups of decisions, and the requester of an action.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -12,16 +12,15 @@ use kedge_protocol::{Address, Hash, Id, Prefix};
 use crate::compiled::TemplateRules;
 use crate::refusal::Refusal;
 
-/// Who requests an action.
+/// The requester of an action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Caller {
-    /// The wallet.
     pub wallet_id: Id,
     /// Its organization.
     pub organization_id: Id,
-    /// Its role there.
+    /// Role in the organization.
     pub role: Role,
-    /// The wallet's own address.
+    /// Address that registered the wallet.
     pub address: Address,
 }
 
@@ -37,22 +36,20 @@ impl Caller {
     }
 }
 
-/// Used in records instead of a wallet: the operator has none.
+/// Stands for the operator, which has no wallet, in records.
 pub const OPERATOR: Id = Id {
     prefix: Prefix::Wallet,
     bytes: [0; 16],
 };
 
-/// A wallet that can be given something.
+/// A wallet as the recipient of an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Recipient {
-    /// The wallet.
     pub wallet_id: Id,
-    /// Its address.
     pub address: Address,
 }
 
-/// The things of which an organization may have only so many.
+/// Types of resources whose number per organization is limited.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Counted {
     /// API keys.
@@ -61,53 +58,50 @@ pub enum Counted {
     Webhooks,
 }
 
-/// How many things of one kind an organization has.
+/// Number of resources of one type in an organization.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Held {
-    /// Those that were not ended.
+    /// Those not ended.
     pub live: usize,
-    /// All that were ever made.
+    /// All ever made.
     pub made: u64,
 }
 
-/// The position of an action that names a key of the sequencer.
+/// Position of an action that names a key of the sequencer.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct KeyPlace {
-    /// The number of the batch that holds the action.
+    /// Number of the batch that holds the action.
     pub batch: u64,
-    /// The first batch of the last key that the log names; 0 while there is only its first key.
+    /// First batch of the last key that the log names; 0 while there is only its first key.
     pub last_from_batch: u64,
-    /// How many keys the log names so far, besides its first.
+    /// Number of keys that the log names so far, without its first.
     pub named: usize,
 }
 
 /// One action, as signed.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
-    /// What it does.
     pub kind: &'a Kind,
-    /// The target's text.
     pub target: &'a str,
-    /// The payload's text: what was signed or, if that is a digest, what may be disclosed of it.
+    /// The signed payload or, if that is a digest, its disclosed members.
     pub payload: &'a str,
     /// The payload's text as it was signed.
     pub signed: &'a str,
-    /// The action's content.
     pub content: &'a Hash,
-    /// The integrity that follows from this content, if it was hashed already.
+    /// The resource's next integrity, if it was hashed already.
     pub link: Option<Link>,
-    /// What its request may still take. None in a replay: what is in the log was allowed once.
+    /// Remaining steps of the request. `None` in a replay: logged actions were within the limits once.
     pub allowance: Option<&'a Allowance>,
 }
 
-/// What one request may take, in steps: one for each byte of the objects that it leaves, and those of schemas that are
-/// compiled and checked. However short a request is, it holds up those of others no longer than that, and takes no more memory. Objects
-/// that are read for it count apart, because what is refused leaves nothing.
+/// Steps that one request may take: one for each byte of the objects that it changes, and those of compiling and
+/// checking schemas. The limit bounds how long a request of any length delays others, and its memory. Objects read for
+/// it count separately, because a refused action leaves no object.
 #[derive(Debug)]
 pub struct Allowance {
     left: Cell<u64>,
     unread: Cell<u64>,
-    /// What steps were taken for that are taken once.
+    /// Resources whose one-time steps were taken.
     taken_for: RefCell<BTreeSet<Id>>,
 }
 
@@ -135,7 +129,7 @@ impl Allowance {
         Ok(())
     }
 
-    /// Takes some steps the first time that this is asked for a resource, or refuses.
+    /// Takes the steps of a resource on the first call for it, or refuses.
     pub fn take_once(&self, resource: Id, steps: impl FnOnce() -> u64) -> Result<(), Refusal> {
         if self.taken_for.borrow().contains(&resource) {
             return Ok(());
@@ -145,7 +139,7 @@ impl Allowance {
         Ok(())
     }
 
-    /// Refuses to read one more object once those that were read are too large together.
+    /// Refuses to read one more object once the objects read so far are too large together.
     pub fn before_read(&self) -> Result<(), Refusal> {
         if self.unread.get() == 0 {
             return Err(Refusal::State(
@@ -162,17 +156,15 @@ impl Allowance {
     }
 }
 
-/// A step of a resource's integrity, hashed beforehand.
+/// A precomputed step of a resource's integrity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Link {
-    /// The integrity before.
     pub previous: Hash,
-    /// The integrity after the action.
     pub next: Hash,
 }
 
 impl Input<'_> {
-    /// Takes steps of its request's allowance, or refuses.
+    /// Takes steps of the request's allowance, or refuses.
     pub(crate) fn take(&self, steps: u64) -> Result<(), Refusal> {
         self.allowance
             .map_or(Ok(()), |allowance| allowance.take(steps))
@@ -188,7 +180,7 @@ impl Input<'_> {
     }
 }
 
-/// A read failed; the action is neither right nor wrong.
+/// A read failed, so the action was not judged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unavailable;
 
@@ -198,10 +190,9 @@ impl From<Unavailable> for Refusal {
     }
 }
 
-/// What decisions look up besides the resource that they change. All of it is either final once it exists (a wallet's
+/// Lookups of decisions, besides the resource that they change. All of it is either final once it exists (a wallet's
 /// address, a template's rules) or named in the decision's reads, so that the sequencer notices a change in between.
 pub trait World {
-    /// A wallet by its identifier.
     fn wallet(&self, id: Id) -> Result<Option<Recipient>, Unavailable>;
     /// A wallet by one of its addresses.
     fn wallet_by_address(&self, address: Address) -> Result<Option<Recipient>, Unavailable>;
@@ -209,27 +200,25 @@ pub trait World {
     fn member(&self, id: Id) -> Result<Option<Wallet>, Unavailable>;
     /// An organization, as committed.
     fn organization(&self, id: Id) -> Result<Option<Organization>, Unavailable>;
-    /// An invitation.
     fn invitation(&self, id: Id) -> Result<Option<Invitation>, Unavailable>;
-    /// How many objects of a template were minted, according to the committed state.
+    /// Number of objects minted from a template, as committed.
     fn minted(&self, template: Id) -> Result<u64, Unavailable>;
-    /// How many of them were burned, according to the committed state.
+    /// Number of objects burned of a template, as committed.
     fn burned(&self, template: Id) -> Result<u64, Unavailable>;
     /// A template, with its schemas ready for use.
     fn template(&self, id: Id) -> Result<Option<Arc<TemplateRules>>, Unavailable>;
-    /// A variation.
     fn variation(&self, id: Id) -> Result<Option<Arc<Variation>>, Unavailable>;
-    /// True if a wallet has the e-mail address.
+    /// Whether a wallet has the e-mail address.
     fn email_taken(&self, email: &str) -> Result<bool, Unavailable>;
-    /// True if a wallet has the address.
+    /// Whether a wallet has the address.
     fn address_taken(&self, address: Address) -> Result<bool, Unavailable>;
-    /// How many things of a kind an organization has.
+    /// Number of resources of a type in an organization.
     fn held(&self, organization: Id, of: Counted) -> Result<Held, Unavailable>;
-    /// True if the organization has a template with this name.
+    /// Whether the organization has a template with this name.
     fn template_name_taken(&self, organization: Id, name: &str) -> Result<bool, Unavailable>;
-    /// The position of an action that names a key of the sequencer. Right only for what is decided alone, when
-    /// everything before it is committed.
+    /// Position of an action that names a key of the sequencer. Valid only for an exclusive decision, after everything
+    /// before it is committed.
     fn key_place(&self) -> Result<KeyPlace, Unavailable>;
-    /// True if a verdict on a claim with this context is in the log.
+    /// Whether the log holds a verdict on a claim with this context.
     fn claim_context_used(&self, context: &Hash) -> Result<bool, Unavailable>;
 }

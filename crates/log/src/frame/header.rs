@@ -1,4 +1,4 @@
-//! A frame's header: its fields, its bytes, and the hash that the next frame names.
+//! The header of a frame: its fields, its bytes, and the hash that the next frame names.
 
 use aws_lc_rs::digest;
 use kedge_protocol::Hash;
@@ -7,10 +7,10 @@ use crate::bytes::{self, Fields};
 
 /// The first bytes of a frame. `0xff` occurs in no UTF-8 text, so no payload can imitate a frame.
 pub const MAGIC: [u8; 8] = *b"\xffKFRAME\n";
-/// The highest format of frames that this program knows. The first frame of a log has it. In a log that began with a lower
-/// one, the first frame that needs it comes after an empty one that raises the format.
+/// The newest frame format. A new log begins with it. In an older log, an empty frame raises the format before the
+/// first frame that needs it.
 pub const FORMAT: u16 = 2;
-/// The lowest format.
+/// The oldest format.
 pub const FIRST_FORMAT: u16 = 1;
 /// The first format whose requests may state a key's consent to join a wallet.
 pub const CONSENT_FORMAT: u16 = 2;
@@ -20,40 +20,39 @@ pub const FIXED_BYTES: usize = 104;
 pub const SECTION_BYTES: usize = 40;
 /// Bytes of the longest header.
 pub const HEADER_BYTES_MAX: usize = FIXED_BYTES + SectionKind::ALL.len() * SECTION_BYTES;
-/// Bytes of the longest frame, so that a damaged length field cannot cause a huge allocation.
+/// Size limit of a frame, so that a damaged length field cannot cause a huge allocation.
 pub const FRAME_BYTES_MAX: usize = 1 << 30;
-/// Bytes of a batch in its section.
+/// Size of a batch in its section.
 pub const BATCH_BYTES: usize = 253;
-/// Bytes of a leaf in its section.
+/// Size of a leaf in its section.
 pub const LEAF_BYTES: usize = 32;
 
-/// The offset of the header's own checksum; it counts as zero while the checksum is computed.
+/// Offset of the header's own checksum, which counts as zero while it is computed.
 const HEADER_CRC_AT: usize = 12;
-/// The prefix of a frame's hash, so that it cannot be a hash of anything else.
+/// Prefix of a frame's hash: separates it from all other hashes.
 const HASH_TAG: &[u8; 16] = b"kedge log frame\n";
 
-/// What a section holds. The numbers are permanent; sections are stored in their order.
+/// Kind of a section. The numbers are permanent; sections are stored in their order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum SectionKind {
     /// Batch headers with their signatures.
     Batches = 1,
-    /// The hashes of the actions' leaves. May be dropped if they can be recomputed.
+    /// Leaf hashes of the actions. May be dropped if they can be recomputed.
     Leaves = 2,
-    /// Sealed side entries. May be dropped once they are forgotten.
+    /// Sealed side entries. May be dropped once they are no longer needed.
     Side = 3,
     /// Packed requests, with a table of their places.
     Requests = 4,
 }
 
 impl SectionKind {
-    /// Every kind, in the order of the numbers.
     pub const ALL: [Self; 4] = [Self::Batches, Self::Leaves, Self::Side, Self::Requests];
 
     fn of_number(number: u16) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| *kind as u16 == number)
     }
 
-    /// Whether a frame is valid without the bytes of such a section.
+    /// Whether a frame stays valid without the bytes of such a section.
     pub fn can_be_dropped(self) -> bool {
         matches!(self, Self::Leaves | Self::Side)
     }
@@ -72,26 +71,24 @@ pub struct Section {
     pub digest: Hash,
 }
 
-/// The header of a frame.
+/// The fixed fields of a frame and its table of sections.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FrameHeader {
-    /// What its sections may hold. It never falls from one frame to the next.
+    /// The format bounds what the sections may hold. It never falls from one frame to the next.
     pub format: u16,
     /// The frame's number, from 1, without gaps.
     pub number: u64,
-    /// The term of the node that wrote it; 0 if there is only one node. It never falls from one frame to the next.
+    /// Term of the node that wrote the frame; 0 with a single node. It never falls from one frame to the next.
     pub term: u64,
     /// The sequence of its first action, or of the next one if it holds none.
     pub first_sequence: u64,
-    /// The number of actions it holds.
     pub actions: u32,
     /// The number of its first batch, or of the next one if it holds none.
     pub first_batch: u64,
-    /// The number of batches it holds.
     pub batches: u32,
-    /// The last frame that was durable when this one was written. Not part of the hash: it describes the disk,
-    /// not the log. It is 0 in a frame that several nodes share: what was durable on the node that wrote it may be torn
-    /// on another one, and recovery would take that for damage.
+    /// The last frame that was durable when this one was written. Not part of the hash, because it describes the disk
+    /// and not the log. 0 in a frame that several nodes share: a frame that was durable on the writer may be torn on
+    /// another node, and recovery would take that for damage.
     pub durable: u64,
     /// The hash of the previous frame.
     pub previous: Hash,
@@ -100,7 +97,7 @@ pub struct FrameHeader {
     sections: [Option<Section>; SectionKind::ALL.len()],
 }
 
-/// Why bytes are not a frame header.
+/// Why a frame header cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderError {
     /// No frame begins here.
@@ -109,10 +106,10 @@ pub enum HeaderError {
     /// The bytes end within the header.
     #[error("the frame's header is cut off")]
     Short,
-    /// A newer program wrote it.
+    /// The format is newer than this program.
     #[error("frame format {0} is not known; this program knows {FIRST_FORMAT} to {FORMAT}")]
     Format(u16),
-    /// The checksum does not hold.
+    /// The checksum does not match.
     #[error("the checksum of the frame's header does not match")]
     Crc,
     /// The checksum holds, but the header is invalid.
@@ -147,14 +144,14 @@ impl FrameHeader {
         self.sections[kind.place()] = Some(section);
     }
 
-    /// Records that a section's bytes are no longer in the body.
+    /// Marks a section as dropped from the body.
     pub(crate) fn drop_section(&mut self, kind: SectionKind) {
         if let Some(section) = &mut self.sections[kind.place()] {
             section.length = None;
         }
     }
 
-    /// Whether it holds nothing, and so only opens a term or raises the format.
+    /// Whether the frame is empty, and so only opens a term or raises the format.
     pub fn is_empty(&self) -> bool {
         self.sections.iter().all(Option::is_none)
     }
@@ -164,19 +161,17 @@ impl FrameHeader {
         entries.filter_map(|(kind, section)| Some((kind, section.as_ref()?)))
     }
 
-    /// Bytes of this header.
     pub fn header_bytes(&self) -> usize {
         FIXED_BYTES + self.present().count() * SECTION_BYTES
     }
 
-    /// Bytes of the frame as stored: header and body.
+    /// Size of header and body as stored.
     pub fn frame_bytes(&self) -> usize {
         let body = |section: &Section| section.length.unwrap_or(0) as usize;
         self.header_bytes() + self.present().map(|(_, s)| body(s)).sum::<usize>()
     }
 
-    /// A section's byte range, counted from the first byte of the frame; `None` if the frame has no such
-    /// section or its bytes were dropped.
+    /// Byte range of a section within the frame; `None` if the frame has no such section or its bytes were dropped.
     pub fn section_range(&self, kind: SectionKind) -> Option<std::ops::Range<usize>> {
         let length = self.section(kind)?.length? as usize;
         let before = self.present().take_while(|(other, _)| *other < kind);
@@ -195,8 +190,8 @@ impl FrameHeader {
         self.first_batch + u64::from(self.batches)
     }
 
-    /// The hash that the next frame names: SHA-256 over what the frame states about the log, with the digest of
-    /// each section in place of its bytes. A section can therefore be dropped later without breaking the chain.
+    /// The hash that the next frame names: SHA-256 over the frame's statements about the log, with the digest of each
+    /// section in place of its bytes. A section can therefore be dropped later without breaking the chain.
     pub fn hash(&self) -> Hash {
         let mut preimage = Vec::with_capacity(112 + self.sections.len() * 34);
         preimage.extend_from_slice(HASH_TAG);
@@ -254,7 +249,7 @@ impl FrameHeader {
     /// Reads the header at the start of `bytes`; more bytes may follow.
     ///
     /// # Errors
-    /// [`HeaderError`] if they do not begin with a header of a known format.
+    /// [`HeaderError`] if there is no header of a known format.
     pub fn read(bytes: &[u8]) -> Result<Self, HeaderError> {
         let fixed = bytes.get(..FIXED_BYTES).ok_or(HeaderError::Short)?;
         let mut fields = Fields(fixed);
@@ -386,7 +381,7 @@ pub(crate) fn sha256(bytes: &[u8]) -> Hash {
     Hash(hash)
 }
 
-/// What a log's first frame names as the hash of the frame before it.
+/// The value of [`FrameHeader::previous`] in a log's first frame.
 pub fn first_previous(identity: &Hash) -> Hash {
     let mut preimage = b"kedge log begins".to_vec();
     preimage.extend_from_slice(&identity.0);

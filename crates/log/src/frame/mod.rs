@@ -37,7 +37,7 @@ pub struct Frame {
     side: Vec<SideEntry>,
 }
 
-/// The place of a frame, according to its batches.
+/// Range of batches and sequences in a frame.
 #[derive(Clone, Copy)]
 struct Bounds {
     first_batch: u64,
@@ -57,7 +57,7 @@ impl Frame {
         Self::default()
     }
 
-    /// A frame that only opens a term: it holds nothing else. `term` is above 0, and above that of the frame before.
+    /// An empty frame that opens a term. `term` must exceed that of the frame before, and 0.
     pub fn opens_term(term: u64) -> Self {
         Self {
             term,
@@ -66,7 +66,7 @@ impl Frame {
         }
     }
 
-    /// Clears the contents and keeps the memory.
+    /// Clears the contents; the buffers keep their capacity.
     pub fn clear(&mut self) {
         self.term = 0;
         self.opens_term = false;
@@ -79,17 +79,16 @@ impl Frame {
         self.side.clear();
     }
 
-    /// Sets the term. With 0 the frame has the term of the one before it.
+    /// Sets the term. With 0 the frame takes the term of the one before it.
     pub fn set_term(&mut self, term: u64) {
         self.term = term;
     }
 
-    /// The term that was set.
     pub fn term(&self) -> u64 {
         self.term
     }
 
-    /// The lowest format that may hold what is in the frame.
+    /// Lowest format that allows the frame's contents.
     pub fn format(&self) -> u16 {
         if self.states_consent {
             CONSENT_FORMAT
@@ -98,7 +97,7 @@ impl Frame {
         }
     }
 
-    /// Adds a request after those in the frame.
+    /// Adds a request.
     ///
     /// # Errors
     /// [`FrameRefused`] if its sequences do not continue those of the frame.
@@ -155,8 +154,8 @@ impl Frame {
         Ok(())
     }
 
-    /// States that all its leaves were computed from its requests in this process, so that they need not be computed
-    /// again for each frame before they are dropped.
+    /// States that this process computed all leaves from the frame's requests, so that they need not be recomputed for
+    /// each frame before they are dropped.
     pub fn set_leaves_follow(&mut self) {
         self.leaves_follow = true;
     }
@@ -165,17 +164,17 @@ impl Frame {
         self.leaves_follow
     }
 
-    /// Adds a write that the chain does not cover.
+    /// Adds a write that the hash chain does not cover.
     pub fn push_side(&mut self, entry: SideEntry) {
         self.side.push(entry);
     }
 
-    /// Whether it is empty; an empty frame cannot be appended, unless it opens a term.
+    /// Whether the frame is empty. An empty frame cannot be appended, unless it opens a term.
     pub fn is_empty(&self) -> bool {
         self.side.is_empty() && self.batch_bounds.is_none() && self.requests.bounds().is_none()
     }
 
-    /// Upper bound of the bytes that the frame takes in the log.
+    /// Upper bound of the frame's size in the log.
     pub fn bytes_max(&self) -> usize {
         header::HEADER_BYTES_MAX
             + self.requests.bytes()
@@ -184,7 +183,7 @@ impl Frame {
             + side::sealed_bytes_max(&self.side)
     }
 
-    /// Writes the frame for its place in the log; returns its header.
+    /// Encodes the frame for its place in the log; returns its header.
     pub(crate) fn encode(
         &self,
         place: &Place,
@@ -208,7 +207,7 @@ impl Frame {
         ];
         for (kind, parts) in SectionKind::ALL.into_iter().zip(bodies) {
             let length: usize = parts.iter().map(|part| part.len()).sum();
-            // A table without requests is not a section.
+            // A table without requests is not stored.
             if length == 0 || (kind == SectionKind::Requests && header.actions == 0) {
                 continue;
             }
@@ -241,7 +240,7 @@ impl Frame {
         Ok(header)
     }
 
-    /// The header without its sections, once the parts are known to agree.
+    /// Checks that the parts agree; returns the header without its sections.
     fn placed(&self, place: &Place) -> Result<FrameHeader, FrameRefused> {
         let mut header = FrameHeader::new(
             place.number,
@@ -290,13 +289,13 @@ impl Frame {
     }
 }
 
-/// The place of a log's next frame.
+/// Position and fields that the log's next frame must have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
     pub(crate) format: u16,
     pub(crate) number: u64,
     pub(crate) term: u64,
-    /// The term of the frame before, or a lower bound of it.
+    /// Term of the frame before, or a lower bound of it.
     pub(crate) last_term: u64,
     pub(crate) first_sequence: u64,
     pub(crate) first_batch: u64,
@@ -305,7 +304,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The place after a position, in a log that has reached a format.
+    /// The next frame after a position, in a log that has reached `format`.
     pub(crate) fn after(
         position: &Position,
         format: u16,
@@ -336,7 +335,7 @@ pub(crate) enum EncodeError {
     Side(#[from] SideError),
 }
 
-/// Appends a batch in its section's form.
+/// Appends a batch in the form of its section.
 fn write_batch(out: &mut Vec<u8>, batch: &SignedBatch) {
     let header = &batch.header;
     out.extend_from_slice(&header.number.to_be_bytes());

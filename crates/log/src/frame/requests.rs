@@ -15,7 +15,7 @@ pub(crate) const TABLE_HEAD_BYTES: usize = 8;
 /// Bytes of an entry.
 pub(crate) const ENTRY_BYTES: usize = 12;
 
-/// Collects requests for a frame.
+/// Collects the requests of a frame.
 #[derive(Default)]
 pub(crate) struct RequestsWriter {
     first: u64,
@@ -55,7 +55,7 @@ impl RequestsWriter {
         Ok(())
     }
 
-    /// The first sequence, and the one after the last.
+    /// First sequence, and the one after the last.
     pub(crate) fn bounds(&self) -> Option<(u64, u64)> {
         (!self.entries.is_empty()).then_some((self.first, self.next))
     }
@@ -86,24 +86,24 @@ fn table_crc(table: &[u8]) -> u32 {
     crate::bytes::crc_around(table, 4)
 }
 
-/// The place of a request in the section.
+/// Place of a request in the section.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct RequestPlace {
-    /// Its first sequence, relative to the frame's.
+    /// First sequence, relative to the frame's.
     pub(crate) first: u32,
-    /// Its bytes, relative to the first byte of the section.
+    /// Byte range, relative to the section.
     pub(crate) range: std::ops::Range<usize>,
     crc: u32,
 }
 
 impl RequestPlace {
-    /// Whether these are the request's bytes.
+    /// Whether `bytes` have the request's checksum.
     pub(crate) fn is_of(&self, bytes: &[u8]) -> bool {
         crc32c::crc32c(bytes) == self.crc
     }
 }
 
-/// Bytes of the table at the start of a section, from the section's first bytes.
+/// Size of the table at the start of a section, from the section's first bytes.
 pub(crate) fn table_bytes(head: &[u8]) -> Option<usize> {
     let count = Fields(head).u32()? as usize;
     count
@@ -114,12 +114,12 @@ pub(crate) fn table_bytes(head: &[u8]) -> Option<usize> {
 /// The table at the start of a section.
 pub(crate) struct RequestTable<'a> {
     entries: &'a [[u8; ENTRY_BYTES]],
-    /// Bytes of the table itself.
+    /// Size of the table itself.
     bytes: usize,
 }
 
 impl<'a> RequestTable<'a> {
-    /// Reads the table; `section` may end after it, and `whole` is the section's length.
+    /// Reads the table. `section` may be cut off after it; `whole` is the section's length.
     pub(crate) fn read(section: &'a [u8], whole: usize, actions: u32) -> Result<Self, CodecError> {
         let early = || CodecError::bytes("the table of requests ends too early");
         let bytes = table_bytes(section).ok_or_else(early)?;
@@ -155,7 +155,6 @@ impl<'a> RequestTable<'a> {
         entry(&self.entries[index])
     }
 
-    /// The place of the `index`-th request.
     pub(crate) fn place(&self, index: usize) -> RequestPlace {
         let start = match index {
             0 => 0,
@@ -169,7 +168,7 @@ impl<'a> RequestTable<'a> {
         }
     }
 
-    /// The index of the request that holds the action at `offset` from the frame's first one.
+    /// Index of the request that holds the action at `offset` from the frame's first one.
     pub(crate) fn find(&self, offset: u32) -> usize {
         // The first entry is 0, so at least one is not above `offset`.
         self.entries

@@ -1,15 +1,15 @@
-//! Side entries: writes that the chain does not cover, such as password hashes and sessions. They are sealed, because
-//! segments are copied, archived and replicated: a segment alone must open nothing.
+//! Side entries: writes that the hash chain does not cover, such as password hashes and sessions. They are encrypted,
+//! because segments are copied, archived and replicated: a segment alone must reveal nothing.
 //!
 //! ```text
 //! section: u16 parts ‖ parts
 //! part:    u64 key id ‖ 16 bytes salt ‖ u64 count ‖ u32 length ‖ AES-256-GCM of the entries, and its tag
 //! ```
 //!
-//! A part is sealed under a key derived from the named key and the salt (HKDF-SHA256), with the count as nonce. A new
-//! salt is drawn whenever the log is opened and whenever the key changes, and every sealing raises the count. So a
+//! A part is encrypted under a key derived from the named key and the salt (HKDF-SHA256), with the count as nonce. A
+//! new salt is drawn whenever the log is opened and whenever the key changes, and every sealing raises the count. So a
 //! nonce never repeats under one key, even where a torn frame is cut off and its number is used again, or a log
-//! continues from an old copy. The log's identity, the frame's number, the part's place and the key's id are associated
+//! continues from an old copy. The log's identity, the frame's number, the part's index and the key's id are associated
 //! data: a part opens nowhere else. Today all entries are one part. The format has room for one part per subject, each
 //! under its own key.
 
@@ -28,30 +28,28 @@ pub type KeyId = u64;
 
 const SALT_BYTES: usize = 16;
 const TAG_BYTES: usize = 16;
-/// Bytes of a part without its entries.
+/// Size of a part without its entries.
 const PART_BYTES: usize = 8 + SALT_BYTES + 8 + 4 + TAG_BYTES;
 const INFO: &[u8] = b"kedge side entries 1";
-/// Replaces a value's length: the row is deleted.
+/// Stands in place of a value's length for a deleted row.
 const DELETED: u32 = u32::MAX;
 
-/// A write to a table outside the chain.
+/// A write to a table that the hash chain does not cover.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SideEntry {
     /// The table's permanent number.
     pub table: u16,
-    /// The row's key.
     pub key: Vec<u8>,
-    /// The row; `None` deletes it.
     pub value: Option<Vec<u8>>,
 }
 
 /// Why side entries cannot be sealed or opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SideError {
-    /// The key that sealed them is not among the given ones.
+    /// None of the given keys has the id that sealed them.
     #[error("the side entries are sealed under key {0}, which is missing")]
     NoKey(KeyId),
-    /// The given key does not open them: it is a different key, or the bytes are damaged.
+    /// The key does not open them: it is a different key with this id, or the bytes are damaged.
     #[error("the side entries cannot be opened with key {0}")]
     Closed(KeyId),
     /// The bytes are not a section of side entries.
@@ -62,7 +60,7 @@ pub enum SideError {
     Seal(&'static str),
 }
 
-/// Keys that open side entries, and the one that seals new ones.
+/// Keys that open side entries. The newest one also seals them.
 #[derive(Clone, Default)]
 pub struct SideKeys {
     keys: BTreeMap<KeyId, [u8; 32]>,
@@ -87,7 +85,6 @@ impl SideKeys {
         keys
     }
 
-    /// Whether there is no key.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
@@ -97,12 +94,10 @@ impl SideKeys {
         self.keys.insert(id, key);
     }
 
-    /// The ids of the keys, in order.
     pub fn ids(&self) -> impl Iterator<Item = KeyId> {
         self.keys.keys().copied()
     }
 
-    /// The id of the key that seals.
     pub fn newest(&self) -> Option<KeyId> {
         self.keys.keys().next_back().copied()
     }
@@ -115,7 +110,6 @@ impl SideKeys {
         Ok(LessSafeKey::new(UnboundKey::from(key)))
     }
 
-    /// Opens a section.
     pub(crate) fn open(
         &self,
         identity: &Hash,
@@ -137,7 +131,7 @@ impl SideKeys {
     }
 }
 
-/// A part of a section, sealed.
+/// A sealed part of a section.
 struct Part<'a> {
     key: KeyId,
     salt: [u8; SALT_BYTES],
@@ -145,7 +139,6 @@ struct Part<'a> {
     sealed: &'a [u8],
 }
 
-/// The parts of a section.
 fn parts(section: &[u8]) -> Result<Vec<Part<'_>>, SideError> {
     let early = || SideError::Damaged("the section ends too early");
     let mut fields = Fields(section);
@@ -170,12 +163,12 @@ fn parts(section: &[u8]) -> Result<Vec<Part<'_>>, SideError> {
     }
 }
 
-/// The ids of the keys that sealed a section.
+/// Ids of the keys that sealed a section.
 pub(crate) fn keys_of(section: &[u8]) -> Result<Vec<KeyId>, SideError> {
     Ok(parts(section)?.iter().map(|part| part.key).collect())
 }
 
-/// Seals side entries under one key, from the opening of the log or a change of the key until the next.
+/// Seals side entries under one key and salt: from the opening of the log, or a change of the key, to the next.
 pub(crate) struct Sealer {
     identity: Hash,
     id: KeyId,
@@ -206,7 +199,6 @@ impl Sealer {
         }))
     }
 
-    /// The key that it seals under.
     pub(crate) fn id(&self) -> KeyId {
         self.id
     }
@@ -217,7 +209,7 @@ impl Sealer {
         entries: &[SideEntry],
         out: &mut Vec<u8>,
     ) -> Result<(), SideError> {
-        // The count is raised before anything is sealed, so no failure can reuse a nonce.
+        // The count is raised first, so that no failure can reuse a nonce.
         let count = self.count;
         self.count += 1;
         let mut plain = Vec::with_capacity(sealed_bytes_max(entries));
@@ -241,7 +233,7 @@ impl Sealer {
     }
 }
 
-/// Upper bound of the bytes that entries take once sealed.
+/// Upper bound of the entries' size once sealed.
 pub(crate) fn sealed_bytes_max(entries: &[SideEntry]) -> usize {
     let bytes = |entry: &SideEntry| 10 + entry.key.len() + entry.value.as_ref().map_or(0, Vec::len);
     2 + PART_BYTES + entries.iter().map(bytes).sum::<usize>()

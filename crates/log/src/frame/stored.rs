@@ -1,4 +1,4 @@
-//! A frame as read from a segment: checked, and parsed on demand.
+//! A frame read from a segment: checked, and parsed on demand.
 
 use std::borrow::Borrow;
 
@@ -16,24 +16,23 @@ use crate::packed::{PackedRequest, groups, leaves_of};
 /// Why bytes are not a whole frame.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// Its header cannot be read.
     #[error(transparent)]
     Header(#[from] HeaderError),
     /// The bytes end within the body.
     #[error("the frame is cut off")]
     Short,
-    /// The body's checksum does not hold.
+    /// The checksum of the body does not match.
     #[error("the checksum of the frame's body does not match")]
     Crc,
-    /// A section does not have its digest.
+    /// A section does not match its digest.
     #[error("the section of {0:?} does not match the digest in the header")]
     Digest(SectionKind),
-    /// A section cannot be read, though its checksum and digest hold.
+    /// A section cannot be parsed, though its checksum and digest match.
     #[error("the section of {0:?} cannot be read: {1}")]
     Section(SectionKind, CodecError),
 }
 
-/// A frame that was read, with valid checksums of header and body.
+/// A frame that was read; the checksums of header and body hold.
 #[derive(Clone, Debug)]
 pub struct StoredFrame {
     header: FrameHeader,
@@ -56,17 +55,16 @@ impl StoredFrame {
         Ok(Self { header, bytes })
     }
 
-    /// The frame's header.
     pub fn header(&self) -> &FrameHeader {
         &self.header
     }
 
-    /// The frame's bytes as stored, which is what a follower is sent.
+    /// The frame's bytes as stored: followers receive them unchanged.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The frame's bytes for another node: without what it states of this node's disk. Its hash does not change.
+    /// The frame's bytes for another node: without the statement about this node's disk. The hash does not change.
     pub fn for_others(&self) -> Vec<u8> {
         let mut header = self.header.clone();
         header.durable = 0;
@@ -76,7 +74,7 @@ impl StoredFrame {
         bytes
     }
 
-    /// The buffer that holds the bytes, for reuse.
+    /// The buffer of the bytes, for reuse.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
@@ -86,16 +84,16 @@ impl StoredFrame {
         Some(&self.bytes[self.header.section_range(kind)?])
     }
 
-    /// Checks that every present section has the digest that the chain of frames rests on.
+    /// Checks every present section against its digest, which the chain of frames covers.
     ///
     /// # Errors
-    /// [`FrameError::Digest`] names the first one that has not.
+    /// [`FrameError::Digest`] names the first mismatch.
     pub fn check_digests(&self) -> Result<(), FrameError> {
         let mut checked = Self::check_digests_of(std::slice::from_ref(self));
         checked.pop().unwrap_or(Ok(()))
     }
 
-    /// Like [`Self::check_digests`], for several frames in parallel; returns the result for each.
+    /// [`Self::check_digests`] for several frames in parallel; returns the result for each.
     pub(crate) fn check_digests_of<F: Borrow<Self>>(frames: &[F]) -> Vec<Result<(), FrameError>> {
         let frames: Vec<&Self> = frames.iter().map(Borrow::borrow).collect();
         let mut checked = vec![Ok(()); frames.len()];
@@ -128,7 +126,7 @@ impl StoredFrame {
     /// The leaves of all actions, in order; recomputed from the requests if they were dropped.
     ///
     /// # Errors
-    /// [`FrameError`] if a section is damaged, or the recomputed leaves are not those that were dropped.
+    /// [`FrameError`] if a section is damaged, or the recomputed leaves differ from the dropped ones.
     pub fn leaves(&self) -> Result<Vec<Hash>, FrameError> {
         if let Some(bytes) = self.section(SectionKind::Leaves) {
             return Ok(hashes(bytes));
@@ -144,9 +142,8 @@ impl StoredFrame {
         }
     }
 
-    /// The leaves that its requests produce.
     fn computed_leaves(&self) -> Result<Vec<Hash>, FrameError> {
-        // Their number is checked against the header here: the header alone could ask for any amount of memory.
+        // The requests limit the count: the header alone could ask for any amount of memory.
         let requests = self.requests()?;
         let mut leaves = Vec::with_capacity(self.header.actions as usize);
         for group in groups(&requests) {
@@ -158,7 +155,7 @@ impl StoredFrame {
         Ok(leaves)
     }
 
-    /// Whether the chain of frames names these leaves, whether stored or dropped.
+    /// Whether the chain of frames covers these leaves, stored or dropped.
     pub(crate) fn names_leaves(&self, leaves: &[Hash]) -> bool {
         match self.header.section(SectionKind::Leaves) {
             Some(section) => digest_of(leaves) == section.digest,
@@ -191,7 +188,7 @@ impl StoredFrame {
         Ok(found)
     }
 
-    /// The requests, in order: their sequences follow each other without a gap.
+    /// The requests, in order, with consecutive sequences.
     ///
     /// # Errors
     /// [`FrameError::Section`] if the section is damaged.
@@ -218,7 +215,7 @@ impl StoredFrame {
         }
     }
 
-    /// The side entries, opened with the given keys; none if they were dropped.
+    /// The side entries, decrypted; none if they were dropped.
     ///
     /// # Errors
     /// [`SideError`] if a key is missing, or the entries do not open.
@@ -229,7 +226,7 @@ impl StoredFrame {
         }
     }
 
-    /// The ids of the keys that its side entries are sealed under; none if there are no entries.
+    /// Ids of the keys that seal the side entries; none without entries.
     ///
     /// # Errors
     /// [`SideError::Damaged`] if the section is damaged.
@@ -238,7 +235,7 @@ impl StoredFrame {
             .map_or(Ok(Vec::new()), keys_of)
     }
 
-    /// The header of the same frame without the bytes of a section, and the sections that are left. Its hash does not
+    /// The header of the same frame without the bytes of a section, and the remaining sections. The hash does not
     /// change.
     pub(crate) fn without(&self, dropped: SectionKind) -> (FrameHeader, Vec<&[u8]>) {
         let mut header = self.header.clone();
@@ -251,7 +248,7 @@ impl StoredFrame {
         (header, parts)
     }
 
-    /// Whether it holds its leaves, and its requests produce exactly the same ones.
+    /// Whether the leaves are stored, and the requests produce exactly the same ones.
     pub(crate) fn leaves_follow(&self) -> bool {
         self.section(SectionKind::Leaves).is_some_and(|stored| {
             let computed = self.computed_leaves();
@@ -260,7 +257,6 @@ impl StoredFrame {
     }
 }
 
-/// Reads a section of batches.
 pub(crate) fn batches(section: &[u8]) -> Result<Vec<SignedBatch>, CodecError> {
     let (batches, rest) = section.as_chunks::<BATCH_BYTES>();
     if rest.is_empty() {
@@ -270,7 +266,6 @@ pub(crate) fn batches(section: &[u8]) -> Result<Vec<SignedBatch>, CodecError> {
     }
 }
 
-/// Reads a section of leaves.
 pub(crate) fn hashes(section: &[u8]) -> Vec<Hash> {
     let (hashes, _) = section.as_chunks::<32>();
     hashes.iter().copied().map(Hash).collect()

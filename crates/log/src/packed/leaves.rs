@@ -1,6 +1,5 @@
-//! The leaves of packed requests, computed without making records of them. No text is copied, the texts of targets that
-//! are identifiers share one buffer, the actions of all requests are hashed side by side, and the action hashes, which
-//! no leaf needs, are left out.
+//! Leaves of packed requests, computed without building records. No text is copied, target ids share one text buffer,
+//! the actions of all requests are hashed in parallel lanes, and action hashes, which no leaf needs, are not computed.
 
 use std::fmt::Write;
 
@@ -12,7 +11,7 @@ use kedge_protocol::lanes::keccak_each;
 use super::{ID_TEXT_BYTES, PackedAction, PackedRequest, Target};
 use crate::codec::CodecError;
 
-/// Actions that are hashed in parallel: enough for every lane, few enough for the nearest caches.
+/// Actions hashed in parallel: enough for every lane, few enough for the nearest caches.
 const GROUP_ACTIONS: usize = 256;
 
 impl PackedRequest<'_> {
@@ -25,7 +24,7 @@ impl PackedRequest<'_> {
     }
 }
 
-/// The requests in groups that are worth hashing together.
+/// Splits requests into groups that are worth hashing together.
 pub(crate) fn groups<'r, 'a>(requests: &'r [PackedRequest<'a>]) -> Vec<&'r [PackedRequest<'a>]> {
     let mut groups = Vec::new();
     let mut rest = requests;
@@ -43,8 +42,8 @@ pub(crate) fn groups<'r, 'a>(requests: &'r [PackedRequest<'a>]) -> Vec<&'r [Pack
     groups
 }
 
-/// The hashes of the leaves of all actions of the requests, in order. If an action's bytes are damaged, the
-/// error includes the first sequence of its request.
+/// The leaf hashes of all actions of the requests, in order. An error about damaged bytes names the first sequence of
+/// the request.
 pub(crate) fn leaves_of(requests: &[PackedRequest<'_>]) -> Result<Vec<Hash>, (u64, CodecError)> {
     let mut actions = Vec::with_capacity(requests.iter().map(PackedRequest::count).sum());
     for request in requests {
@@ -93,9 +92,9 @@ pub(crate) fn leaves_of(requests: &[PackedRequest<'_>]) -> Result<Vec<Hash>, (u6
     Ok(Leaf::hash_each(&leaves))
 }
 
-/// Returns the texts of actions, in order.
+/// Iterates over the texts of actions.
 struct Texts<'t> {
-    /// The texts of the remaining targets that are identifiers.
+    /// Id texts of the remaining targets.
     ids: &'t str,
 }
 

@@ -1,6 +1,6 @@
-//! The packed form of a [`RequestRecord`]: one value for each request. Kinds are numbers, targets that are ids take no
-//! text, salts come from the seed. A table of offsets precedes the actions, so one of 500 is read without the others.
-//! Every record has exactly one form.
+//! The packed form of a [`RequestRecord`]. Kinds are numbers, targets that are ids take no text, salts come from the
+//! seed. A table of offsets precedes the actions, so one of 500 is read without the others. Every record has exactly
+//! one form.
 
 mod leaves;
 mod packing;
@@ -21,7 +21,7 @@ pub(crate) use self::leaves::{groups, leaves_of};
 use self::packing::{ByteReader, push_varint};
 use crate::codec::{self, CodecError};
 
-/// Bits of an action's flags. The two lowest state how the target is written.
+/// Flags of an action. The two lowest bits state how the target is written.
 mod flag {
     pub(super) const TARGET_EMPTY: u8 = 0;
     pub(super) const TARGET_RESOURCE: u8 = 1;
@@ -35,11 +35,11 @@ mod flag {
 }
 
 const CUSTOM_KIND: u8 = 0;
-/// Where an action's kind stands: after its index.
+/// Offset of an action's kind: after its index.
 const KIND_AT: usize = 2;
 const ID_TEXT_BYTES: usize = 30;
 
-/// An identifier's text on the stack: a batch compares 500 targets with their resources.
+/// Buffer for an id's text on the stack: a batch compares 500 targets with their resources.
 struct IdText {
     bytes: [u8; ID_TEXT_BYTES],
     used: usize,
@@ -65,8 +65,7 @@ fn is_text_of(text: &str, id: &Id) -> bool {
         && written.bytes == text.as_bytes()
 }
 
-/// Packs records; remembers the last target that was another id, because the mints of one request mostly name
-/// one template.
+/// Packs records. Remembers the last target id, because the mints of one request mostly name one template.
 #[derive(Default)]
 struct Packer<'a> {
     last_target: Option<(&'a str, Id)>,
@@ -125,7 +124,7 @@ impl<'a> Packer<'a> {
     }
 }
 
-/// An identifier whose position states what it names.
+/// An id whose prefix follows from its position in the record.
 fn id(prefix: Prefix, bytes: [u8; 16]) -> Id {
     Id { prefix, bytes }
 }
@@ -144,7 +143,6 @@ fn count(length: usize) -> u16 {
     u16::try_from(length).expect("a request has at most 500 actions (limits)")
 }
 
-/// Appends a packed record to `out`.
 pub fn pack(out: &mut Vec<u8>, record: &RequestRecord<'_>) {
     out.push(codec::FORMAT);
     out.extend_from_slice(&record.batch_number.to_be_bytes());
@@ -177,10 +175,10 @@ pub fn pack(out: &mut Vec<u8>, record: &RequestRecord<'_>) {
     }
 }
 
-/// Bytes before the counts of actions: everything about the request that has a fixed length.
+/// Size of a request's fixed-length fields, which precede the counts of actions.
 const FIXED_BYTES: usize = 195;
 
-/// A packed record's head and table of offsets, which precede its actions.
+/// Head and table of offsets of a packed record, which precede its actions.
 pub(crate) struct Outline<'a> {
     /// The record without its actions.
     pub(crate) head: RequestRecord<'static>,
@@ -188,7 +186,7 @@ pub(crate) struct Outline<'a> {
 }
 
 impl<'a> Outline<'a> {
-    /// How many bytes it has, from a record's first bytes; `None` if these are too few.
+    /// Size of head and table, from a record's first bytes; `None` if these are too few.
     pub(crate) fn bytes(first: &[u8]) -> Option<usize> {
         let [done_high, done_low, failed_high, failed_low] =
             *first.get(FIXED_BYTES..)?.first_chunk::<4>()?;
@@ -197,10 +195,10 @@ impl<'a> Outline<'a> {
         Some(FIXED_BYTES + 4 + failed * (2 + 32) + done * 4)
     }
 
-    /// Reads it, and returns the bytes after it.
+    /// Reads head and table; returns them and the bytes after them.
     ///
     /// # Errors
-    /// [`CodecError`] if the bytes do not begin with one.
+    /// [`CodecError`] if the bytes do not begin with them.
     pub(crate) fn read(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), CodecError> {
         let mut reader = ByteReader(codec::body(bytes)?);
         let mut head = RequestRecord {
@@ -243,7 +241,6 @@ impl<'a> Outline<'a> {
         Ok((Self { head, ends }, reader.0))
     }
 
-    /// The number of actions that were done.
     pub(crate) fn count(&self) -> usize {
         self.ends.len()
     }
@@ -252,7 +249,7 @@ impl<'a> Outline<'a> {
         u32::from_be_bytes(self.ends[position]) as usize
     }
 
-    /// The bytes of the action at `position`, counted from the first action's; `None` if the table is damaged or has no
+    /// Byte range of the action at `position`, relative to the first action; `None` if the table is damaged or has no
     /// such position.
     pub(crate) fn range(&self, position: usize) -> Option<Range<usize>> {
         let end = u32::from_be_bytes(*self.ends.get(position)?) as usize;
@@ -261,7 +258,7 @@ impl<'a> Outline<'a> {
     }
 }
 
-/// A packed record with its head read, but not its actions.
+/// A packed record whose head was read, but not its actions.
 pub struct PackedRequest<'a> {
     outline: Outline<'a>,
     actions: &'a [u8],
@@ -281,7 +278,7 @@ impl<'a> PackedRequest<'a> {
         }
     }
 
-    /// The number of actions that were done.
+    /// Number of actions that were done.
     pub fn count(&self) -> usize {
         self.outline.count()
     }
@@ -291,7 +288,7 @@ impl<'a> PackedRequest<'a> {
         &self.outline.head
     }
 
-    /// Reads the action at `position` among those that were done.
+    /// Reads the action at `position` among the done ones.
     ///
     /// # Errors
     /// [`CodecError`] if the action's bytes are damaged, or there is no such position.
@@ -318,7 +315,7 @@ impl<'a> PackedRequest<'a> {
         })
     }
 
-    /// Whether it adds keys to wallets. Only the numbers of kinds are read.
+    /// Whether the request adds keys to wallets; reads only the numbers of kinds.
     pub(crate) fn adds_keys(&self) -> bool {
         let number = Kind::WalletKeyAdd.number();
         (0..self.count()).any(|position| {
@@ -328,7 +325,7 @@ impl<'a> PackedRequest<'a> {
         })
     }
 
-    /// Whether it states a key's consent to join a wallet.
+    /// Whether the request states a key's consent to join a wallet.
     pub(crate) fn states_consent(&self) -> bool {
         self.adds_keys()
             && self
@@ -351,14 +348,13 @@ impl<'a> PackedRequest<'a> {
     }
 }
 
-/// How an action's target is written.
 #[derive(Clone, Copy)]
 enum Target<'a> {
     Text(&'a str),
     Id(Id),
 }
 
-/// An action as written: borrows everything that has bytes of its own.
+/// An action as written; variable-length fields borrow the record's bytes.
 struct PackedAction<'a> {
     index: u16,
     kind: Kind,
@@ -390,7 +386,7 @@ impl<'a> From<PackedAction<'a>> for ActionRecord<'a> {
     }
 }
 
-/// Reads an action from exactly its own bytes.
+/// Reads an action from exactly its bytes.
 pub(crate) fn action_of(bytes: &[u8]) -> Result<ActionRecord<'_>, CodecError> {
     read_action(ByteReader(bytes)).map(ActionRecord::from)
 }
@@ -477,7 +473,6 @@ fn read_text<'a>(reader: &mut ByteReader<'a>) -> Result<&'a str, CodecError> {
     reader.text(bytes)
 }
 
-/// A copy of an action that borrows nothing.
 pub fn owned_action(action: ActionRecord<'_>) -> ActionRecord<'static> {
     ActionRecord {
         index: action.index,
@@ -492,7 +487,6 @@ pub fn owned_action(action: ActionRecord<'_>) -> ActionRecord<'static> {
     }
 }
 
-/// A copy of a record that borrows nothing.
 pub fn owned_record(record: RequestRecord<'_>) -> RequestRecord<'static> {
     RequestRecord {
         batch_number: record.batch_number,

@@ -1,5 +1,4 @@
-//! Building blocks of the packed record: numbers in as many bytes as they need, and a reader that never reads past its
-//! end.
+//! Building blocks of the packed record: variable-length numbers, and a bounds-checked reader.
 
 use crate::codec::CodecError;
 
@@ -50,8 +49,7 @@ impl<'a> ByteReader<'a> {
         self.array().map(u64::from_be_bytes)
     }
 
-    /// Reads a number that [`push_varint`] wrote; rejects a longer form of the same number, so that a record
-    /// has only one form.
+    /// Reads a number that [`push_varint`] wrote; rejects overlong forms, so that a record has only one form.
     pub(super) fn varint(&mut self) -> Result<u64, CodecError> {
         let mut number = 0;
         for shift in (0..u64::BITS).step_by(7) {

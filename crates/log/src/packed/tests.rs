@@ -1,5 +1,5 @@
-//! Packed records: what is written reads back, and damaged bytes are an error or another value, never a panic and never
-//! the same value.
+//! Packed records read back as written, and damaged bytes are an error or another value, never a panic and never the
+//! same value.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -190,7 +190,7 @@ proptest! {
             *first = crate::codec::FORMAT;
         }
         let noise_reads = unpacked(&bytes).map(|record| packed(&record));
-        // Anything readable is written back in exactly this form.
+        // Readable bytes are packed to exactly the same bytes.
         prop_assert!(noise_reads.is_err() || noise_reads == Ok(bytes));
     }
 
@@ -207,7 +207,7 @@ proptest! {
     }
 }
 
-/// An update of a full batch: the packed record is little larger than its payloads and hashes.
+/// The packed record of a full batch of updates is little larger than its payloads and hashes.
 #[test]
 fn a_full_record_is_compact() {
     let object = |number: u16| {

@@ -1,5 +1,4 @@
-//! Decompressed blocks: a small cache that all readers of a log share, and the last blocks of a reader that reads a log
-//! from end to end.
+//! Decompressed blocks: a small cache shared by all readers of a log, and the last blocks of a sequential reader.
 
 use std::sync::Arc;
 
@@ -10,7 +9,7 @@ use crate::error::ReadError;
 
 type Block = Arc<Vec<u8>>;
 
-/// The first frame of the segment, and the block's number in it.
+/// First frame of the segment, and the block's number in it.
 type BlockKey = (u64, u32);
 
 #[derive(Clone)]
@@ -22,9 +21,9 @@ impl Weighter<BlockKey, Block> for Bytes {
     }
 }
 
-/// A store of decompressed blocks.
+/// A cache of decompressed blocks.
 pub(crate) trait Blocks {
-    /// Passes the bytes of a block to `each`; if they are not kept, `read` first puts them into a buffer.
+    /// Passes the bytes of a block to `each`. On a miss, `read` first puts them into a buffer.
     fn show<T>(
         &mut self,
         segment: u64,
@@ -34,12 +33,12 @@ pub(crate) trait Blocks {
     ) -> Result<T, ReadError>;
 }
 
-/// Decompressed blocks, up to a number of bytes.
+/// Shared cache of decompressed blocks, bounded by their bytes.
 pub(crate) struct BlockCache(Cache<BlockKey, Block, Bytes>);
 
 impl BlockCache {
     pub(crate) fn new(bytes: u64) -> Self {
-        // The estimate only sizes the table.
+        // Only sizes the table.
         let items = (bytes / (256 * 1024)).max(8) as usize;
         Self(Cache::with_weighter(items, bytes, Bytes))
     }
@@ -61,8 +60,7 @@ impl Blocks for &BlockCache {
     }
 }
 
-/// The last two blocks that were read, because a frame's header may cross the edge between them. Their buffers
-/// are reused for the next ones.
+/// The last two blocks of a reader, because a frame's header may cross the edge between them. The buffers are reused.
 #[derive(Default)]
 pub(crate) struct LastBlocks([Kept; 2]);
 

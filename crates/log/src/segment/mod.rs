@@ -1,6 +1,5 @@
-//! Segments: the files that make up the log. A raw segment is appended to. Once it is closed, it is sealed: compressed
-//! in blocks that can be read one at a time. Both are read the same way, as one run of bytes that holds frames at known
-//! places.
+//! Segments: the files of the log. A raw segment is appended to. Once closed, it is sealed: compressed in blocks that
+//! can be read one at a time. Both are read the same way, as one run of bytes with frames at known places.
 
 pub(crate) mod blocks;
 pub(crate) mod raw;
@@ -21,10 +20,9 @@ use crate::error::{Damage, ReadError};
 use crate::frame::header::{FIRST_FORMAT, FORMAT, FRAME_BYTES_MAX, HEADER_BYTES_MAX};
 use crate::frame::{FrameHeader, StoredFrame};
 
-/// Frames in a raw segment begin at multiples of this, and the first after the header's page. So no write
-/// touches a page that holds anything durable, and recovery looks for frames in few places.
+/// Frames in a raw segment begin at multiples of this size, the first one after the header's page. So no write touches
+/// a page with durable bytes, and recovery looks for frames in few places.
 pub(crate) const PAGE_BYTES: u64 = 4096;
-/// Bytes of a segment's header.
 pub(crate) const HEADER_BYTES: usize = 128;
 /// The first bytes of a segment.
 pub(crate) const MAGIC: [u8; 8] = *b"\xffKSEGMT\n";
@@ -32,12 +30,12 @@ pub(crate) const MAGIC: [u8; 8] = *b"\xffKSEGMT\n";
 const CRC_AT: usize = 12;
 const RAW_ENDING: &str = "log";
 const SEALED_ENDING: &str = "seg";
-/// The ending of a raw segment in creation.
+/// Extension of a raw segment in creation.
 pub(crate) const NEW_ENDING: &str = "new";
-/// The ending of a sealed segment in creation.
+/// Extension of a sealed segment in creation.
 pub(crate) const UNFINISHED_ENDING: &str = "tmp";
 
-/// Whether a segment is appended to or compressed.
+/// Form of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Frames as they were appended.
@@ -46,17 +44,15 @@ pub enum Kind {
     Sealed = 2,
 }
 
-/// The name of a segment's file. Names sorted as text are in the order of the log.
+/// Name of a segment's file. The lexical order of names is the order of the log.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SegmentName {
     /// The sequence of its first action, or of the next one.
     pub first_sequence: u64,
-    /// The number of its first frame.
     pub first_frame: u64,
 }
 
 impl SegmentName {
-    /// The file's name.
     pub fn file_name(self, kind: Kind) -> String {
         let ending = match kind {
             Kind::Raw => RAW_ENDING,
@@ -68,7 +64,7 @@ impl SegmentName {
         )
     }
 
-    /// Reads a file's name; `None` if it is not a segment's.
+    /// Parses a file name; `None` if it is not a segment's.
     pub fn of_file(name: &str) -> Option<(Self, Kind)> {
         let (stem, ending) = name.split_once('.')?;
         let kind = match ending {
@@ -85,18 +81,15 @@ impl SegmentName {
     }
 }
 
-/// The header of a segment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SegmentHeader {
-    /// The highest format of frames that it may hold.
+    /// Highest format of frames that the segment may hold.
     pub format: u16,
-    /// Raw or sealed.
     pub kind: Kind,
     /// The log's identity: the separator of its domain.
     pub identity: Hash,
     /// The hash of the frame before its first one.
     pub previous: Hash,
-    /// The number of its first frame.
     pub first_frame: u64,
     /// The sequence of its first action, or of the next one.
     pub first_sequence: u64,
@@ -105,7 +98,6 @@ pub struct SegmentHeader {
 }
 
 impl SegmentHeader {
-    /// The segment's name.
     pub fn name(&self) -> SegmentName {
         SegmentName {
             first_sequence: self.first_sequence,
@@ -131,10 +123,10 @@ impl SegmentHeader {
         whole
     }
 
-    /// Reads the header that `bytes` begin with.
+    /// Parses the header at the start of `bytes`.
     ///
     /// # Errors
-    /// A text that states what is wrong with it.
+    /// A message about the invalid field.
     pub fn read(bytes: &[u8]) -> Result<Self, String> {
         let whole = bytes
             .get(..HEADER_BYTES)
@@ -175,7 +167,7 @@ impl SegmentHeader {
     }
 }
 
-/// What to find a frame by.
+/// A frame, by its number or by a sequence or batch in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Key {
     Frame(u64),
@@ -184,7 +176,7 @@ pub(crate) enum Key {
 }
 
 impl Key {
-    /// Whether something that begins at these numbers begins at or before the key.
+    /// Whether a frame or segment that begins at these numbers begins at or before the key.
     pub(crate) fn is_from(self, frame: u64, sequence: u64, batch: u64) -> bool {
         match self {
             Self::Frame(key) => frame <= key,
@@ -193,7 +185,6 @@ impl Key {
         }
     }
 
-    /// Whether the frame holds the key.
     fn is_in(self, header: &FrameHeader) -> bool {
         match self {
             Self::Frame(key) => header.number == key,
@@ -203,7 +194,6 @@ impl Key {
     }
 }
 
-/// A segment that can be read.
 pub(crate) enum Segment {
     Raw(RawSegment),
     Sealed(SealedSegment),
@@ -238,7 +228,7 @@ impl Segment {
         }
     }
 
-    /// Reads bytes of the run that holds the frames.
+    /// Reads a part of the run of frames.
     pub(crate) fn read(
         &self,
         blocks: impl Blocks,
@@ -264,7 +254,7 @@ impl Segment {
         }
     }
 
-    /// Bytes of the run.
+    /// Length of the run of frames.
     fn end(&self) -> u64 {
         match self {
             Self::Raw(raw) => raw.bytes(),
@@ -272,7 +262,7 @@ impl Segment {
         }
     }
 
-    /// An error that names this segment.
+    /// A damage error with this segment's path.
     pub(crate) fn damaged(
         &self,
         offset: u64,
@@ -301,7 +291,7 @@ impl Segment {
         FrameHeader::read(&bytes).map_err(|error| self.damaged(offset, None, error))
     }
 
-    /// The frame that holds the key, among the published ones: its place and its header.
+    /// Finds the frame of a key among the published ones; returns its offset and header.
     pub(crate) fn find(
         &self,
         cache: &BlockCache,
@@ -354,7 +344,7 @@ impl Segment {
         StoredFrame::read(buffer).map_err(|error| self.damaged(offset, Some(header), error))
     }
 
-    /// Where the frame after this one begins.
+    /// Offset of the next frame.
     pub(crate) fn after(&self, offset: u64, header: &FrameHeader) -> u64 {
         let end = offset + header.frame_bytes() as u64;
         match self {
@@ -364,7 +354,6 @@ impl Segment {
     }
 }
 
-/// The path of a segment's file.
 pub(crate) fn path_of(dir: &Path, name: SegmentName, kind: Kind) -> PathBuf {
     dir.join(name.file_name(kind))
 }

@@ -2,8 +2,8 @@
 //!
 //! Why zeros: with 400 writes of each kind in turns (ext4, virtual disk, 2 cores), `pwrite` and `fdatasync` took,
 //! median and 10th percentile, for 4 KiB: appended 158 and 111 µs, `fallocate`d 136 and 103 µs, zero-filled 91 and 68
-//! µs; for 124 KiB: 312 and 209, 302 and 216, 193 and 124 µs. The first write marks blocks that were only allocated as
-//! written. That is metadata, so every sync also commits the file system's journal. Filling 50 MB took 45 ms; the
+//! µs; for 124 KiB: 312 and 209, 302 and 216, 193 and 124 µs. The first write to allocated blocks marks them as
+//! written. That is metadata, so every sync also commits the file system's journal. Filling 50 MB took 45 ms;
 //! maintenance does it ahead of time.
 
 use std::path::{Path, PathBuf};
@@ -15,22 +15,22 @@ use crate::env::{Env, File, Mode, read_exact_into, write_all, write_zeros};
 use crate::error::{IoError, ReadError};
 use crate::frame::FrameHeader;
 
-/// The place of a frame in a raw segment.
+/// Place and first numbers of a frame in a raw segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct FramePlace {
     pub(crate) offset: u64,
     pub(crate) first_sequence: u64,
     pub(crate) first_batch: u64,
-    /// `None` if it was found on the disk.
+    /// `None` if recovery found the frame on the disk.
     pub(crate) written: Option<WrittenFrame>,
 }
 
-/// What this process knows of a frame that it wrote itself, after it computed or checked its digests in memory.
+/// Facts about a frame that this process wrote, after it computed or checked its digests in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct WrittenFrame {
     /// CRC32C of its body.
     pub(crate) body_crc: u32,
-    /// Whether its leaves were computed from its requests in this process.
+    /// Whether this process computed its leaves from its requests.
     pub(crate) leaves_follow: bool,
 }
 
@@ -45,13 +45,13 @@ impl FramePlace {
     }
 }
 
-/// A raw segment. One writer adds places, readers see the published ones, and nobody waits.
+/// A raw segment. One writer adds places and readers see the published ones, without locks.
 pub(crate) struct RawSegment {
     path: PathBuf,
     header: SegmentHeader,
     file: Arc<dyn File>,
     bytes: u64,
-    /// Where the next frame is written.
+    /// Offset for the next frame.
     end: AtomicU64,
     /// One for each page at which a frame could begin.
     places: Box<[OnceLock<FramePlace>]>,
@@ -89,39 +89,37 @@ impl RawSegment {
         &*self.file
     }
 
-    /// Bytes of the file.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Bytes of the frames, with what fills their last pages.
+    /// Bytes of the frames, including padding to full pages.
     pub(crate) fn frames_bytes(&self) -> u64 {
         self.end().saturating_sub(PAGE_BYTES)
     }
 
-    /// Where the next frame is written: after the last one.
     pub(crate) fn end(&self) -> u64 {
         self.end.load(Ordering::Relaxed)
     }
 
-    /// Sets where the next frame is written; only the writer does this.
+    /// Sets the offset of the next frame; called by the writer only.
     pub(crate) fn set_end(&self, end: u64) {
         self.end.store(end, Ordering::Relaxed);
     }
 
-    /// Records the place of the `index`-th frame; readers do not see it yet.
+    /// Records the place of the `index`-th frame, which readers do not see yet.
     pub(crate) fn note(&self, index: usize, place: FramePlace) {
-        // The only writer records each frame once.
+        // There is one writer, and it records each frame once.
         let noted = self.places[index].set(place);
         debug_assert!(noted.is_ok(), "frame {index} was noted twice");
     }
 
-    /// Shows readers the first `count` frames.
+    /// Makes the first `count` frames visible to readers.
     pub(crate) fn publish(&self, count: usize) {
         self.published.fetch_max(count, Ordering::Release);
     }
 
-    /// The number of frames that readers see.
+    /// Number of frames visible to readers.
     pub(crate) fn published(&self) -> usize {
         self.published.load(Ordering::Acquire)
     }
@@ -130,13 +128,13 @@ impl RawSegment {
         self.places.get(index)?.get()
     }
 
-    /// What this process knows of a frame, if it wrote it.
+    /// The record of a frame that this process wrote.
     pub(crate) fn written(&self, number: u64) -> Option<WrittenFrame> {
         let index = number.checked_sub(self.header.first_frame)?;
         self.place(index as usize)?.written
     }
 
-    /// Where the last frame at or before the key begins.
+    /// Offset of the last frame at or before the key.
     pub(crate) fn place_from(&self, key: Key) -> Option<u64> {
         let (mut low, mut high) = (0, self.published());
         while low < high {
@@ -172,7 +170,7 @@ pub(crate) struct Spare {
 }
 
 impl Spare {
-    /// Creates one, and brings `synced_bytes` of it to the disk at a time; removes a file that could not be filled.
+    /// Creates a file of zeros and syncs it every `synced_bytes`; removes it again if it cannot be filled.
     pub(crate) fn make(
         env: &dyn Env,
         path: PathBuf,
@@ -192,15 +190,15 @@ impl Spare {
         match made {
             Ok(file) => Ok(Self { file, path, bytes }),
             Err(source) => {
-                // It may not exist; and a start removes leftovers here.
+                // It may not exist. Otherwise the next start removes it.
                 let _ = env.remove(&path);
                 Err(IoError { path, source })
             }
         }
     }
 
-    /// Turns it into the segment that begins with `header`. Its content is durable then, and its name once the directory
-    /// is synced. After an error the file does not have its new name.
+    /// Turns the file into the segment that begins with `header`. Its content is durable then, its name once the
+    /// directory is synced. After an error the file keeps its old name.
     pub(crate) fn name(
         self,
         env: &dyn Env,

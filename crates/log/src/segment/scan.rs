@@ -1,9 +1,9 @@
 //! Walks the frames of a raw segment at a start, and distinguishes a torn end from damage.
 //!
-//! A bad frame may be cut off only where nothing shows that it was durable once. A later frame shows that if it was
-//! written when the bad one was known to be durable: every header names the last frame that was durable when it was
-//! written. Frames that were appended together and not synced yet may reach the disk in any order. So a later frame
-//! that names no such frame proves nothing, and is cut off with the bad one.
+//! A bad frame may be cut off only if no evidence shows that it was once durable. A later frame is such evidence if the
+//! bad one was known to be durable when it was written: every header names the last frame that was durable then. Frames
+//! that were appended together and not synced yet may reach the disk in any order. So a later frame that names no such
+//! frame proves nothing, and is cut off with the bad one.
 
 use std::path::Path;
 
@@ -16,24 +16,22 @@ use crate::error::{Damage, IoError};
 use crate::frame::header::HEADER_BYTES_MAX;
 use crate::frame::{FrameError, FrameHeader, HeaderError, StoredFrame};
 
-/// The frames of a raw segment, up to the first invalid one.
+/// The valid frames of a raw segment, and why the walk ended.
 pub(crate) struct Scan {
     pub(crate) places: Vec<FramePlace>,
-    /// Where the next frame would begin.
+    /// Offset of the next frame.
     pub(crate) end: u64,
     pub(crate) next_frame: u64,
     pub(crate) next_sequence: u64,
     pub(crate) next_batch: u64,
-    /// The hash of the last frame.
     pub(crate) hash: Hash,
-    /// Why the frame at the end is invalid; `None` if there is none, only zeros.
+    /// Why the frame at the end is invalid; `None` if only zeros follow.
     pub(crate) stopped: Option<String>,
-    /// The frame at the end is whole, so it was not torn, but it does not continue the log.
+    /// The frame at the end is whole, so not torn, but does not continue the log.
     pub(crate) whole: bool,
 }
 
 impl Scan {
-    /// Walks the segment's frames.
     pub(crate) fn run(
         path: &Path,
         file: &dyn File,
@@ -86,7 +84,7 @@ impl Scan {
         self.hash = header.hash();
     }
 
-    /// What shows that the frame at the end was once durable, so that it is damaged and not torn.
+    /// Evidence that the frame at the end was once durable, and is therefore damaged and not torn.
     pub(crate) fn evidence(
         &self,
         path: &Path,
@@ -108,7 +106,7 @@ impl Scan {
         Ok(None)
     }
 
-    /// An error that describes the end.
+    /// A damage error for the end.
     pub(crate) fn damage(&self, path: &Path, next_sequence: Option<u64>, what: String) -> Damage {
         Damage {
             segment: path.to_owned(),
@@ -120,7 +118,7 @@ impl Scan {
         }
     }
 
-    /// The number of bytes after the frames up to the last one that is not zero: what is cut off.
+    /// Number of bytes after the valid frames, up to the last one that is not zero: the bytes to cut off.
     pub(crate) fn torn_bytes(&self, file: &dyn File, bytes: u64) -> std::io::Result<u64> {
         let mut last = self.end;
         each_piece(file, self.end, bytes, |at, piece| {
@@ -133,7 +131,6 @@ impl Scan {
     }
 }
 
-/// Reads a segment's header.
 pub(crate) fn read_header(
     path: &Path,
     file: &dyn File,

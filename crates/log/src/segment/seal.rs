@@ -1,17 +1,17 @@
 //! Seals a closed segment: writes it compressed under another name, reads that back, renames it and only then removes
 //! the raw one. A crash at any step leaves one good copy.
 //!
-//! Frames that are read from the raw segment must continue each other from the hash that the segment's header names to the
-//! one that the next segment's names, so every header holds what was appended. A frame that this process wrote itself must
-//! have the checksum that its body had in memory, where its digests were computed; of these, one in 16 has its digests
-//! checked as well. A frame that was found on the disk always has.
+//! The raw segment's frames must continue each other from the hash in the segment's header to the one in the next
+//! segment's header, so every frame header holds what was appended. A frame that this process wrote must have the
+//! checksum that its body had in memory, when its digests were computed; one such frame in 16 has its digests checked
+//! as well. A frame found on the disk always has them checked.
 //!
-//! Each block is decompressed again before it is written, and must be what was compressed. So for the file it is enough
-//! that it holds the same bytes as were written to it: a fifth of those of the frames, by one digest a block.
+//! Each block is decompressed again before it is written, and compared. So the check of the file only has to compare
+//! the bytes read with the bytes written, by one digest a block: a fifth of the frames' bytes.
 //!
-//! The leaves are dropped where the requests give exactly the same ones: they are 32 bytes an action and do not
-//! compress. That is computed, but for most of the frames that this process made itself: it computed their leaves when it
-//! placed their actions.
+//! Leaves are dropped if the requests produce exactly the same ones: they are 32 bytes an action and do not compress.
+//! Sealing recomputes them, except for most of the frames of this process, whose leaves were computed when their
+//! actions were placed.
 
 use std::io;
 use std::path::Path;
@@ -29,52 +29,47 @@ use crate::env::{Env, File, Mode, write_all};
 use crate::error::{IoError, MaintenanceError, ReadError};
 use crate::frame::{FrameHeader, SectionKind, StoredFrame};
 
-/// Of the frames that this process wrote itself, one in so many has its digests checked and its leaves computed again. To
-/// compute the leaves of each took a third of the time of sealing, and the digests a quarter of what was left;
-/// verification does both in any case.
+/// Every 16th frame of this process has its digests checked and its leaves recomputed. Recomputing all leaves took a
+/// third of the sealing time, and all digests a quarter of the rest; verification does both in any case.
 const PROVED_EVERY: u64 = 16;
 
-/// Digests that are computed side by side: two take the time of one.
+/// Digests computed in parallel: two take the time of one.
 const HASHED_TOGETHER: usize = 2;
 
-/// Of the blocks, one in so many is compressed with both levels, which decides for those after it.
+/// Every 16th block is compressed at both levels; the better one is used until the next comparison.
 const COMPARED_EVERY: usize = 16;
 
-/// How much larger the fast level's block may be for it to be used: one part in so many of the other level's.
+/// The fast level is used if its block is larger by at most this fraction (1/8).
 const LARGER_BY: usize = 8;
 
-/// How segments are compressed.
+/// Levels and block size of sealed segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Compression {
-    /// zstd's level.
     pub level: i32,
-    /// The level for blocks that it makes at most an eighth larger, in a third of the time: those of texts that repeat each
-    /// other. The negative levels look for repetitions alone, and leave the rest as it is.
+    /// zstd level that is used where it makes a block at most an eighth larger, in a third of the time: for texts that
+    /// repeat each other. Negative levels only look for repetitions.
     pub fast_level: i32,
-    /// Bytes of frames in a block before it is compressed.
+    /// Uncompressed size of a block.
     pub block_bytes: u32,
 }
 
-/// What was sealed.
+/// Result of sealing a segment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sealed {
-    /// The number of its first frame.
     pub first_frame: u64,
-    /// How many frames it holds.
     pub frames: u64,
-    /// How many actions it holds.
     pub actions: u64,
-    /// Bytes of the frames before sealing.
+    /// Size of the frames before sealing.
     pub raw_bytes: u64,
-    /// Bytes of the file.
+    /// Size of the sealed file.
     pub sealed_bytes: u64,
-    /// Frames that keep their leaves, because their requests do not produce the same ones.
+    /// Frames that keep their leaves, because their requests produce different ones.
     pub leaves_kept: u64,
 }
 
-/// Writes a segment as a sealed one and removes the raw one; returns what was sealed. `next` is the header of the segment
-/// after it. `swap` is called between the two steps, once the sealed one is durable. `is_ending` is asked after each frame
-/// that is written and each block that is read back; once it is true, sealing ends.
+/// Writes a segment in sealed form and removes the raw one. `next` is the header of the following segment. `swap` is
+/// called between the two steps, once the sealed one is durable. `is_ending` is polled after each frame written and
+/// each block read back, and stops the sealing.
 pub(crate) fn seal(
     env: &dyn Env,
     dir: &Path,
@@ -90,7 +85,7 @@ pub(crate) fn seal(
     let sealed = match written {
         Ok(sealed) => sealed,
         Err(error) => {
-            // A start removes what cannot be removed now.
+            // The next start removes it otherwise.
             let _ = env.remove(&unfinished);
             return Err(error);
         }
@@ -147,12 +142,12 @@ fn write(
     })
 }
 
-/// What this process knows of a frame that it wrote to the segment itself.
+/// The record of a frame that this process wrote to the segment.
 fn written_of(segment: &Segment, header: &FrameHeader) -> Option<WrittenFrame> {
     segment.raw().and_then(|raw| raw.written(header.number))
 }
 
-/// Whether a frame is sealed without its leaves, because its requests give exactly the same ones.
+/// Whether a frame is sealed without leaves, because its requests produce exactly the same ones.
 fn is_without_leaves(segment: &Segment, frame: &StoredFrame) -> bool {
     let header = frame.header();
     let follow = written_of(segment, header).is_some_and(|written| written.leaves_follow);
@@ -160,7 +155,7 @@ fn is_without_leaves(segment: &Segment, frame: &StoredFrame) -> bool {
     frame.section(SectionKind::Leaves).is_some() && (!proved || frame.leaves_follow())
 }
 
-/// Whether a frame's digests have to be computed again; an error if it is not the one that was written.
+/// Whether a frame's digests have to be checked; an error if it is not the frame that this process wrote.
 fn is_hashed(segment: &Segment, at: u64, header: &FrameHeader) -> Result<bool, ReadError> {
     let Some(written) = written_of(segment, header) else {
         return Ok(true);
@@ -172,8 +167,8 @@ fn is_hashed(segment: &Segment, at: u64, header: &FrameHeader) -> Result<bool, R
     Ok(header.number.is_multiple_of(PROVED_EVERY))
 }
 
-/// Calls `each` with every frame of a segment, in order, after checking that they continue each other; returns the hash
-/// of the last one.
+/// Calls `each` with every frame of a segment, in order, after checking that each continues the one before; returns the
+/// hash of the last one.
 fn each_frame<E: From<ReadError>>(
     segment: &Segment,
     mut each: impl FnMut(&StoredFrame) -> Result<(), E>,
@@ -190,7 +185,7 @@ fn each_frame<E: From<ReadError>>(
         }
     };
     let mut blocks = LastBlocks::default();
-    // One memory for all of them: the kernel would clear fresh pages for each.
+    // One buffer for all frames: the kernel would clear fresh pages for each.
     let mut memory = Vec::new();
     let mut frames = Vec::new();
     while at < end {
@@ -221,16 +216,15 @@ fn each_frame<E: From<ReadError>>(
     Ok(hash)
 }
 
-/// What was written to a sealed segment's file.
+/// Contents of a sealed segment's file, for the check.
 struct Written {
     footer: Footer,
-    /// SHA-256 of each block as it is in the file.
+    /// SHA-256 of each compressed block.
     digests: Vec<Hash>,
-    /// The file's length.
     bytes: u64,
 }
 
-/// Reads a sealed segment back: header, footer and blocks must be those that were written.
+/// Reads a sealed segment back: header, footer and blocks must be the written ones.
 fn check(
     env: &dyn Env,
     path: &Path,
@@ -262,7 +256,7 @@ fn check(
     Err(Segment::Sealed(segment).damaged(0, None, what).into())
 }
 
-/// Checks a whole sealed segment on its own: every block, every checksum, every digest, its chain.
+/// Checks a sealed segment on its own: every block, checksum and digest, and the chain of frames.
 pub(crate) fn check_whole(segment: &Segment) -> Result<(), ReadError> {
     each_frame(segment, |_| Ok(())).map(|_| ())
 }
@@ -273,7 +267,7 @@ struct Writer<'a> {
     path: &'a Path,
     compressor: zstd::bulk::Compressor<'static>,
     fast: zstd::bulk::Compressor<'static>,
-    /// Whether the fast level is used until the next comparison.
+    /// The fast level is in use until the next comparison.
     is_fast: bool,
     decompressor: zstd::bulk::Decompressor<'static>,
     block: Vec<u8>,
@@ -281,11 +275,11 @@ struct Writer<'a> {
     /// Compressed blocks that are hashed and written together; the first `waiting` of them are in use.
     compressed: [Vec<u8>; HASHED_TOGETHER],
     waiting: usize,
-    /// Of each block that was written.
+    /// Digests of the written blocks.
     digests: Vec<Hash>,
-    /// The header of a frame that loses a section.
+    /// Buffer for the header of a frame that loses a section.
     head: Vec<u8>,
-    /// The footer's entry for the current block.
+    /// Footer entry of the current block.
     entry: Option<BlockEntry>,
     at: u64,
     footer: Footer,
@@ -383,7 +377,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Compresses the block and begins the next one; once enough of them wait, they are written.
+    /// Compresses the block and begins the next one. Full groups of blocks are written.
     fn end_block(&mut self) -> Result<(), IoError> {
         self.compress().map_err(IoError::at(self.path))?;
         let compressed = &self.compressed[self.waiting];
@@ -418,7 +412,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Compresses the block, and ensures that decompressing gives it back.
+    /// Compresses the block, and checks that decompressing restores it.
     fn compress(&mut self) -> io::Result<()> {
         let (block, waiting) = (&self.block, self.waiting);
         let compressed = &mut self.compressed[waiting];
@@ -446,7 +440,7 @@ impl<'a> Writer<'a> {
         ))
     }
 
-    /// Writes the rest and the footer, which names the hash of the last frame.
+    /// Writes the remaining blocks and the footer, which names the hash of the last frame.
     fn finish(mut self, hash: Hash) -> Result<Written, IoError> {
         if !self.block.is_empty() {
             self.end_block()?;

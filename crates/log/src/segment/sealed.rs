@@ -1,5 +1,5 @@
 //! A sealed segment: the frames one after the other, cut into blocks of equal size that are compressed separately, and
-//! a footer that gives their places.
+//! a footer with their places.
 //!
 //! ```text
 //! segment header, 128 bytes ‖ compressed blocks ‖ footer ‖ trailer
@@ -32,7 +32,7 @@ const FOOTER_FIXED_BYTES: usize = 72;
 const ENTRY_BYTES: usize = 36;
 /// No frame begins in the block.
 pub(crate) const NO_FRAME: u32 = u32::MAX;
-/// A block is never larger: its size is read from the file and must not cause any allocation.
+/// Size limit of a block: the size is read from the file and must not cause a huge allocation.
 pub(crate) const BLOCK_BYTES_MAX: u32 = 16 * 1024 * 1024;
 
 /// The footer's entry for a block.
@@ -40,30 +40,28 @@ pub(crate) const BLOCK_BYTES_MAX: u32 = 16 * 1024 * 1024;
 pub(crate) struct BlockEntry {
     pub(crate) compressed: u32,
     pub(crate) crc: u32,
-    /// Where in the block its first frame begins, or [`NO_FRAME`].
+    /// Offset in the block of the first frame that begins there, or [`NO_FRAME`].
     pub(crate) place: u32,
-    /// That frame's number, or the next one's.
+    /// The number of that frame, or of the next one.
     pub(crate) frame: u64,
     pub(crate) sequence: u64,
     pub(crate) batch: u64,
 }
 
-/// What follows the blocks.
+/// The numbers and block entries after the blocks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Footer {
     pub(crate) next_frame: u64,
     pub(crate) next_sequence: u64,
     pub(crate) next_batch: u64,
-    /// The hash of the last frame.
     pub(crate) hash: Hash,
-    /// Bytes of all frames.
     pub(crate) raw_bytes: u64,
     pub(crate) block_bytes: u32,
     pub(crate) blocks: Vec<BlockEntry>,
 }
 
 impl Footer {
-    /// The bytes of the footer and the trailer.
+    /// Bytes of footer and trailer.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(FOOTER_FIXED_BYTES + self.blocks.len() * ENTRY_BYTES);
         for number in [self.next_frame, self.next_sequence, self.next_batch] {
@@ -116,7 +114,7 @@ impl Footer {
         Some(footer)
     }
 
-    /// Whether the numbers can be those of a segment with this header and this many bytes.
+    /// Whether the numbers are possible for a segment with this header and file size.
     fn fits(&self, header: &SegmentHeader, file_bytes: u64, footer_bytes: u64) -> bool {
         let block_bytes = u64::from(self.block_bytes);
         let compressed: u64 = self.blocks.iter().map(|b| u64::from(b.compressed)).sum();
@@ -135,13 +133,13 @@ impl Footer {
 }
 
 thread_local! {
-    /// What a thread keeps for reading blocks: a buffer for the compressed bytes, and zstd's state.
+    /// Per-thread state for reading blocks: a buffer for the compressed bytes, and the zstd decompressor.
     static KEPT: RefCell<(Vec<u8>, Option<Decompressor<'static>>)> = const {
         RefCell::new((Vec::new(), None))
     };
 }
 
-/// Decompresses a block of at most `length` bytes into a buffer, which may have more room.
+/// Decompresses a block of at most `length` bytes. The buffer may be larger.
 fn decompress(
     kept: &mut Option<Decompressor<'static>>,
     compressed: &[u8],
@@ -158,18 +156,17 @@ fn decompress(
     Ok(())
 }
 
-/// A sealed segment.
 pub(crate) struct SealedSegment {
     path: PathBuf,
     header: SegmentHeader,
     file: Arc<dyn File>,
     footer: Footer,
-    /// Where each block begins in the file, and where the last one ends.
+    /// Offset of each block in the file, and the end of the last one.
     starts: Vec<u64>,
 }
 
 impl SealedSegment {
-    /// Opens a segment; reads its header and its footer.
+    /// Opens a segment by reading header and footer.
     pub(crate) fn open(env: &dyn Env, path: &Path) -> Result<Self, ReadError> {
         let file = env.open(path, Mode::Read).map_err(IoError::at(path))?;
         let header = read_header(path, &*file)?.map_err(ReadError::Damaged)?;
@@ -237,24 +234,22 @@ impl SealedSegment {
         &*self.file
     }
 
-    /// Bytes of all frames.
     pub(crate) fn raw_bytes(&self) -> u64 {
         self.footer.raw_bytes
     }
 
-    /// Bytes of the file.
     pub(crate) fn bytes(&self) -> u64 {
         let blocks_end = self.starts.last().copied().unwrap_or_default();
         let entries = self.footer.blocks.len() * ENTRY_BYTES;
         blocks_end + (FOOTER_FIXED_BYTES + entries + TRAILER_BYTES) as u64
     }
 
-    /// Where to start looking for the frame of a key.
+    /// Offset at which to start looking for the frame of a key.
     pub(crate) fn start_from(&self, key: Key) -> Option<u64> {
         let blocks = &self.footer.blocks;
         let after =
             blocks.partition_point(|block| key.is_from(block.frame, block.sequence, block.batch));
-        // A block in which no frame begins names the next one's numbers, so look from the block before.
+        // The entry of a block without a frame start has the next frame's numbers, so look from the block before.
         let mut found = blocks[..after].iter().enumerate().rev();
         let (index, block) = found.find(|(_, block)| block.place != NO_FRAME)?;
         Some(index as u64 * u64::from(self.footer.block_bytes) + u64::from(block.place))
@@ -290,7 +285,7 @@ impl SealedSegment {
         Ok(())
     }
 
-    /// Reads a block into a buffer as it is in the file, and checks its checksum.
+    /// Reads a compressed block and checks its checksum.
     pub(crate) fn compressed(&self, number: u32, out: &mut Vec<u8>) -> Result<(), ReadError> {
         let index = number as usize;
         let Some(entry) = self.footer.blocks.get(index) else {
@@ -305,7 +300,6 @@ impl SealedSegment {
         Ok(())
     }
 
-    /// Reads and decompresses a block into a buffer.
     pub(crate) fn block(&self, number: u32, out: &mut Vec<u8>) -> Result<(), ReadError> {
         KEPT.with_borrow_mut(|(compressed, decompressor)| {
             self.compressed(number, compressed)?;
@@ -323,7 +317,7 @@ impl SealedSegment {
         let index = block as usize;
         let entry = self.footer.blocks.get(index);
         let next = self.footer.blocks.get(index + 1);
-        // The frame at the start of a block begins in an earlier one.
+        // The bytes at the start of the block belong to a frame that begins in an earlier one.
         let first = index
             .checked_sub(1)
             .and_then(|before| self.footer.blocks.get(before));

@@ -91,7 +91,7 @@ fn a_copy_takes_what_is_sealed_from_an_older_one() {
     assert_eq!(files(&env, &again)[0].1, files(&env, &whole)[0].1);
 }
 
-/// How far frames reach: the number, the last sequence, the last batch and when it was sealed.
+/// Ends of the frames: number, last sequence, last batch and time of its sealing.
 fn ends(reader: &LogReader) -> Vec<(u64, u64, u64, u64)> {
     let frames = reader.frames(1).map(|frame| {
         let frame = frame.unwrap();

@@ -1,5 +1,5 @@
-//! A stop, an error or a short write at every single operation: afterwards everything acknowledged is there, nothing is
-//! there twice, and the log continues.
+//! A stop, an error or a short write at every single operation: afterwards everything acknowledged is there exactly
+//! once, and the log continues.
 
 use super::sample::{Writer, appended_frames, dir, domain, growing, keys};
 use crate::env::simulated::{Fault, Loss, SimulatedEnv};
@@ -29,7 +29,6 @@ pub(super) fn open(
     )
 }
 
-/// What was acknowledged in a run.
 #[derive(Default, Debug)]
 pub(super) struct Acknowledged {
     pub(super) frame: u64,
@@ -220,7 +219,7 @@ fn after_a_failed_sync_nothing_is_taken_or_acknowledged() {
     let durability = log.durability();
     env.fail(1, Fault::Error(ErrorKind::Other));
     assert!(durability.sync().is_err());
-    // The system's next sync would succeed, and prove nothing.
+    // The system's next sync would succeed, but prove nothing.
     assert!(durability.sync().is_err());
     assert!(matches!(
         log.append(&writer.frame(1, 3, 0)),

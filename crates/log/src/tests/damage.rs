@@ -1,4 +1,4 @@
-//! Damage: a torn end is cut off and reported, everything else is named, and no byte causes a panic or a wrong answer.
+//! Damage: a torn end is cut off and reported, all other damage is named, and no byte causes a panic or a wrong answer.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::frame::{FrameHeader, Section, SectionKind};
 use crate::segment::{HEADER_BYTES, PAGE_BYTES};
 use crate::{FrameError, Log, OpenError, ReadError, Released, StoredFrame};
 
-/// A header may state any number of actions whose leaves were dropped. Nothing is allocated for them.
+/// A header may state any number of actions with dropped leaves. No memory is allocated for them.
 #[test]
 fn a_frame_with_many_actions_and_no_leaves_is_damaged() {
     let section = |length| Section {
@@ -147,13 +147,13 @@ fn a_bad_frame_before_a_durable_one_is_damage_and_named() {
         .collect();
     assert_eq!(frames.len() as u64, last);
     for (index, at) in frames.iter().enumerate() {
-        // The last two prove nothing about each other: the last was written when the one before it was durable.
+        // No frame after the last one shows that it was durable, so it counts as torn.
         let is_last = index + 1 == frames.len();
         for place in [0, 30, 70, 150, 250] {
             let copy = env.copy();
             copy.damage(&path, at + place, 1);
             match open(&copy, Released::default()) {
-                // A short frame ends before this place: the rest is padding.
+                // A short frame ends before this place, so the byte is padding.
                 Ok((log, recovery)) if recovery.torn.is_none() => {
                     assert_eq!(log.position().frame, last);
                 }
@@ -303,8 +303,8 @@ fn a_flip_of_any_byte_of_a_sealed_segment_is_named() {
     flips(&env, &path, released, &places, |_| true);
 }
 
-/// Flips a bit at each of the places. If `must_be_named` returns true, it must be noticed and the segment
-/// named; if it is not noticed, everything must read as before.
+/// Flips a bit at each place. If `must_be_named` returns true, reading must fail and name the segment. Otherwise,
+/// undetected damage must leave every read unchanged.
 fn flips(
     env: &SimulatedEnv,
     path: &Path,

@@ -1,5 +1,5 @@
-//! The formats of released logs stay readable: `testdata/format-1` and `testdata/format-2` were written once and are never
-//! rewritten. A log keeps its format until a frame needs a higher one.
+//! The formats of released logs stay readable: `testdata/format-1` and `testdata/format-2` were written once and are
+//! never rewritten. A log keeps its format until a frame needs a higher one.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -98,7 +98,7 @@ fn consenting(wallet: &str) -> String {
     format!(r#"{{"address":"{address}","possession":"{consent}"}}"#)
 }
 
-/// A key addition as it stands in logs that are older than consents.
+/// A key addition from before consents existed.
 fn bare() -> String {
     format!(r#"{{"address":"{}"}}"#, key().address())
 }
@@ -114,7 +114,7 @@ fn at(dir: &Path) -> FileLog {
     opened.unwrap().0
 }
 
-/// A log of the first format in a directory: that of the test data.
+/// Copies the format 1 test data to a directory and opens the log.
 fn first_log(dir: &Path) -> (FileLog, Writer) {
     for file in std::fs::read_dir(testdata("format-1")).unwrap() {
         let file = file.unwrap();
@@ -125,7 +125,7 @@ fn first_log(dir: &Path) -> (FileLog, Writer) {
     (at(dir), writer)
 }
 
-/// Appends what `testdata/format-2` has more than `testdata/format-1`, and makes it durable.
+/// Appends and syncs the frames that `testdata/format-2` has beyond `testdata/format-1`.
 fn raise(log: &mut FileLog, writer: &mut Writer) {
     for frame in [
         writer.frame(1, 4, 0),
@@ -138,7 +138,7 @@ fn raise(log: &mut FileLog, writer: &mut Writer) {
     log.durability().sync().unwrap();
 }
 
-/// The formats of a log's frames from the ninth on, and which of them hold nothing.
+/// Formats of the frames from the ninth on, and whether each is empty.
 fn formats(reader: &LogReader) -> Vec<(u16, bool)> {
     let frames = reader.frames(9).map(|frame| {
         let frame = frame.unwrap();
@@ -156,8 +156,8 @@ fn a_log_of_the_first_format_is_raised_before_the_first_consent() {
     assert_eq!(log.reached().unwrap().format, FIRST_FORMAT);
     raise(&mut log, &mut writer);
     assert_eq!(formats(&log.reader()), RAISED);
-    // A program that knows the first format alone refuses the new segment by its header. The ones before it are as they
-    // would be without it.
+    // A program that knows only the first format refuses the new segment by its header. The segments before it are
+    // unchanged.
     let segments: Vec<(u16, u64)> = (log.reader().segments().iter())
         .map(|segment| (segment.header().format, segment.header().first_frame))
         .collect();
@@ -181,7 +181,7 @@ fn a_log_of_the_first_format_is_raised_before_the_first_consent() {
     let summary = verify(&log.reader(), &Plan::default(), |_| {}).unwrap();
     assert_eq!(summary.additions_without_consent, 1);
 
-    // A node that stores the same frames raises its own files with them.
+    // A node that stores the same frames raises its files' format with them.
     let follower = tempfile::tempdir().unwrap();
     let mut following = at(follower.path());
     for frame in log.reader().frames(1) {
@@ -274,7 +274,7 @@ fn a_format_never_falls() {
     log.append_stored(&bytes).unwrap();
 }
 
-/// What the check of a log names.
+/// The fault that verification reports.
 fn faulty(frames: impl FnOnce(&mut FileLog, &mut Writer)) -> String {
     let (mut log, _) = open(&SimulatedEnv::new(), Released::default()).unwrap();
     let mut writer = Writer::new();

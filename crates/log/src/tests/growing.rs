@@ -1,5 +1,5 @@
-//! Segments grow: each is twice as large as the one before it, up to a bound, and its file is made shortly before it is
-//! needed.
+//! Segments grow: each is twice as large as the one before it, up to a bound, and its file is created shortly before it
+//! is needed.
 
 use std::io::ErrorKind;
 
@@ -83,7 +83,7 @@ fn the_next_file_is_made_once_the_open_segment_is_half_full() {
     while sizes(&log).len() < 3 {
         log.append(&small(&mut writer)).unwrap();
     }
-    // The header's page and one frame's are used, of 8 pages.
+    // Of 8 pages, the header's page and one frame's are in use.
     for pages in 2..4 {
         assert!(!maintenance.prepare().unwrap(), "{pages} of 8 pages");
         log.append(&small(&mut writer)).unwrap();
@@ -97,7 +97,7 @@ fn the_next_file_is_made_once_the_open_segment_is_half_full() {
     assert_eq!(spares(&env), [], "it became a segment");
 }
 
-/// A file of 16 KiB waits when a frame needs more. Once it is too small for every later segment, a larger one
+/// A file of 16 KiB is ready when a frame needs more. Once it is too small for every later segment, a larger one
 /// replaces it.
 fn outgrown(env: &SimulatedEnv, acknowledged: &mut Acknowledged) -> Option<FileLog> {
     let (mut log, _) = open(env, released(acknowledged)).ok()?;

@@ -1,4 +1,4 @@
-//! Tests of the whole crate: plausible frames of a log, written and read on real files and on a disk that forgets.
+//! Tests of the whole crate, on real files and on a simulated disk that loses unsynced data.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -1,5 +1,5 @@
-//! What was written is read: by sequence, by batch, frame by frame, from the open segment and from sealed ones, while
-//! it is being written.
+//! Written data reads back: by sequence, by batch, frame by frame, from the open segment and from sealed ones, also
+//! during writing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -101,7 +101,7 @@ fn check(reader: &LogReader, made: &[Made]) {
             for sequence in *first..first + *actions as u64 {
                 let found = reader.request_at(sequence).unwrap().unwrap();
                 assert_eq!((found.first_sequence, &found.bytes), (*first, bytes));
-                // The second look at a long request reads only a part of it.
+                // The second read of a long request fetches only a part of it.
                 for _ in 0..2 {
                     let alone = reader.action_at(sequence).unwrap().unwrap();
                     let packed = found.packed().unwrap();
@@ -135,7 +135,7 @@ fn check(reader: &LogReader, made: &[Made]) {
 type Shape = (Vec<Vec<(usize, String)>>, usize);
 
 fn frames() -> impl Strategy<Value = Vec<Shape>> {
-    // The longer ones are read in parts.
+    // The longer requests are read in parts.
     let request = prop_oneof![
         9 => (1..30usize, "[a-z#é]{0,200}"),
         1 => (40..80usize, "[a-z#]{100,120}"),
@@ -183,7 +183,7 @@ fn an_action_of_a_long_request_is_read_alone() {
     let mut writer = Writer::new();
     let mut record = writer.request(300, &"word # ".repeat(20), 0);
     let (batch, leaves) = writer.batch(std::slice::from_ref(&record));
-    // The refused ones stand before the actions, and make that part long too.
+    // Refused actions stand before the others, and make that part long too.
     record.failed = (300..500)
         .map(|index| FailedAction {
             index,
@@ -317,7 +317,7 @@ fn frames_that_contradict_the_log_are_refused() {
     assert_eq!(log.position().frame, 2);
 }
 
-/// Ends the other threads, even if a check fails.
+/// Stops the other threads, even if a check fails.
 struct OnDrop<'a>(&'a AtomicBool);
 
 impl Drop for OnDrop<'_> {
@@ -394,7 +394,7 @@ fn the_key_of_side_entries_changes_between_two_frames() {
     assert_eq!(log.seal_with(&all).unwrap(), Some(4));
     log.append(&writer.frame(1, 2, 2)).unwrap();
     log.append(&writer.frame(1, 2, 0)).unwrap();
-    // An older key never replaces a newer one, and the same key is not started again.
+    // An older key never replaces a newer one, and the same key is not installed twice.
     assert_eq!(log.seal_with(&keys()).unwrap(), Some(4));
     assert_eq!(log.seal_with(&SideKeys::none()).unwrap(), Some(4));
     assert_eq!(log.seal_with(&SideKeys::one(4, [6; 32])).unwrap(), Some(4));

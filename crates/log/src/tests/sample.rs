@@ -1,4 +1,4 @@
-//! A log to write: requests of updates, sealed in batches that are signed and chained as the protocol requires.
+//! Sample log: requests of updates, sealed in batches that are signed and chained as the protocol requires.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -86,7 +86,7 @@ fn id(prefix: Prefix, number: u64) -> Id {
     Id { prefix, bytes }
 }
 
-/// Makes frames that continue each other. The same calls give the same frames.
+/// Produces frames that continue each other. The same calls give the same frames.
 #[derive(Clone)]
 pub(crate) struct Writer {
     pub(crate) next_sequence: u64,
@@ -212,7 +212,7 @@ pub(crate) fn entry(sequence: u64, number: usize) -> SideEntry {
     }
 }
 
-/// The frames of a log as appended, to compare with what is read.
+/// The appended frames of a log, for comparison with a reader's.
 pub(crate) fn appended_frames(log: &FileLog) -> Vec<(u64, u64, Hash)> {
     log.reader()
         .frames(1)

@@ -1,4 +1,4 @@
-//! A process without file descriptors for a while: what needed one is done later, and nothing has failed.
+//! A temporary lack of file descriptors: the operations succeed later, and the log has not failed.
 
 use super::crash::{Acknowledged, check_after, open};
 use super::sample::{Writer, dir};
@@ -6,12 +6,13 @@ use crate::env::simulated::{Fault, Loss, SimulatedEnv};
 use crate::error::AppendError;
 use crate::{Log, Released};
 
-/// Frames that begin some segments.
+/// Enough frames to begin some segments.
 const FRAMES: usize = 8;
-/// So often a frame is appended again.
+/// Number of times that a frame is appended again.
 const ATTEMPTS: usize = 3;
 
-/// Appends frames while one operation lacks a descriptor; whether that was the opening of the log's directory.
+/// Appends frames while one operation lacks a descriptor. The flag tells whether that was the opening of the log's
+/// directory.
 fn run(at: Option<u64>) -> (u64, bool) {
     let env = SimulatedEnv::new();
     let (mut log, _) = open(&env, Released::default()).unwrap();

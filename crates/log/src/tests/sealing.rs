@@ -1,5 +1,5 @@
-//! Raw and sealed copies of one segment: whenever a stop left both, the whole one is used. And a start reads from
-//! sealed segments only what it needs to find its way, not their content.
+//! Raw and sealed copies of one segment: if a stop left both, the valid one is used. A start reads only metadata of
+//! sealed segments, not their content.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ fn closed(frames: usize) -> (SimulatedEnv, Released) {
     (env, released)
 }
 
-/// The frames of the log as found by a start, with the bytes of every request.
+/// The log's frames after a start, with the bytes of every request.
 fn everything(env: &SimulatedEnv, released: Released) -> Vec<(u64, u64, Vec<Vec<u8>>)> {
     let (log, _) = open(env, released).unwrap();
     let frames = log.reader().frames(1).map(|frame| {
@@ -316,7 +316,7 @@ fn where_the_leaves_are_said_to_follow_one_frame_in_sixteen_is_proved() {
         kept += sealed.leaves_kept;
     }
     assert!(frames >= 16, "{frames} frames");
-    // What does not follow was found and kept; readers compute the rest.
+    // Leaves that do not follow from the requests were found and kept; readers recompute the rest.
     assert_eq!(kept, 1);
     let read = log.reader().frames(1);
     let read: Vec<_> = read.map(|frame| frame.unwrap().leaves().unwrap()).collect();
@@ -384,7 +384,7 @@ fn the_fast_level_is_used_where_it_costs_little_room() {
         fast != other && fast * 8 < other * 9,
         "{fast} and {other} bytes"
     );
-    // What only a code for each letter makes small is left to the other level.
+    // Texts that only Huffman codes compress are left to the other level.
     assert_eq!(sealed_bytes(&digits, both), sealed_bytes(&digits, one(1)));
     assert!(sealed_bytes(&digits, one(-7)) * 8 > sealed_bytes(&digits, one(1)) * 9);
 }

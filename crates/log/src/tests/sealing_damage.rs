@@ -1,5 +1,5 @@
-//! Damage while a segment is sealed, to the raw file before it is read and to the sealed one before it is read back:
-//! it is named, and the raw segment stays until a sealing has succeeded.
+//! Damage while a segment is sealed, to the raw file before it is read and to the sealed one before it is read back: it
+//! is named, and the raw segment stays until a sealing has succeeded.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ fn raw_files(log: &FileLog) -> Vec<RawFile> {
     closed.collect()
 }
 
-/// Changes bytes of a file on the disk, for those too who have it open.
+/// Changes bytes of a file on the disk, also for processes that have it open.
 fn overwrite(env: &SimulatedEnv, path: &Path, start: usize, bytes: &[u8]) {
     let before = env.contents(path).unwrap();
     for (at, byte) in bytes.iter().enumerate() {
@@ -62,7 +62,7 @@ fn overwrite(env: &SimulatedEnv, path: &Path, start: usize, bytes: &[u8]) {
     }
 }
 
-/// Changes bytes so that they keep their CRC32C: by the polynomial, in the order in which the checksum takes the bits.
+/// Changes bytes without changing their CRC32C, using the polynomial in the checksum's bit order.
 fn keep_crc(bytes: &mut [u8]) {
     const POLYNOMIAL: u64 = 0x1_1edc_6f41;
     for bit in 0..33 {
@@ -70,7 +70,8 @@ fn keep_crc(bytes: &mut [u8]) {
     }
 }
 
-/// Seals the next segment, which must fail and name the file; returns the text of the error. Nothing is left of it.
+/// Seals the next segment, which must fail and name the file; returns the error's text. The unfinished file must be
+/// gone.
 fn refused(env: &SimulatedEnv, log: &FileLog, named: &Path, what: &str) -> String {
     let before = files(env);
     let error = log.maintenance().seal_next().err();
@@ -89,7 +90,7 @@ fn files(env: &SimulatedEnv) -> Vec<String> {
     names
 }
 
-/// Contents that a sealed file may have instead of these, each with what was changed.
+/// Damaged versions of a sealed file, each with a description.
 fn changes_of(whole: &[u8]) -> Vec<(String, Vec<u8>)> {
     let changed = |what: String, change: &dyn Fn(&mut Vec<u8>)| {
         let mut bytes = whole.to_vec();
@@ -196,7 +197,7 @@ fn a_raw_segment_that_was_damaged_before_its_sealing_is_named_and_stays() {
     assert_eq!(appended_frames(&log), expected);
 }
 
-/// A frame with another payload, whose checksums hold; its digests too, if they are made again.
+/// A frame with another payload and valid checksums; with `digests`, the digests are recomputed too.
 fn forged(frame: &[u8], digests: bool) -> Vec<u8> {
     let mut header = FrameHeader::read(frame).unwrap();
     let mut frame = frame.to_vec();
@@ -215,8 +216,8 @@ fn forged(frame: &[u8], digests: bool) -> Vec<u8> {
     bytes
 }
 
-/// Forges each frame of the closed segments in turn, which must be noticed. With `digests`, the digest holds too, and what
-/// is noticed is that the next frame, or the next segment, continues another one.
+/// Forges each frame of the closed segments in turn, which must be detected. With `digests`, the forged frame's digest
+/// is valid, and the next frame or segment detects that it continues another one.
 fn forge_each(env: &SimulatedEnv, log: &FileLog, digests: bool, says: impl Fn(&str) -> bool) {
     let expected = appended_frames(log);
     for file in raw_files(log) {
@@ -263,7 +264,7 @@ fn a_whole_frame_that_is_not_the_one_that_was_found_is_named() {
     });
 }
 
-/// What a checksum cannot notice, a digest does: in one frame of 16 that this process wrote, and in each that it found.
+/// A digest detects what a checksum cannot: in one frame of 16 of this process, and in each frame found on the disk.
 #[test]
 fn digests_are_checked_of_one_written_frame_in_sixteen_and_of_each_found_one() {
     let files = raw_files(&written(&SimulatedEnv::new()));

@@ -1,4 +1,4 @@
-//! Frames that several nodes share: terms, and frames that another log encoded.
+//! Frames that several nodes share: terms, and frames encoded by another node.
 
 use super::sample::{Writer, appended_frames, keys, open, open_at, start};
 use crate::env::simulated::{Loss, SimulatedEnv};
@@ -12,7 +12,6 @@ use crate::{
 use std::path::Path;
 use std::sync::Arc;
 
-/// What a frame of this term has reached.
 fn of(term: u64) -> Reached {
     Reached {
         term,
@@ -29,7 +28,7 @@ fn new_log(env: &SimulatedEnv) -> FileLog {
     open(env, Released::default()).unwrap().0
 }
 
-/// A log as one node encodes and another one stores it: terms 1 and 3, frames in between; returns the bytes.
+/// A log that one node encodes and another one stores: terms 1 and 3, with frames in between; returns the bytes.
 fn shared(leader: &mut FileLog, follower: &mut FileLog, writer: &mut Writer) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     let mut at = leader.position();
@@ -77,7 +76,7 @@ fn what_one_node_encodes_another_stores_byte_for_byte() {
         .clone();
     assert!(header.is_empty() && header.section(SectionKind::Batches).is_none());
     assert_eq!((header.term, follower.reached().unwrap().term), (4, 4));
-    // The follower may lead: it opens what the leader sealed.
+    // The follower may become leader: it can open side entries that the leader sealed.
     let identity = super::sample::domain().separator();
     let frame = follower.reader().frame(2).unwrap().unwrap();
     assert_eq!(frame.side(&identity, &keys()).unwrap().len(), 1);
@@ -111,7 +110,7 @@ fn frames_that_open_a_term_survive_starts_sealing_copies_and_cuts() {
     assert_eq!(appended_frames(&log), written);
     assert_eq!(log.reached().unwrap().term, 41);
 
-    // The cut falls after an empty frame, which belongs to what follows it.
+    // The cut falls after an empty frame, which belongs to the frames after it.
     let env: Arc<dyn crate::env::Env> = Arc::new(env);
     let done = cut(&env, to, CutAt::Sequence(21)).unwrap();
     assert_eq!(done.position.frame, 3);
@@ -119,7 +118,7 @@ fn frames_that_open_a_term_survive_starts_sealing_copies_and_cuts() {
     assert_eq!(recovery.torn, None);
     assert_eq!(appended_frames(&log), written[..3]);
     assert_eq!(log.reached().unwrap().term, 2);
-    // Without a term of its own, a frame has the term of the one before it.
+    // A frame without a term takes the term of the one before it.
     log.append(&Frame::opens_term(2)).unwrap_err();
     let mut writer = Writer::new();
     writer.frame(1, 20, 0);
@@ -129,8 +128,8 @@ fn frames_that_open_a_term_survive_starts_sealing_copies_and_cuts() {
     assert_eq!(last.header().term, 2);
 }
 
-/// A follower writes frames that name nothing as durable. So whatever a crash leaves of those after its last sync is
-/// torn, never damage, and the log continues from there.
+/// A follower's frames name no durable frame. So leftovers of a crash after its last sync are torn, never damage, and
+/// the log continues from there.
 #[test]
 fn a_crash_leaves_a_prefix_of_a_shared_log() {
     let env = SimulatedEnv::new();
@@ -195,7 +194,7 @@ fn a_frame_that_does_not_continue_the_log_is_refused_with_both_sides() {
     let has = |error: String, parts: &[&str]| {
         assert!(parts.iter().all(|part| error.contains(part)), "{error}");
     };
-    // Twice, and a gap.
+    // Frames twice, and a gap.
     has(
         refused(&all[2]),
         &["frame 3", "number is 3", "continues with 4"],
@@ -223,7 +222,7 @@ fn a_frame_that_does_not_continue_the_log_is_refused_with_both_sides() {
         ..after
     };
     has(refused(&empty(&shifted, 9)), &["first batch is 9"]);
-    // An empty frame opens a new term, and terms never fall.
+    // An empty frame opens a higher term, and terms never fall.
     has(refused(&empty(&after, 1)), &["term is 1", "2 or more"]);
     let (_, zero) = leader
         .encode(&Writer::new().frame(0, 0, 1), &after, of(0))
@@ -253,7 +252,7 @@ fn a_frame_that_does_not_continue_the_log_is_refused_with_both_sides() {
     assert_eq!(same, single.position());
 }
 
-/// What a single node wrote can be shared: durable frames, sealed segments, leaves that were dropped.
+/// A single node's log can be shared: durable frames, sealed segments, dropped leaves.
 #[test]
 fn a_single_nodes_log_can_be_shared() {
     let mut single = new_log(&SimulatedEnv::new());
@@ -288,7 +287,7 @@ fn a_single_nodes_log_can_be_shared() {
 fn a_digest_that_does_not_hold_is_refused() {
     let (one, other) = (SimulatedEnv::new(), SimulatedEnv::new());
     let all = shared(&mut new_log(&one), &mut new_log(&other), &mut Writer::new());
-    // Another leaf, under checksums that hold.
+    // A different leaf under valid checksums.
     let frame = StoredFrame::read(all[3].clone()).unwrap();
     let leaves = frame.header().section_range(SectionKind::Leaves).unwrap();
     let mut forged = all[3].clone();
@@ -324,7 +323,7 @@ fn an_empty_frame_opens_a_term() {
     assert!(matches!(error, HeaderError::Contents(_)), "{error}");
 }
 
-/// The check of a log whose terms are wrong, although its frames continue each other.
+/// Verification of a log with wrong terms, although its frames continue each other.
 fn faulty(terms: [u64; 3]) -> String {
     let env = SimulatedEnv::new();
     let mut log = new_log(&env);

@@ -1,4 +1,4 @@
-//! The check of a log finds what was changed by somebody who can compute every checksum.
+//! Verification finds changes by an attacker who can compute every checksum.
 
 use kedge_protocol::{Address, Hash, SequencerKeys};
 

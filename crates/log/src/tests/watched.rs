@@ -1,4 +1,4 @@
-//! A disk that reports to a test what is read of its files and when they are synced.
+//! A disk that reports to a test the reads and syncs of its files.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,19 +8,19 @@ use std::time::Instant;
 use crate::env::simulated::SimulatedEnv;
 use crate::env::{Env, File, Mode};
 
-/// What happened to a file.
+/// An event on a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Happened {
-    /// So many bytes were read.
+    /// This many bytes were read.
     Read(u64),
     /// It was synced.
     Synced,
 }
 
-/// Is called after each of them.
+/// Called after each event.
 type Watcher = dyn Fn(&Path, Happened) + Send + Sync;
 
-/// Passes calls on to a disk.
+/// Wraps a disk and forwards all calls.
 #[derive(Clone)]
 pub(crate) struct Watched {
     env: SimulatedEnv,

@@ -1,5 +1,5 @@
-//! Checks frames individually, on all threads. Within a frame the actions of all requests are hashed side by side. So
-//! are the heads of batches over several frames, since each header names the head before its own.
+//! Checks frames individually, on all threads. Within a frame the actions of all requests are hashed in parallel lanes.
+//! So are the heads of batches over several frames, since each header names the head before its batch.
 
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::chain::heads_after;
@@ -16,16 +16,16 @@ use crate::packed::{PackedRequest, groups, leaves_of};
 /// Frames that one thread checks together: with one batch each, as many chains of heads as there are lanes.
 const FRAMES: usize = 8;
 
-/// A frame that was checked on its own.
+/// Result of checking a frame on its own.
 pub(super) struct Own {
     pub(super) batches: Vec<(SignedBatch, Address)>,
-    /// The first and the last time of its requests.
+    /// Time of the first and of the last request.
     pub(super) times: Option<(u64, u64)>,
     pub(super) requests: u64,
     pub(super) side_entries: u64,
-    /// The keys that they are sealed under.
+    /// Keys that seal the side entries.
     pub(super) side_keys: Vec<KeyId>,
-    /// Keys that joined a wallet without their consent.
+    /// Number of keys that joined a wallet without their consent.
     pub(super) additions_without_consent: u64,
 }
 
@@ -63,9 +63,9 @@ fn check_together(
     checked.collect()
 }
 
-/// A frame whose sections were read and whose leaves were computed.
+/// Parsed sections of a frame, with computed leaves.
 struct Opened {
-    /// Each batch with the place where its leaves begin.
+    /// Each batch with the index of its first leaf.
     batches: Vec<(SignedBatch, usize)>,
     leaves: Vec<Hash>,
     times: Option<(u64, u64)>,
@@ -74,7 +74,7 @@ struct Opened {
 }
 
 impl Opened {
-    /// Reads a frame whose digests were checked, with the result of that check.
+    /// Parses a frame; `digests` is the result of its digest check.
     fn read(
         frame: &StoredFrame,
         digests: Result<(), FrameError>,
@@ -112,7 +112,7 @@ impl Opened {
         batches.map(|(batch, from)| (batch.header.previous_head, self.leaves_of(batch, *from)))
     }
 
-    /// Checks the batches; `heads` are those that their leaves produce.
+    /// Checks the batches; `heads` are computed from their leaves.
     fn check(
         self,
         frame: &StoredFrame,
@@ -144,8 +144,8 @@ impl Opened {
     }
 }
 
-/// The leaves of some requests; checks their signatures if the plan says so. Action hashes are needed only for
-/// these signatures: a leaf is made from the content, which does not include them.
+/// Computes the leaves of some requests; checks their signatures if the plan says so. Only these signatures need action
+/// hashes: a leaf covers the content, which does not include them.
 fn leaves_of_group(
     frame: &StoredFrame,
     requests: &[PackedRequest<'_>],
@@ -187,7 +187,7 @@ fn consents(
     Ok(without)
 }
 
-/// Checks that the computed leaves are those that were stored or dropped.
+/// Checks the computed leaves against the stored or dropped ones.
 fn check_leaves(frame: &StoredFrame, leaves: &[Hash]) -> Result<(), Fault> {
     let first = frame.header().first_sequence;
     if let Some(stored) = frame.section(SectionKind::Leaves) {
@@ -206,8 +206,8 @@ fn check_leaves(frame: &StoredFrame, leaves: &[Hash]) -> Result<(), Fault> {
     }
 }
 
-/// Checks that batches are consecutive, and that every request is in one, at its stated place and within the
-/// batch's bounds and times; returns the batches with the places of their first leaves.
+/// Checks that batches are consecutive, and that every request is in one, at its stated place and within the batch's
+/// bounds and times; returns the batches with the indices of their first leaves.
 fn placed(
     frame: &StoredFrame,
     batches: Vec<SignedBatch>,
@@ -269,7 +269,7 @@ fn placed_right(
     Ok(())
 }
 
-/// The first and the last time of requests, which must not decrease.
+/// Time of the first and of the last request; times must not decrease.
 fn times(requests: &[PackedRequest<'_>]) -> Result<Option<(u64, u64)>, &'static str> {
     let mut times = None;
     for request in requests {
@@ -283,7 +283,7 @@ fn times(requests: &[PackedRequest<'_>]) -> Result<Option<(u64, u64)>, &'static 
     Ok(times)
 }
 
-/// Checks a batch on its own, except its signature; `head` is the one that its leaves produce.
+/// Checks a batch on its own, except its signature; `head` is computed from its leaves.
 fn check_batch(batch: &SignedBatch, leaves: &[Hash], head: Hash) -> Result<(), String> {
     let header = &batch.header;
     let holds = |holds: bool, what: &str| if holds { Ok(()) } else { Err(what.to_owned()) };
@@ -329,7 +329,7 @@ mod tests {
     use crate::tests::sample::{Writer, open};
     use crate::{Log, Released};
 
-    /// Anyone who can compute checksums could add requests to a frame that are in no batch.
+    /// An attacker who can compute checksums could add requests to a frame that are in no batch.
     #[test]
     fn every_action_is_in_a_batch_and_no_batch_is_left_out() {
         let env = SimulatedEnv::new();

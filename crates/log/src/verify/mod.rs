@@ -1,6 +1,6 @@
 //! Checks a directory of segments with nothing but the protocol: every checksum and digest, the chain of frames, every
-//! request against its leaf, every batch against its root, heads, signature and the batch before it. All threads check
-//! frames; what joins them is checked in order.
+//! request against its leaf, every batch against its root, heads, signature and predecessor. All threads check frames;
+//! the links between frames are checked in order.
 
 mod frames;
 mod signers;
@@ -19,37 +19,32 @@ use crate::frame::header::FIRST_FORMAT;
 use crate::frame::{FrameHeader, KeyId, SideKeys, StoredFrame};
 use crate::reader::{Frames, LogReader};
 
-/// Bytes of frames that are checked at once, while the next ones are read.
+/// Bytes of frames that are checked together, while the next ones are read.
 const WINDOW_BYTES: usize = 16 * 1024 * 1024;
 
-/// How a log is checked.
+/// Keys and options of a check.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// The keys that are trusted to sign headers. Without them, the signers are recovered from signatures and
-    /// reported.
+    /// Keys that may sign headers. Without them, the signers are recovered from signatures and reported.
     pub keys: Option<SequencerKeys>,
     /// Whether the signatures of requests are also checked.
     pub request_signatures: bool,
-    /// Keys to open side entries with; without any, only the entries' digests are checked.
+    /// Keys to open side entries; without any, only the entries' digests are checked.
     pub side_keys: Option<SideKeys>,
 }
 
-/// What was checked.
+/// Counts and findings of a successful check.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Summary {
-    /// Frames.
     pub frames: u64,
-    /// Batches.
     pub batches: u64,
-    /// Requests.
     pub requests: u64,
-    /// Actions.
     pub actions: u64,
-    /// Side entries that were opened.
+    /// Number of side entries that were opened.
     pub side_entries: u64,
-    /// The keys that side entries are sealed under.
+    /// Keys that seal side entries.
     pub side_keys: BTreeSet<KeyId>,
-    /// Keys that joined a wallet without their consent: possible in a log that is older than the rule.
+    /// Number of keys that joined a wallet without their consent: possible in a log that is older than the rule.
     pub additions_without_consent: u64,
     /// The signers of headers, each with its first batch.
     pub signers: Vec<(u64, Address)>,
@@ -57,20 +52,18 @@ pub struct Summary {
     pub histories: bool,
 }
 
-/// What does not hold, and where.
+/// A failed check and its place.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     /// The log cannot be read there.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// A frame does not hold what it must.
+    /// The contents of a frame are wrong.
     #[error("frame {frame}, sequence {sequence}: {what}")]
     Wrong {
-        /// The frame.
         frame: u64,
         /// The first sequence that is wrong.
         sequence: u64,
-        /// What is wrong there.
         what: String,
     },
 }
@@ -78,7 +71,7 @@ pub enum Fault {
 /// Checks every frame that the reader sees. Calls `progress` with the last sequence checked so far.
 ///
 /// # Errors
-/// [`Fault`] names the first frame that does not hold, in the order of the log.
+/// [`Fault`] for the first bad frame, in the order of the log.
 pub fn verify(
     reader: &LogReader,
     plan: &Plan,
@@ -113,11 +106,11 @@ pub fn verify(
     }
 }
 
-/// Frames that are checked at once.
+/// Frames that are checked together.
 #[derive(Default)]
 struct Window {
     frames: Vec<StoredFrame>,
-    /// Why no frame follows, unless it is the log's end.
+    /// Why no frame follows; `None` at the log's end.
     unreadable: Option<ReadError>,
 }
 
@@ -150,10 +143,10 @@ fn fault(frame: &StoredFrame, sequence: u64, what: impl std::fmt::Display) -> Fa
     }
 }
 
-/// Joins individually checked frames to those before them.
+/// Checks the links between individually checked frames.
 struct Walk {
     separator: Hash,
-    /// What the frame before has reached; unknown for the first frame of a log whose older segments are elsewhere.
+    /// Term and format of the frame before; unknown for the first frame of a log without its older segments.
     reached: Option<Reached>,
     last: Option<SignedBatch>,
     tree: Option<Frontier>,
@@ -217,7 +210,7 @@ impl Walk {
         Ok(())
     }
 
-    /// Terms and formats never fall, and a frame that holds nothing opens a new term or raises the format.
+    /// Terms and formats never fall, and an empty frame opens a new term or raises the format.
     fn reaches(&mut self, header: &FrameHeader) -> Result<(), String> {
         let Reached { term, format } = Reached::after(header);
         let before = match self.reached.replace(Reached { term, format }) {
@@ -266,7 +259,7 @@ impl Walk {
                 )?;
             }
             None => {
-                // The tree over older batches is gone with their segments.
+                // The tree over older batches cannot be built without their segments.
                 self.tree = None;
                 self.summary.histories = false;
             }

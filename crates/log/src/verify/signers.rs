@@ -1,5 +1,5 @@
-//! Who signed the headers. A log has few signing keys and many signatures: once a key is recovered, its multiples check
-//! the next signature in half of the time.
+//! Recovers the signers of headers. A log has few signing keys and many signatures: once a key is recovered, its
+//! multiples check the next signature in half of the time.
 
 use std::sync::Arc;
 
@@ -8,15 +8,14 @@ use kedge_protocol::signature::{Signature, SignatureError};
 use kedge_protocol::{Address, Hash};
 use parking_lot::RwLock;
 
-/// Keys whose multiples are computed. A log that changes keys more often is only checked more slowly.
+/// Limit of keys with computed multiples. A log with more key changes is only checked more slowly.
 const KNOWN_MAX: usize = 8;
 
-/// The keys seen so far.
 #[derive(Default)]
 pub(super) struct Signers(RwLock<Vec<Arc<KnownSigner>>>);
 
 impl Signers {
-    /// The address whose key signed `digest`: what [`Signature::recover`] returns.
+    /// The address whose key signed `digest`: the result of [`Signature::recover`].
     pub(super) fn of(
         &self,
         digest: &Hash,
@@ -58,7 +57,7 @@ mod tests {
         let keys: Vec<SigningKey> = (1..=KNOWN_MAX as u8 + 2)
             .map(|number| SigningKey::from_bytes(&[number; 32]).unwrap())
             .collect();
-        // Forwards and backwards: the previous key is known, but no longer the last one.
+        // Forwards and backwards: the key is known, but no longer the last used one.
         for key in keys.iter().chain(keys.iter().rev()) {
             for _ in 0..2 {
                 let signature = key.sign(&digest);

@@ -1,6 +1,6 @@
-//! Claim files (layer 4): one self-contained JSON file that shows chosen words of one action of the log, and nothing
-//! else of it. Everything of a claim is checked here except its proof, which `kedge-prover` makes and checks. So the
-//! rules and the plain client read claims without depending on `prover`.
+//! Claim files (layer 4): one self-contained JSON file that discloses chosen words of one action of the log, and
+//! nothing else of it. This module checks everything of a claim except its proof, which `kedge-prover` makes and
+//! checks. So the rules and the plain client read claims without depending on `prover`.
 
 mod statement;
 
@@ -31,18 +31,18 @@ pub enum ClaimTextError {
         "the file has {0} bytes; a claim has at most {CLAIM_BYTES_MAX}: show only the hash of a longer text"
     )]
     TooLong(usize),
-    /// Not the JSON of a claim file.
+    /// The text is not the JSON of a claim file.
     #[error("not a claim file: {0}")]
     Json(#[from] serde_json::Error),
 }
 
-/// Why a claim file does not hold, regardless of its proof.
+/// Why a claim file is invalid, regardless of its proof.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClaimFileError {
-    /// Another kind of file.
+    /// The file has another `format`.
     #[error("format {0:?} is not a claim; it must be {CLAIM_FORMAT:?}")]
     Format(String),
-    /// Written by a newer program.
+    /// A newer program wrote the file.
     #[error("claim version {0} is unknown; this program reads version {CLAIM_VERSION}")]
     Version(u32),
     /// The claim is about a different log than expected.
@@ -59,7 +59,7 @@ pub enum ClaimFileError {
     /// A disclosed text does not match its hash.
     #[error("the disclosed {0} does not match the hash next to it")]
     Text(&'static str),
-    /// The public inputs are not those of the claim.
+    /// A public input does not match the claim; the number is its index.
     #[error("public input {0} does not match the claim")]
     Input(usize),
     /// The leaf, its path or the batch header is wrong.
@@ -70,13 +70,13 @@ pub enum ClaimFileError {
     Anchor(ProofFileError),
 }
 
-/// A leaf of the log: what every claim opens.
+/// The opened leaf of a claim, as in the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClaimLeaf {
-    /// The action's place in the log.
+    /// The action's sequence.
     pub sequence: u64,
-    /// When it was placed, milliseconds.
+    /// When the action was placed, Unix milliseconds.
     pub timestamp_ms: u64,
     /// The action's content.
     pub content: Hash,
@@ -102,7 +102,7 @@ impl ClaimLeaf {
 pub struct DisclosedText {
     /// keccak256 of the text.
     pub hash: Hash,
-    /// The text, if the claimant discloses it.
+    /// The text; absent if the claimant does not disclose it.
     #[serde(
         default,
         deserialize_with = "value_or_absent",
@@ -111,7 +111,7 @@ pub struct DisclosedText {
     pub text: Option<String>,
 }
 
-/// The disclosed words; absent ones stay hidden.
+/// The disclosed words of an action; absent ones stay hidden.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Disclosed {
@@ -157,7 +157,7 @@ impl Disclosed {
         ]
     }
 
-    /// Which words are disclosed.
+    /// The mask of the disclosed words.
     pub fn mask(&self) -> Mask {
         let set =
             |mask, (place, word): (usize, &Option<Hash>)| mask | u8::from(word.is_some()) << place;
@@ -185,7 +185,7 @@ impl Disclosed {
     }
 }
 
-/// A proof's numbers in the contract's form, not checked to be curve points.
+/// The numbers of a proof in the contract's form, not checked to be curve points.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProofParts {
@@ -213,7 +213,7 @@ pub struct ClaimFile {
     /// The action's leaf.
     #[serde(deserialize_with = "object")]
     pub leaf: ClaimLeaf,
-    /// The leaf's place in the batch.
+    /// The path from the leaf to the batch's root.
     #[serde(deserialize_with = "object")]
     pub inclusion: BatchPath,
     /// The signed header.
@@ -222,38 +222,38 @@ pub struct ClaimFile {
     /// The anchor; null if the action was not anchored when the claim was made.
     #[serde(deserialize_with = "object_or_null")]
     pub anchor: Option<AnchorProof>,
-    /// What the proof is bound to.
+    /// The contract, account and purpose that the proof is for.
     #[serde(deserialize_with = "object")]
     pub binding: Binding,
-    /// What is disclosed.
+    /// The disclosed words.
     #[serde(deserialize_with = "object")]
     pub disclosed: Disclosed,
     /// keccak256 of the verifying key: identifies the circuit and the keys.
     pub key_hash: Hash,
     /// The circuit's 13 public inputs.
     pub public_inputs: [Hash; INPUTS],
-    /// The proof.
+    /// The proof of the public inputs.
     #[serde(deserialize_with = "object")]
     pub proof: ProofParts,
 }
 
-/// What a claim shows when it holds.
+/// Result of a valid claim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClaimShown {
     /// Whether the claim reaches a checkpoint; only the chain can confirm that checkpoint.
     pub anchored: bool,
     /// Which words were disclosed.
     pub mask: Mask,
-    /// What the proof is bound to; a contract accepts each once.
+    /// keccak of the binding with the log's domain; a contract accepts each once.
     pub context: Hash,
 }
 
 impl ClaimFile {
-    /// Parses a file strictly: at most [`CLAIM_BYTES_MAX`] bytes, no unknown or repeated members. Checks
-    /// nothing else.
+    /// Parses a file strictly: at most [`CLAIM_BYTES_MAX`] bytes, no unknown or repeated members. Makes no other
+    /// checks.
     ///
     /// # Errors
-    /// If the text is not a claim file.
+    /// The text is not a claim file.
     pub fn parse(text: &str) -> Result<Self, ClaimTextError> {
         if text.len() > CLAIM_BYTES_MAX {
             return Err(ClaimTextError::TooLong(text.len()));
@@ -275,7 +275,7 @@ impl ClaimFile {
         sha256(normal_form.as_bytes())
     }
 
-    /// The action it is about.
+    /// Id of the claim's action.
     pub fn subject(&self) -> Id {
         Id::of_hash(Prefix::Action, &self.leaf.content)
     }
@@ -290,11 +290,11 @@ impl ClaimFile {
         }
     }
 
-    /// Checks everything but the proof against the log, the sequencer and the verifying key (by its hash) that
-    /// the caller trusts, not those that the file names. Cheap checks come first.
+    /// Checks everything but the proof against the log, the sequencer and the verifying key (by its hash) that the
+    /// caller trusts, not the ones named in the file. Cheap checks come first.
     ///
     /// # Errors
-    /// What does not hold.
+    /// The first check that fails.
     pub fn check(
         &self,
         domain: &Domain,
@@ -306,11 +306,11 @@ impl ClaimFile {
         Ok(self.shown())
     }
 
-    /// Checks the file's consistency, for the log, the sequencer's key and the verifying key that it names. The
-    /// caller decides whether to trust these, and who may have signed the checkpoint.
+    /// Checks the file's consistency, for the log, the sequencer's key and the verifying key that it names. The caller
+    /// decides whether to trust these, and who may have signed the checkpoint.
     ///
     /// # Errors
-    /// What does not hold.
+    /// The first check that fails.
     pub fn check_stated(&self) -> Result<ClaimShown, ClaimFileError> {
         self.check_words(&self.domain, &self.key_hash)?;
         self.check_inclusion(&self.sequencer)?;
@@ -331,7 +331,7 @@ impl ClaimFile {
         }
     }
 
-    /// Checks the file's own statements, and that its public inputs match them.
+    /// Checks the disclosed texts, and that the public inputs match them.
     fn check_words(&self, domain: &Domain, key_hash: &Hash) -> Result<(), ClaimFileError> {
         if self.format != CLAIM_FORMAT {
             return Err(ClaimFileError::Format(self.format.clone()));

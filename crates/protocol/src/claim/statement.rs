@@ -1,13 +1,13 @@
-//! What a claim states, as the circuit, the contract and every verifier number it.
+//! The statement of a claim, with the numbering that the circuit, the contract and every verifier share.
 
 use serde::{Deserialize, Serialize};
 
 use crate::hash::{keccak_parts, sha256};
 use crate::{Address, Hash};
 
-/// Public inputs of the circuit.
+/// Number of the circuit's public inputs.
 pub const INPUTS: usize = 13;
-/// Words that a claim may disclose: kind, target, payload, signer.
+/// Number of words that a claim may disclose: kind, target, payload, signer.
 pub const WORDS_DISCLOSABLE: usize = 4;
 
 /// Which words are disclosed: bit 0 kind, 1 target, 2 payload, 3 signer.
@@ -25,7 +25,7 @@ impl Mask {
         self.0 >> word & 1 == 1
     }
 
-    /// The bits.
+    /// The mask as a number, for the circuit.
     pub fn bits(self) -> u8 {
         self.0
     }
@@ -62,7 +62,8 @@ impl Opening {
     }
 }
 
-/// What a proof is bound to: nobody else can use it, nor its claimant elsewhere.
+/// Binds a proof to one contract, account and purpose, so that no other account can use it and the claimant cannot use
+/// it elsewhere.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Binding {
@@ -70,7 +71,7 @@ pub struct Binding {
     pub resolver: Address,
     /// The account that sends it.
     pub claimant: Address,
-    /// What the claim is for: a word from an arbiter or the claimant.
+    /// Purpose of the claim: a word from an arbiter or the claimant.
     pub purpose: Hash,
 }
 
@@ -86,16 +87,16 @@ impl Binding {
     }
 }
 
-/// The circuit's public side.
+/// The public side of a claim's proof.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Statement {
     /// The action's content.
     pub content: Hash,
-    /// Which words are disclosed.
+    /// The disclosed words.
     pub mask: Mask,
     /// The words; zero where they are hidden.
     pub words: [Hash; WORDS_DISCLOSABLE],
-    /// What the proof is bound to.
+    /// [`Binding::context`] of the proof.
     pub context: Hash,
 }
 
@@ -133,7 +134,7 @@ impl Statement {
         numbers
     }
 
-    /// The same as words, as `KedgeClaims.inputsOf` makes them.
+    /// The public inputs as words, in the form of `KedgeClaims.inputsOf`.
     pub fn inputs(&self) -> [Hash; INPUTS] {
         self.numbers().map(|number| {
             let mut input = Hash::ZERO;
@@ -142,7 +143,7 @@ impl Statement {
         })
     }
 
-    /// The same as decimal texts: snarkjs' `public.json`.
+    /// The public inputs as decimal texts, in the form of snarkjs' `public.json`.
     pub fn decimals(&self) -> [String; INPUTS] {
         self.numbers().map(|number| number.to_string())
     }

@@ -1,5 +1,5 @@
-//! The judge: every record is first tied to the operator, by its signature or by an anchored path, and then compared.
-//! The checks run in the contract's order, so that both give the same reason.
+//! Checks evidence: every record is first tied to the operator, by its signature or by an anchored path, and then
+//! compared. The checks run in the contract's order, so that both report the same reason.
 
 use super::{
     AnchoredPath, CheckpointEvidence, Coverage, Evidence, Fault, HeaderEvidence, LeafEvidence,
@@ -13,10 +13,10 @@ use crate::merkle::{BatchTree, empty_root, verify_consistency, verify_proof};
 use crate::signature::{Signature, SignatureError};
 use crate::{Address, Hash};
 
-/// What the evidence shows.
+/// Result of valid evidence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Verdict {
-    /// The fault.
+    /// The proven fault.
     pub fault: Fault,
     /// The batch that it is about ([`Evidence::batch`]).
     pub batch: u64,
@@ -28,14 +28,14 @@ pub enum NoFault {
     /// The evidence is about another log.
     #[error("the evidence is of another log: its domain is not the expected one")]
     OtherDomain,
-    /// The signature is not by a key that may sign this.
+    /// The signing key may not sign this record.
     #[error(
         "the record was signed by {recovered}, which is not the key that it names, or cannot sign batch {batch}"
     )]
     NotSigned {
-        /// The batch, or the checkpoint's last one.
+        /// Number of the batch, or of the checkpoint's last batch.
         batch: u64,
-        /// Who signed.
+        /// The recovered signer.
         recovered: Address,
     },
     /// The signature recovers to no key.
@@ -47,7 +47,7 @@ pub enum NoFault {
     /// The key was replaced too long ago.
     #[error("key {key_index} was replaced too long ago for evidence about batch {batch}")]
     TooOld {
-        /// The batch, or the checkpoint's last one.
+        /// Number of the batch, or of the checkpoint's last batch.
         batch: u64,
         /// The key's place in the contract's list.
         key_index: u32,
@@ -55,11 +55,11 @@ pub enum NoFault {
     /// Another contract of this log answers for the batch.
     #[error("the contract answers for batches {from_batch} up to {until_batch}, not for {batch}")]
     NotCovered {
-        /// The batch.
+        /// The batch's number.
         batch: u64,
-        /// The first one that the contract answers for.
+        /// The first batch that the contract answers for.
         from_batch: u64,
-        /// The first one that it no longer answers for.
+        /// The first batch that the contract no longer answers for.
         until_batch: u64,
     },
     /// No key signs a checkpoint of no batches.
@@ -76,10 +76,10 @@ pub enum NoFault {
         /// The header's number.
         number: u64,
     },
-    /// A path does not lead where it must.
+    /// A path leads to another root.
     #[error("a path does not lead where it must")]
     PathLeadsElsewhere,
-    /// The records are valid and contradict nothing.
+    /// The records are valid and do not contradict each other.
     #[error("the records contradict neither each other nor the protocol")]
     NoContradiction,
 }
@@ -349,8 +349,8 @@ impl Judge<'_> {
         Ok(())
     }
 
-    /// A key counts for batches from its first on: for those it keeps, until `evidence_age_s` after all of them
-    /// are anchored; for those that a rotation took from it, until that long after the rotation.
+    /// A key counts for batches from its first on. For the batches it keeps, this ends `evidence_age_s` after all of
+    /// them are anchored; for batches that a rotation took from it, that long after the rotation.
     fn require_signer(
         &self,
         digest: &Hash,
@@ -419,7 +419,7 @@ fn require_inclusion(
     verify_proof(root, size, &[index], &[*leaf], path).map_err(|_| NoFault::PathLeadsElsewhere)
 }
 
-/// The sequence that the next batch begins with.
+/// First sequence of the next batch.
 fn sequence_after(header: &BatchHeader) -> u128 {
     u128::from(header.first_sequence) + u128::from(header.count)
 }

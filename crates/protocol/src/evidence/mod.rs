@@ -1,6 +1,6 @@
-//! Evidence of the sequencer's faults (layer 5), as files: what was signed or anchored, and what it contradicts.
-//! [`check()`] decides whether it shows the fault, by the same rules as the contract `KedgeJudge`. It is pure: what it
-//! believes about the log is a [`Trust`] that the caller fills.
+//! Evidence of the sequencer's faults (layer 5), as files: signed or anchored records, and the records that they
+//! contradict. [`check()`] decides whether evidence shows its fault, by the same rules as the contract `KedgeJudge`. It
+//! is pure: the caller states its view of the log as a [`Trust`].
 
 mod check;
 mod opening;
@@ -33,31 +33,31 @@ pub const EVIDENCE_FORMAT: &str = "kedge.evidence";
 /// The evidence file format's version.
 pub const EVIDENCE_VERSION: u32 = 1;
 
-/// What shows one fault; a variant for each function of the contract `IKedgeJudge`.
+/// Records that show one fault; a variant for each function of the contract `IKedgeJudge`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "fault", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Evidence {
     /// Equivocation: two headers with one number.
     ConflictingBatches {
-        /// One header.
+        /// The first header.
         #[serde(deserialize_with = "object")]
         first: HeaderEvidence,
-        /// The other.
+        /// Another header with the same number.
         #[serde(deserialize_with = "object")]
         second: HeaderEvidence,
     },
     /// Equivocation: two checkpoints over equally many batches that differ in more than their time.
     ConflictingCheckpoints {
-        /// One checkpoint.
+        /// The first checkpoint.
         #[serde(deserialize_with = "object")]
         first: CheckpointEvidence,
-        /// The other.
+        /// Another checkpoint over equally many batches.
         #[serde(deserialize_with = "object")]
         second: CheckpointEvidence,
     },
     /// Omission: a header that the anchored history does not hold at its number.
     OmittedBatch {
-        /// The header that was left out.
+        /// The omitted header.
         #[serde(deserialize_with = "object")]
         left: HeaderEvidence,
         /// The checkpoint's batch count.
@@ -108,10 +108,10 @@ pub enum Evidence {
     },
     /// Broken link: a batch does not continue where the one before ended, in sequence, head or time.
     BrokenLink {
-        /// A header.
+        /// The earlier header.
         #[serde(deserialize_with = "object")]
         before: HeaderEvidence,
-        /// The one with the next number.
+        /// The header with the next number.
         #[serde(deserialize_with = "object")]
         next: HeaderEvidence,
     },
@@ -132,7 +132,7 @@ pub enum Evidence {
         /// The action with the lower sequence.
         #[serde(deserialize_with = "object")]
         earlier: LeafEvidence,
-        /// The one with the higher sequence.
+        /// The action with the higher sequence.
         #[serde(deserialize_with = "object")]
         later: LeafEvidence,
     },
@@ -147,19 +147,19 @@ pub enum Evidence {
     },
     /// Replay: one content at two sequences.
     ReplayedContent {
-        /// One action.
+        /// The first action.
         #[serde(deserialize_with = "object")]
         first: LeafEvidence,
-        /// The other.
+        /// The second action.
         #[serde(deserialize_with = "object")]
         second: LeafEvidence,
     },
     /// Fork: two actions that extend one integrity.
     ForkedIntegrity {
-        /// One action.
+        /// The first action.
         #[serde(deserialize_with = "object")]
         first: LeafEvidence,
-        /// The other.
+        /// The second action.
         #[serde(deserialize_with = "object")]
         second: LeafEvidence,
         /// The integrity that both extend; not zero, which every resource begins with.
@@ -250,7 +250,7 @@ impl fmt::Display for Fault {
 }
 
 impl Evidence {
-    /// The fault that it is meant to show.
+    /// The fault that the evidence is meant to show.
     pub fn fault(&self) -> Fault {
         match self {
             Self::ConflictingBatches { .. } => Fault::ConflictingBatches,
@@ -269,8 +269,8 @@ impl Evidence {
         }
     }
 
-    /// The numbers of batches of the anchored checkpoints that it refers to, ascending and without repeats:
-    /// what a checker has to look up for [`Trust::anchored`].
+    /// Batch counts of the anchored checkpoints that the evidence refers to, ascending and without repeats: a checker
+    /// looks these up for [`Trust::anchored`].
     pub fn anchored_batches(&self) -> Vec<u64> {
         let mut named: Vec<u64> = self
             .headers()
@@ -297,8 +297,7 @@ impl Evidence {
         named
     }
 
-    /// What it is about: the batch of the first header that it names, or the anchor of its first signed
-    /// checkpoint.
+    /// Id of the subject: the batch of the first header, or the anchor of the first signed checkpoint.
     pub fn subject(&self) -> Id {
         match self.first_checkpoint() {
             Some(checkpoint) => checkpoint.anchor_id(),
@@ -306,8 +305,7 @@ impl Evidence {
         }
     }
 
-    /// The number of the batch that it is about: of the first header that it names, or of the last batch
-    /// of its first signed checkpoint.
+    /// Number of the batch of the first header, or of the last batch of the first signed checkpoint.
     pub fn batch(&self) -> u64 {
         match self.first_checkpoint() {
             Some(checkpoint) => checkpoint.batches.saturating_sub(1),
@@ -324,7 +322,7 @@ impl Evidence {
         }
     }
 
-    /// The headers that it rests on; none if it begins with a checkpoint.
+    /// The headers of the evidence; none if it begins with a checkpoint.
     fn headers(&self) -> Vec<&HeaderEvidence> {
         match self {
             Self::ConflictingBatches { first, second } => vec![first, second],
@@ -358,7 +356,7 @@ pub struct EvidenceFile {
     /// The log's domain.
     #[serde(deserialize_with = "object")]
     pub domain: Domain,
-    /// What shows the fault.
+    /// The records that show the fault.
     #[serde(deserialize_with = "object")]
     pub evidence: Evidence,
 }
@@ -381,7 +379,7 @@ pub enum EvidenceFileError {
 }
 
 impl EvidenceFile {
-    /// A file of this evidence, for the log of this domain.
+    /// A file with this evidence, for the log of this domain.
     pub fn new(domain: Domain, evidence: Evidence) -> Self {
         Self {
             format: EVIDENCE_FORMAT.to_owned(),
@@ -391,11 +389,11 @@ impl EvidenceFile {
         }
     }
 
-    /// Parses a file strictly: rejects unknown and repeated members, other formats and versions, and lists
-    /// longer than any evidence needs. Checks nothing else.
+    /// Parses a file strictly: rejects unknown and repeated members, other formats and versions, and lists longer than
+    /// any evidence needs. Makes no other checks.
     ///
     /// # Errors
-    /// If the text is not an evidence file.
+    /// The text is not an evidence file.
     pub fn parse(text: &str) -> Result<Self, EvidenceFileError> {
         if text.len() > EVIDENCE_BYTES_MAX {
             return Err(EvidenceFileError::TooLong(text.len()));

@@ -1,4 +1,4 @@
-//! An action opened with the signed request that it came in: the answer to a challenge.
+//! An action opened with its signed request: the answer to a challenge.
 
 use crate::action::{ActionWords, RequestHead};
 use crate::chain::{self, Leaf};
@@ -9,16 +9,16 @@ use crate::record::{ActionRecord, RecordError, RequestRecord};
 use crate::signature::{Signature, SignatureError};
 use crate::{Address, Hash};
 
-/// An opened action. The texts are hashed, so a challenger learns only that they were signed.
+/// An opened action. Its texts are hashed, so a challenger learns only that they were signed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Opening {
     /// Hashes of kind, target and payload.
     pub words: ActionWords,
     /// The action's salt.
     pub salt: Hash,
-    /// The request.
+    /// The request's head.
     pub head: RequestHead,
-    /// The action's place in the request; failed actions count.
+    /// Index of the action in the request; failed actions count.
     pub index: u32,
     /// The hashes of all the request's actions.
     pub action_hashes: Vec<Hash>,
@@ -38,9 +38,9 @@ pub enum NotAuthorised {
     /// Another key signed.
     #[error("the request was signed by {recovered}, not by the action's signer {signer}")]
     NotTheSigner {
-        /// Who signed.
+        /// The recovered signer.
         recovered: Address,
-        /// Who should have.
+        /// The expected signer.
         signer: Address,
     },
     /// The action was placed after its request's deadline.
@@ -54,10 +54,10 @@ pub enum NotAuthorised {
 }
 
 impl Opening {
-    /// Opens an action of a request that the log keeps.
+    /// Opens an action of a request in the log.
     ///
     /// # Errors
-    /// If the record is incomplete.
+    /// The record is incomplete.
     pub fn of_record(
         record: &RequestRecord<'_>,
         action: &ActionRecord<'_>,
@@ -73,10 +73,10 @@ impl Opening {
     }
 }
 
-/// Checks that the signer of an action signed it, in time, as the contract's `requireAuthorised` does.
+/// Checks that the signer of an action signed it, in time, like the contract's `requireAuthorised`.
 ///
 /// # Errors
-/// Why that is not shown.
+/// Why the signature does not show that.
 pub fn check_authorised(
     leaf: &Leaf,
     opening: &Opening,

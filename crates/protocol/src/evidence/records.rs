@@ -1,4 +1,4 @@
-//! The pieces that evidence consists of.
+//! Records of evidence: headers, checkpoints and leaves, tied to the operator.
 
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 
@@ -10,13 +10,13 @@ use crate::json::object;
 use crate::limits::{BATCH_ACTIONS_MAX, EVIDENCE_PATH_MAX};
 use crate::signature::Signature;
 
-/// Why the operator stands for a header.
+/// Why the operator is responsible for a header.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// The sequencer signed it.
+    /// The sequencer signed the header.
     Signed(#[serde(deserialize_with = "object")] HeaderSignature),
-    /// An anchored history holds it.
+    /// An anchored history holds the header.
     Anchored(#[serde(deserialize_with = "object")] AnchoredPath),
 }
 
@@ -41,14 +41,14 @@ pub struct AnchoredPath {
     pub path: Vec<Hash>,
 }
 
-/// A header that the operator stands for.
+/// A header that the operator is responsible for.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HeaderEvidence {
-    /// The header.
+    /// The batch header.
     #[serde(deserialize_with = "object")]
     pub header: BatchHeader,
-    /// Why it counts.
+    /// The signature or the anchored path.
     pub standing: Standing,
 }
 
@@ -77,7 +77,7 @@ impl HeaderEvidence {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CheckpointEvidence {
-    /// The checkpoint.
+    /// The checkpoint that was signed.
     #[serde(deserialize_with = "object")]
     pub checkpoint: Checkpoint,
     /// Over its EIP-712 digest.
@@ -97,11 +97,11 @@ impl CheckpointEvidence {
     }
 }
 
-/// A leaf of a batch that the operator stands for, opened.
+/// An opened leaf of a batch that the operator is responsible for.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LeafEvidence {
-    /// What the leaf is made of.
+    /// The leaf's preimage.
     #[serde(deserialize_with = "object")]
     pub leaf: Leaf,
     /// Its place in the batch, from 0.
@@ -109,12 +109,12 @@ pub struct LeafEvidence {
     /// Inclusion path to the batch's root.
     #[serde(deserialize_with = "path")]
     pub path: Vec<Hash>,
-    /// The batch.
+    /// The header of the batch.
     #[serde(deserialize_with = "object")]
     pub batch: HeaderEvidence,
 }
 
-/// Serde: a path or a consistency proof, no longer than one can be.
+/// Serde: a path or a consistency proof, bounded by the longest possible one.
 pub(super) fn path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Hash>, D::Error> {
     at_most(EVIDENCE_PATH_MAX, "hashes of a path", deserializer)
 }
@@ -124,7 +124,7 @@ pub(super) fn leaves<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<H
     at_most(BATCH_ACTIONS_MAX, "leaves of a batch", deserializer)
 }
 
-// The text's size is checked before parsing, so counting afterwards is early enough.
+// The text's size is checked before parsing, so the count can be checked afterwards.
 fn at_most<'de, D: Deserializer<'de>>(
     most: usize,
     what: &str,

@@ -1,5 +1,5 @@
-//! What a checker of evidence believes: read from the contracts, or from what a server knows of its own log, never from
-//! the evidence.
+//! The view of the log against which evidence is checked: read from the contracts, or from a server's own log, never
+//! from the evidence.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use crate::limits::SEQUENCER_KEYS_MAX;
 use crate::merkle::empty_root;
 use crate::{Address, Hash, KeyFrom, SequencerKeys};
 
-/// A sequencer key of the anchor contract's list, and what its signature counts for (`keyTerm`).
+/// A sequencer key of the anchor contract's list, and the batches for which it counts (`keyTerm`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeyTerm {
-    /// The key.
+    /// The key's address.
     pub key: Address,
     /// The first batch that it signs.
     pub from_batch: u64,
@@ -19,12 +19,12 @@ pub struct KeyTerm {
     pub until_batch: u64,
     /// When the next key was named, Unix seconds; 0 for the last key.
     pub replaced_at_s: u64,
-    /// When all the batches that it keeps were anchored, Unix seconds; 0 until that is recorded (`closeKey`).
+    /// When all batches that the key keeps were anchored, Unix seconds; 0 until that is recorded (`closeKey`).
     pub closed_at_s: u64,
 }
 
 impl KeyTerm {
-    /// The one key of a log whose key was never replaced.
+    /// The only key of a log without rotations.
     pub fn only(key: Address) -> Self {
         Self {
             key,
@@ -39,12 +39,12 @@ impl KeyTerm {
 /// The batches that a contract answers for (`coverage`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Coverage {
-    /// The first one.
+    /// The first batch that the contract answers for.
     pub from_batch: u64,
-    /// The first one that a later contract answers for; the largest u64 before retirement.
+    /// The first batch that a later contract answers for; the largest u64 before retirement.
     pub until_batch: u64,
-    /// When the contract retired, Unix seconds; 0 before. Evidence about batches from `until_batch` on still
-    /// counts for its age after that, because they may have been signed earlier but not anchored.
+    /// When the contract retired, Unix seconds; 0 before. Evidence about batches from `until_batch` on counts for its
+    /// age after that, because they may have been signed before the retirement but not anchored.
     pub retired_at_s: u64,
 }
 
@@ -71,12 +71,12 @@ pub struct Trust {
     pub keys: Vec<KeyTerm>,
     /// The batches that the contract answers for.
     pub coverage: Coverage,
-    /// The histories of anchored checkpoints by their number of batches. Those that the evidence names are
-    /// enough ([`super::Evidence::anchored_batches`]).
+    /// Histories of anchored checkpoints by their batch counts. Those named by [`super::Evidence::anchored_batches`]
+    /// suffice.
     pub anchored: BTreeMap<u64, Hash>,
     /// How long evidence counts after its key was replaced, in seconds.
     pub evidence_age_s: u64,
-    /// The time, Unix seconds.
+    /// The present time, Unix seconds.
     pub now_s: u64,
 }
 
@@ -93,8 +93,8 @@ impl Trust {
         }
     }
 
-    /// A log whose keys are known from a source other than its contract. A single key's place in the contract's
-    /// list is unknown, so it is listed at every place.
+    /// A log whose keys are known from a source other than its contract. The index of a single key in the contract's
+    /// list is unknown, so it is listed at every index.
     pub fn of_known_keys(domain: Domain, keys: &SequencerKeys) -> Self {
         let ends = keys.entries().iter().skip(1).map(|next| next.from_batch);
         let term = |(entry, until_batch): (&KeyFrom, u64)| KeyTerm {

@@ -10,19 +10,19 @@ use crate::receipt::check_header;
 use crate::record::RequestRecord;
 use crate::{Hash, Id, KeyOfBatch, SequencerKeys, possession};
 
-/// What does not hold, and where.
+/// A failed check and its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, at sequence {sequence}: {what}")]
 pub struct ExportError {
     /// The number of the line, from 1.
     pub line: u64,
-    /// The sequence that it is about, or the last one before it.
+    /// The affected sequence, or the last one before it.
     pub sequence: u64,
-    /// What does not hold.
+    /// The failed check.
     pub what: String,
 }
 
-/// What kind of line it was.
+/// Kind of a checked line.
 #[derive(Debug)]
 pub enum Checked {
     /// The first line.
@@ -35,26 +35,26 @@ pub enum Checked {
     Checkpoint,
 }
 
-/// What a valid export shows.
+/// Result of a valid export.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shown {
     /// The number of its first batch.
     pub from: u64,
-    /// Batches.
+    /// Number of batches.
     pub batches: u64,
-    /// Actions of those batches.
+    /// Number of actions in those batches.
     pub actions: u64,
-    /// Requests whose signatures and leaves were checked.
+    /// Number of requests whose signatures and leaves were checked.
     pub requests: u64,
-    /// Actions of those requests.
+    /// Number of actions in those requests.
     pub opened: u64,
-    /// Keys that joined a wallet by them without their consent: possible in a log that is older than the rule.
+    /// Number of keys that joined a wallet without their consent: possible in a log that is older than the rule.
     pub additions_without_consent: u64,
     /// The state of the log, as the sequencer signed it.
     pub checkpoint: SignedCheckpoint,
 }
 
-/// Checks an export.
+/// Streaming checker of an export.
 pub struct Checker {
     domain: Domain,
     separator: Hash,
@@ -67,7 +67,7 @@ pub struct Checker {
     sealed_at_ms: u64,
     /// The leaves of the batch being read.
     leaves: Vec<Hash>,
-    /// The last sequence of the requests so far, and when they were placed.
+    /// The last sequence of the requests so far.
     opened_to: u64,
     placed_at_ms: u64,
     requests: u64,
@@ -78,7 +78,7 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// A checker that trusts this domain and these keys.
+    /// A checker with the trusted domain and keys.
     pub fn new(domain: Domain, keys: impl Into<SequencerKeys>) -> Self {
         let separator = domain.separator();
         Self {
@@ -140,7 +140,7 @@ impl Checker {
         }
     }
 
-    /// How many batches the log has, those before the export included.
+    /// Number of the log's batches, including those before the export.
     pub fn batches(&self) -> u64 {
         self.frontier.size()
     }

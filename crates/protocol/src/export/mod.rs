@@ -1,4 +1,4 @@
-//! The export of a log: lines of JSON that anybody can replay. `docs/PROTOCOL.md` describes them; [`Checker`] checks
+//! The export of a log: lines of JSON for an independent replay. `docs/PROTOCOL.md` describes them; [`Checker`] checks
 //! them.
 
 mod check;
@@ -18,24 +18,24 @@ use crate::{Address, Hash, Id, SequencerKeys};
 
 pub use check::{Checked, Checker, ExportError, Shown};
 
-/// The version of this form.
+/// Version of the export format.
 pub const EXPORT_VERSION: u32 = 1;
 
 /// A line of an export.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Line {
-    /// The first: which log this is, and where it begins.
+    /// The first line: the log's identity, and the start of the export.
     Log(LogLine),
     /// A batch with all its leaves.
     Batch(BatchLine),
     /// A request of the caller's organization, after its batch.
     Request(Box<RequestLine>),
-    /// The last: the signed head.
+    /// The last line: the signed head.
     Checkpoint(SignedCheckpoint),
 }
 
-/// Which log an export is of, and where it begins.
+/// The log of an export, and the start of the export.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LogLine {
@@ -45,27 +45,27 @@ pub struct LogLine {
     pub domain: Domain,
     /// The signer of the first header. The reader must decide whether to trust it.
     pub sequencer: Address,
-    /// The number of the first batch that follows.
+    /// Number of the first batch of the export.
     pub from: u64,
-    /// The log's last sequence before it.
+    /// Last sequence of the log before that batch.
     pub sequence: u64,
-    /// The log's head before it.
+    /// Head of the log before that batch.
     pub head: Hash,
-    /// The roots of the complete subtrees of the log tree over the batches before it, largest first:
-    /// they give its `history`.
+    /// Roots of the complete subtrees of the log tree over the batches before that one, largest first: they give its
+    /// `history`.
     pub peaks: Vec<Hash>,
     /// The organization whose requests follow, if any do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub organization_id: Option<Id>,
-    /// All the keys of the log, if there was more than one.
+    /// All keys of the log, if there was more than one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequencer_keys: Option<SequencerKeys>,
-    /// The addresses that sign for the operator: a replay of the requests needs them.
+    /// Addresses that sign for the operator: a replay of the requests needs them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub operators: Vec<Address>,
 }
 
-/// A batch with all its leaves.
+/// A batch with all its leaves, as a line.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BatchLine {
@@ -75,17 +75,17 @@ pub struct BatchLine {
     pub leaves: Vec<Hash>,
 }
 
-/// A request, with everything that its leaves and its signature are made of.
+/// A request, with the preimages of its leaves and its signature.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RequestLine {
     /// The batch that holds it.
     pub batch_number: u64,
-    /// The sequence of its first action that was done; the others follow without a gap.
+    /// Sequence of the first action that was done; the others follow without a gap.
     pub first_sequence: u64,
-    /// The place of that action among the batch's leaves.
+    /// Index of that action among the batch's leaves.
     pub first_leaf_index: u32,
-    /// When it was placed, milliseconds.
+    /// When the request was placed, Unix milliseconds.
     pub timestamp_ms: u64,
     /// The organization of the requesting wallet.
     pub organization_id: Id,
@@ -98,7 +98,7 @@ pub struct RequestLine {
     pub nonce: u64,
     /// The deadline, Unix seconds.
     pub deadline: u64,
-    /// All or none.
+    /// Whether the request was all or none.
     pub atomic: bool,
     /// The signature over the request.
     pub signature: Signature,
@@ -106,7 +106,7 @@ pub struct RequestLine {
     pub salt_seed: Hash,
     /// The actions that were done, in order.
     pub actions: Vec<ActionLine>,
-    /// The ones that were refused, in order.
+    /// The actions that were refused, in order.
     pub failed: Vec<FailedLine>,
 }
 
@@ -116,16 +116,16 @@ pub struct RequestLine {
 pub struct ActionLine {
     /// Its index in the request; failed actions count too.
     pub index: u16,
-    /// What it does.
+    /// The kind's text.
     pub kind: String,
     /// The target, as signed.
     pub target: String,
     /// The payload's exact text, as signed.
     pub payload: String,
-    /// The disclosable part of a body whose digest is the payload.
+    /// The disclosable members of a body whose digest is the payload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disclosed: Option<String>,
-    /// The resource that it acted on, or the first it made.
+    /// The resource that the action changed, or the first one that it made.
     pub resource: Id,
     /// That resource's version after this action.
     pub version: u64,

@@ -1,5 +1,5 @@
-//! Tables keyed by identifiers. A client chooses what its identifiers are computed from, so it can look for thousands that
-//! begin or end alike. Which of them share a place in a table depends on a secret seed of the process.
+//! Hash tables keyed by identifiers. A client influences its identifiers, so it can search for thousands that begin or
+//! end alike. A secret seed of the process decides which of them collide in a table.
 
 use core::hash::BuildHasher;
 use std::sync::OnceLock;
@@ -8,7 +8,7 @@ use foldhash::SharedSeed;
 use foldhash::fast::FoldHasher;
 
 static SEED: OnceLock<Seed> = OnceLock::new();
-/// Of a process that was given none.
+/// The seed of a process that sets none.
 static KNOWN: Seed = Seed::of(1);
 
 #[derive(Debug)]
@@ -29,13 +29,13 @@ impl Seed {
 /// A table keyed by identifiers, or by other hash bytes.
 pub type IdMap<K, V> = std::collections::HashMap<K, V, IdHashing>;
 
-/// Chooses the places in each [`IdMap`] that is made from now on. A server calls this with a random number before it
-/// reads or accepts anything; without it, the places are the same in every process. Only the first call counts.
+/// Sets the seed of each [`IdMap`] created from now on. A server calls this with a random number before it reads or
+/// accepts anything; without it, every process has the same seed. Only the first call counts.
 pub fn seed_maps(seed: u64) {
     let _ = SEED.set(Seed::of(seed));
 }
 
-/// How an [`IdMap`] finds a key's place.
+/// The seeded hash function of [`IdMap`].
 #[derive(Clone, Debug)]
 pub struct IdHashing(&'static Seed);
 

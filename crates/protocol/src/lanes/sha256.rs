@@ -1,4 +1,4 @@
-//! SHA-256 of several messages. Each step waits for the one before, so the processor's own instructions work on two
+//! SHA-256 of several messages. Each step waits for the one before, so the processor's SHA instructions process two
 //! messages in the time of one.
 
 use sha2::{Digest, Sha256};
@@ -32,7 +32,7 @@ const SHA256_START: [u32; 8] = [
 
 type Sha256Block = [u8; 64];
 
-/// A message that is being hashed.
+/// A message during hashing.
 struct Sha256Lane<'m> {
     place: usize,
     state: [u32; 8],
@@ -89,7 +89,7 @@ impl<'m> Sha256Lane<'m> {
     }
 }
 
-/// Hashes messages in two lanes; whichever is free takes the next message.
+/// Hashes messages in two lanes; the lane that becomes free takes the next message.
 fn sha256_pairs<M: AsRef<[u8]>>(
     messages: &[M],
     compress: impl Fn(&mut [u32; 8], &[Sha256Block], &mut [u32; 8], &[Sha256Block]),
@@ -211,8 +211,8 @@ mod x86 {
         (*one, *two) = (store(states[0]), store(states[1]));
     }
 
-    /// The instructions expect the words a, b, e and f in one register, and c, d, g and h in the other, the
-    /// last lowest.
+    /// The instructions expect the words a, b, e and f in one register, and c, d, g and h in the other, the last
+    /// lowest.
     #[target_feature(enable = "sha,sse4.1")]
     fn load(state: &[u32; 8]) -> [__m128i; 2] {
         let pick = |places: [usize; 4]| {

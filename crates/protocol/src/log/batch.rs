@@ -1,4 +1,4 @@
-//! Batch headers (layer 3): what the sequencer signs for up to 500 actions.
+//! Batch headers (layer 3): the sequencer signs one for up to 500 actions.
 
 use std::sync::LazyLock;
 
@@ -62,7 +62,7 @@ impl BatchHeader {
         eip712::digest(domain_separator, &self.hash())
     }
 
-    /// The sequence of its last action; the largest u64 for a header that no log can hold.
+    /// Sequence of the last action; the largest u64 for a header that no log can hold.
     pub fn last_sequence(&self) -> u64 {
         self.first_sequence
             .saturating_add(u64::from(self.count.saturating_sub(1)))

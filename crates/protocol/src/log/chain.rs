@@ -1,4 +1,4 @@
-//! The hash chain (layer 2): what an action hashes to, and how each extends the last.
+//! The hash chain (layer 2): the hashes of actions, and how each extends the last.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ pub fn content(words: &ActionWords, signer: &Address, authority: &Hash) -> Hash 
     sha256(&content_preimage(words, signer, authority))
 }
 
-/// What [`content`] hashes.
+/// Preimage of [`content`].
 pub(crate) fn content_preimage(
     words: &ActionWords,
     signer: &Address,
@@ -43,9 +43,9 @@ pub fn next_integrity(previous: &Hash, content: &Hash) -> Hash {
     join(previous, content)
 }
 
-/// The first integrity of the `index`-th resource that an action makes. For the first resource it is
-/// keccak(32 zero bytes ‖ content); each further one starts from keccak(content ‖ u32 index), so no two
-/// resources share a value that a leaf can extend.
+/// First integrity of the `index`-th resource that an action makes. For the first resource it is keccak(32 zero bytes ‖
+/// content); each further one starts from keccak(content ‖ u32 index), so no two resources share a value that a leaf
+/// can extend.
 pub fn first_integrity(content: &Hash, index: u32) -> Hash {
     if index == 0 {
         return next_integrity(&Hash::ZERO, content);
@@ -59,8 +59,8 @@ pub fn next_head(previous: &Hash, leaf: &Hash) -> Hash {
     join(previous, leaf)
 }
 
-/// The heads after several batches, each given as the head before it and its leaves. One chain is hashed step
-/// by step; several are hashed in parallel.
+/// The heads after several batches, each given as the head before it and its leaves. One chain is hashed step by step;
+/// several are hashed in parallel.
 pub fn heads_after(batches: &[(Hash, &[Hash])]) -> Vec<Hash> {
     let mut heads: Vec<Hash> = batches.iter().map(|(before, _)| *before).collect();
     let mut open: Vec<usize> = (0..batches.len()).collect();
@@ -107,13 +107,13 @@ pub fn next_integrities<'a>(links: impl Iterator<Item = (&'a Hash, &'a Hash)>) -
     hashes
 }
 
-/// What a leaf is made of.
+/// Preimage of a leaf hash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Leaf {
-    /// The action's place in the log, from 1, without gaps.
+    /// The action's sequence in the log, from 1, without gaps.
     pub sequence: u64,
-    /// When it was placed, milliseconds; never decreases.
+    /// When the action was placed, Unix milliseconds; never decreases.
     pub timestamp_ms: u64,
     /// The action's content.
     pub content: Hash,

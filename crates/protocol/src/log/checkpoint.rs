@@ -1,4 +1,4 @@
-//! Checkpoints: what is anchored on the chain (layers 3 and 5).
+//! Checkpoints: the signed states of the log that are anchored on the chain (layers 3 and 5).
 
 use std::sync::LazyLock;
 

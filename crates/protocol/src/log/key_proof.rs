@@ -1,4 +1,4 @@
-//! Following the sequencer's keys: a reader that trusts the keys up to one of them learns the next from the log itself,
+//! Follows the sequencer's keys: a reader that trusts the keys up to one of them learns the next from the log itself,
 //! by the proof file of the action that names it.
 
 use crate::action::Kind;
@@ -12,10 +12,10 @@ pub enum KeyProofError {
     /// The file does not hold under the trusted keys.
     #[error(transparent)]
     File(#[from] ProofFileError),
-    /// Its action names no key.
+    /// The action names no key.
     #[error("the proof file's action names no sequencer key")]
     OtherAction,
-    /// The action stands in a batch that the new key should have signed.
+    /// The action is in a batch that the new key should have signed.
     #[error("batch {batch} names a key from batch {from_batch} on, which is too late")]
     TooLate {
         /// The batch that holds the action.
@@ -29,11 +29,11 @@ pub enum KeyProofError {
 }
 
 impl SequencerKeys {
-    /// Adds the key that a proof file's action names. The file is checked with this list's keys, which sign the
-    /// batch that holds the action.
+    /// Adds the key that a proof file's action names. The file is checked with this list's keys, which sign the batch
+    /// that holds the action.
     ///
     /// # Errors
-    /// What does not hold; the list stays unchanged.
+    /// The check that failed; the list stays unchanged.
     pub fn follow(&mut self, proof: &ProofFile, domain: &Domain) -> Result<KeyFrom, KeyProofError> {
         proof.verify(domain, self)?;
         let action = &proof.action;

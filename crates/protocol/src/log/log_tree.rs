@@ -1,5 +1,5 @@
-//! The tree over all batches: an append-only RFC 9162 tree whose complete subtrees are stored as they are made, so that
-//! any root, path or consistency proof takes O(log n) reads.
+//! The tree over all batches: an append-only RFC 9162 tree. Complete subtrees are stored as they fill up, so that any
+//! root, path or consistency proof takes O(log n) reads.
 
 use crate::hash::{Hash, keccak_parts};
 use crate::merkle::{empty_root, node};
@@ -11,7 +11,7 @@ pub fn leaf(batch_hash: &Hash) -> Hash {
 
 /// A source of stored nodes: the root of the complete subtree over leaves `index << level .. (index + 1) << level`.
 pub trait Nodes {
-    /// Why a node could not be read.
+    /// Error of reading a node.
     type Error;
 
     /// Reads a node that was created when its last leaf was appended.
@@ -29,7 +29,7 @@ pub struct NewNode {
     pub hash: Hash,
 }
 
-/// The growing edge: the roots of the complete subtrees that make up the tree, largest first.
+/// The growing edge of the tree: the roots of its complete subtrees, largest first.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Frontier {
     size: u64,

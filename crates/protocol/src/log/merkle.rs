@@ -1,4 +1,4 @@
-//! Merkle trees in RFC 9162's shape with keccak: node = keccak(0x01 ‖ left ‖ right), and a lone node moves up
+//! Merkle trees in the shape of RFC 9162 with keccak: node = keccak(0x01 ‖ left ‖ right), and a lone node moves up
 //! unchanged. `rs_merkle` makes a batch's multiproofs; one strict function checks proofs for trees of any size.
 
 use std::sync::OnceLock;
@@ -49,7 +49,7 @@ pub struct BatchTree {
     multiproofs: OnceLock<MerkleTree<NodeRule>>,
 }
 
-/// The layers above the leaves, of which there is at least one; the last layer is the root alone.
+/// The layers above the leaves (at least one leaf); the last layer is only the root.
 fn layers_above(leaves: &[Hash]) -> Vec<Vec<Hash>> {
     let mut layers: Vec<Vec<Hash>> = Vec::new();
     let mut preimages = Vec::with_capacity(leaves.len() / 2);
@@ -98,8 +98,8 @@ impl BatchTree {
         &self.leaves
     }
 
-    /// The hashes that a verifier needs in addition to the leaves at `indices` (strictly increasing, below the
-    /// count): bottom layer first, left to right within a layer.
+    /// The hashes that a verifier needs in addition to the leaves at `indices` (strictly increasing, below the count):
+    /// bottom layer first, left to right within a layer.
     pub fn proof(&self, indices: &[usize]) -> Vec<Hash> {
         if indices.len() == self.leaves.len() {
             return Vec::new();
@@ -143,7 +143,7 @@ pub enum ProofError {
     /// The proof leads to a different root.
     #[error("the proof leads to another root")]
     OtherRoot,
-    /// The sizes of a consistency proof make no sense.
+    /// The sizes of a consistency proof are impossible.
     #[error(
         "a consistency proof needs a first size of at least one and a second that is not smaller"
     )]

@@ -1,5 +1,5 @@
-//! The sequencer's keys: which key signs the batch with a given number. A header names no key; the list gives the right
-//! one. Every check takes a [`KeyOfBatch`]. The same list stands in the log and in the anchor contract.
+//! The sequencer's keys: the list of keys and the batches that each signs. A header names no key; every check takes a
+//! [`KeyOfBatch`] instead. The log and the anchor contract hold the same list.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ pub trait KeyOfBatch {
     /// The key that signs the batch with this number.
     fn key_of(&self, batch: u64) -> Address;
 
-    /// The key that signs a checkpoint over this many batches: that of its last batch.
+    /// The key that signs a checkpoint over this many batches: the key of its last batch.
     fn key_of_checkpoint(&self, batches: u64) -> Address {
         self.key_of(batches.saturating_sub(1))
     }
@@ -51,24 +51,25 @@ impl KeyFrom {
     }
 }
 
-/// The key that an action's target names. Each key has one text, so the log has one form of it.
+/// The key that an action's target names. Only the key's canonical text is accepted, so that the log has one form of
+/// it.
 pub fn key_named(target: &str) -> Option<Address> {
     let key: Address = target.parse().ok()?;
     (key != Address::ZERO && key.to_string() == target).then_some(key)
 }
 
-/// Why entries are not a list of keys.
+/// Why entries do not form a list of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyListError {
     /// The first key must sign from batch 0.
     #[error("the first key of a log signs from batch 0")]
     First,
-    /// Each key begins at a later batch than the key before it.
+    /// Each key must begin at a later batch than the key before it.
     #[error("key {index} begins at batch {from_batch}, not after the key before it")]
     Order {
         /// The key's index, from 0.
         index: usize,
-        /// The batch where it begins.
+        /// The batch at which it begins.
         from_batch: u64,
     },
     /// The zero address signs nothing.
@@ -85,10 +86,10 @@ pub enum KeyListError {
 pub struct SequencerKeys(Vec<KeyFrom>);
 
 impl SequencerKeys {
-    /// The list of these entries.
+    /// Checks the entries and makes a list of them.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The first invalid entry.
     pub fn new(entries: Vec<KeyFrom>) -> Result<Self, KeyListError> {
         let mut entries = entries.into_iter();
         let first = entries.next().ok_or(KeyListError::First)?;
@@ -144,7 +145,7 @@ impl SequencerKeys {
         self.0[after.saturating_sub(1)]
     }
 
-    /// The keys that sign at least one of the first `batches` batches; always the first key too.
+    /// The keys that sign at least one of the first `batches` batches, and always the first key.
     #[must_use]
     pub fn begun(&self, batches: u64) -> Self {
         let begun = self.0.partition_point(|entry| entry.from_batch < batches);

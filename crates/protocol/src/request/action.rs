@@ -17,20 +17,20 @@ pub const REQUEST_TYPE: &str = "ActionRequest(address signer,uint64 nonce,uint64
 static ACTION_TYPEHASH: LazyLock<Hash> = LazyLock::new(|| keccak(ACTION_TYPE.as_bytes()));
 static REQUEST_TYPEHASH: LazyLock<Hash> = LazyLock::new(|| keccak(REQUEST_TYPE.as_bytes()));
 
-/// Whose a kind of action is.
+/// Who may request a kind of action, and where.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Audience {
-    /// Callers', by an endpoint of its own: it changes something that is not an object.
+    /// Callers, by a dedicated endpoint: it changes a resource other than an object.
     Account,
-    /// Callers', by the action bus: it is about an object.
+    /// Callers, by the action bus: it is about an object.
     Bus,
-    /// The operator's, by the operator's own key.
+    /// The operator, with the operator's key.
     Operator,
 }
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $number:literal, $text:literal, $audience:ident;)*) => {
-        /// What an action does. The numbers are permanent: they are stored.
+        /// Kind of an action. The numbers are permanent: they are stored.
         #[derive(Clone, PartialEq, Eq, Hash, Debug)]
         pub enum Kind {
             $($(#[$doc])* $name,)*
@@ -66,7 +66,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// Whose kind it is.
+            /// Who may request the kind.
             pub fn audience(&self) -> Audience {
                 match self { $(Self::$name => Audience::$audience,)* Self::Custom(_) => Audience::Bus }
             }
@@ -210,9 +210,9 @@ pub fn action_hashes(words: &[ActionWords], salts: &[Hash]) -> Vec<Hash> {
 /// The texts of one action of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct ActionTexts<'a> {
-    /// Its place in the request.
+    /// Index of the action in the request.
     pub index: u16,
-    /// What it does.
+    /// Kind of the action.
     pub kind: &'a Kind,
     /// The target, as signed.
     pub target: &'a str,
@@ -229,18 +229,18 @@ pub struct ActionHashes {
     pub content: Hash,
 }
 
-/// What the contents of one request's actions share.
+/// Values that the contents of one request's actions share.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestWords<'a> {
     /// The seed of their salts.
     pub seed: &'a Hash,
-    /// Who signed.
+    /// The request's signer.
     pub signer: &'a Address,
     /// keccak of the request's signature.
     pub signature_hash: &'a Hash,
 }
 
-/// Actions of a request that are hashed together: what is made on the way then stays in the processor's nearest cache.
+/// Actions of a request that are hashed together, so that intermediate results stay in the processor's nearest cache.
 const HASHED_TOGETHER: usize = 64;
 
 /// Hashes the actions of a request in parallel; the result keeps their order. `signature_hash` is keccak of the
@@ -269,8 +269,8 @@ pub fn hash_actions(
     hashed
 }
 
-/// Only the contents of actions, of one request or of many, hashed in parallel. Leaves are made of contents;
-/// action hashes are for the signatures of requests.
+/// Hashes only the contents of actions, of one request or of many, in parallel. Leaves need the contents; only
+/// signatures of requests need action hashes.
 pub fn hash_contents(actions: &[(RequestWords<'_>, ActionTexts<'_>)]) -> Vec<Hash> {
     let salts = actions
         .iter()
@@ -362,7 +362,7 @@ impl ActionWords {
 pub struct RequestHead {
     /// The address that signs.
     pub signer: Address,
-    /// Usable once per signer.
+    /// A number that the signer uses once.
     pub nonce: u64,
     /// Unix seconds; no action of the request is placed after it.
     pub deadline_s: u64,
@@ -439,7 +439,7 @@ mod tests {
             let number = kind.number().unwrap();
             assert_eq!(Kind::of_number(number).as_ref(), Some(kind));
             assert_eq!(kind.hash(), keccak(kind.text().as_bytes()));
-            // The text tells whose kind it is.
+            // The text shows who may request the kind.
             let area = kind.text().split_once('.').map(|(area, _)| area);
             assert_eq!(kind.is_system(), area == Some("system"), "{kind:?}");
             assert_eq!(kind.is_bus(), area.is_none(), "{kind:?}");

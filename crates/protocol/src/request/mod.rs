@@ -1,4 +1,4 @@
-//! Layer 1, requests: actions and what stands for their payloads, the nonces of a signer, and what the log keeps of a
+//! Layer 1, requests: actions and digests in place of payloads, the nonces of a signer, and the log's record of a
 //! request.
 
 pub mod action;

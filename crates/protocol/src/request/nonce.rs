@@ -15,7 +15,7 @@ pub struct NonceWindow {
 /// Why a nonce is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NonceError {
-    /// It was spent before.
+    /// The nonce was spent before.
     #[error("nonce {nonce} was used before; the highest used is {highest}")]
     Used {
         /// The rejected nonce.
@@ -23,7 +23,7 @@ pub enum NonceError {
         /// The signer's highest.
         highest: u64,
     },
-    /// It lies below the window, where nothing is remembered.
+    /// The nonce lies below the window, where nothing is remembered.
     #[error("nonce {nonce} is more than {NONCE_WINDOW} below the highest used, {highest}")]
     TooOld {
         /// The rejected nonce.
@@ -31,7 +31,7 @@ pub enum NonceError {
         /// The signer's highest.
         highest: u64,
     },
-    /// It lies too far above.
+    /// The nonce lies too far above the highest one.
     #[error("nonce {nonce} is more than {NONCE_JUMP_MAX} above the highest used, {highest}")]
     TooFar {
         /// The rejected nonce.
@@ -169,7 +169,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a set that forgets nothing.
+        /// Compares the window with a set that forgets nothing.
         #[test]
         fn agrees_with_a_plain_set(steps in prop::collection::vec((0u64..3000, any::<bool>()), 1..400)) {
             let mut window = NonceWindow::default();

@@ -1,4 +1,4 @@
-//! Payload texts that stand for something that is not written out.
+//! Payload texts that stand for omitted content.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

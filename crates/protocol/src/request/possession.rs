@@ -1,9 +1,9 @@
-//! The consent of a key to join a wallet ([`Kind::WalletKeyAdd`]). An address belongs to one wallet for ever, so it joins
-//! only with a signature by its own key. Without one, anyone could bind a stranger's address to their wallet, and receive
-//! what is transferred to it.
+//! The consent of a key to join a wallet ([`Kind::WalletKeyAdd`]). An address belongs to one wallet for ever, so it
+//! joins only with a signature by its own key. Without one, anyone could bind a stranger's address to their wallet, and
+//! receive transfers to it.
 //!
-//! The consent names the wallet and the key, and no time: it stands until another wallet has the address, which is never.
-//! The same wallet may use it again after it removed the key.
+//! The consent names the wallet and the key, but no time: an address never moves to another wallet, so the consent
+//! never expires. The same wallet may use it again after it removed the key.
 
 use std::sync::LazyLock;
 
@@ -30,7 +30,7 @@ pub fn struct_hash(wallet: &str, key: Address) -> Hash {
     ])
 }
 
-/// What the key signs to join a wallet, given as the text of its id.
+/// The digest that the key signs to join a wallet, given as the text of the wallet's id.
 pub fn digest(domain_separator: &Hash, wallet: &str, key: Address) -> Hash {
     eip712::digest(domain_separator, &struct_hash(wallet, key))
 }
@@ -46,12 +46,12 @@ pub fn consent(key: &SigningKey, domain_separator: &Hash, wallet: &str) -> Signa
 pub struct KeyAddition {
     /// The key that joins the wallet.
     pub address: Address,
-    /// The key's consent, as it was sent. Absent only in a log that is older than the rule that demands it.
+    /// The key's consent, as it was sent. Absent only in a log that is older than the rule.
     #[serde(default)]
     pub possession: Option<String>,
 }
 
-/// Why a key is not known to consent.
+/// Why a key's consent is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PossessionError {
     /// There is no consent.
@@ -59,18 +59,18 @@ pub enum PossessionError {
         "is required: the new key's signature over {CONSENT_TYPE} in the log's domain, with this wallet's id"
     )]
     Missing,
-    /// It is no signature of a form that is taken.
+    /// The consent is not an accepted form of signature.
     #[error("must be a secp256k1 signature of 65 bytes by the new key: {0}")]
     Form(#[from] SignatureError),
-    /// It is a signature of another key, or of other words.
+    /// Another key signed, or another text.
     #[error(
         "recovers to {found}, not to {address}: another key made it, or it was made for another wallet than {wallet}, for \
          another key, or for another domain"
     )]
     Other {
-        /// The address that it gives.
+        /// The recovered address.
         found: Address,
-        /// The address that is to join.
+        /// The joining address.
         address: Address,
         /// The wallet's id.
         wallet: String,
@@ -81,15 +81,15 @@ impl KeyAddition {
     /// Reads a payload.
     ///
     /// # Errors
-    /// If it is not the JSON of one.
+    /// The text is not the JSON of such a payload.
     pub fn read(payload: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(payload)
     }
 
-    /// Checks that the key consents to join the wallet with this id.
+    /// Checks the key's consent to join the wallet with this id.
     ///
     /// # Errors
-    /// [`PossessionError`] if it does not.
+    /// Why the consent is not accepted.
     pub fn check(&self, domain_separator: &Hash, wallet: &str) -> Result<(), PossessionError> {
         let possession = self.possession.as_deref();
         let signature: Signature = possession.ok_or(PossessionError::Missing)?.parse()?;
@@ -118,21 +118,21 @@ pub fn is_stated_in(actions: &[ActionRecord<'_>]) -> bool {
     actions.any(|action| is_stated(&action.kind, &action.payload))
 }
 
-/// A key addition in a log that is wrong.
+/// An invalid key addition in a log.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
 pub struct WrongAddition {
     /// The action's sequence.
     pub sequence: u64,
-    /// What is wrong.
+    /// The failed check.
     pub what: String,
 }
 
-/// Checks the consent of every key that a request added. Returns how many joined without one, which is possible only in a
-/// log that is older than the rule.
+/// Checks the consent of every key that a request added. Returns how many joined without one, which is possible only in
+/// a log that is older than the rule.
 ///
 /// # Errors
-/// [`WrongAddition`] names the first consent that does not hold.
+/// [`WrongAddition`] for the first invalid consent.
 pub fn check_record(
     domain_separator: &Hash,
     record: &RequestRecord<'_>,

@@ -1,4 +1,4 @@
-//! What the log keeps of a request: enough to replay its every action and to check its signature again, failed actions
+//! The log's record of a request: enough to replay all its actions and to check its signature again, failed actions
 //! included.
 
 use std::borrow::Cow;
@@ -18,7 +18,7 @@ use crate::signature::{Signature, SignatureError};
 pub struct ActionRecord<'a> {
     /// Its index in the request; failed actions count too.
     pub index: u16,
-    /// What it does.
+    /// Kind of the action.
     pub kind: Kind,
     /// The target's text, as signed.
     pub target: Cow<'a, str>,
@@ -26,7 +26,7 @@ pub struct ActionRecord<'a> {
     pub payload: Cow<'a, str>,
     /// The non-secret members of a body with secrets, as JSON; `payload` is then a digest.
     pub disclosed: Option<Cow<'a, str>>,
-    /// The resource that it acted on, or the first it made.
+    /// The resource that the action changed, or the first one that it made.
     pub resource: Id,
     /// That resource's version after this action.
     pub version: u64,
@@ -45,7 +45,7 @@ pub struct FailedAction {
     pub action_hash: Hash,
 }
 
-/// A request of which at least one action was done. All its actions are in one batch, consecutively, with one
+/// A request with at least one action that was done. All its actions are in one batch, consecutively, with one
 /// timestamp.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RequestRecord<'a> {
@@ -55,7 +55,7 @@ pub struct RequestRecord<'a> {
     pub first_sequence: u64,
     /// The index of that action among the batch's leaves.
     pub first_leaf_index: u32,
-    /// When it was placed, milliseconds.
+    /// When the request was placed, Unix milliseconds.
     pub timestamp_ms: u64,
     /// The organization of the requesting wallet.
     pub organization_id: Id,
@@ -137,7 +137,7 @@ impl RequestRecord<'_> {
         hash_actions(&texts, &self.salt_seed, &self.head.signer, &signature_hash)
     }
 
-    /// The unhashed leaves of the actions that were done; `hashes` belong to those actions.
+    /// Preimages of the leaves of the actions that were done; `hashes` are the hashes of these actions.
     pub fn placed(&self, hashes: &[ActionHashes]) -> Vec<Leaf> {
         let links = self.actions.iter().zip(hashes);
         let links = links.map(|(action, hashes)| (&action.previous_integrity, &hashes.content));
@@ -153,7 +153,7 @@ impl RequestRecord<'_> {
             .collect()
     }
 
-    /// The leaf hashes of the actions that were done; `hashes` belong to those actions.
+    /// Leaf hashes of the actions that were done; `hashes` are the hashes of these actions.
     pub fn leaves(&self, hashes: &[ActionHashes]) -> Vec<Hash> {
         Leaf::hash_each(&self.placed(hashes))
     }
@@ -189,7 +189,7 @@ impl RequestRecord<'_> {
         self.verify_signature_over(&domain.separator(), &self.hashes())
     }
 
-    /// Like [`Self::verify_signature`], given the domain's separator and the hashes of the actions that were done.
+    /// [`Self::verify_signature`] with the domain's separator and the hashes of the actions that were done.
     pub fn verify_signature_over(
         &self,
         separator: &Hash,

@@ -1,4 +1,4 @@
-//! API keys, and the rights that they carry.
+//! API keys and their permissions.
 
 use serde::{Deserialize, Serialize};
 
@@ -79,7 +79,7 @@ pub struct Permission {
     pub crud: Crud,
 }
 
-/// An API key. Its secret is not here: the log never holds one.
+/// An API key, without its secret: the log never holds one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ApiKey {
     /// Its identifier.
@@ -90,13 +90,13 @@ pub struct ApiKey {
     pub wallet_id: Id,
     /// Its name; not unique.
     pub name: String,
-    /// What it may do.
+    /// Its rights.
     pub permissions: Vec<Permission>,
     /// When it expires, milliseconds.
     pub expires_at_ms: Option<u64>,
-    /// How often its secret was changed.
+    /// Number of rotations of its secret.
     pub rotations: u64,
-    /// How long after the last rotation the previous secret stays valid: seconds.
+    /// Seconds after the last rotation in which the previous secret stays valid.
     pub overlap_s: u64,
     /// Whether it was deleted.
     pub deleted: bool,

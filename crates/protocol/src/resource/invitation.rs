@@ -10,7 +10,7 @@ pub struct Invitation {
     pub id: Id,
     /// The organization.
     pub organization_id: Id,
-    /// The wallet that invites. It must still have that right when the invitation is used.
+    /// The inviting wallet. It must still have the right to invite when the invitation is used.
     pub invited_by: Id,
     /// The role of the wallet that joins.
     pub role: Role,

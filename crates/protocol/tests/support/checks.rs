@@ -1,4 +1,4 @@
-//! The names that `vectors/files.json` gives to the checks which refuse a file. Other crates' tests include this file by its
+//! The names in `vectors/files.json` of the checks that refuse a file. Other crates' tests include this file by its
 //! path.
 
 use kedge_protocol::claim::ClaimFileError;
@@ -52,7 +52,7 @@ pub(crate) fn of_claim(error: &ClaimFileError) -> &'static str {
 }
 
 pub(crate) fn of_json(error: &serde_json::Error) -> &'static str {
-    // An invalid signature is noticed when it is parsed.
+    // Parsing already detects an invalid signature.
     let reported = error.to_string();
     let of_signature = ["a signature ", "the signature ", "the signature's "];
     if of_signature.iter().any(|words| reported.contains(words)) {

@@ -1,5 +1,5 @@
-//! An export of a small log, whose lines a test can change: everything happens in one millisecond, which is also every
-//! request's deadline.
+//! An export of a small log with lines that a test can change. Everything happens in one millisecond, which is also
+//! every request's deadline.
 
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::chain;
@@ -26,8 +26,8 @@ pub(crate) fn keys() -> SequencerKeys {
     SequencerKeys::new(vec![entry(1, 0), entry(2, 2)]).unwrap()
 }
 
-/// Three batches: one of other organizations' actions at both ends and in between, with two requests; one of a single
-/// request; one of a single action of others.
+/// Three batches: two requests with other organizations' actions before, between and after them; a single request; a
+/// single action of another organization.
 #[derive(Clone)]
 pub(crate) struct Export {
     pub(crate) lines: Vec<Line>,

@@ -1,4 +1,4 @@
-//! Evidence good and spoiled, all about one log and for one state of its contract.
+//! Good and spoiled evidence about one log, for one state of its contract.
 
 #[path = "leaf_faults.rs"]
 mod leaf_faults;
@@ -13,13 +13,13 @@ use super::signed_log::{Draft, SignedLog, domain, key, signed_checkpoint};
 
 /// The sequencer's first key, for batches below [`ROTATED_AT`].
 pub(crate) const FIRST_KEY: u8 = 0x51;
-/// Its second key.
+/// The sequencer's second key.
 pub(crate) const SECOND_KEY: u8 = 0x52;
 /// The first batch of the second key.
 pub(crate) const ROTATED_AT: u64 = 7;
 /// Anchored checkpoints, by their batch counts.
 pub(crate) const ANCHORED: [u64; 2] = [3, 6];
-/// The batch of the anchored log whose head does not follow from its leaves.
+/// The batch whose head does not follow from its leaves.
 const BENT: u64 = 4;
 
 /// A case: a file, and the name of the reason why it shows no fault; `None` if it shows one.
@@ -44,7 +44,7 @@ pub(crate) fn log() -> SignedLog {
     log
 }
 
-/// What the contract reports of that log.
+/// The contract's view of that log.
 pub(crate) fn trust(log: &SignedLog) -> Trust {
     let first = KeyTerm {
         until_batch: ROTATED_AT,

@@ -1,4 +1,4 @@
-//! Cases of faults that leaves show.
+//! Cases of faults shown by leaves.
 
 use kedge_protocol::Hash;
 use kedge_protocol::chain::{Leaf, next_integrity};

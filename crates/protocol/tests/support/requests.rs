@@ -1,4 +1,4 @@
-//! Signed requests as the log keeps them: all are placed at the last moment of their deadline.
+//! Records of signed requests, all placed at the last moment of their deadline.
 
 use kedge_protocol::action::{Kind, RequestHead};
 use kedge_protocol::eip712::Domain;
@@ -8,7 +8,7 @@ use kedge_protocol::signature::{Signature, SigningKey};
 use kedge_protocol::{Address, Id, Prefix};
 
 const DEADLINE_S: u64 = 1_790_000_000;
-/// When everything happens.
+/// Time of all events.
 pub(crate) const SEALED_AT_MS: u64 = DEADLINE_S * 1_000;
 
 pub(crate) fn key(number: u8) -> SigningKey {

@@ -1,4 +1,4 @@
-//! What an apply rests on: nothing, or a store as it stood after the last record before.
+//! The state before the applied records: empty, or a snapshot of a store.
 
 use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
@@ -19,11 +19,10 @@ use crate::images::read_image;
 pub(super) enum Before {
     /// Empty: the log's first action comes next.
     Nothing,
-    /// A store.
     Stored(Box<Stored>),
 }
 
-/// A store as it was, with a cache of what is read repeatedly.
+/// A snapshot, with a cache of repeated reads.
 pub(super) struct Stored {
     snapshot: Snapshot,
     templates: RefCell<IdMap<Id, Arc<TemplateRules>>>,
@@ -44,7 +43,6 @@ impl Before {
         }))
     }
 
-    /// Why a read failed.
     pub(super) fn error(&self) -> Option<ReadError> {
         match self {
             Self::Nothing => None,
@@ -52,7 +50,7 @@ impl Before {
         }
     }
 
-    /// How many resources are cached.
+    /// Number of cached resources.
     pub(super) fn remembered(&self) -> usize {
         let Self::Stored(stored) = self else {
             return 0;
@@ -62,7 +60,7 @@ impl Before {
             + stored.wallets.borrow().len()
     }
 
-    /// How many bytes an organization's requests have added.
+    /// Bytes that an organization's requests have added.
     pub(super) fn log_bytes(&self, organization: Id) -> Result<u64, Unavailable> {
         match self {
             Self::Nothing => Ok(0),
@@ -108,7 +106,7 @@ impl Stored {
         read: impl FnOnce(&Snapshot) -> Result<T, ReadError>,
     ) -> Result<T, Unavailable> {
         read(&self.snapshot).map_err(|error| {
-            // Only the first error matters: nothing is applied after it.
+            // Only the first error matters: the apply stops after it.
             let _ = self.error.set(error);
             Unavailable
         })

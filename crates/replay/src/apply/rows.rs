@@ -1,4 +1,4 @@
-//! The rows that applied records leave. A row that changes often is written once, in its final state.
+//! The rows of applied records. A row that changes often is written once, in its final state.
 
 use std::collections::hash_map::Entry;
 
@@ -17,20 +17,18 @@ use super::before::Before;
 use crate::counted;
 use crate::images::put_image;
 
-/// Rows to write.
 pub(super) struct Rows {
     pub(super) group: Group,
-    /// Objects whose rows lag their state, as they were when their rows were last right. Only the last state is
-    /// written, because only that stays.
+    /// Objects whose rows lag behind their state, with the version in the rows. Only the last state is written.
     lagging: IdMap<Id, Written>,
-    /// About how many bytes of texts are remembered with resources.
+    /// Approximate bytes of texts in remembered resources.
     pub(super) texts_bytes: usize,
 }
 
 /// An object's state when its rows were last written.
 pub(super) struct Written {
     owner_id: Id,
-    /// Kept only where they are indexed.
+    /// Kept only if they are indexed.
     properties: Option<String>,
 }
 
@@ -56,7 +54,7 @@ impl Default for Rows {
 }
 
 impl Rows {
-    /// Adds an action's rows; `state` is the state before it. Returns how many bytes it adds to its organization's
+    /// Adds an action's rows; `state` is the state before it. Returns the bytes that it adds to its organization's
     /// count.
     pub(super) fn action(
         &mut self,
@@ -66,7 +64,7 @@ impl Rows {
         images: &[Image],
     ) -> Result<i64, Unavailable> {
         if let [Image::Object(object)] = images {
-            // What its rows rest on stays in memory from here on, until they are written.
+            // Loads the state that the rows depend on; it stays in memory until they are written.
             state.recall_object(object.id)?;
             state.recall_template(object.template_id)?;
             let added = self.changed(state, object)?;
@@ -88,15 +86,15 @@ impl Rows {
         Ok(counted::of_resources(before.is_none(), images, payload))
     }
 
-    /// An object with its next version. The first version and every milestone leave rows that stay. Of the others only
-    /// the last does, and it is written later.
+    /// Adds the next version of an object. The first version and every milestone have permanent rows. Of the others
+    /// only the last one is written, later.
     fn changed(&mut self, state: &State<Before>, object: &Object) -> Result<i64, Unavailable> {
         if object.status == ObjectStatus::Burned {
             let burned = state.burned(object.template_id)? + 1;
             self.group.put_burned(object.template_id, burned);
         }
         if !self.lagging.contains_key(&object.id) {
-            // Its text, and the one that its rows have.
+            // Its text, and the one in its rows.
             self.texts_bytes += 2 * object.properties.len();
         }
         let Some(known) = state.objects.get(&object.id) else {
@@ -120,8 +118,8 @@ impl Rows {
         Ok(added)
     }
 
-    /// Writes an object's rows, which were right when it was `written`. Returns the bytes of the entries that are new
-    /// in the index of properties.
+    /// Writes an object's rows, replacing those of `written`. Returns the bytes of new entries in the index of
+    /// properties.
     fn object(
         &mut self,
         state: &State<Before>,
@@ -152,14 +150,13 @@ impl Rows {
         lagging
     }
 
-    /// Writes the rows of an object that lagged, in its present state.
+    /// Writes the rows of a lagging object, in its current state.
     pub(super) fn catch_up(&mut self, state: &State<Before>, id: Id, written: &Written) {
         if let Some(object) = state.objects.get(&id) {
             self.object(state, object, Some(written));
         }
     }
 
-    /// True if there is nothing to write.
     pub(super) fn is_empty(&self) -> bool {
         self.group.is_empty() && self.lagging.is_empty()
     }

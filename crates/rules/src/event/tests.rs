@@ -36,7 +36,7 @@ fn other() -> Id {
     id(Prefix::Wallet, 4)
 }
 
-/// Every object is of one template, every address belongs to the other wallet.
+/// All objects have one template, and all addresses belong to the other wallet.
 struct World;
 
 impl Facts for World {
@@ -174,7 +174,7 @@ fn owners_are_told_where_they_are_new() {
     let variation = id(Prefix::Variation, 6);
     let payload = format!("{{\"variation_id\":\"{variation}\"}}");
     assert_eq!(reported("mint", &payload)["variation_id"], json!(variation));
-    // A new object is nowhere yet, so its template is the one that the action names.
+    // A new object is not stored yet, so its template is the one that the action names.
     let named = id(Prefix::Template, 12);
     let minted = events(&record("mint", &named.to_string(), &payload, object()));
     assert_eq!(minted[0].template_id, Some(named));
@@ -229,7 +229,7 @@ fn a_long_payload_is_left_to_the_action() {
     let long = reported(EVENT_PAYLOAD_BYTES_MAX + 1);
     assert_eq!(long["payload"], Value::Null);
     assert_eq!(long["payload_bytes"], EVENT_PAYLOAD_BYTES_MAX + 1);
-    // Only an action on an object shows its payload: others may hold more than a listener has to know.
+    // Only an action on an object shows its payload: other payloads may hold details that listeners need not know.
     let register = events(&record("wallet.register", "", "sha-256=:AA==:", asker()));
     let register = data(&register[0]);
     assert_eq!(
@@ -283,7 +283,7 @@ fn a_failure_tells_what_the_answer_told() {
     );
     assert_eq!(reported["message"], "/properties must be a JSON object");
     assert_eq!(reported["pointer"], "/properties");
-    // Texts that a caller chose are cut, at a character boundary.
+    // Texts chosen by a caller are cut at a character boundary.
     let long = "é".repeat(EVENT_TEXT_CHARS_MAX + 1);
     let refusal = Refusal::not_found("object", &long);
     (failed.target, failed.refusal) = (&long, &refusal);
@@ -340,7 +340,7 @@ fn a_file_and_a_template_are_reported_by_their_names() {
         ),
         (&Value::Null, &Value::Null, &Value::Null)
     );
-    // A payload is shown as the text that it is, however deep the library would read it.
+    // A payload is shown as its exact text, even if it is too deep for serde.
     let long = format!("{{\"name\":\"{}\"}}", "x".repeat(EVENT_PAYLOAD_BYTES_MAX));
     let made = data(&events(&record("template.create", "", &long, template()))[0]);
     assert_eq!(made["payload_bytes"], json!(long.len()));

@@ -1,4 +1,4 @@
-//! What an action leaves in the fold's memory.
+//! Applies an action's images to the fold's memory.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::{Source, State};
 use crate::image::Image;
 use crate::world::{Counted, Unavailable, World};
 
-/// What counts towards a limit on how many an organization may have: whose it is, as what, and whether it is live.
+/// For a resource whose number per organization is limited: its organization, its type, and whether it is live.
 fn counted(image: &Image) -> Option<(Id, Counted, bool)> {
     match image {
         Image::ApiKey(key) => Some((key.organization_id, Counted::ApiKeys, !key.deleted)),
@@ -97,7 +97,7 @@ impl<S: Source> State<S> {
         Ok(())
     }
 
-    /// Updates the counts for one thing: `before` is `None` for a new one, else whether it was live.
+    /// Updates the counts for one resource: `before` is `None` for a new one, else whether it was live.
     fn count(
         &mut self,
         (organization, of): (Id, Counted),

@@ -1,4 +1,4 @@
-//! What the rules look up while the fold decides: in memory first, then in its source.
+//! Lookups of the rules during a fold: in memory first, then in the source.
 
 use std::sync::Arc;
 

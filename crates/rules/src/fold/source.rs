@@ -1,4 +1,4 @@
-//! The state before the fold begins: nothing, or a snapshot of any state that the log has made.
+//! The state before a fold: empty, or a snapshot of an earlier state of the log.
 
 use std::sync::Arc;
 
@@ -10,37 +10,34 @@ use crate::compiled::TemplateRules;
 use crate::image::Image;
 use crate::world::{Counted, Held, Unavailable};
 
-/// The state that a fold begins with, as the log made it up to one sequence. It never changes while a fold rests on it.
+/// The state of the log up to one sequence, from which a fold continues. It must not change while a fold uses it.
 pub trait Source {
-    /// A wallet.
     fn wallet(&self, id: Id) -> Result<Option<Wallet>, Unavailable>;
-    /// The wallet that an address belongs to: one of its present or former keys.
+    /// The wallet with this address among its present or former keys.
     fn wallet_of_address(&self, address: Address) -> Result<Option<Id>, Unavailable>;
-    /// True if a wallet has the e-mail address.
+    /// Whether a wallet has the e-mail address.
     fn email_taken(&self, email: &str) -> Result<bool, Unavailable>;
     /// A template, with its schemas ready for use.
     fn template(&self, id: Id) -> Result<Option<Arc<TemplateRules>>, Unavailable>;
-    /// True if the organization has a template with this name.
+    /// Whether the organization has a template with this name.
     fn template_name_taken(&self, organization: Id, name: &str) -> Result<bool, Unavailable>;
-    /// A variation.
     fn variation(&self, id: Id) -> Result<Option<Arc<Variation>>, Unavailable>;
-    /// An object.
     fn object(&self, id: Id) -> Result<Option<Object>, Unavailable>;
-    /// A resource of another kind, even if it was ended or used.
+    /// A resource of another type, even if it was ended or used.
     fn other(&self, id: Id) -> Result<Option<Image>, Unavailable>;
-    /// True if a verdict on a claim with this context is in the log.
+    /// Whether the log holds a verdict on a claim with this context.
     fn claim_context_used(&self, context: &Hash) -> Result<bool, Unavailable>;
-    /// How many objects of a template were minted.
+    /// Number of objects minted from a template.
     fn minted(&self, template: Id) -> Result<u64, Unavailable>;
-    /// How many of them were burned.
+    /// Number of objects burned of a template.
     fn burned(&self, template: Id) -> Result<u64, Unavailable>;
-    /// How many things of a kind an organization has.
+    /// Number of resources of a type that an organization has.
     fn held(&self, organization: Id, of: Counted) -> Result<Held, Unavailable>;
-    /// The nonces that a signer has spent.
+    /// Nonces that a signer has spent.
     fn nonces(&self, signer: Address) -> Result<NonceWindow, Unavailable>;
 }
 
-/// The source of a fold that begins with the log's first action.
+/// The empty source, for a fold from the log's first action.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Nothing;
 

@@ -1,5 +1,5 @@
-//! An object's text under many changes in a row. Each change takes a time in proportion to itself, not to the object, which
-//! is written out once at the end. The text is the one that the changes would give one by one.
+//! Many changes of an object's text in a row. A change takes time in proportion to its own size, not to the object's;
+//! the object is written once at the end. The text is the same as after one change at a time.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use super::merge::{Change, Member};
 use super::scan::Scan;
 use super::{compact, quoted};
 
-/// An object that is changed.
+/// An object being changed.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Edits {
     /// Members by their places, which rise in the order of the text.
@@ -19,14 +19,14 @@ pub(crate) struct Edits {
 
 #[derive(Clone, Debug)]
 enum Value {
-    /// As it was sent, without white space.
+    /// Text as it was sent, without white space.
     Text(String),
-    /// One that was merged into.
+    /// Object that was merged into.
     Object(Edits),
 }
 
 impl Edits {
-    /// The object of a text; an empty one for other values.
+    /// Parses an object; other values count as an empty one.
     pub(crate) fn of(text: &str) -> Self {
         let mut edits = Self::default();
         let mut scan = Scan::of(text);
@@ -41,14 +41,14 @@ impl Edits {
         edits
     }
 
-    /// RFC 7396's merge of a patch that is an object; nothing for another one.
+    /// Merges a patch (RFC 7396). A patch that is no object changes nothing.
     pub(crate) fn merge(&mut self, patch: &str) {
         if let Change::Members(changes) = Change::of(patch) {
             self.merge_members(&changes);
         }
     }
 
-    /// Sets a member to a value as it is.
+    /// Sets a member to an unmodified value.
     pub(crate) fn set(&mut self, key: &str, value: &str) {
         self.put(key, Value::Text(compact(value).into_owned()));
     }
@@ -60,7 +60,7 @@ impl Edits {
         }
     }
 
-    /// The object as it is now.
+    /// Writes the object.
     pub(crate) fn text(&self) -> String {
         let mut out = String::new();
         self.write(&mut out);

@@ -1,5 +1,5 @@
-//! RFC 7396's merge of two texts. Both are walked a fixed number of times, whatever their depth, and members are found by
-//! an index, so a merge takes time in proportion to its bytes (and the logarithm of a patch's members).
+//! RFC 7396's merge of two texts. Both are walked a fixed number of times, whatever their depth, and members are found
+//! by an index, so a merge takes time in proportion to its bytes (and the logarithm of a patch's members).
 
 use std::borrow::Cow;
 
@@ -9,11 +9,11 @@ use super::places::Places;
 use super::scan::{self, Scan};
 use super::{compact, quoted};
 
-/// What a patch does to one value.
+/// Effect of a patch on one value.
 pub(super) enum Change<'a> {
-    /// It replaces the value; `null` removes it.
+    /// Replaces the value; `null` removes it.
     Value(&'a str),
-    /// It is merged into the value.
+    /// Merges into the value.
     Members(Vec<Member<'a>>),
 }
 
@@ -23,7 +23,7 @@ pub(super) type Member<'a> = (Cow<'a, str>, Change<'a>);
 impl<'a> Change<'a> {
     /// Reads a patch that is acceptable JSON, in one pass.
     pub(super) fn of(patch: &'a str) -> Self {
-        // Most are no objects.
+        // Most patches of a value are no objects.
         if !patch.trim_ascii_start().starts_with('{') {
             return Self::Value(patch);
         }
@@ -33,9 +33,8 @@ impl<'a> Change<'a> {
     }
 }
 
-/// RFC 7396's merge of `patch` into `target`, both texts that [`super::check`] accepted. Untouched values
-/// keep their exact text; new members go after the old ones. A patch that is no object replaces
-/// the target.
+/// RFC 7396's merge of `patch` into `target`, both texts that [`super::check`] accepted. Untouched values keep their
+/// exact text; new members follow the old ones. A patch that is no object replaces the target.
 pub fn merge(target: &str, patch: &str) -> String {
     let mut out = with_room(target, patch, String::new());
     match Change::of(patch) {
@@ -45,9 +44,9 @@ pub fn merge(target: &str, patch: &str) -> String {
     out
 }
 
-/// [`merge`] with the object that `patch` has as its only member, under `key`, where [`super::check`] accepts all of
-/// `patch`. `None` where that is not so, or cannot be known as quickly. The result is written to `memory`, where that is of
-/// its size.
+/// [`merge`] with the only member of `patch`, which must be an object under `key`, if [`super::check`] accepts all of
+/// `patch`. `None` in other cases, and if this fast path cannot decide. The result reuses `memory` if that
+/// has a suitable size.
 pub(crate) fn merge_only(target: &str, patch: &str, key: &str, memory: String) -> Option<String> {
     let members = scan::members_of_only(patch, key)?.0.into_iter();
     let changes: SmallVec<[Member<'_>; 8]> = members
@@ -58,8 +57,8 @@ pub(crate) fn merge_only(target: &str, patch: &str, key: &str, memory: String) -
     Some(out)
 }
 
-/// Room for a merge. Most change what is there, so both together would be twice as much, for as long as the result is
-/// kept. `memory` is used again, unless it is too small or far too large.
+/// Allocates the result of a merge. Most merges replace values, so the sum of both sizes would be too much for as long
+/// as the result is kept. `memory` is reused, unless it is too small or far too large.
 fn with_room(target: &str, patch: &str, mut memory: String) -> String {
     let room = target.len().max(patch.len());
     if (room..=2 * room).contains(&memory.capacity()) {
@@ -69,7 +68,7 @@ fn with_room(target: &str, patch: &str, mut memory: String) -> String {
     String::with_capacity(room)
 }
 
-/// Merges an object into a whole text. One that is no object counts as an empty one.
+/// Merges an object into a whole text. A text that is no object counts as an empty one.
 fn merge_whole(out: &mut String, target: &str, changes: &[Member<'_>]) {
     let mut scan = Scan::of(target);
     if scan.is_at_object() && merge_members(out, Some(&mut scan), changes).is_some() {
@@ -80,8 +79,7 @@ fn merge_whole(out: &mut String, target: &str, changes: &[Member<'_>]) {
     debug_assert!(merged.is_some(), "only reading a target can fail");
 }
 
-/// Merges members into the object at which a walk through the target stands, if there is one. `None` if it is not
-/// acceptable JSON.
+/// Merges members into the object at the target's position, if there is one. `None` if it is not acceptable JSON.
 fn merge_members(
     out: &mut String,
     target: Option<&mut Scan<'_>>,
@@ -122,7 +120,7 @@ fn merge_members(
     Some(())
 }
 
-/// Merges a change into the value at which a walk through the target stands, and passes over the value.
+/// Merges a change into the value at the target's position, and passes over the value.
 fn merge_value(out: &mut String, target: &mut Scan<'_>, change: &Change<'_>) -> Option<()> {
     match change {
         Change::Members(changes) if target.is_at_object() => {
@@ -149,7 +147,7 @@ fn push_key(out: &mut String, empty_len: usize, key: &Cow<'_, str>) {
         out.push(',');
     }
     match key {
-        // A slice of the text: it had no escapes, so it needs none.
+        // A slice of the text without escapes, so it needs none.
         Cow::Borrowed(key) => {
             out.push('"');
             out.push_str(key);

@@ -1,13 +1,13 @@
-//! Members of an object by their names.
+//! Index of an object's members by name.
 
-/// Lists with more items than this are indexed: comparing a name with each of them is faster only while they are few.
+/// Larger lists are indexed: comparing a name with each item is faster only for few items.
 const FEW_ITEMS_MAX: usize = 16;
 
-/// Where names stand in a list. Finding all members of one object in another takes n log n steps, never n times m.
+/// Positions of names in a list. Finding all members of one object in another takes n log n steps, never n times m.
 pub(crate) struct Places<'n, T, N> {
     items: &'n [T],
     name: N,
-    /// The names in order, with their places; empty where the items are few.
+    /// Sorted names with their positions; empty for a short list.
     sorted: Vec<(&'n str, usize)>,
 }
 
@@ -26,7 +26,6 @@ impl<'n, T, N: Fn(&'n T) -> &'n str> Places<'n, T, N> {
         }
     }
 
-    /// The place of an item with this name.
     pub(crate) fn find(&self, wanted: &str) -> Option<usize> {
         if self.items.len() <= FEW_ITEMS_MAX {
             let mut items = self.items.iter();

@@ -1,8 +1,8 @@
-//! The one strict reader of JSON from outside, and what is wrong with a text that it refuses.
+//! The strict reader of JSON from outside, with errors that point to the wrong member.
 //!
-//! Others read JSON in their own ways, for a reason: files of evidence and claims ([`kedge_protocol`] is below this
-//! crate; their types know every member, so none is read past unseen), answers of servers and nodes (a later version
-//! may add members), and what this system wrote itself (the store's rows, the operator's commands).
+//! Other readers exist for a reason: files of evidence and claims ([`kedge_protocol`] is below this crate; their types
+//! know every member, so none is ignored), answers of servers and nodes (a later version may add members), and JSON
+//! written by this system (the store's rows, the operator's commands).
 
 use kedge_protocol::json::Object;
 use serde::de::{Deserialize, DeserializeOwned};
@@ -16,12 +16,12 @@ use crate::pointer::escape;
 /// Why a text was not read.
 #[derive(Debug)]
 pub enum ReadError {
-    /// It is not acceptable JSON.
+    /// The text is not acceptable JSON.
     Json(JsonError),
-    /// A member is `unknown`, `required` or of the wrong `type`. The message is the library's.
+    /// A member is `unknown`, `required` or of the wrong `type`. The message is serde's.
     Member(FieldError),
-    /// As [`Self::Member`], but the library calls the text malformed there: a list is too long, or a number stands for
-    /// a name.
+    /// Like [`Self::Member`], but serde reports a syntax error there: a list is too long, or a number stands for a
+    /// name.
     Form(JsonError, FieldError),
 }
 
@@ -31,19 +31,19 @@ impl From<JsonError> for ReadError {
     }
 }
 
-/// Reads an object from a text that [`check`] accepts. `T` refuses members that it does not know.
+/// Reads an object from a text that [`check`] accepts. `T` refuses unknown members.
 ///
 /// # Errors
-/// If the text is not acceptable, or a member is wrong.
+/// The text is not acceptable, or a member is wrong.
 pub fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ReadError> {
     check(text)?;
     read_accepted(text)
 }
 
-/// As [`read`], for a text that was checked before, or whose parts are checked later.
+/// [`read`] for a text that was checked before, or whose parts are checked later.
 ///
 /// # Errors
-/// If a member is wrong.
+/// A member is wrong.
 pub fn read_accepted<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ReadError> {
     let failed = match serde_json::from_str(text) {
         Ok(Object(value)) => return Ok(value),
@@ -51,7 +51,7 @@ pub fn read_accepted<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ReadErr
     };
     // Malformed JSON has no member that could be wrong.
     check(text)?;
-    // Keeping the path costs time, so only a text that is refused is read with it.
+    // Tracking the path costs time, so only a refused text is read with it.
     let deserializer = &mut serde_json::Deserializer::from_str(text);
     match serde_path_to_error::deserialize::<_, Object<T>>(deserializer) {
         Ok(_) => Err(JsonError::from(failed).into()),
@@ -65,7 +65,7 @@ pub(crate) fn read_value<T: DeserializeOwned>(value: Value) -> Result<T, ReadErr
     serde_path_to_error::deserialize(value).map_err(|error| ReadError::Member(member(&error)))
 }
 
-/// The member that is wrong. The library names it in backticks, and ends with how far it read.
+/// The wrong member. Serde's message names it in backticks, and ends with its position in the text.
 fn member(error: &serde_path_to_error::Error<serde_json::Error>) -> FieldError {
     let message = error.inner().to_string();
     let message = message
@@ -77,7 +77,7 @@ fn member(error: &serde_path_to_error::Error<serde_json::Error>) -> FieldError {
     if message.starts_with("missing field") {
         FieldError::new(&(pointer + &step), "required", "is required")
     } else if message.starts_with("unknown field") {
-        // The path of a tagged enum's member ends at the enum.
+        // For a tagged enum's member, the path ends at the enum.
         if !pointer.ends_with(&step) {
             pointer += &step;
         }
@@ -197,7 +197,7 @@ mod tests {
         }
         assert_eq!(wrong("{}").2, "is required");
         assert_eq!(wrong(r#"{"number":1,"x":2}"#).2, FieldError::UNKNOWN);
-        // A list that is too long, and a number for a name, look malformed to the library.
+        // Serde reports a list that is too long, and a number for a name, as malformed.
         for (text, pointer) in [
             (r#"{"number":1,"pair":[1,2,3]}"#, "/pair"),
             (r#"{"number":1,"choice":5}"#, "/choice"),

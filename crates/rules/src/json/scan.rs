@@ -1,5 +1,5 @@
-//! A quick scan of JSON text. It knows most of what is sent and leaves the rest to serde: whatever it accepts, serde
-//! accepts. Where it does not accept, serde decides and reports why.
+//! A fast scan of JSON text. It handles usual texts and leaves the rest to serde: serde accepts every text that the
+//! scan accepts. In other cases serde decides and reports why.
 
 use std::borrow::Cow;
 
@@ -10,15 +10,15 @@ use smallvec::SmallVec;
 use super::Members;
 use super::merge::{Change, Member};
 
-/// Objects with more members than this are left to serde: each key is compared with those before it.
+/// Larger objects are left to serde: each key is compared with those before it.
 const KEYS_MAX: usize = 16;
-/// Longer numbers are left to serde: they may be too large for it.
+/// Longer numbers are left to serde, whose range they may exceed.
 const NUMBER_BYTES_MAX: usize = 300;
-/// Bytes of a string that are looked at together: the compiler makes a few vector instructions of them.
+/// Bytes of a string that are tested together: the compiler makes a few vector instructions of them.
 const STRING_CHUNK_BYTES: usize = 32;
 
-/// Whether a text is JSON, not nested too deeply and without a key that stands twice in one object. False also says that
-/// this is not the place to know.
+/// Whether a text is JSON, not nested too deeply and without duplicate keys in an object. False also means that the
+/// scan cannot decide.
 pub(super) fn accepts(text: &str) -> bool {
     let mut scan = Scan::of(text);
     scan.check_value(0).is_some() && {
@@ -27,8 +27,8 @@ pub(super) fn accepts(text: &str) -> bool {
     }
 }
 
-/// The members of an object in a text that is acceptable JSON: its keys, and its values as they stand. `None` for another
-/// value, and for keys with escapes.
+/// Members of the object in an acceptable text: keys and unparsed values. `None` for another value, and for keys with
+/// escapes.
 pub(super) fn members(text: &str) -> Option<Members<'_>> {
     let mut scan = Scan::of(text);
     scan.take(b'{')?;
@@ -50,8 +50,8 @@ pub(super) fn members(text: &str) -> Option<Members<'_>> {
     }
 }
 
-/// The members of the object that an object has as its only member, under a key, once the whole text was checked as in
-/// [`accepts`]. `None` for another text, and where this is not the place to know.
+/// Members of the object that is the only member of an object, under `key`, after checking the whole text like
+/// [`accepts`]. `None` for another text, and if the scan cannot decide.
 pub(super) fn members_of_only<'a>(text: &'a str, key: &str) -> Option<Members<'a>> {
     let mut scan = Scan::of(text);
     scan.take(b'{')?;
@@ -69,23 +69,23 @@ pub(super) fn members_of_only<'a>(text: &'a str, key: &str) -> Option<Members<'a
     (scan.at == text.len()).then_some(members)
 }
 
-/// A merge patch that is acceptable JSON. `None` for another text.
+/// Reads a merge patch that is acceptable JSON. `None` for another text.
 pub(super) fn change(patch: &str) -> Option<Change<'_>> {
     Scan::of(patch).change()
 }
 
-/// A part of an object of which one member is a list of objects.
+/// A part of an object that has a list of objects as a member.
 #[derive(Debug)]
 pub enum Part<'a, 'm> {
-    /// An object of the list: its members, keys and values as they stand.
+    /// Members of an object of the list: keys and unparsed values.
     Item(&'m [(&'a str, &'a str)]),
     /// Another member: its key and its value.
     Other(&'a str, &'a str),
 }
 
-/// Calls `found` with each part of an object of which the member `list` is a list of objects. `None` where `found` returns
-/// none, where the text is not acceptable JSON, and where this is not the place to know. Nothing is compared with the
-/// members before it but `list`.
+/// Calls `found` with each part of an object whose member `list` is a list of objects. `None` if `found` returns
+/// `None`, if the text is not acceptable JSON, or if the scan cannot decide. Of duplicate members only `list` is
+/// detected.
 pub fn walk_list<'a>(
     text: &'a str,
     list: &str,
@@ -114,7 +114,7 @@ pub fn walk_list<'a>(
     (was_there && scan.at == text.len()).then_some(())
 }
 
-/// Whether a byte of a string's text is more than itself: its end, an escape, or a control character.
+/// Whether a string byte needs special treatment: the end, an escape, or a control character.
 #[expect(
     clippy::needless_bitwise_bool,
     reason = "without branches the compiler looks at many bytes at once"
@@ -123,18 +123,17 @@ fn ends_plain(byte: u8) -> bool {
     (byte == b'"') | (byte == b'\\') | (byte < 0x20)
 }
 
-/// Where a part of a text begins and ends.
+/// Start and end of a part of a text.
 type Ends = (usize, usize);
 
 pub(crate) struct Scan<'a> {
     source: &'a str,
-    /// Its bytes.
     text: &'a [u8],
     at: usize,
 }
 
 impl<'a> Scan<'a> {
-    /// At the first token of a text.
+    /// Starts at the first token of a text.
     pub(crate) fn of(text: &'a str) -> Self {
         let mut scan = Self {
             source: text,
@@ -175,7 +174,7 @@ impl<'a> Scan<'a> {
         self.check_members(depth, |_, _| {})
     }
 
-    /// Checks an object, and calls `each` with where the key and the value of each member begin and end.
+    /// Checks an object, and calls `each` with the spans of each member's key and value.
     fn check_members(&mut self, depth: usize, mut each: impl FnMut(Ends, Ends)) -> Option<()> {
         if depth == JSON_DEPTH_MAX {
             return None;
@@ -221,7 +220,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// A value that is acceptable, as it stands.
+    /// Returns an acceptable value unparsed.
     fn checked_value<'t>(&mut self, text: &'t str) -> Option<&'t str> {
         let start = self.at;
         self.check_value(0)?;
@@ -255,7 +254,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// After an item: whether the object or array ends here. Otherwise it goes to the next item.
+    /// After an item: whether the object or array ends here. Otherwise advances to the next item.
     fn ends(&mut self, close: u8) -> Option<bool> {
         self.pass_space();
         if self.take(b',').is_none() {
@@ -266,7 +265,7 @@ impl<'a> Scan<'a> {
         Some(false)
     }
 
-    /// Where a key without escapes begins and ends; it goes to the key's value.
+    /// Span of a key without escapes; advances to the key's value.
     fn key(&mut self) -> Option<Ends> {
         self.take(b'"')?;
         let start = self.at;
@@ -279,7 +278,7 @@ impl<'a> Scan<'a> {
         Some((start, end))
     }
 
-    /// Goes to the next byte of a string that is not simply part of it.
+    /// Advances to the next byte of a string that needs special treatment.
     fn pass_plain(&mut self) {
         let (chunks, _) = self.text[self.at..].as_chunks::<STRING_CHUNK_BYTES>();
         let is_plain = |chunk: &&[u8; STRING_CHUNK_BYTES]| {
@@ -290,7 +289,7 @@ impl<'a> Scan<'a> {
         self.pass_few_plain();
     }
 
-    /// Like [`Self::pass_plain`], for a string that is probably short.
+    /// [`Self::pass_plain`] for a string that is probably short.
     fn pass_few_plain(&mut self) {
         let rest = &self.text[self.at..];
         let plain = rest.iter().position(|byte| ends_plain(*byte));
@@ -307,7 +306,7 @@ impl<'a> Scan<'a> {
                     return Some(());
                 }
                 b'\\' => {
-                    // Of code units serde knows which ones make a character.
+                    // Serde decides which UTF-16 code units form a character.
                     let escaped = self.text.get(self.at + 1)?;
                     let is_simple = br#""\/bfnrt"#.contains(escaped);
                     self.at += 2;
@@ -326,7 +325,7 @@ impl<'a> Scan<'a> {
     /// A number without an exponent.
     fn number(&mut self) -> Option<()> {
         let start = self.at;
-        // An absent sign is as good.
+        // The sign is optional.
         let _ = self.take(b'-');
         let whole = self.digits();
         let leads_with_zero = whole > 1 && self.text[self.at - whole] == b'0';
@@ -352,8 +351,8 @@ impl<'a> Scan<'a> {
         self.peek() == Some(b'{')
     }
 
-    /// Calls `each` with the key of each member of an object of an acceptable text, at the member's value, over which it
-    /// passes.
+    /// Calls `each` with the key of each member of an object in an acceptable text. The position is then at the
+    /// member's value, which `each` must pass over.
     pub(crate) fn each_member(
         &mut self,
         mut each: impl FnMut(&mut Self, Cow<'a, str>) -> Option<()>,
@@ -372,7 +371,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// A key, unescaped; it goes to the key's value.
+    /// An unescaped key; advances to the key's value.
     fn any_key(&mut self) -> Option<Cow<'a, str>> {
         let start = self.at;
         if let Some((from, to)) = self.key() {
@@ -387,7 +386,7 @@ impl<'a> Scan<'a> {
         Some(Cow::Owned(key))
     }
 
-    /// The next value as a merge patch.
+    /// Reads the next value as a merge patch.
     fn change(&mut self) -> Option<Change<'a>> {
         if !self.is_at_object() {
             return self.passed_value().map(Change::Value);
@@ -400,19 +399,19 @@ impl<'a> Scan<'a> {
         Some(Change::Members(members))
     }
 
-    /// Passes over a value of a text that is acceptable, and returns it.
+    /// Passes over a value of an acceptable text, and returns it.
     pub(crate) fn passed_value(&mut self) -> Option<&'a str> {
         self.passed(Self::pass_value)
     }
 
-    /// What `pass` passes over.
+    /// The text that `pass` passes over.
     pub(crate) fn passed(&mut self, pass: impl FnOnce(&mut Self) -> Option<()>) -> Option<&'a str> {
         let start = self.at;
         pass(self)?;
         self.source.get(start..self.at)
     }
 
-    /// Passes over a value of a text that is acceptable.
+    /// Passes over a value of an acceptable text.
     pub(crate) fn pass_value(&mut self) -> Option<()> {
         let mut open = 0_usize;
         loop {
@@ -453,7 +452,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// A number or a word.
+    /// Passes over a number or a word.
     fn pass_token(&mut self) {
         while !matches!(
             self.peek(),

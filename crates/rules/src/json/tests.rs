@@ -1,4 +1,4 @@
-//! Texts are merged as values are.
+//! Merging texts gives the same result as merging values.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -132,7 +132,7 @@ proptest! {
     }
 }
 
-/// Wherever a key stands twice, before or after the keys that are compared one by one.
+/// Duplicate keys are found at any position, before or after the limit of pairwise comparison.
 #[test]
 fn a_key_stands_once_among_however_many() {
     let keys = |count: usize, twice: Option<(usize, usize)>| {
@@ -189,7 +189,7 @@ fn keys_are_the_same_however_they_are_written() {
     assert_eq!(quoted("a\"\n\u{1}é"), r#""a\"\n\u0001é""#);
 }
 
-/// Members `"a0":… "aN":…`, in an order that is not that of their names.
+/// Members `"a0":… "aN":…`, not in the order of their names.
 fn many(prefix: &str, count: usize, value: &str) -> String {
     let members: Vec<String> = (0..count)
         .map(|i| format!(r#""{prefix}{}":{value}"#, i * 7_919 % count))
@@ -229,7 +229,8 @@ proptest! {
     }
 }
 
-/// In proportion to the members of both, this takes some hundredths of a second. One by one, it takes minutes.
+/// In proportion to the members of both, this takes some hundredths of a second. Pairwise comparison would take
+/// minutes.
 #[test]
 fn a_merge_of_many_members_takes_a_time_in_proportion() {
     let target = many("k", 100_000, "1");
@@ -244,7 +245,7 @@ fn a_merge_of_many_members_takes_a_time_in_proportion() {
     assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
 }
 
-/// An object in an object in an object: each level is walked with the ones above it, not once more.
+/// Deeply nested objects: each level is walked once, together with the ones above it.
 #[test]
 fn a_merge_deep_inside_takes_a_time_in_proportion() {
     let deep = |inner: &str| {

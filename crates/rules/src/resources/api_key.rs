@@ -1,4 +1,4 @@
-//! What actions do to API keys. Secrets are made outside: the log never holds one.
+//! Actions on API keys. Secrets are made elsewhere: the log never holds one.
 
 use kedge_protocol::limits::{
     KEY_PERMISSIONS_MAX, ROTATION_OVERLAP_S_DEFAULT, ROTATION_OVERLAP_S_MAX,
@@ -31,7 +31,7 @@ struct CreatePayload {
     expires_at: Option<String>,
 }
 
-/// Makes a key of the caller's organization.
+/// Creates a key of the caller's organization.
 pub(super) fn create(caller: &Caller, input: &Input<'_>) -> Result<ApiKey, Refusal> {
     administers(caller)?;
     let payload: CreatePayload = text::read(input.payload)?;
@@ -77,7 +77,7 @@ pub(super) fn create(caller: &Caller, input: &Input<'_>) -> Result<ApiKey, Refus
     })
 }
 
-/// The caller's organization's key, unless it was ended.
+/// Checks that the key belongs to the caller's organization and is live.
 fn live(caller: &Caller, key: &ApiKey, input: &Input<'_>) -> Result<(), Refusal> {
     if key.organization_id != caller.organization_id || key.deleted {
         return Err(Refusal::not_found("api_key", input.target));
@@ -85,7 +85,7 @@ fn live(caller: &Caller, key: &ApiKey, input: &Input<'_>) -> Result<(), Refusal>
     administers(caller)
 }
 
-/// How long the secret before a rotation stays valid, by its payload.
+/// Seconds for which the previous secret stays valid after a rotation, from its payload.
 pub(crate) fn overlap_s(payload: &str) -> Result<u64, Refusal> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -105,7 +105,7 @@ pub(crate) fn overlap_s(payload: &str) -> Result<u64, Refusal> {
     Ok(overlap_s)
 }
 
-/// Notes that the key has a new secret.
+/// Counts a rotation of the key's secret.
 pub(super) fn rotate(caller: &Caller, key: &ApiKey, input: &Input<'_>) -> Result<ApiKey, Refusal> {
     live(caller, key, input)?;
     Ok(ApiKey {
@@ -116,7 +116,6 @@ pub(super) fn rotate(caller: &Caller, key: &ApiKey, input: &Input<'_>) -> Result
     })
 }
 
-/// Ends the key.
 pub(super) fn delete(caller: &Caller, key: &ApiKey, input: &Input<'_>) -> Result<ApiKey, Refusal> {
     live(caller, key, input)?;
     text::empty(input.payload)?;

@@ -1,6 +1,6 @@
-//! Disputes: verdicts on evidence and on claims, as the log holds them. A verdict contains what was judged, so that
-//! everybody can reach it again. A dispute over a fault is found by the evidence's digest, one over a claim by the
-//! claim's context. The rules claim the context as they claim a name, so the log holds each once.
+//! Disputes: verdicts on evidence and on claims in the log. A verdict contains the evidence or claim, so that every
+//! reader can repeat the judgement. A dispute over a fault is found by the evidence's digest, one over a claim by the
+//! claim's context. The rules claim the context like a name, so the log holds each once.
 
 use kedge_protocol::claim::ClaimFile;
 use kedge_protocol::evidence::{EvidenceFile, Fault};
@@ -13,7 +13,7 @@ use crate::refusal::Refusal;
 use crate::text;
 use crate::world::{Caller, Input, World};
 
-/// What is disputed.
+/// Subject of a dispute.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DisputeKind {
@@ -29,29 +29,28 @@ pub enum DisputeKind {
 pub struct FaultVerdict {
     /// [`DisputeKind::Fault`].
     pub kind: DisputeKind,
-    /// The fault.
     pub fault: Fault,
-    /// The number of the batch that it is about.
+    /// Number of the batch with the fault.
     pub batch: u64,
     /// The evidence file, in its normal form.
     pub evidence: Box<RawValue>,
 }
 
-/// What was shown of an action.
+/// Fact that a claim proves about an action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActionShown {
-    /// That the log holds it. An authorship proof shows that its signer signed it.
+    /// The log holds the action. An authorship proof shows that its signer signed it.
     Inclusion,
 }
 
-/// The payload of a verdict that a claim holds.
+/// The payload of a verdict that a claim is valid.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClaimVerdict {
     /// [`DisputeKind::Claim`].
     pub kind: DisputeKind,
-    /// What the claim shows.
+    /// The proven fact.
     pub shown: ActionShown,
     /// The claim file, in its normal form.
     pub claim: Box<RawValue>,
@@ -62,12 +61,12 @@ struct Judged {
     kind: DisputeKind,
 }
 
-/// What a verdict is about.
+/// The subject of a verdict.
 pub fn kind_of(verdict: &str) -> Result<DisputeKind, Refusal> {
     text::read::<Judged>(verdict).map(|judged| judged.kind)
 }
 
-/// A verdict in the log.
+/// Decides a verdict.
 pub fn decided<W: World>(
     world: &W,
     caller: &Caller,
@@ -90,8 +89,8 @@ pub fn decided<W: World>(
     })
 }
 
-/// Whether evidence shows its fault depends on the contracts' answers, so the operator vouches for it. This checks only
-/// that the verdict is about this evidence.
+/// The operator vouches that the evidence shows its fault, because that depends on the contracts' answers. This only
+/// checks that the verdict is about this evidence.
 fn fault(payload: &str) -> Result<(Id, DisputeMatter), Refusal> {
     let verdict: FaultVerdict = text::read(payload)?;
     let evidence = verdict.evidence.get();
@@ -109,9 +108,9 @@ fn fault(payload: &str) -> Result<(Id, DisputeMatter), Refusal> {
     Ok((file.evidence.subject(), matter))
 }
 
-/// The operator vouches for the log, sequencer and verifying key that count, and for the proof. This checks everything
-/// that the file states about itself, that its claimant belongs to the organization that brought it, and that the log
-/// accepts a context once.
+/// The operator vouches for the log, sequencer and verifying key, and for the proof. This checks everything that the
+/// file states about itself, that its claimant belongs to the submitting organization, and that the log accepts a
+/// context once.
 fn claim<W: World>(
     world: &W,
     caller: &Caller,

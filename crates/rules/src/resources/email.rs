@@ -1,14 +1,14 @@
-//! E-mail addresses: their one form, and what is taken for one.
+//! E-mail addresses: validation and normal form.
 
 use kedge_protocol::limits::EMAIL_BYTES_MAX;
 
-/// The e-mail address in the one form in which it is stored and looked up.
+/// The form in which an e-mail address is stored and looked up.
 pub fn normal_email(email: &str) -> String {
     email.trim().to_lowercase()
 }
 
-/// A practical check: one @, a local part, a dotted or single-label host of letters, digits and hyphens. The text does
-/// not show whether mail arrives.
+/// A practical check: one @, a local part, a dotted or single-label host of letters, digits and hyphens. It does not
+/// show whether mail arrives.
 pub(crate) fn is_email(email: &str) -> bool {
     let Some((local, host)) = email.rsplit_once('@') else {
         return false;
@@ -47,7 +47,7 @@ mod tests {
     fn parts_of_an_email_address_have_their_bounds() {
         let local = |bytes: usize| format!("{}@b", "a".repeat(bytes));
         let label = |bytes: usize| format!("a@c.{}.d", "b".repeat(bytes));
-        // Labels of 60 bytes and their dots, up to so many bytes.
+        // An address of a given length, from labels of 60 bytes.
         let whole = |bytes: usize| {
             let start = format!("a@{}", format!("{}.", "b".repeat(59)).repeat(4));
             format!("{start}{}", "c".repeat(bytes - start.len()))

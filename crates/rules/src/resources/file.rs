@@ -1,4 +1,4 @@
-//! What the log keeps of files: their digest and description. Their bytes are elsewhere.
+//! Files in the log: digest and description. Their bytes are stored elsewhere.
 
 use kedge_protocol::limits::FILE_NAME_CHARS_MAX;
 use kedge_protocol::payload::digest_text;
@@ -10,19 +10,18 @@ use crate::refusal::Refusal;
 use crate::text;
 use crate::world::{Caller, Input};
 
-/// What a file's record holds besides the signed digest.
+/// Disclosed members of a file's record, in addition to the signed digest.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stored {
     /// SHA-256 of the bytes.
     pub sha256: Hash,
-    /// How many bytes.
     pub size_bytes: u64,
-    /// The media type detected from the bytes.
+    /// Media type detected from the bytes.
     pub media_type: String,
 }
 
-/// Describes a file of the caller's organization; its name is the action's target.
+/// Records a file of the caller's organization; its name is the action's target.
 pub fn create(caller: &Caller, input: &Input<'_>) -> Result<File, Refusal> {
     let stored: Stored = text::read(input.payload)?;
     if digest_text(&stored.sha256) != input.signed {

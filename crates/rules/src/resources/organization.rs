@@ -1,6 +1,6 @@
-//! What actions do to organizations: invitations, roles, members that leave, the operator's tier. Everything that
-//! changes a role or ends a membership is an action on the organization. A removed wallet has no keys and gives up its
-//! e-mail address.
+//! Actions on organizations: invitations, roles, removal of members, the operator's tier. Everything that changes a
+//! role or ends a membership is an action on the organization. A removed wallet has no keys, and its e-mail address
+//! becomes free.
 
 use kedge_protocol::limits::{INVITATION_S_DEFAULT, INVITATION_S_MAX};
 use kedge_protocol::resource::{CustomLimits, Invitation, Organization, Role, Tier, Wallet};
@@ -14,7 +14,7 @@ use crate::rights::may_administer;
 use crate::text::{self, Problems};
 use crate::world::{Caller, Input, World};
 
-/// The caller's own organization, which must be the target.
+/// Checks that the target is the caller's organization.
 fn own(caller: &Caller, organization: &Organization, input: &Input<'_>) -> Result<(), Refusal> {
     if organization.id == caller.organization_id {
         return Ok(());
@@ -29,7 +29,7 @@ fn administers(caller: &Caller, message: &'static str) -> Result<(), Refusal> {
     Err(Refusal::Forbidden(message.into()))
 }
 
-/// True if a wallet with one role may invite to another: nobody grants more than they have.
+/// Whether a wallet with one role may invite to another: no wallet grants more than it has.
 pub(crate) fn may_invite(inviter: Role, role: Role) -> bool {
     may_administer(inviter) && (role != Role::Owner || inviter == Role::Owner)
 }
@@ -49,7 +49,7 @@ struct InvitePayload {
     expires_in_s: Option<u64>,
 }
 
-/// Invites anyone who has the code, or only the e-mail address that is named.
+/// Invites every holder of the code, or only the given e-mail address.
 pub(super) fn invite(
     caller: &Caller,
     organization: &Organization,
@@ -108,7 +108,7 @@ struct RevokePayload {
     invitation_id: Id,
 }
 
-/// Revokes an invitation that nobody has used.
+/// Revokes an unused invitation.
 pub(super) fn revoke<W: World>(
     world: &W,
     caller: &Caller,
@@ -169,7 +169,7 @@ fn member<W: World>(
     Ok(member)
 }
 
-/// Ends a wallet's membership: it has no key any more, and its e-mail address is free. It keeps what it owns.
+/// Ends a wallet's membership: it loses its keys, and its e-mail address becomes free. It keeps what it owns.
 pub(super) fn remove_member<W: World>(
     world: &W,
     caller: &Caller,
@@ -191,8 +191,7 @@ pub(super) fn remove_member<W: World>(
     Ok((next(organization, input), member))
 }
 
-/// Sets what a member may do. Nobody changes their own role, so an organization never loses its
-/// last owner.
+/// Sets a member's role. A wallet cannot change its own role, so an organization never loses its last owner.
 pub(super) fn set_role<W: World>(
     world: &W,
     caller: &Caller,
@@ -231,7 +230,7 @@ enum TierName {
     Custom,
 }
 
-/// Sets the tier. A custom one comes with its limits; any that it does not name is unlimited.
+/// Sets the tier. A custom one comes with its limits; absent limits are unlimited.
 pub(super) fn set_tier(
     organization: &Organization,
     input: &Input<'_>,

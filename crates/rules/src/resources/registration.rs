@@ -1,6 +1,6 @@
-//! Registering a wallet, and its organization if that is new. A registration by an invitation rests on the inviter's
-//! right, so it names the organization's version as read: the Sequencer finds it stale when an action on the
-//! organization came first. Using an invitation and revoking it claim the same name.
+//! Registers a wallet, and its organization if that is new. A registration by an invitation depends on the inviter's
+//! right, so it names the organization's version as read: the Sequencer finds it stale if an action on the organization
+//! came first. Using an invitation and revoking it claim the same name.
 
 use kedge_protocol::resource::{Invitation, Organization, Role, Tier, Trace, Wallet};
 use kedge_protocol::{Address, Id, Prefix};
@@ -16,27 +16,26 @@ use crate::sequencer::Key;
 use crate::text::{self, Problems};
 use crate::world::{Input, World};
 
-/// What a registration's record keeps: the members of its body that are not secret.
+/// The disclosed members of a registration: all but secrets.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Registration {
-    /// The address for logging in, as given.
+    /// Login address, as given.
     pub email: String,
     /// A display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nickname: Option<String>,
     /// The address that signs.
     pub address: Address,
-    /// The new organization's name.
+    /// Name of the new organization.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub organization_name: Option<String>,
-    /// The invitation by which an organization is joined.
+    /// Invitation to an existing organization.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invitation: Option<Id>,
 }
 
-/// Makes a wallet, and its organization or the use of an invitation. `signer` must be the address
-/// that is registered.
+/// Makes a wallet, and its organization or the use of an invitation. `signer` must be the registered address.
 pub fn register<W: World>(
     world: &W,
     signer: &Address,
@@ -79,7 +78,7 @@ pub fn register<W: World>(
             trace: Trace::made_by(input.content, 1),
         })
     };
-    // That an address is taken is for those to know who could register with another one.
+    // Only a caller who could register with another address may learn that this one is taken.
     if world.email_taken(&email)? {
         return Err(Refusal::EmailTaken);
     }
@@ -117,9 +116,9 @@ fn check(registration: &Registration, email: &str, signer: &Address) -> Result<(
     problems.finish()
 }
 
-/// Puts a new wallet into the organization that invites it. Returns the invitation after that, and the organization's
-/// version that this rests on: whatever changes a role or ends a membership is an action on the organization. The edge
-/// checks that the invitation has not expired, because there is no clock here.
+/// Adds a new wallet to the inviting organization. Returns the used invitation and the organization's version as read,
+/// because every change of a role or membership is an action on the organization. The edge checks the invitation's
+/// expiry, because there is no clock here.
 fn join<W: World>(
     world: &W,
     id: Id,
@@ -127,7 +126,7 @@ fn join<W: World>(
 ) -> Result<(Invitation, (Key, u64)), Refusal> {
     let unusable = |message: &'static str| Refusal::Forbidden(message.into());
     let other = "the invitation was used, or is for somebody else";
-    // The version is read before everything that it covers, so a change in between is noticed.
+    // The version is read before the state that it covers, so that a change in between is noticed.
     let invitation = world.invitation(id)?.ok_or_else(|| unusable(other))?;
     let organization = world
         .organization(invitation.organization_id)?

@@ -1,5 +1,5 @@
-//! The operator names the key that signs batches from a number on. The action is decided alone, so that the batch that
-//! will hold it is known.
+//! The operator names the key that signs batches from a number on. The action is exclusive, so the batch that will hold
+//! it is known.
 
 use kedge_protocol::limits::SEQUENCER_KEYS_MAX;
 use kedge_protocol::resource::{SequencerKey, Trace};
@@ -13,8 +13,8 @@ use crate::world::{Input, World};
 /// The largest batch number that every reader of JSON reads exactly.
 const BATCH_MAX: u64 = (1 << 53) - 1;
 
-/// The key that the target names, valid from a batch that is not signed yet: its number is above that of the batch that
-/// holds this action, and above every number named before.
+/// The key in the target. Its first batch must not be signed yet: the number must be above that of the batch with this
+/// action, and above every number named before.
 pub(super) fn name<W: World>(world: &W, input: &Input<'_>) -> Result<SequencerKey, Refusal> {
     let key = key_named(input.target);
     let key = key.ok_or_else(|| Refusal::not_found("sequencer_key", input.target))?;

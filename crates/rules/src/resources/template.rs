@@ -1,4 +1,4 @@
-//! What actions do to templates and their variations.
+//! Actions on templates and their variations.
 
 use std::fmt;
 
@@ -80,7 +80,7 @@ struct RulePayload<'a> {
     schema: Option<&'a RawValue>,
 }
 
-/// Makes a template in the caller's organization.
+/// Creates a template in the caller's organization.
 pub fn create<W: World>(
     world: &W,
     caller: &Caller,
@@ -136,9 +136,8 @@ fn check_name_free<W: World>(world: &W, organization: Id, name: &str) -> Result<
     Ok(())
 }
 
-/// A JSON Schema as compact text. It describes the whole: neither the template's own properties nor those of a
-/// variation need to conform to it, but combined with a mint's they must.
-/// What its regular expressions need is taken from `room`.
+/// A JSON Schema as compact text. It applies to the merged properties: the template's properties and those of a
+/// variation need not conform to it by themselves. Its regular expressions use up a part of `room`.
 fn schema(
     pointer: &str,
     raw: Option<&RawValue>,
@@ -156,7 +155,7 @@ fn schema(
     Some(text)
 }
 
-/// What the schemas of a template may have. What is in the log was short enough once.
+/// Limits for a template's schemas. A log has none, because its schemas were accepted once.
 fn room(input: &Input<'_>) -> Room {
     match input.allowance {
         Some(_) => Room::of_a_request(),
@@ -164,7 +163,7 @@ fn room(input: &Input<'_>) -> Room {
     }
 }
 
-/// The schema of the properties, with the places that it marks as indexed.
+/// The schema of the properties and its indexed places.
 fn properties_schema(
     raw: Option<&RawValue>,
     input: &Input<'_>,
@@ -199,7 +198,7 @@ fn indexed(template: &Template) -> Option<IndexedPaths> {
     (!indexed.is_empty()).then_some(indexed)
 }
 
-/// What objects begin with, according to the payload of an action on their template; `None` if it does not state that.
+/// Initial properties of objects, from the payload of an action on their template; `None` if it does not state them.
 pub fn beginning(kind: &Kind, payload: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct Beginning<'a> {
@@ -216,7 +215,7 @@ pub fn beginning(kind: &Kind, payload: &str) -> Option<String> {
     }
 }
 
-/// Changes a template that has no live objects. Its supply stays as it was made, and still counts burned objects.
+/// Changes a template that has no live objects. Burned objects still count against its supply.
 pub fn update<W: World>(
     world: &W,
     caller: &Caller,
@@ -336,7 +335,7 @@ struct VariationPayload<'a> {
     properties: Option<&'a RawValue>,
 }
 
-/// Makes variations of `template`, all or none. Returns the template after it, and the variations.
+/// Creates variations of `template`, all or none. Returns the template after it, and the variations.
 pub fn add_variations(
     caller: &Caller,
     template: &Template,

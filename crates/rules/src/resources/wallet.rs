@@ -1,4 +1,4 @@
-//! What actions do to wallets: their names, their e-mail addresses, the keys that sign for them.
+//! Actions on wallets: names, e-mail addresses, signing keys.
 
 use kedge_protocol::Address;
 use kedge_protocol::limits::WALLET_KEYS_MAX;
@@ -11,7 +11,7 @@ use crate::refusal::Refusal;
 use crate::text::{self, Problems};
 use crate::world::{Caller, Input, World};
 
-/// The caller's own wallet, which must be the target.
+/// Checks that the target is the caller's wallet.
 fn own(caller: &Caller, wallet: &Wallet, input: &Input<'_>) -> Result<(), Refusal> {
     if wallet.id == caller.wallet_id {
         return Ok(());
@@ -27,7 +27,7 @@ struct UpdatePayload {
     nickname: Nickname,
 }
 
-/// A member that is `null` differs from one that is absent.
+/// A nickname in an update: `null` differs from an absent member.
 #[derive(Default)]
 enum Nickname {
     #[default]
@@ -82,16 +82,16 @@ pub(super) fn update<W: World>(
 /// Reads the payload of an action that adds a key.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] names what is not as it must be.
+/// [`Refusal::Invalid`] names the wrong members.
 pub fn key_addition(payload: &str) -> Result<KeyAddition, Refusal> {
     text::read(payload)
 }
 
-/// Adds a key. No other wallet may ever have had its address: an address belongs to one wallet for ever. A former key
-/// of this wallet may return.
+/// Adds a key. Its address must never have belonged to another wallet: an address belongs to one wallet for ever. A
+/// former key of this wallet may return.
 ///
-/// A request must state the key's consent, and its signature is checked before it gets here. A replay takes additions
-/// without one too: they stand in logs that are older than this rule.
+/// A request must state the key's consent, whose signature was checked before. A replay also accepts additions without
+/// one, from logs that are older than this rule.
 pub(super) fn add_key<W: World>(
     world: &W,
     caller: &Caller,

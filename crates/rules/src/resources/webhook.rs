@@ -1,4 +1,4 @@
-//! What actions do to webhooks. Signing secrets are made outside: the log never holds one.
+//! Actions on webhooks. Signing secrets are made elsewhere: the log never holds one.
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::event::EventType;
@@ -72,7 +72,7 @@ fn check_events(events: &[String], problems: &mut Problems) {
     }
 }
 
-/// Makes a webhook of the caller's organization.
+/// Creates a webhook of the caller's organization.
 pub(super) fn create(caller: &Caller, input: &Input<'_>) -> Result<Webhook, Refusal> {
     administers(caller)?;
     let payload: CreatePayload = text::read(input.payload)?;
@@ -95,7 +95,7 @@ pub(super) fn create(caller: &Caller, input: &Input<'_>) -> Result<Webhook, Refu
     })
 }
 
-/// The caller's organization's webhook, unless it was ended.
+/// Checks that the webhook belongs to the caller's organization and is live.
 fn live(caller: &Caller, webhook: &Webhook, input: &Input<'_>) -> Result<(), Refusal> {
     if webhook.organization_id != caller.organization_id || webhook.deleted {
         return Err(Refusal::not_found("webhook", input.target));
@@ -119,8 +119,7 @@ struct UpdatePayload {
     description: Option<String>,
 }
 
-/// Whether an action that was done to a webhook switched it on or off; `None` if it left it as it was. `payload` is the
-/// action's text.
+/// Whether an action on a webhook switched it on or off; `None` if it changed neither. `payload` is the action's text.
 pub fn switches(kind: &Kind, payload: &str) -> Option<bool> {
     #[derive(Deserialize)]
     struct Switch {
@@ -135,7 +134,7 @@ pub fn switches(kind: &Kind, payload: &str) -> Option<bool> {
     }
 }
 
-/// Changes what is named.
+/// Changes the given members.
 pub(super) fn update(
     caller: &Caller,
     webhook: &Webhook,
@@ -162,7 +161,7 @@ pub(super) fn update(
     Ok(next)
 }
 
-/// Notes that the webhook has a new signing secret.
+/// Counts a rotation of the webhook's signing secret.
 pub(super) fn rotate(
     caller: &Caller,
     webhook: &Webhook,
@@ -176,7 +175,6 @@ pub(super) fn rotate(
     })
 }
 
-/// Ends the webhook.
 pub(super) fn delete(
     caller: &Caller,
     webhook: &Webhook,
@@ -191,7 +189,7 @@ pub(super) fn delete(
     })
 }
 
-/// The operator's server switches the webhook off, because its receiver reported that it is gone.
+/// Switches the webhook off: the operator's server requests this when the receiver reports that it is gone.
 pub(super) fn switch_off(webhook: &Webhook, input: &Input<'_>) -> Result<Webhook, Refusal> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]

@@ -1,18 +1,18 @@
-//! What a schema takes when it is compiled: time, and memory.
+//! Cost of compiling a schema: time and memory.
 
 use super::graph::Graph;
 use super::{parse, pattern};
 
-/// Bytes that a compiled schema takes for each byte of its text, regular expressions apart: each short keyword becomes a
+/// Memory of a compiled schema for each byte of its text, without regular expressions: each short keyword becomes a
 /// value, a node and its place.
 const COMPILED_PER_BYTE: usize = 32;
 
-/// Steps for each place of a regular expression that is compiled: as many checks of a byte take as long.
+/// Steps for each position of a regular expression: compiling it takes as long as checking this many bytes.
 const STEPS_PER_EFFORT: u64 = 512;
-/// Steps for each byte of a schema that is compiled, in addition.
+/// Steps for each byte of a schema, in addition.
 const STEPS_PER_BYTE: u64 = 16;
 
-/// What compiling a schema takes, in steps of an [`Allowance`](crate::world::Allowance).
+/// Steps of an [`Allowance`](crate::world::Allowance) that compiling a schema takes.
 pub(crate) fn compile_steps(text: &str) -> u64 {
     let value = parse(text).ok();
     let graph = value.as_ref().and_then(|value| Graph::of(value).ok());
@@ -27,7 +27,7 @@ pub(crate) fn compile_steps(text: &str) -> u64 {
         .saturating_add(of_text)
 }
 
-/// About how many bytes a schema takes in memory, compiled, with its text.
+/// Approximate memory of a schema, compiled, with its text.
 pub fn bytes_compiled(text: &str) -> usize {
     let nodes = text.len().saturating_mul(COMPILED_PER_BYTE);
     let value = parse(text).ok();

@@ -1,4 +1,4 @@
-//! What is wrong with a schema or with a value, in few words and with pointers.
+//! Short errors about a schema or a value, with pointers.
 
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
@@ -12,10 +12,10 @@ use crate::refusal::FieldError;
 /// Characters of a library's message that an error repeats.
 pub(super) const MESSAGE_CHARS_MAX: usize = 300;
 
-/// Reports of the library that are written out at most. Each may repeat a part of the schema.
+/// Limit of the library's reports that are formatted. Each may repeat a part of the schema.
 const REPORTS_MAX: usize = 4 * SCHEMA_ERRORS_MAX;
 
-/// The first errors, in an order that does not depend on the library's order.
+/// The first errors, in an order independent of the library's.
 pub(super) fn bounded(mut fields: Vec<FieldError>) -> Vec<FieldError> {
     fields.sort_by(|a, b| (&a.pointer, &a.message).cmp(&(&b.pointer, &b.message)));
     fields.dedup();
@@ -23,7 +23,7 @@ pub(super) fn bounded(mut fields: Vec<FieldError>) -> Vec<FieldError> {
     fields
 }
 
-/// The first of the library's errors, for the caller. Messages are written for those alone that come first.
+/// The first errors of the library, for the caller. Only these are formatted.
 pub(super) fn first<'e>(errors: impl Iterator<Item = ValidationError<'e>>) -> Vec<FieldError> {
     let mut errors: Vec<ValidationError<'e>> = errors.collect();
     if errors.len() > REPORTS_MAX {
@@ -33,7 +33,7 @@ pub(super) fn first<'e>(errors: impl Iterator<Item = ValidationError<'e>>) -> Ve
     bounded(errors.iter().flat_map(reported).collect())
 }
 
-/// The library's message, without the value that it is about.
+/// The library's message, without the value.
 pub(super) fn words(error: &ValidationError<'_>) -> String {
     let text = error.masked().to_string();
     match text.char_indices().nth(MESSAGE_CHARS_MAX) {
@@ -42,7 +42,7 @@ pub(super) fn words(error: &ValidationError<'_>) -> String {
     }
 }
 
-/// An error of the library as errors for the caller, who expects missing and unknown members at their own place.
+/// Converts an error of the library. Missing and unknown members are reported at their own place.
 fn reported(error: &ValidationError<'_>) -> Vec<FieldError> {
     use ValidationErrorKind as Kind;
     let path = error.instance_path().as_str();

@@ -1,10 +1,9 @@
-//! A schema's subschemas and how they lead to each other, to bound what checking a value can cost.
+//! The graph of a schema's subschemas, to bound the cost of checking a value.
 //!
-//! The weight of a subschema bounds how many subschemas are applied on the way from a value that it is applied to down
-//! to any one value inside: those applied to the same value (`allOf`, `$ref`, …) count together, of those for different
-//! members only the heaviest counts. A value of n parts is then checked in at most n times weight steps. References
-//! that lead back to their start would make it depend on the value, exponentially where two of them are applied to the
-//! same value, so they are refused.
+//! The weight of a subschema bounds how many subschemas are applied on the way from its value down to any one value
+//! inside: subschemas for the same value (`allOf`, `$ref`, …) add up, of those for different members only the heaviest
+//! counts. A value of n parts is then checked in at most n times weight steps. Recursive references would make the
+//! bound depend on the value, exponentially if two of them apply to the same value, so they are refused.
 
 use std::collections::HashMap;
 
@@ -17,13 +16,13 @@ use crate::refusal::FieldError;
 
 use super::pattern::positions;
 
-/// Keywords that hold a schema for the same value.
+/// Keywords with a schema for the same value.
 const IN_PLACE_ONE: &[&str] = &["not", "if", "then", "else"];
-/// Keywords that hold a list of such schemas.
+/// Keywords with a list of such schemas.
 const IN_PLACE_LIST: &[&str] = &["allOf", "anyOf", "oneOf"];
-/// Keywords that hold such schemas by name.
+/// Keywords with a map of such schemas.
 const IN_PLACE_MAP: &[&str] = &["dependentSchemas", "dependencies"];
-/// Keywords that hold a schema for nested values.
+/// Keywords with a schema for nested values.
 const INSIDE_ONE: &[&str] = &[
     "additionalProperties",
     "propertyNames",
@@ -33,7 +32,7 @@ const INSIDE_ONE: &[&str] = &[
     "unevaluatedProperties",
     "contentSchema",
 ];
-/// Keywords whose members each take time even if they apply to nothing.
+/// Keywords whose members each take time even if they do not apply.
 const COUNTED: &[&str] = &[
     "enum",
     "required",
@@ -44,11 +43,11 @@ const COUNTED: &[&str] = &[
     "dependencies",
     "prefixItems",
 ];
-/// How many of them take as long as a subschema.
+/// Number of these members that take as long as a subschema.
 const COUNTED_PER_STEP: u64 = 16;
-/// How many arrays or objects of an `enum` a byte is compared with in one step.
+/// Number of arrays or objects of an `enum` that a byte is compared with in one step.
 const VALUES_PER_STEP: u64 = 4;
-/// Keywords that need references other than by pointer.
+/// Refused keywords: they need references other than by pointer.
 const NOT_TAKEN: &[&str] = &[
     "$dynamicRef",
     "$dynamicAnchor",
@@ -59,19 +58,19 @@ const NOT_TAKEN: &[&str] = &[
 #[derive(Default)]
 struct Node<'a> {
     pointer: String,
-    /// What it costs by itself.
+    /// Its own cost.
     own: u64,
-    /// What its regular expressions and the arrays and objects of its `enum` cost besides, for each byte of what they
-    /// are held against.
+    /// Additional cost of its regular expressions and of the arrays and objects of its `enum`, for each byte of the
+    /// matched text.
     matching: u64,
-    /// Applied to the same value.
+    /// Subschemas for the same value.
     in_place: Vec<usize>,
-    /// Applied to nested values that other schemas here may apply to as well.
+    /// Subschemas for nested values to which other subschemas here may apply as well.
     inside: Vec<usize>,
-    /// Applied to different members.
+    /// Subschemas for different members.
     apart: Vec<usize>,
     reference: Option<&'a str>,
-    /// What was applied to the same value is asked again what it has seen.
+    /// The subschemas for the same value are evaluated again, for unevaluated members.
     asks_again: bool,
 }
 
@@ -82,24 +81,23 @@ enum State {
     Known(u64),
 }
 
-/// Lists and objects where a schema lists names, in keywords that the library checks for repetitions.
+/// Lists and objects in place of names, in keywords that the library checks for duplicates.
 pub(super) fn misnamed(schema: &Value) -> Vec<FieldError> {
     let mut walk = Walk::default();
     walk.visit("", schema);
     walk.misnamed
 }
 
-/// The structure of a schema.
+/// Cost and patterns of a schema.
 pub(super) struct Graph<'a> {
-    /// The weight of the whole.
-    /// The steps that checking a value can take for each of its bytes: the weight, and the work of matching.
+    /// Steps for each byte of a checked value: the weight of the schema, and the work of matching.
     pub(super) work: u64,
     /// Its regular expressions, with their places.
     pub(super) patterns: Vec<(String, &'a str)>,
 }
 
 impl<'a> Graph<'a> {
-    /// From a schema that conforms to the meta-schema; refuses what cannot be bounded.
+    /// Analyses a schema that conforms to the meta-schema; refuses one without a bound.
     pub(super) fn of(schema: &'a Value) -> Result<Self, Vec<FieldError>> {
         let mut walk = Walk::default();
         walk.visit("", schema);
@@ -192,7 +190,7 @@ impl<'a> Walk<'a> {
             .sum::<u64>()
             / COUNTED_PER_STEP;
         let values = members.get("enum").and_then(Value::as_array);
-        // The others are looked up.
+        // Scalars are looked up, not compared.
         let is_compared = |value: &&Value| value.is_array() || value.is_object();
         let values = values.map_or(0, |values| values.iter().filter(is_compared).count()) as u64;
         node.matching = matching.saturating_add(values / VALUES_PER_STEP);
@@ -239,7 +237,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Notes the regular expressions of a node, and returns how much work they are for each byte.
+    /// Records the regular expressions of a node, and returns their work for each byte.
     fn note_patterns(&mut self, pointer: &str, members: &'a Map<String, Value>) -> u64 {
         let before = self.patterns.len();
         if let Some(Value::String(pattern)) = members.get("pattern") {
@@ -269,7 +267,7 @@ impl<'a> Walk<'a> {
     fn visit_map(&mut self, pointer: &str, map: Option<&'a Value>) -> Vec<usize> {
         let members = map.and_then(Value::as_object).into_iter().flatten();
         members
-            // `dependencies` may hold lists of names, too.
+            // `dependencies` may also hold lists of names.
             .filter(|(_, schema)| schema.is_object() || schema.is_boolean())
             .map(|(name, schema)| self.visit(&format!("{pointer}/{}", escape(name)), schema))
             .collect()
@@ -297,8 +295,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The weight of everything, with the work of matching. It bounds the size of values, not the schema: a long
-    /// pattern is fine for short texts.
+    /// Weight of the whole schema plus the work of matching. The latter only bounds the size of values: a long pattern
+    /// is fine for short texts.
     fn weigh_with_matching(&mut self) -> u64 {
         for node in &mut self.nodes {
             node.own = node.own.saturating_add(node.matching);
@@ -311,7 +309,7 @@ impl<'a> Walk<'a> {
         match self.states[index] {
             State::Known(weight) => return weight,
             State::Open => return u64::MAX,
-            // Too heavy already: no need to know what lies below.
+            // The weight is over the limit already, whatever lies below.
             State::Unknown if depth > SCHEMA_WEIGHT_MAX => return u64::MAX,
             State::Unknown => self.states[index] = State::Open,
         }
@@ -365,7 +363,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// How many members or items a keyword has.
+/// Number of members or items of a keyword.
 fn size(members: &Map<String, Value>, keyword: &str) -> u64 {
     match members.get(keyword) {
         Some(Value::Array(items)) => items.len() as u64,

@@ -1,11 +1,11 @@
-//! JSON Schema (draft 2020-12) of templates: of their objects' properties, and of the payloads of their own kinds. A
-//! schema stands alone: it refers to nothing outside itself, and a linear-time engine matches its patterns. What a check
-//! can take for each byte is known when the template is made, and bounds the size of what is checked, because the check
-//! runs on a shard that others wait for.
-//! `format` is an annotation, the draft's default. An action on a template without a schema skips all of this.
+//! JSON Schema (draft 2020-12) of templates: of their objects' properties, and of the payloads of their custom kinds. A
+//! schema is self-contained, and a linear-time engine matches its patterns. The steps of a check for each byte are
+//! known when the template is made, and limit the size of checked values, because the check runs on a shard that other
+//! requests share. `format` is an annotation, the draft's default. An action on a template without a schema skips all
+//! of this.
 //!
-//! Validity is part of the rules: a replay must find valid what was valid. So the library's version is pinned to the
-//! digit, and a new version must give the same results for every old log.
+//! Validity is part of the rules: a replay must accept what was accepted. So the library's version is pinned exactly,
+//! and a new version must give the same results for every old log.
 
 mod body;
 mod cost;
@@ -33,13 +33,13 @@ pub use cost::bytes_compiled;
 pub(crate) use cost::compile_steps;
 pub use room::Room;
 
-/// The dialect that a schema may name.
+/// The only dialect that a schema may name.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
-/// A schema ready to check values.
+/// A compiled schema.
 pub struct Schema {
     validator: Validator,
-    /// The steps that a check can take for each byte of a value.
+    /// Steps of a check for each byte of a value.
     work: u64,
 }
 
@@ -51,12 +51,12 @@ impl fmt::Debug for Schema {
     }
 }
 
-/// Checks that a text, which must be a JSON object, is a schema. Errors state what is wrong, with pointers into it.
+/// Checks that a text, which must be a JSON object, is an acceptable schema. Errors point into it.
 pub fn check(text: &str) -> Result<(), Vec<FieldError>> {
     check_within(text, &mut Room::of_the_log())
 }
 
-/// As [`check`], for a schema that may need what is in `room`, which is taken away.
+/// [`check`] within a budget: the schema's regular expressions reduce `room`.
 pub fn check_within(text: &str, room: &mut Room) -> Result<(), Vec<FieldError>> {
     let value = parse(text)?;
     room.check_pointers(&value)
@@ -69,7 +69,7 @@ pub fn check_within(text: &str, room: &mut Room) -> Result<(), Vec<FieldError>> 
             return Err(vec![FieldError::new("/$schema", "format", message)]);
         }
     }
-    // The library's own schema of schemas compares what is listed as names.
+    // The library's meta-schema compares list items pairwise, so check first that they are names.
     let wrong = graph::misnamed(&value);
     if !wrong.is_empty() {
         return Err(bounded(wrong));
@@ -100,7 +100,7 @@ pub fn check_within(text: &str, room: &mut Room) -> Result<(), Vec<FieldError>> 
         .map_err(|error| bounded(vec![FieldError::new("", "schema", words(&error))]))
 }
 
-/// A schema that [`check`] accepted.
+/// Compiles a schema that [`check`] accepted.
 pub fn read(text: &str) -> Option<Schema> {
     let value = parse(text).ok()?;
     let work = Graph::of(&value).ok()?.work;
@@ -113,8 +113,8 @@ fn parse(text: &str) -> Result<Value, Vec<FieldError>> {
         .map_err(|error| vec![FieldError::new("", "syntax", error.to_string())])
 }
 
-/// Removes its own name: it refers to itself only by fragments, so the name changes nothing, and must not make it look
-/// like a schema that the library ships.
+/// Removes the schema's `$id`. References in the schema are fragments, so the id has no effect, but it could match a
+/// schema that the library ships.
 fn alone(mut schema: Value) -> Value {
     if let Value::Object(members) = &mut schema {
         members.remove("$id");
@@ -137,12 +137,12 @@ fn compile(schema: &Value) -> Result<Validator, ValidationError<'static>> {
 }
 
 impl Schema {
-    /// The steps that checking this text can take.
+    /// Steps that checking this text can take.
     pub fn work(&self, text: &str) -> u64 {
         self.work.saturating_mul(text.len() as u64)
     }
 
-    /// Checks a value; errors point to it from `pointer`.
+    /// Checks a value; `pointer` is the prefix of the errors' pointers.
     pub fn validate(&self, text: &str, pointer: &str) -> Result<(), Refusal> {
         if self.work(text) > SCHEMA_WORK_MAX {
             let bytes = SCHEMA_WORK_MAX / self.work.max(1);
@@ -156,7 +156,8 @@ impl Schema {
         if self.validator.is_valid(&value) {
             return Ok(());
         }
-        // The library gathers all errors before it returns the first, so for a large value only the fact is reported.
+        // The library collects all errors before it returns the first, so for a large value only the failure is
+        // reported.
         let pointers = self.work.saturating_mul(pointers::bytes(&value));
         if self.work(text) > SCHEMA_WORK_TOLD_MAX || pointers > SCHEMA_POINTERS_TOLD_MAX {
             let message =
@@ -197,7 +198,7 @@ mod tests {
         for good in [
             json!({}),
             json!({"$schema": DIALECT, "$id": "https://example.com/ticket", "type": "object"}),
-            // Keywords that the draft does not know are annotations.
+            // Keywords unknown to the draft are annotations.
             json!({"properties": {"a": {"x-index": true, "widget": {"$ref": "https://else.where/"}}}}),
             json!({"$defs": {"a/b c": {"type": "string"}}, "properties": {"x": {"$ref": "#/$defs/a~1b%20c"}}}),
             // A property may have any name, even a keyword's.
@@ -258,7 +259,7 @@ mod tests {
         }
     }
 
-    /// A few bytes that would take unbearably long if they were accepted.
+    /// Short schemas that would take unbearably long if they were accepted.
     #[test]
     fn what_multiplies_is_refused() {
         let doubling = |keyword: &str| {
@@ -284,14 +285,14 @@ mod tests {
         assert_eq!(refused(&json!({"anyOf": many})), too_much());
         let all = vec![json!({"type": "string"}); 300];
         assert_eq!(refused(&json!({"items": {"allOf": all}})), too_much());
-        // Any number of subschemas for different members cost a value no more than one of them.
+        // Subschemas for different members cost a value no more than one of them.
         let siblings: serde_json::Map<String, Value> = (0..300)
             .map(|i| (format!("p{i}"), json!({"type": "string"})))
             .collect();
         assert_eq!(check(&json!({"properties": siblings}).to_string()), Ok(()));
     }
 
-    /// The longest chain of references that is accepted does not endanger a thread's stack.
+    /// The longest accepted chain of references does not endanger a thread's stack.
     #[test]
     fn the_deepest_chain_is_walked() {
         let chain = |length: usize| {
@@ -314,7 +315,7 @@ mod tests {
         assert!(check(&chain(1_500)).is_err());
     }
 
-    /// What lies below the heaviest that is accepted is not looked at, however long a chain is.
+    /// Subschemas below the weight limit are not visited, however long the chain is.
     #[test]
     fn a_loop_is_followed_until_it_is_too_heavy() {
         let looped = |length: u64| {
@@ -406,7 +407,7 @@ mod tests {
                 .places(),
             [("/p", "schema")]
         );
-        // A message repeats what the schema expects, up to a length, and nothing of the value.
+        // A message repeats the schema's expectation, up to a length, and nothing of the value.
         let long = "é".repeat(2 * MESSAGE_CHARS_MAX);
         for (expected, is_whole) in [("a short text", true), (&*long, false)] {
             let schema = read(&json!({"const": expected}).to_string()).unwrap();
@@ -466,7 +467,7 @@ mod tests {
     }
 
     proptest! {
-        /// The bounds of this module change no verdict, and every error points into the value or to a missing member.
+        /// The limits of this module change no verdict, and every error points into the value or to a missing member.
         #[test]
         fn verdicts_are_the_librarys(schema in schema(), value in value()) {
             // References find a definition only if it is at the top.

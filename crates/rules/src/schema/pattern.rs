@@ -1,29 +1,29 @@
-//! How much work a regular expression is. An engine that never backtracks may still look, for each byte, at every place
-//! of the pattern where a match could have come to.
+//! The work of a regular expression. An engine that never backtracks may still examine, for each byte, every position
+//! of the pattern that a match could have reached.
 
 use kedge_protocol::limits::SCHEMA_PATTERN_BYTES_MAX;
 
-/// Bytes of one place of a pattern, compiled.
+/// Compiled size of one position of a pattern.
 const POSITION_BYTES: u64 = 2 * 1024;
-/// The same where a place may be any of thousands of characters.
+/// Compiled size of a position that matches thousands of characters.
 const POSITION_BYTES_WIDE: u64 = 16 * 1024;
 
-/// How long a place takes to compile that is of one ASCII character: 0.1 to 0.3 microseconds, each of three times.
+/// Compile time of a position with one ASCII character: 0.1 to 0.3 microseconds, for each of three compilations.
 const EFFORT: u64 = 1;
-/// One that may be other characters too, which are several bytes long.
+/// Compile time of a position that may also match other characters, which have several bytes.
 const EFFORT_LONG: u64 = 10;
-/// One that may be any of a class of Unicode's characters.
+/// Compile time of a position that matches a Unicode class.
 const EFFORT_UNICODE: u64 = 1_000;
 
-/// An upper bound for the places of a pattern, repetitions written out. It is counted from the pattern's text alone, so
-/// that it stays the same with every version of the engine; what it does not understand counts as more, never as less.
+/// Upper bound of the positions of a pattern, repetitions written out. It is computed from the pattern's text alone, so
+/// that it stays the same with every version of the engine; unknown syntax counts as more, never as less.
 pub(super) fn positions(pattern: &str) -> u64 {
     sum(pattern, |_| 1)
 }
 
-/// How much work it is to compile a pattern, counted in the same way.
+/// Work of compiling a pattern, computed in the same way.
 pub(super) fn effort(pattern: &str) -> u64 {
-    // Without regard to case, a letter may be another one that is not ASCII.
+    // Case-insensitively, a letter may match one that is not ASCII.
     let least = if pattern.contains("(?") {
         EFFORT_LONG
     } else {
@@ -31,7 +31,7 @@ pub(super) fn effort(pattern: &str) -> u64 {
     };
     let mut names_class = false;
     sum(pattern, |place| {
-        // Of `\pL`, the letter is a place by itself, to which a repetition applies.
+        // Of `\pL`, the letter is a position by itself, to which a repetition applies.
         let effort = if names_class {
             EFFORT_UNICODE
         } else {
@@ -42,7 +42,7 @@ pub(super) fn effort(pattern: &str) -> u64 {
     })
 }
 
-/// The effort for one place: a character, an escape or a class.
+/// Work of one position: a character, an escape or a class.
 fn effort_of(place: &str) -> u64 {
     if is_wide(place) {
         return EFFORT_UNICODE;
@@ -55,9 +55,9 @@ fn effort_of(place: &str) -> u64 {
     (EFFORT_LONG * long).clamp(EFFORT, EFFORT_UNICODE)
 }
 
-/// What the places of a pattern come to, each as `weigh` says, repetitions written out.
+/// Sum of `weigh` over the positions of a pattern, repetitions written out.
 fn sum(pattern: &str, mut weigh: impl FnMut(&str) -> u64) -> u64 {
-    // What was counted so far in each open group; of the last one, its last part, to which a repetition applies.
+    // Sums of the open groups so far, and of the last item, to which a repetition applies.
     let mut outer: Vec<u64> = Vec::new();
     let (mut sum, mut last) = (0_u64, 0_u64);
     let mut rest = pattern.chars();
@@ -96,7 +96,7 @@ fn sum(pattern: &str, mut weigh: impl FnMut(&str) -> u64) -> u64 {
         .fold(sum.saturating_add(last), u64::saturating_add)
 }
 
-/// About how many bytes a pattern takes, compiled, with what the engine keeps between matches. Each has a bound.
+/// Approximate memory of a compiled pattern, with the engine's cache between matches. Both are bounded.
 pub(super) fn bytes(pattern: &str) -> usize {
     let position = if is_wide(pattern) {
         POSITION_BYTES_WIDE
@@ -109,12 +109,12 @@ pub(super) fn bytes(pattern: &str) -> usize {
     2 * program.min(SCHEMA_PATTERN_BYTES_MAX)
 }
 
-/// A class of Unicode's characters is an automaton over their bytes. `\w`, `\d` and their like are of ASCII.
+/// A Unicode class compiles to an automaton over UTF-8 bytes. `\w`, `\d` and the like are ASCII here.
 fn is_wide(pattern: &str) -> bool {
     pattern.contains("\\p") || pattern.contains("\\P")
 }
 
-/// How often `{…}` repeats what is before it, at most; none if it is not a repetition.
+/// Largest count of a repetition `{…}`; `None` if it is not a repetition.
 fn times(inside: &str) -> Option<u64> {
     let is_number = |c: char| c.is_ascii_digit() || c == ',' || c.is_whitespace();
     if inside.is_empty() || !inside.chars().all(is_number) {
@@ -130,7 +130,7 @@ fn times(inside: &str) -> Option<u64> {
     Some(most.max().unwrap_or(0).saturating_add(is_open).max(1))
 }
 
-/// Leaves a class where it can end at the earliest.
+/// Skips to the earliest possible end of a class.
 fn skip_class(rest: &mut std::str::Chars<'_>) {
     while let Some(next) = rest.next() {
         match next {
@@ -143,7 +143,7 @@ fn skip_class(rest: &mut std::str::Chars<'_>) {
     }
 }
 
-/// Leaves an escape, with the braces of `\p{…}` and its like.
+/// Skips an escape, with the braces of `\p{…}` and the like.
 fn skip_escape(rest: &mut std::str::Chars<'_>) {
     let is_named = matches!(rest.next(), Some('p' | 'P' | 'x' | 'u' | 'U'));
     if is_named

@@ -1,5 +1,5 @@
-//! How long the pointers into a value are. The library writes one for each place that it names, so a long name above many
-//! short ones is repeated for each of them.
+//! Length of the pointers into a value. The library writes one for each place that it reports, so a long name above
+//! many short ones is repeated for each of them.
 
 use serde_json::Value;
 

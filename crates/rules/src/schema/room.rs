@@ -1,21 +1,21 @@
-//! What the schemas of a template may have together.
+//! Budget of a template's schemas.
 
 use kedge_protocol::limits::{SCHEMA_EFFORT_MAX, SCHEMA_PATTERNS_MAX, SCHEMA_POINTER_BYTES_MAX};
 use serde_json::Value;
 
 use super::{pattern, pointers};
 
-/// What schemas that are kept together may have together. Regular expressions are what takes time to compile, which
-/// others wait for, and memory to keep.
+/// Budget that the schemas of a template share, for their regular expressions: these take time to compile, for which
+/// other requests wait, and memory.
 #[derive(Debug)]
 pub struct Room {
     patterns: usize,
-    /// `None` where nobody waits.
+    /// `None` if no other request waits.
     effort: Option<u64>,
 }
 
 impl Room {
-    /// For schemas of a log: the rules alone bound them.
+    /// Budget for schemas of a log: only the rules bound them.
     pub fn of_the_log() -> Self {
         Self {
             patterns: SCHEMA_PATTERNS_MAX,
@@ -23,7 +23,7 @@ impl Room {
         }
     }
 
-    /// For schemas of a request that others wait for.
+    /// Budget for schemas of a request.
     pub fn of_a_request() -> Self {
         Self {
             effort: Some(SCHEMA_EFFORT_MAX),
@@ -42,7 +42,7 @@ impl Room {
         ))
     }
 
-    /// Takes what these regular expressions need, or says what there is too much of.
+    /// Deducts the needs of these regular expressions, or reports the exceeded limit.
     pub(super) fn take(&mut self, patterns: &[(String, &str)]) -> Result<(), String> {
         let Some(left) = self.patterns.checked_sub(patterns.len()) else {
             return Err(format!(

@@ -1,17 +1,16 @@
-//! `uniqueItems`. The library's own check hashes lists as the sequence of what is in them, and integers as floats: lists
-//! such as `[[],[]]` and `[[[]]]` collide, and it then compares each item with all before it.
+//! Replacement for the library's `uniqueItems`. The library hashes lists as the sequence of their contents, and
+//! integers as floats: lists such as `[[],[]]` and `[[[]]]` collide, and it then compares each item with all before it.
 
 use jsonschema::paths::Location;
 use jsonschema::{Keyword, ValidationError};
 use serde_json::{Map, Number, Value};
 
-/// The keyword, for the library.
 pub(super) const KEYWORD: &str = "uniqueItems";
 
 /// Integers of JSON texts and floats below this are compared exactly, as integers.
 const INTEGER_END: f64 = 18_446_744_073_709_551_616.0;
 
-/// Each value's bytes begin with what it is.
+/// First byte of each encoded value: its type.
 mod tag {
     pub(super) const NULL: u8 = 0;
     pub(super) const FALSE: u8 = 1;
@@ -27,7 +26,7 @@ struct UniqueItems {
     is_wanted: bool,
 }
 
-/// Makes the check of one schema.
+/// Builds the check for one schema.
 #[expect(
     clippy::unnecessary_wraps,
     reason = "the library's keywords can fail to compile"
@@ -55,7 +54,7 @@ impl<'i> Keyword<'i> for UniqueItems {
     }
 }
 
-/// Whether no two items are equal, as JSON Schema compares: numbers by value, objects without regard to order.
+/// Whether all items differ, as JSON Schema compares: numbers by value, objects without regard to order.
 fn are_unique(items: &[Value]) -> bool {
     let mut bytes = Vec::new();
     let mut ends = Vec::with_capacity(items.len());
@@ -69,7 +68,7 @@ fn are_unique(items: &[Value]) -> bool {
     forms.windows(2).all(|pair| pair[0] != pair[1])
 }
 
-/// Writes a value in the form that it shares with all equal values, and with no others.
+/// Writes a canonical form: the same for equal values only.
 fn write(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Null => out.push(tag::NULL),
@@ -129,7 +128,7 @@ mod tests {
 
     use super::*;
 
-    /// What the library decides for few items, which it compares with each other.
+    /// The library's decision for few items, which it compares pairwise.
     fn are_unique_in_the_library(items: &[Value]) -> bool {
         let validator = jsonschema::validator_for(&json!({"uniqueItems": true})).unwrap();
         validator.is_valid(&Value::from(items))
@@ -168,7 +167,7 @@ mod tests {
         }
     }
 
-    /// Lists of lists that hold nothing: 2,000 of them took the library's own check longer than a million numbers.
+    /// Nested empty lists: 2,000 of them took the library's own check longer than a million numbers.
     #[test]
     fn items_that_look_alike_take_no_longer() {
         fn nest(mut shape: u64) -> Value {

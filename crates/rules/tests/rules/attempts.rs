@@ -1,4 +1,4 @@
-//! What a caller tries, and the texts that would be signed for it.
+//! Attempted actions, and the texts to be signed for them.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::model::{Model, Properties, VariationModel};
 use crate::world::Words;
 
-/// An attempted action. Indices count what exists; one past the end names something that does not.
+/// An attempted action. Numbers are indices of existing resources; one past the end is an unknown resource.
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
     Register {
@@ -98,7 +98,7 @@ fn variations_payload(properties: &[Properties]) -> Value {
 }
 
 impl Model {
-    /// The identifier's text of the `index`-th of `ids`, or of something that does not exist.
+    /// Id of the `index`-th of `ids`, or of an unknown resource.
     fn text<T>(items: &[T], index: usize, prefix: Prefix, id: impl Fn(&T) -> Id) -> String {
         let index = index % (items.len() + 1);
         items
@@ -144,7 +144,7 @@ impl Model {
         payload
     }
 
-    /// What would be signed for an attempt.
+    /// The texts to be signed for an attempt.
     pub(crate) fn words(&self, op: &Op, address: impl Fn(u8) -> Address) -> Words {
         let (kind, target, payload) = match op {
             Op::Register { key, email: number } => (

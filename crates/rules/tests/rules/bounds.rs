@@ -1,4 +1,4 @@
-//! How many API keys an organization may have, over a whole log.
+//! The limit of an organization's API keys, over a whole log.
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::limits::KEYS_MAX;
@@ -14,7 +14,7 @@ use crate::world::{Place, Words, action, request};
 const SIGNER: Address = Address([7; 20]);
 const KEY: &str = r#"{"name":"robot","permissions":[{"resource":"objects","crud":{"create":false,"read":true,"update":false,"delete":false}}]}"#;
 
-/// A log that one wallet writes.
+/// A log with one wallet.
 struct Log {
     state: State,
     sequence: u64,
@@ -25,7 +25,7 @@ impl Log {
         self.state.wallets.values().next()
     }
 
-    /// Places an action; `resource` returns what it makes or changes, by its content, and its trace.
+    /// Places an action; `resource` returns its resource, by its content, and the trace.
     fn place(
         &mut self,
         kind: Kind,
@@ -103,7 +103,7 @@ fn live_keys_are_bounded_and_no_two_take_one_place() {
     let registration = format!(r#"{{"email":"ann@example.com","address":"{SIGNER}"}}"#);
     log.place(Kind::WalletRegister, ("", &registration), None)
         .unwrap();
-    // Two decisions on one state: different keys, the same place.
+    // Two decisions on one state: different keys, the same number.
     let (one, other) = (log.decide(1), log.decide(2));
     assert!(matches!(one.images[..], [Image::ApiKey(_)]));
     assert_ne!(one.images, other.images);
@@ -125,7 +125,7 @@ fn live_keys_are_bounded_and_no_two_take_one_place() {
         ),
         "{full}"
     );
-    // One that ends makes room for another, at its own place.
+    // An ended key makes room for another, with a new number.
     log.end_key(first);
     let place = log.decide(4).claims;
     log.new_key().unwrap();

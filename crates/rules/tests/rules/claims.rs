@@ -1,4 +1,4 @@
-//! Verdicts on claims in a log: what a replay accepts, and what it does not.
+//! Verdicts on claims in a log: accepted and refused ones.
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::batch::BatchHeader;
@@ -23,7 +23,7 @@ const ANN: Address = Address([7; 20]);
 const BOB: Address = Address([8; 20]);
 const OPERATORS: Address = Address([9; 20]);
 
-/// A claim about the only action of a batch. Its proof is not a real one: a replay does not check it.
+/// A claim about the only action of a batch. Its proof is fake: a replay does not check it.
 fn claim(claimant: Address, purpose: u8) -> ClaimFile {
     let key = SigningKey::from_bytes(&[5; 32]).unwrap();
     let domain = Domain {
@@ -150,7 +150,7 @@ impl Log {
         Ok(place.resource)
     }
 
-    /// A verdict on a claim that ann's organization brought.
+    /// Decides a verdict on a claim of ann's organization.
     fn decide(&mut self, target: Id, payload: String) -> Result<Id, FoldError> {
         let words = (Kind::SystemVerdict, target.to_string(), payload);
         let organization = self.organization(ANN);
@@ -226,7 +226,7 @@ fn a_verdict_is_on_a_claim_that_agrees_with_itself() {
     log.decide(subject, verdict(&text)).unwrap();
 }
 
-/// Evidence for a fault. Whether it shows one, the operator vouches for.
+/// Evidence for a fault. The operator vouches that it shows one.
 fn evidence() -> EvidenceFile {
     let claim = claim(ANN, 1);
     let batch = HeaderEvidence::signed(&claim.batch, 0);
@@ -250,7 +250,7 @@ fn a_verdict_on_a_fault_is_about_its_evidence() {
     assert_eq!(dispute.matter, DisputeMatter::Fault { evidence_digest });
     assert_eq!((dispute.subject_id, &dispute.verdict), (subject, &payload));
     assert_eq!(dispute.organization_id, log.organization(ANN));
-    // Only claims are taken once.
+    // Only claims are limited to one.
     assert_ne!(log.decide(subject, payload.clone()), Ok(id));
 
     let spelled = serde_json::to_string_pretty(&file).unwrap();

@@ -1,5 +1,4 @@
-//! A template with its schemas ready for use: what is shared between versions, what is indexed, and which payloads are
-//! checked.
+//! Templates with compiled schemas: sharing between versions, indexed places, and checked payloads.
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::{ActionRule, Template, Trace, Who};
@@ -124,7 +123,7 @@ fn a_payload_is_checked_by_the_schema_of_its_own_kind() {
     assert_eq!(check("x.word", r#"{"word":1}"#).0, Ok(()));
     assert_eq!(pointer(check("x.number", r#"{"word":1}"#).0), "/number");
     assert_eq!(pointer(check("x.word", r#"{"number":1}"#).0), "/word");
-    // No template made here has a schema that cannot be read; one that has takes nothing.
+    // The rules accept no template with an unreadable schema; one that has it takes no steps.
     let unreadable =
         Refusal::State("the template's schema cannot be read; make another template".into());
     assert_eq!(check("x.wrong", "{}").0, Err(unreadable.clone()));

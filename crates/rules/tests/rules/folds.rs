@@ -1,4 +1,4 @@
-//! The fold's memory, and who may sign what in a record.
+//! The fold's memory, and the accepted signers of a record.
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::record::RequestRecord;
@@ -16,7 +16,7 @@ use crate::world::{Place, Words, action, request};
 const ANN: Address = Address([1; 20]);
 const KEY: &str = r#"{"name":"robot","permissions":[{"resource":"objects","crud":{"read":true}}]}"#;
 
-/// A log in which there are at least two of everything that is kept in memory.
+/// A log with at least two entries of each kind in memory.
 fn full() -> Log {
     let mut log = Log::new();
     for number in 1..5u8 {
@@ -54,9 +54,9 @@ fn memory_is_counted_and_emptied() {
     let mut state = log.state;
     // Wallets, their organizations, nonces (the operator's too), addresses and e-mail addresses.
     let of_wallets = 4 + 4 + 5 + 4 + 4;
-    // API keys and webhooks, and how many each organization has of both.
+    // API keys and webhooks, and the counts of both for each organization.
     let of_secrets = 4 + 4;
-    // Templates, their names, variations and objects, and how many were minted and burned of each.
+    // Templates, their names, variations and objects, and the counts of minted and burned objects of each.
     let of_templates = 3 + 3 + 6 + 9 + 3 + 3;
     assert_eq!(state.remembered(), of_wallets + of_secrets + of_templates);
     let keys = state.sequencer_keys.clone();
@@ -94,7 +94,7 @@ fn what_acts_are_done_to_is_found_by_its_id() {
     assert_eq!(found.map(|object| object.id), Some(object));
 }
 
-/// The record of a registration, placed so late and to be placed by then.
+/// The record of a registration with this time and deadline.
 fn registration(timestamp_ms: u64, deadline_s: u64) -> RequestRecord<'static> {
     let mut record = request(ANN, None, 1, 1);
     record.timestamp_ms = timestamp_ms;
@@ -154,7 +154,7 @@ fn the_operators_key_signs_the_operators_actions_and_nothing_else() {
         log.state.apply(&record).unwrap_err()
     };
     let stranger = FoldError::Signer { sequence };
-    // Its place in the log is wrong, but who signed it is right.
+    // Its place in the log is wrong, but its signer is right.
     let differs = FoldError::Differs { sequence };
     assert_eq!(signed(OPERATORS, OPERATOR, &[&tier]), differs);
     assert_eq!(signed(OPERATORS, OPERATOR, &[&update]), stranger);

@@ -1,5 +1,5 @@
-//! Random histories of several wallets: the fold does what the model does, refuses what the model refuses and changes
-//! nothing then, and a replay gives the same to the byte.
+//! Random histories of several wallets: the fold does and refuses the same as the model, changes nothing on a refusal,
+//! and a replay gives the same bytes.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -76,7 +76,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// A request: who sends it, what it does, and how far the nonce jumps.
+/// A request: the sender, its actions, and the step of the nonce.
 type Request = (usize, Vec<Op>, u64);
 
 fn requests() -> impl Strategy<Value = Vec<Request>> {
@@ -108,9 +108,9 @@ fn name(why: Why) -> &'static str {
 }
 
 impl Pair {
-    /// Applies one request to both; actions that are refused are tried on their own first.
+    /// Applies one request to both; refused actions are tried individually first.
     fn request(&mut self, (by, ops, jump): &Request) {
-        // Registering takes its own request: it makes the wallet that would sign the rest.
+        // A registration needs a separate request: it makes the wallet that would sign the rest.
         let is_register = |op: &Op| matches!(op, Op::Register { .. });
         let ops: Vec<&Op> = match ops.iter().find(|op| is_register(op)) {
             Some(register) => vec![register],
@@ -180,7 +180,7 @@ impl Pair {
         *self.refused.entry(name(why)).or_default() += 1;
     }
 
-    /// Everything in the fold matches the model.
+    /// Compares the whole fold with the model.
     fn compare(&self) {
         let (state, model) = (&self.state, &self.model);
         assert_eq!(state.wallets.len(), model.wallets.len());
@@ -250,7 +250,7 @@ impl Pair {
         }
     }
 
-    /// Every object, rebuilt from its own actions, is at every step what the fold had made by then.
+    /// Every object, rebuilt from its actions, equals the fold's at every step.
     fn objects_are_their_own_actions(&self) {
         let mut replays: HashMap<Id, ObjectReplay> = HashMap::new();
         for (record, images) in self.records.iter().zip(&self.images) {
@@ -268,7 +268,7 @@ impl Pair {
                     timestamp_ms: record.timestamp_ms,
                 };
                 let mut replay = replays.remove(&then.id).unwrap_or_default();
-                // The world is the final one: what a replay looks up never changes.
+                // The world is the final one: a replay only looks up facts that never change.
                 replay.apply(&self.state, &past).unwrap();
                 let again = replay.apply(&self.state, &past);
                 assert_eq!(again, Err(FoldError::Differs { sequence }));
@@ -280,7 +280,7 @@ impl Pair {
         assert_eq!(replays.len(), self.state.objects.len());
     }
 
-    /// Whatever is not the record of a decision is rejected: the fold reports that, and does not change.
+    /// The fold reports a record that the rules did not make, and does not change.
     fn forgeries_are_refused(&mut self) {
         let before = Laid::open(&self.state);
         let last = self.records.last().unwrap().clone();
@@ -398,7 +398,7 @@ fn histories_are_the_models_and_replay_to_the_byte() {
         Ok(())
     });
     ran.unwrap();
-    // The histories covered everything: every reason occurred, and much was done.
+    // The histories covered everything: every reason occurred, and many actions were done.
     let refused = refused.into_inner();
     for why in [
         "not found",

@@ -1,4 +1,4 @@
-//! API keys, webhooks and files: what they are made of, and who makes, changes and ends them.
+//! API keys, webhooks and files: their payloads, and the rights to make, change and end them.
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::limits::{URL_BYTES_MAX, WEBHOOK_EVENTS_MAX, WEBHOOKS_MAX};
@@ -80,7 +80,7 @@ fn a_key_has_a_name_and_permissions_for_each_area_once() {
             ("/expires_at", "format"),
         ],
     );
-    // Sixteen at most, even if they are the same.
+    // The limit is sixteen, duplicates included.
     for (count, is_over) in [(16, false), (17, true), (18, true)] {
         let done = key(&mut log, "robot", &vec![all[0].clone(); count], "");
         let over = ("/permissions".to_owned(), "range".to_owned());
@@ -95,7 +95,7 @@ fn a_key_has_a_name_and_permissions_for_each_area_once() {
     }
 }
 
-/// What is rotated and ended in the same way: a kind that makes one, and those that rotate and end it.
+/// Resources that are rotated and ended in the same way: the kinds that make, rotate and end one.
 fn secrets(log: &mut Log) -> [(String, Counted, Kind, Kind); 2] {
     let done = key(log, "robot", &[permission("objects")], "").unwrap();
     let key = left::<ApiKey>(&done).id;
@@ -355,7 +355,7 @@ fn a_webhook_changes_in_what_is_named() {
         &[("/url", "format"), ("/events", "range")],
     );
     wrong(update(r#"{"secret":"x"}"#), &[("/secret", "unknown")]);
-    // Without it, a webhook is active.
+    // Without the member, a webhook is active.
     let done = webhook(&mut log, "https://example.com/", &["*"]).unwrap();
     assert!(left::<Webhook>(&done).active);
 }

@@ -1,5 +1,5 @@
-//! Sizes to the byte: one object's properties may be 1,048,576 bytes of compact JSON, whatever made them, and not one
-//! more.
+//! Size limits to the byte: one object's properties may be 1,048,576 bytes of compact JSON, whatever made them, and not
+//! one more.
 
 use std::sync::Arc;
 
@@ -128,7 +128,7 @@ fn what_a_template_begins_with_counts_too() {
         MAX
     );
     too_large(mint(&template, &sized("own", fits + 1)), MAX + 1);
-    // What is merged away does not count.
+    // Replaced values do not count.
     let replaced = mint(&template, &sized("t", MAX)).unwrap();
     assert_eq!(replaced.properties.len(), MAX);
 }
@@ -146,7 +146,7 @@ fn updates_and_attributes_to_the_byte() {
         let largest = act(&object, &template, &kind, &payload(fits)).unwrap();
         assert_eq!(largest.properties.len(), MAX);
         too_large(act(&object, &template, &kind, &payload(fits + 1)), MAX + 1);
-        // An object of the largest size can still change, and can shrink.
+        // An object of the largest size can still change and shrink.
         let changed = format!(r#"{{"{member}":{}}}"#, r#"{"b":"y"}"#);
         let shrunk = act(&largest, &template, &kind, &changed).unwrap();
         assert!(shrunk.properties.len() < MAX);

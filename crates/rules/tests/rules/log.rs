@@ -1,4 +1,4 @@
-//! A log that wallets write, one action at a time: each record states what should follow from it by the rules.
+//! A log that wallets write, one action at a time: each record states the result of the rules.
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::record::RequestRecord;
@@ -13,7 +13,7 @@ use kedge_rules::{Caller, Input, OPERATOR, Refusal, registration};
 
 use crate::world::{Place, Words, action, request};
 
-/// Signs for the operator.
+/// The operator's signing address.
 pub(crate) const OPERATORS: Address = Address([0x0b; 20]);
 
 /// The wallets of [`house`].
@@ -24,11 +24,11 @@ pub(crate) const STRANGER: Address = Address([3; 20]);
 pub(crate) struct Log {
     pub(crate) state: State,
     pub(crate) sequence: u64,
-    /// What was placed.
+    /// The placed records.
     pub(crate) records: Vec<RequestRecord<'static>>,
 }
 
-/// The pointers and codes of a payload that is wrong.
+/// Pointers and codes of a wrong payload's errors.
 #[track_caller]
 pub(crate) fn places<T: std::fmt::Debug>(done: Result<T, Refusal>) -> Vec<(String, String)> {
     let Err(Refusal::Invalid(fields)) = done else {
@@ -50,7 +50,7 @@ pub(crate) fn wrong<T: std::fmt::Debug>(done: Result<T, Refusal>, expected: &[(&
     assert_eq!(found, expected);
 }
 
-/// The kind of refusal, in a word.
+/// Kind of a refusal, in a word.
 #[track_caller]
 pub(crate) fn why<T: std::fmt::Debug>(done: Result<T, Refusal>) -> &'static str {
     match done {
@@ -91,7 +91,7 @@ impl Log {
         }
     }
 
-    /// The record of an action that the wallet of `signer` asks for, or the operator.
+    /// The record of an action requested by the wallet of `signer`, or by the operator.
     fn record(&mut self, signer: Address, words: &Words) -> RequestRecord<'static> {
         let next = self.sequence + 1;
         let wallet = (words.kind != Kind::WalletRegister && signer != OPERATORS)
@@ -113,7 +113,7 @@ impl Log {
             (_, Kind::SystemSequencerKey) => Ok(Id::of_hash(Prefix::Action, &content)),
             _ => Ok(made(Prefix::Object)),
         };
-        // Whatever names no resource is refused before this one is compared.
+        // An action that names no resource is refused before this one is compared.
         let resource = resource.unwrap_or(OPERATOR);
         let trace = self.trace(resource);
         let place = Place {
@@ -132,8 +132,8 @@ impl Log {
         object.or_else(image).unwrap_or(Trace::NEW)
     }
 
-    /// Decides an action, and places it if nothing is against it: the fold must come to the same decision. The fold alone
-    /// decides an object's action.
+    /// Decides an action, and places it if it is allowed: the fold must come to the same decision. For objects only the
+    /// fold decides.
     pub(crate) fn act(
         &mut self,
         signer: Address,
@@ -230,7 +230,7 @@ impl Log {
     }
 }
 
-/// The resource of this type that a decision leaves.
+/// The resource of this type in a decision.
 #[track_caller]
 pub(crate) fn left<'a, T>(decision: &'a Decision) -> &'a T
 where

@@ -1,5 +1,5 @@
-//! The rules as a whole: random histories against a small model written only for that, the table of rights, schemas,
-//! and the sizes to the byte.
+//! The rules as a whole: random histories against a small independent model, the table of rights, schemas, and sizes to
+//! the byte.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 

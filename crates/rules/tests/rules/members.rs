@@ -1,4 +1,4 @@
-//! Organizations: who invites whom, who joins, what a member may do and when a membership ends.
+//! Organizations: inviting, joining, members' rights, and the end of a membership.
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::{CustomLimits, Invitation, Organization, Role, Tier, Trace, Wallet};
@@ -62,7 +62,7 @@ impl House {
         self.log.act(by, kind, &self.id.to_string(), payload)
     }
 
-    /// The owner invites anybody.
+    /// An invitation by the owner for any e-mail address.
     fn invite(&mut self, role: Role) -> Id {
         let payload = format!(r#"{{"role":"{}"}}"#, text(role));
         let done = self.act(OWNER, &Kind::OrgInvite, &payload).unwrap();
@@ -257,7 +257,7 @@ fn an_invitation_is_no_more_than_its_inviter() {
             "forbidden"
         );
     }
-    // An owner who is one no more.
+    // A former owner.
     let mut house = House::new();
     let admin = house.wallet_id(ADMIN);
     house.set_role(OWNER, admin, Role::Owner).unwrap();
@@ -282,7 +282,7 @@ fn an_invitation_is_revoked_once_by_who_may() {
     let unknown = Id::of_hash(Prefix::Action, &Hash([9; 32]));
     let not_found = Err(Refusal::not_found("invitation", &unknown));
     assert_eq!(house.revoke(OWNER, unknown), not_found);
-    // Of another organization it is not seen, and not revoked by way of that.
+    // It does not see or revoke those of another organization.
     let own = house.log.wallet(STRANGER).organization_id.to_string();
     let payload = format!(r#"{{"invitation_id":"{invitation}"}}"#);
     let done = house
@@ -312,7 +312,7 @@ fn roles_are_set_by_those_above() {
         for of in ROLES {
             for role in ROLES {
                 let mut house = House::new();
-                // A second wallet of each role, so that nobody is asked about themselves.
+                // A second wallet of each role, so that no wallet acts on itself.
                 let invitation = house.invite(of);
                 let done = house.join(NEW, "new@example.com", invitation).unwrap();
                 let before = left::<Wallet>(&done).clone();
@@ -358,7 +358,7 @@ fn memberships_are_of_others_in_the_same_organization() {
         assert_eq!(why(house.set_role(by, of, Role::Member)), "forbidden");
         assert_eq!(why(house.remove(by, of)), "forbidden");
     }
-    // An owner is not removed, not even by another.
+    // An owner cannot be removed, not even by another owner.
     house.set_role(OWNER, admin, Role::Owner).unwrap();
     assert_eq!(why(house.remove(OWNER, admin)), "forbidden");
     let member = house.wallet_id(MEMBER);
@@ -397,7 +397,7 @@ fn a_removed_member_signs_no_more_and_frees_its_email_address() {
     record.actions.push(action(&words, 0, Place::none()));
     let signed = house.log.state.apply(&record);
     assert_eq!(signed, Err(FoldError::Signer { sequence }));
-    // The e-mail address is for anybody, the signing address for nobody else.
+    // Any wallet may take the e-mail address, but none the signing address.
     let again = house.log.register(MEMBER, "again@example.com", "");
     assert_eq!(why(again), "conflict");
     house.log.register(NEW, "member@example.com", "").unwrap();

@@ -1,5 +1,4 @@
-//! The model: what the service promises, in plain data structures and JSON values, without a line of the code that it
-//! checks.
+//! The model: the service's promises in plain data structures and JSON values, without any code under test.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +13,7 @@ use crate::world::{Place, Words};
 
 pub(crate) type Properties = Map<String, Value>;
 
-/// Why something is refused, as far as the model knows.
+/// Why an action is refused, as far as the model knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Why {
     NotFound,
@@ -45,7 +44,7 @@ pub(crate) struct WalletModel {
     pub(crate) address: Address,
     pub(crate) email: String,
     pub(crate) trace: Trace,
-    /// The trace of the organization made with it.
+    /// Trace of the organization that was made with the wallet.
     pub(crate) organization_trace: Trace,
 }
 
@@ -90,7 +89,7 @@ pub(crate) struct Model {
     pub(crate) objects: Vec<ObjectModel>,
 }
 
-/// Where and with what content an action would be placed.
+/// Place and content of an action to be placed.
 #[derive(Clone, Copy)]
 pub(crate) struct At {
     pub(crate) content: Hash,
@@ -117,7 +116,7 @@ pub(crate) fn merge(target: &mut Properties, patch: &Properties) {
     }
 }
 
-/// Appends an action to a resource's own history; returns what the log's record states about it.
+/// Appends an action to a resource's history; returns the record's statement about it.
 fn extend(id: Id, trace: &mut Trace, at: At) -> Place {
     let place = Place {
         resource: id,
@@ -143,7 +142,7 @@ impl Model {
         self.wallets.iter().find(named)
     }
 
-    /// Does what `words` ask for, as the wallet `by`, or returns why not; then nothing has changed.
+    /// Applies `words` for the wallet `by`, or returns why not; then nothing has changed.
     pub(crate) fn act(
         &mut self,
         op: &Op,
@@ -267,7 +266,7 @@ impl Model {
         if !issuer && !template.public {
             return Err(Why::NotFound);
         }
-        // Nobody owns what does not exist yet.
+        // A new object has no owner yet.
         let may = match template.rules.get(&0).unwrap_or(&Who::Issuer) {
             Who::Anyone => true,
             Who::Issuer => issuer,

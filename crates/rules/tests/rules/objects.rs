@@ -1,4 +1,4 @@
-//! What actions leave of an object, to the byte, and what is wrong with those that leave nothing.
+//! Objects after actions, to the byte, and the errors of refused actions.
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::record::{ActionRecord, RequestRecord};
@@ -34,10 +34,10 @@ fn act(log: &mut Log, of: Id, kind: &Kind, payload: &str) -> Result<Object, Refu
     Ok(left::<Object>(&done).clone())
 }
 
-/// What the objects below are made with, as compact text.
+/// Properties of the objects below, as compact text.
 const SAME: &str = r#"{"b":1.50,"a":{"x":1,"y":[1,2]},"é\n":"\u00e9"}"#;
 
-/// Kinds with payloads, and what each leaves of such an object.
+/// Kinds with payloads, and the resulting properties of such an object.
 const CHANGES: [(&str, &str, &str); 12] = [
     ("update", r#"{"properties":{}}"#, SAME),
     ("update", "{}", SAME),
@@ -98,7 +98,7 @@ fn each_change_leaves_its_text() {
         assert_eq!(next, expected, "{payload}");
         assert_eq!(next.trace.version, 2);
     }
-    // Values that an object has none of yet.
+    // Values for members that the object does not have yet.
     let made = mint(&mut log, &template, "{}").unwrap();
     let next = act(
         &mut log,
@@ -247,7 +247,7 @@ fn a_mint_names_what_it_is_made_of_and_for_whom() {
     }
 }
 
-/// An action of the log as a replay gets it.
+/// A logged action in the form of a replay.
 fn replay(
     replay: &mut ObjectReplay,
     log: &Log,
@@ -279,7 +279,7 @@ fn an_object_of_a_template_that_changed_since_begins_with_what_it_had() {
     let mut steps = before;
     replay(&mut steps, &log, &minted, &minted.actions[0]).unwrap();
     assert_eq!(steps.clone().into_object().as_ref(), Some(&made));
-    // What it began with is of no interest any more.
+    // The initial properties no longer matter.
     let mut steps = steps.beginning_with(Some("{}".to_owned()));
     assert_eq!(steps.clone().into_object().as_ref(), Some(&made));
     replay(&mut steps, &log, &burning, &burning.actions[0]).unwrap();
@@ -316,7 +316,7 @@ fn a_replay_goes_on_only_from_the_version_before() {
             assert_eq!(steps.into_object(), before);
         }
     }
-    // A mint is the first action, and nothing else is.
+    // A mint is the first action, and no other kind is.
     let sequence = minted.first_sequence;
     let mut first = minted.actions[0].clone();
     first.kind = Kind::Emit;
@@ -425,7 +425,7 @@ fn a_refusal_has_a_code_and_words() {
         let stored = serde_json::to_string(&refusal).unwrap();
         assert_eq!(serde_json::from_str::<Refusal>(&stored).unwrap(), refusal);
     }
-    // Stored before it named its resource.
+    // Stored before the member `resource` existed.
     let stored: Refusal = serde_json::from_str(r#"{"Precondition":{"version":3}}"#).unwrap();
     assert_eq!(
         stored.message(),

@@ -1,4 +1,4 @@
-//! The table of rights: every kind, every rule, every position that a caller may have.
+//! The table of rights: every kind, every rule, every position of a caller.
 
 use std::sync::Arc;
 
@@ -73,7 +73,7 @@ fn payload(kind: &Kind) -> &'static str {
     }
 }
 
-/// The table itself: `None` if nobody may, otherwise who may.
+/// The expected permission; `None` for no wallet.
 fn expected(kind: &Kind, rule: Option<Who>) -> Option<Who> {
     rule.or(match kind {
         Kind::Mint => Some(Who::Issuer),
@@ -82,7 +82,7 @@ fn expected(kind: &Kind, rule: Option<Who>) -> Option<Who> {
     })
 }
 
-/// Mints an object of the template, or does something to one that `owner` has.
+/// Mints an object of the template, or acts on an object of `owner`.
 fn attempt(
     kind: &Kind,
     template: Template,
@@ -127,7 +127,7 @@ fn who_may_do_what() {
     let mut cases = 0;
     for number in 0..KINDS.len() as u8 {
         let kind = kind(number);
-        // A transfer needs a recipient; it has its own case below.
+        // A transfer needs a recipient; it has a separate case below.
         if kind == Kind::Transfer {
             continue;
         }
@@ -217,7 +217,7 @@ fn templates_and_variations_are_for_owners_and_admins_of_the_organization() {
     }
 }
 
-/// What no member may do is known from the kind alone; the rules refuse it too, each in its own test.
+/// The kind alone decides some refusals for members; the rules refuse them too, each in a separate test.
 #[test]
 fn a_members_role_excludes_what_administers_the_organization() {
     for kind in Kind::BUILT_IN {
@@ -234,7 +234,7 @@ fn a_members_role_excludes_what_administers_the_organization() {
     }
 }
 
-/// What a status allows, whoever the caller is.
+/// Actions that a status allows, for every caller.
 #[test]
 fn locked_objects_are_only_unlocked_and_burned_ones_are_gone() {
     let owner = caller(1, true, Role::Owner);

@@ -1,4 +1,4 @@
-//! JSON Schemas of templates: enforced wherever properties or payloads come from, in a replay too.
+//! JSON Schemas of templates: enforced for all properties and payloads, also in a replay.
 
 use std::sync::Arc;
 
@@ -124,7 +124,7 @@ fn wrong<T: std::fmt::Debug>(done: Result<T, Refusal>, places: &[(&str, &str)]) 
 #[test]
 fn what_a_mint_makes_together_fulfils_the_schema() {
     let template = seats();
-    // Neither the defaults nor a variation would conform alone: only the whole must.
+    // Neither the defaults nor a variation would conform alone: only the merged properties must.
     wrong(
         mint(&template, None, "{}"),
         &[("/properties/seat", "required")],
@@ -266,7 +266,7 @@ fn members_without_their_names_are_refused() {
     );
 }
 
-/// The fold has the same schemas: it makes the same from a log that conforms to them, and rejects one that does not.
+/// The fold enforces the same schemas: it accepts a log that conforms to them, and rejects one that does not.
 #[test]
 fn a_replay_enforces_schemas() {
     let template = seats();
@@ -338,7 +338,7 @@ fn a_replay_enforces_schemas() {
     );
 }
 
-/// A template of texts that match a pattern, for whose every byte an engine looks at thousands of places.
+/// A template of texts that match a pattern with thousands of positions for every byte.
 fn tedious() -> Template {
     let schema = r#"{"properties":{"text":{"pattern":"^[01]*1[01]{2000}2$"}}}"#;
     create(&format!(r#"{{"name":"tedious","schema":{schema}}}"#)).unwrap()
@@ -398,7 +398,7 @@ fn what_one_request_leaves_is_bounded() {
     assert!((2..20).contains(&slow), "{slow}");
     let large = done(&plain, 1_000_000, Some(&Allowance::default()));
     assert_eq!(large, 67);
-    // A replay has no bound: it would refuse what was accepted.
+    // A replay has no limit: it would refuse what was accepted.
     assert_eq!(done(&tedious, 7_000, None), 200);
 }
 
@@ -434,7 +434,7 @@ fn one_request_prepares_few_schemas_that_take_long_to_compile() {
     let light: Vec<Template> = (0..12)
         .map(|n| template(n, r#"{"properties":{"a":{"pattern":"^[a-z]{1,20}$"}}}"#))
         .collect();
-    // Each takes about an eighth of what a request may take, however often the request uses it.
+    // Each takes about an eighth of a request's limit, however often the request uses it.
     assert_eq!(done(&heavy[..1], Some(&Allowance::default())), 100);
     let few = done(&heavy, Some(&Allowance::default()));
     assert!((4..10).contains(&few), "{few}");
@@ -460,8 +460,8 @@ fn schemas_of_a_templates_own_kinds_have_so_many_patterns_together() {
     wrong(made(7), &[("/actions/6/schema", "range")]);
 }
 
-/// Compiling holds up others on the actor's thread, for whom a template update waits too. What is in a log was compiled once
-/// already, and must stay valid.
+/// Compiling delays other requests on the actor's thread, including updates of templates. A log's schemas were compiled
+/// once already, and must stay valid.
 #[test]
 fn a_request_compiles_so_much_of_patterns_and_a_log_has_no_such_bound() {
     let create = |pattern: &str, times: usize, allowance: Option<&Allowance>| {

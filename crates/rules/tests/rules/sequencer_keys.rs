@@ -1,4 +1,4 @@
-//! The sequencer's keys that the log names: by the operator, before their first batch, in order.
+//! Keys of the sequencer in the log: named by the operator, before their first batch, in order.
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::limits::SEQUENCER_KEYS_MAX;
@@ -60,7 +60,7 @@ impl Log {
         self.name(OPERATORS, batch, &key.to_string(), &payload)
     }
 
-    /// The place to which the refusal points.
+    /// Pointer of the refusal.
     fn refusal(result: Result<(), FoldError>) -> String {
         match result {
             Err(FoldError::Refused { refusal, .. }) => match refusal {
@@ -89,7 +89,7 @@ fn a_key_is_named_before_its_first_batch_by_the_operator_alone() {
     }
     assert_eq!(Log::refusal(log.named(3, NEXT, 1 << 53)), "/from_batch");
     log.named(3, NEXT, 4).unwrap();
-    // The next one begins later than the last, whatever batch holds it.
+    // The next key begins later than the last, whatever batch holds the action.
     assert_eq!(
         Log::refusal(log.named(3, Address([2; 20]), 4)),
         "/from_batch"
@@ -104,7 +104,7 @@ fn a_key_is_named_before_its_first_batch_by_the_operator_alone() {
     let entry = |key, from_batch| KeyFrom { key, from_batch };
     assert_eq!(entries, [entry(NEXT, 4), entry(Address([2; 20]), 5)]);
     assert_eq!(log.state.sequencer_keys[1].trace.sequence, 2);
-    // The last number that every reader of JSON reads exactly.
+    // The largest number that every reader of JSON reads exactly.
     log.named(3, NEXT, (1 << 53) - 1).unwrap();
 }
 

@@ -1,5 +1,4 @@
-//! A fold over a source: after a cut it does what the whole fold does there, and a source that cannot be read is an
-//! error, whichever read fails.
+//! A fold over a source: after a cut it continues like the whole fold, and any failed read of the source is an error.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -91,8 +90,8 @@ fn over(state: &State, reads: u32) -> State<Shown<'_>> {
     State::over(source, Vec::new(), state.sequencer_keys.clone())
 }
 
-/// Cuts a history before one of its records and continues from the earlier state. Returns how many reads the record at
-/// the cut needs.
+/// Cuts a history before one of its records and continues from the earlier state. Returns the number of reads for the
+/// record at the cut.
 pub(crate) fn check(records: &[RequestRecord<'_>], images: &[Vec<Vec<Image>>], cut: usize) -> u32 {
     let mut before = State::default();
     for record in &records[..cut] {

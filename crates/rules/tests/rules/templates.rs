@@ -1,4 +1,4 @@
-//! Templates: what they may be made of, when they change, and the numbers of their variations.
+//! Templates: valid payloads, allowed changes, and the numbers of their variations.
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::limits::{OBJECT_PROPERTIES_BYTES_MAX, SCHEMA_BYTES_MAX, TEMPLATE_RULES_MAX};
@@ -29,7 +29,7 @@ fn object_of(bytes: usize) -> String {
     format!(r#"{{"a":"{}"}}"#, "x".repeat(bytes - r#"{"a":""}"#.len()))
 }
 
-/// One object of the template, made and burned.
+/// Mints and burns one object of the template.
 fn burn_one(log: &mut Log, of: Id) {
     let object = mint(log, of);
     log.act(ANN, &Kind::Burn, &object, "{}").unwrap();
@@ -86,7 +86,7 @@ fn a_template_is_as_it_was_sent() {
         why(log.act(MEMBER, &Kind::TemplateCreate, "", r#"{"name":"a"}"#)),
         "forbidden"
     );
-    // A name is taken in its organization alone.
+    // A name is unique within its organization only.
     assert_eq!(why(create(&mut log, payload)), "conflict");
     log.act(STRANGER, &Kind::TemplateCreate, "", payload)
         .unwrap();
@@ -263,7 +263,7 @@ fn a_change_of_a_template_that_is_wrong_is_refused() {
     let mut log = house();
     let made = named(&mut log, "t", "").unwrap();
     update(&mut log, made.id, r#"{"name":"u"}"#).unwrap();
-    // The name that it gave up is free, the one that it has is not.
+    // The old name is free, the current one is not.
     let other = named(&mut log, "t", "").unwrap();
     assert_eq!(
         why(update(&mut log, other.id, r#"{"name":"u"}"#)),
@@ -343,7 +343,7 @@ fn a_template_with_live_objects_stays_as_it_is() {
     assert_eq!(why(update(&mut log, made.id, payload)), "state");
     log.act(ANN, &Kind::Burn, &other, "{}").unwrap();
     update(&mut log, made.id, payload).unwrap();
-    // Those of another template do not matter.
+    // Objects of another template do not matter.
     let next = named(&mut log, "next", "").unwrap();
     mint(&mut log, next.id);
     update(&mut log, made.id, payload).unwrap();
@@ -365,7 +365,7 @@ fn what_is_indexed_changes_until_the_first_object() {
     let same = r#"{"schema":{"title":"t","properties":{"b":{"x-index":true,"type":"string"}}}}"#;
     update(&mut log, made.id, same).unwrap();
 
-    // No mark at all is the same as no schema.
+    // A schema without marks is the same as no schema.
     let made = named(&mut log, "u", "").unwrap();
     burn_one(&mut log, made.id);
     update(&mut log, made.id, r#"{"schema":{"type":"object"}}"#).unwrap();

@@ -1,4 +1,4 @@
-//! Wallets: how they register, and what they change about themselves.
+//! Wallets: registration, and changes of themselves.
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::limits::WALLET_KEYS_MAX;
@@ -24,7 +24,7 @@ fn two() -> Log {
     log
 }
 
-/// What a wallet does to itself.
+/// An action of a wallet on itself.
 fn own(log: &mut Log, by: Address, kind: &Kind, payload: &str) -> Result<Decision, Refusal> {
     let target = log.wallet(by).id.to_string();
     log.act(by, kind, &target, payload)
@@ -129,7 +129,7 @@ fn an_update_changes_what_it_names() {
     };
     assert_eq!((&named, named.trace.version), (&expected, 2));
     assert!(done.claims.is_empty() && done.releases.is_empty());
-    // The same address, written in another way, is none that could be taken.
+    // The same address in another spelling is not a new one.
     let done = update(&mut log, r#"{"email":" ANN@example.com"}"#).unwrap();
     assert_eq!(left::<Wallet>(&done).email, "ann@example.com");
     assert_eq!(left::<Wallet>(&done).nickname.as_deref(), Some("Ann"));
@@ -204,7 +204,7 @@ fn an_address_signs_for_one_wallet_for_ever() {
     let unknown = Address([4; 20]);
     let done = key(&mut log, ANN, &remove, unknown);
     assert_eq!(done, Err(Refusal::not_found("key", &unknown)));
-    // The second key signs, also against the first.
+    // The second key signs, even the removal of the first.
     let done = key(&mut log, second, &remove, ANN).unwrap();
     let wallet = left::<Wallet>(&done);
     assert_eq!((&wallet.keys[..], wallet.trace.version), (&[second][..], 3));
@@ -222,7 +222,7 @@ fn an_address_signs_for_one_wallet_for_ever() {
         Err(FoldError::Signer { sequence })
     );
     assert_eq!(why(key(&mut log, second, &remove, second)), "state");
-    // A former key is nobody else's, and may return without a claim: it was claimed before.
+    // A former key belongs to no other wallet, and may return without a claim: it was claimed before.
     assert_eq!(why(key(&mut log, BOB, &add, ANN)), "conflict");
     let done = key(&mut log, second, &add, ANN).unwrap();
     assert_eq!(left::<Wallet>(&done).keys, [second, ANN]);

@@ -1,4 +1,4 @@
-//! What checking a value against a schema may take: the steps for each byte, exactly, and the bounds that follow.
+//! Steps of checking a value against a schema: the exact number for each byte, and the resulting limits.
 
 use kedge_protocol::limits::{SCHEMA_WEIGHT_MAX, SCHEMA_WORK_MAX, SCHEMA_WORK_TOLD_MAX};
 use kedge_rules::schema::{BodySchema, Room, bytes_compiled, check, check_within, read};
@@ -19,7 +19,6 @@ fn wrong(schema: &Value, expected: &[(&str, &str)]) {
     );
 }
 
-/// So many of something.
 fn many<T: Clone>(one: &T, count: usize) -> Vec<T> {
     vec![one.clone(); count]
 }
@@ -30,7 +29,7 @@ fn members(count: usize, value: &Value) -> Value {
         .collect()
 }
 
-/// Each schema is accepted, and takes its steps for each byte.
+/// Checks that each schema is accepted and takes its steps for each byte.
 fn taken(cases: &[(Value, u64)]) {
     for (schema, steps) in cases {
         let text = schema.to_string();
@@ -51,7 +50,7 @@ fn subschemas_take_their_steps() {
     taken(&[
         (json!({}), 1),
         (json!({"type": "string", "title": "t", "default": two}), 1),
-        // For the same value: all of them.
+        // For the same value: all add up.
         (json!({"not": two}), 3),
         (json!({"if": {}, "then": {}, "else": two}), 5),
         (json!({"allOf": [{}, two]}), 4),
@@ -62,12 +61,12 @@ fn subschemas_take_their_steps() {
             json!({"dependencies": {"a": two, "b": ["a"], "c": true}}),
             4,
         ),
-        // For nested values to which others apply as well: all of them.
+        // For nested values to which others apply as well: all add up.
         (json!({"additionalProperties": two, "propertyNames": {}}), 4),
         (json!({"items": two, "contains": {}}), 4),
         (json!({"contentSchema": two}), 3),
         (json!({"patternProperties": {"a": {}, "bc": two}}), 4 + 3),
-        // For different members: the heaviest.
+        // For different members: the heaviest counts.
         (json!({"properties": {"a": {}, "b": two, "c": {}}}), 3),
         (json!({"prefixItems": [two, {}]}), 3),
         (
@@ -78,14 +77,14 @@ fn subschemas_take_their_steps() {
             json!({"properties": {"a": {}}, "items": two, "not": two}),
             6,
         ),
-        // Only where it is referred to.
+        // Counts only through a reference.
         (json!({"$defs": {"d": two}}), 1),
         (json!({"$defs": {"d": two}, "$ref": "#/$defs/d"}), 3),
         (
             json!({"definitions": {"d": two}, "allOf": [{"$ref": "#/definitions/d"}]}),
             4,
         ),
-        // What is asked again counts twice.
+        // Subschemas that are evaluated again count twice.
         (
             json!({"allOf": [two], "unevaluatedItems": {}}),
             1 + 2 * 2 + 1,
@@ -102,7 +101,7 @@ fn names_values_and_patterns_take_their_steps() {
     let values: Vec<u64> = (0..40).collect();
     let names: Vec<String> = (0..40).map(|n| format!("n{n}")).collect();
     taken(&[
-        // Names and values, sixteen a step.
+        // Names and values: sixteen a step.
         (json!({"enum": values[..15]}), 1),
         (json!({"enum": values[..16]}), 2),
         (json!({"enum": values[..31]}), 2),
@@ -123,13 +122,13 @@ fn names_values_and_patterns_take_their_steps() {
             json!({"dependentSchemas": members(16, &json!({}))}),
             1 + 16 + 1,
         ),
-        // Arrays and objects that a value is compared with, four a step.
+        // Arrays and objects that a value is compared with: four a step.
         (json!({"enum": [[1], [2], [3]]}), 1),
         (json!({"enum": [[1], [2], [3], [4]]}), 2),
         (json!({"enum": [{"a": 1}, [2], {"a": 3}, [4]]}), 2),
         (json!({"enum": [{"a": 1}, [2], 3, 4, 5, 6, 7, 8]}), 1),
         (json!({"enum": [[1], [2], [3], [4], [5], [6], [7], [8]]}), 3),
-        // Places of patterns.
+        // Positions of patterns.
         (json!({"pattern": "abc"}), 4),
         (json!({"items": {"pattern": "a{7}"}}), 9),
         (
@@ -161,7 +160,7 @@ fn a_place_has_so_many_subschemas() {
         let fields = check(&patterns(count).to_string()).unwrap_err();
         assert_eq!(fields[0].message, "has more than 64 regular expressions");
     }
-    // A chain as long as the bound, and one that is longer by one.
+    // A chain at the limit, and one that is longer by one.
     let chain = |length: usize| {
         let link = |n: usize| {
             (
@@ -196,7 +195,7 @@ fn all_that_cannot_be_bounded_is_named() {
             ("/properties/b/$recursiveAnchor", "unknown"),
         ],
     );
-    // What leads back is reported once, not also as too heavy.
+    // A recursive reference is reported once, not also as too heavy.
     wrong(&json!({"$ref": "#"}), &[("/$ref", "format")]);
     let heavy = many(&json!({}), 300);
     wrong(
@@ -359,7 +358,7 @@ fn a_long_name_is_not_repeated_for_each_of_many_places() {
     let text = nested.to_string();
     let refused = check_within(&text, &mut Room::of_a_request()).unwrap_err();
     assert_eq!(places(&refused), [("", "range")]);
-    // What is in a log was accepted once.
+    // A log's schemas were accepted once.
     assert_eq!(check_within(&text, &mut Room::of_the_log()), Ok(()));
     let wide = json!({"properties": members(4_000, &json!({}))}).to_string();
     assert_eq!(check_within(&wide, &mut Room::of_a_request()), Ok(()));
@@ -373,7 +372,7 @@ fn a_long_name_is_not_repeated_for_each_of_many_places() {
     assert_eq!((faults(10), faults(20_000)), (20, 1));
 }
 
-/// The library compares what is listed as names with each other, whatever it is.
+/// The library compares the items of name lists pairwise, of any type.
 #[test]
 fn what_is_no_name_is_refused_before_it_is_compared() {
     for (schema, place) in [
@@ -389,7 +388,7 @@ fn what_is_no_name_is_refused_before_it_is_compared() {
     ] {
         wrong(&schema, &[(place, "type")]);
     }
-    // Data may look like it.
+    // Data may look like a keyword.
     let data = json!({"const": {"required": [[]]}, "properties": {"required": {}}});
     assert_eq!(check(&data.to_string()), Ok(()));
 }

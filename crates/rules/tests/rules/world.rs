@@ -1,4 +1,4 @@
-//! What the tests share: requests as the log would keep them, and the state laid open.
+//! Shared parts of the tests: records of requests, and the exposed state of a fold.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,10 +16,10 @@ use kedge_rules::TemplateRules;
 use kedge_rules::fold::State;
 use kedge_rules::image::Image;
 
-/// Far enough ahead of every time in the tests.
+/// Far ahead of every time in the tests.
 const DEADLINE_S: u64 = 1 << 40;
 
-/// The texts of an action, as they would be signed.
+/// The texts to be signed of an action.
 #[derive(Clone, Debug)]
 pub(crate) struct Words {
     pub(crate) kind: Kind,
@@ -27,7 +27,7 @@ pub(crate) struct Words {
     pub(crate) payload: String,
 }
 
-/// What a record states about an action that was done.
+/// The record's statement about a done action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
     pub(crate) resource: Id,
@@ -108,7 +108,6 @@ pub(crate) fn failed(index: u16) -> FailedAction {
     }
 }
 
-/// Everything that the fold exposes.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Laid {
     others: IdMap<Id, Image>,

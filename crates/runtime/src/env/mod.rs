@@ -1,13 +1,13 @@
-//! The one door to the system: time, randomness and files. It lies below all other crates. Code that builds a log, a
-//! store or an engine hands it an [`Env`]; the server (`src/start`) hands all of them the same [`RealEnv`]. Everything
-//! else in these crates is computation, so tests can run it on a disk that forgets, fills up or fails at a chosen
-//! operation, and at a time of their own ([`simulated`]).
+//! Interface to the system: time, randomness and files. It lies below all other crates. Code that builds a log, a store
+//! or an engine hands it an [`Env`]; the server (`src/start`) hands all of them the same [`RealEnv`]. Everything else
+//! in these crates is computation, so tests can run it with a simulated clock and on a disk that loses data, fills up
+//! or fails at a chosen operation ([`simulated`]).
 //!
 //! Three things stay outside:
-//! - tokio's timers (`sleep`, `interval`, `timeout`). A runtime whose clock is paused steers them. An [`Env`] for such
+//! - tokio's timers (`sleep`, `interval`, `timeout`). A runtime with a paused clock controls them. An [`Env`] for such
 //!   a runtime takes [`Env::now`] from the same clock.
 //! - The pauses of the threads that drive the core's steps. A step returns how long to wait and never waits itself.
-//! - RocksDB's own directory. Its content must be seen where RocksDB sees it.
+//! - RocksDB's own directory, whose content must be read where RocksDB reads it.
 //!
 //! `tests/tidy.rs` refuses every other call to the system in `actors`, `storage`, `log`, `rules` and `protocol`, and
 //! lists the exceptions (adr/0017).
@@ -23,7 +23,6 @@ use std::time::Instant;
 
 pub use self::real::{RealEnv, lacks_descriptors, open_files_max};
 
-/// How a file is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
     /// To read; it must exist.
@@ -40,29 +39,25 @@ pub trait Env: Debug + Send + Sync {
     fn now(&self) -> Instant;
     /// The wall clock: milliseconds since the Unix epoch. It may jump forwards or backwards.
     fn unix_ms(&self) -> u64;
-    /// Milliseconds that pass regardless of the wall clock, also while the machine sleeps.
+    /// Milliseconds of elapsed time, independent of the wall clock, including time in which the machine sleeps.
     fn passed_ms(&self) -> u64;
     /// Creates a directory and its parents, and makes their entries durable.
     fn create_dir(&self, dir: &Path) -> io::Result<()>;
-    /// Opens a file.
     fn open(&self, path: &Path, mode: Mode) -> io::Result<Arc<dyn File>>;
     /// Renames a file, replacing any file of that name.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Gives a file a second name, which must not exist yet.
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
-    /// The names of a directory's files.
+    /// File names in a directory.
     fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
     /// Makes a directory's entries durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
     /// Free bytes on the disk of a directory.
     fn free_bytes(&self, dir: &Path) -> io::Result<u64>;
-    /// Fills `out` with unpredictable bytes.
     fn random(&self, out: &mut [u8]) -> io::Result<()>;
 }
 
-/// An open file.
 pub trait File: Send + Sync {
     /// Reads at an offset; returns the number of bytes, 0 at the end of the file.
     fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize>;
@@ -70,9 +65,7 @@ pub trait File: Send + Sync {
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
     /// Makes the contents, and a length that grew, durable (`fdatasync`).
     fn sync(&self) -> io::Result<()>;
-    /// The file's length in bytes.
     fn len(&self) -> io::Result<u64>;
-    /// Whether it is empty.
     fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
     }
@@ -131,7 +124,7 @@ pub fn read_exact_into(
     }
 }
 
-/// Zeros are written in pieces of this size.
+/// Source for zeros, written in pieces of this size.
 static ZEROS: [u8; 256 * 1024] = [0; 256 * 1024];
 
 /// Fills a part of a file with written, not just reserved, zeros: a later write there changes no metadata.
@@ -145,8 +138,9 @@ pub fn write_zeros(file: &dyn File, from: u64, to: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the system lacks something for now: room on a disk or in a quota, file descriptors or memory. Nothing is wrong
-/// with the file, and the same call can succeed later. A sync is never such a call: what it left unwritten is unknown.
+/// Whether the system lacks a resource for the moment: space on a disk or in a quota, file descriptors or memory. The
+/// file is fine, and the same call can succeed later. Never use it for a failed sync: the disk's contents are unknown
+/// after that.
 pub fn is_scarce(error: &io::Error) -> bool {
     let is_kind = matches!(
         error.kind(),

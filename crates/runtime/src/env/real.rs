@@ -13,18 +13,17 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::{Env, File, Mode};
 
-/// The system's clocks, randomness and files.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct RealEnv;
 
 struct RealFile(fs::File);
 
-/// How many files this process may have open; `None` if there is no limit.
+/// Limit of open files of this process; `None` without a limit.
 pub fn open_files_max() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }
 
-/// Whether the process or the system has no file descriptor left.
+/// Whether the process or the system has run out of file descriptors.
 pub fn lacks_descriptors(error: &io::Error) -> bool {
     let errno = Errno::from_io_error(error);
     errno.is_some_and(|errno| [Errno::MFILE, Errno::NFILE].contains(&errno))

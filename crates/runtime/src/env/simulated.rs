@@ -1,5 +1,5 @@
-//! A time of its own, and a disk in memory that knows what was synced. The disk can fail, fill up or stop at a chosen
-//! operation. At a crash it loses what was not synced: all of it, none, or some sectors of it.
+//! A simulated clock, and a disk in memory that tracks synced data. The disk can fail, fill up or stop at a chosen
+//! operation. A crash drops unsynced data: all of it, none, or some sectors of it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,10 +11,10 @@ use super::{Env, File, Mode};
 use parking_lot::{Mutex, MutexGuard};
 use rustix::io::Errno;
 
-/// What a disk writes as a whole or not at all.
+/// Unit of atomic disk writes.
 const SECTOR_BYTES: usize = 512;
 
-/// What happens at an operation.
+/// Effect of an injected fault on an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// The machine stops before the operation; nothing works until [`SimulatedEnv::crash`].
@@ -22,20 +22,19 @@ pub enum Fault {
     /// The operation fails with this kind of error. A failed sync discards what it should have written, as the
     /// page cache does.
     Error(io::ErrorKind),
-    /// A write stores half of its bytes, then fails with this kind of error; other operations fail at once.
+    /// A write stores half of its bytes, then fails with this kind of error; other operations fail without effect.
     Half(io::ErrorKind),
     /// A write stores half of its bytes and reports so; other operations succeed.
     Short,
-    /// The operation fails because the process has no file descriptor left; nothing is done.
+    /// The operation fails without effect because the process has no file descriptor left.
     NoDescriptor,
 }
 
-/// What a crash does to unsynced data.
+/// Effect of a crash on unsynced data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loss {
-    /// All of it is lost.
     All,
-    /// All of it was written, by luck.
+    /// All of it happened to be written.
     None,
     /// Each sector, and each directory change up to some point, was written or not, depending on this seed.
     Some(u64),
@@ -56,7 +55,7 @@ enum DirChange {
     Remove(PathBuf),
 }
 
-/// The time: it passes only through [`SimulatedEnv::advance`].
+/// Simulated time, which passes only through [`SimulatedEnv::advance`].
 struct Time {
     begun: Instant,
     passed: Duration,
@@ -84,10 +83,10 @@ struct State {
     syncs: u64,
     faults: BTreeMap<u64, Fault>,
     stopped: bool,
-    /// Grows with each crash: files opened before the last one no longer work.
+    /// Number of crashes and restarts: files opened before the last one no longer work.
     life: u64,
     random: u64,
-    /// The most bytes that all files together may have.
+    /// Limit of all files' bytes together.
     room: Option<usize>,
 }
 
@@ -113,7 +112,7 @@ enum Verdict {
 }
 
 impl State {
-    /// Counts an operation and applies its fault, if it has one.
+    /// Counts an operation and applies its fault, if any.
     fn operation(&mut self) -> io::Result<Verdict> {
         if self.stopped {
             return Err(io::Error::other("the machine stopped"));
@@ -132,7 +131,7 @@ impl State {
         }
     }
 
-    /// For operations that cannot be half done.
+    /// Counts an operation that cannot be half done.
     fn whole(&mut self) -> io::Result<()> {
         match self.operation()? {
             Verdict::Half(Some(kind)) => Err(kind.into()),
@@ -205,12 +204,12 @@ impl SimulatedEnv {
         self.state().time.unix_ms = unix_ms;
     }
 
-    /// The number of modifying operations requested so far.
+    /// Number of modifying operations requested so far.
     pub fn operations(&self) -> u64 {
         self.state().operations
     }
 
-    /// How many times a file was synced.
+    /// Number of file syncs.
     pub fn syncs(&self) -> u64 {
         self.state().syncs
     }
@@ -222,7 +221,7 @@ impl SimulatedEnv {
         state.faults.insert(at, fault);
     }
 
-    /// Takes back the faults that no operation has met.
+    /// Removes the faults that are still to come.
     pub fn mend(&self) {
         self.state().faults.clear();
     }
@@ -232,7 +231,7 @@ impl SimulatedEnv {
         self.state().room = bytes;
     }
 
-    /// The bytes of all files together.
+    /// Bytes of all files together.
     pub fn used(&self) -> usize {
         self.state().used()
     }
@@ -286,8 +285,8 @@ impl SimulatedEnv {
         state.life += 1;
     }
 
-    /// The process ends and another one starts, on a machine that keeps running: what was written stays, and is as
-    /// durable as before. Files that were open no longer work, and faults are cleared.
+    /// The process ends and another one starts, on a machine that keeps running: written data stays, and is as durable
+    /// as before. Files that were open no longer work, and faults are cleared.
     pub fn restart(&self) {
         let mut state = self.state();
         state.faults.clear();
@@ -307,7 +306,6 @@ impl SimulatedEnv {
         }
     }
 
-    /// A file's bytes.
     pub fn contents(&self, path: &Path) -> Option<Vec<u8>> {
         let state = self.state();
         let number = state.names.get(path)?;

@@ -1,6 +1,6 @@
-//! The threads that the actors of the pipeline run on, and nothing else does: a message from actor to actor would
-//! otherwise wait for every connection that has something to read, and a request takes five such messages. So what is
-//! in flight progresses however many callers knock.
+//! Dedicated threads for the pipeline's actors. A request takes five messages from actor to actor. On shared threads
+//! each of them would wait for every connection with something to read. With dedicated threads, requests in flight
+//! progress under any load of connections.
 
 use std::time::Duration;
 
@@ -12,15 +12,15 @@ use crate::executor::Running;
 /// The threads that the engine's actors share.
 pub struct ActorThreads {
     runtime: Mutex<Option<Runtime>>,
-    /// They have none of their own: actors run where the engine was started.
+    /// There are no threads: actors run on the runtime that started the engine.
     callers: bool,
 }
 
 impl ActorThreads {
-    /// Starts them; none where the actors are tasks.
+    /// Starts the threads; none if the actors are tasks.
     ///
     /// # Errors
-    /// The system starts no thread.
+    /// The system cannot start a thread.
     pub fn start(running: &Running) -> std::io::Result<Self> {
         let Running::Threads { actors } = running else {
             return Ok(Self {
@@ -39,10 +39,10 @@ impl ActorThreads {
         })
     }
 
-    /// Runs a task on them.
+    /// Runs a task on the threads.
     ///
     /// # Errors
-    /// They have ended, or the task panicked.
+    /// The threads have ended, or the task panicked.
     pub async fn run<F>(&self, task: F) -> std::io::Result<F::Output>
     where
         F: Future<Output: Send> + Send + 'static,
@@ -60,8 +60,8 @@ impl ActorThreads {
         }
     }
 
-    /// Ends them, and waits for it: their actors must let go of the store before the process ends, because the store's
-    /// library must not be used after the end of `main`.
+    /// Ends the threads and waits for them: their actors must release the store before the process ends, because
+    /// RocksDB must not be used after the end of `main`.
     pub async fn stop(&self, timeout: Duration) {
         let Some(runtime) = self.runtime.lock().take() else {
             return;
@@ -74,7 +74,7 @@ impl ActorThreads {
 }
 
 impl Drop for ActorThreads {
-    /// Dropping a runtime waits for its threads, which no asynchronous caller may do.
+    /// Dropping a runtime waits for its threads, which is not allowed in asynchronous code.
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.lock().take() {
             runtime.shutdown_background();

@@ -1,6 +1,6 @@
-//! Code that waits by blocking its thread, on a runtime that has one thread. It gets a thread of its own, and the two take
-//! turns: while one runs, the other waits for it. So everything happens in the order of a single thread, and code that
-//! blocks is simulated as it is (adr/0025).
+//! Runs code that blocks its thread, on a runtime with one thread. The code gets another thread, and the two take
+//! turns: while one runs, the other waits for it. So everything happens in the order of a single thread, and blocking
+//! code is simulated unchanged (adr/0025).
 
 use std::cell::RefCell;
 use std::panic::resume_unwind;
@@ -17,8 +17,8 @@ thread_local! {
     static CURRENT: RefCell<Option<Rc<Turn>>> = const { RefCell::new(None) };
 }
 
-/// Waits for a future by blocking the thread. The thread must not be one of the runtime's, unless it is a part that a
-/// simulator started: that gives its turn back meanwhile.
+/// Waits for a future by blocking the thread. This must not be a thread of the runtime, except in a part that a
+/// simulator started: that one ends its turn while it waits.
 pub fn block_on<F: Future>(runtime: &Handle, future: F) -> F::Output {
     let turn = CURRENT.with_borrow(Clone::clone);
     match turn {
@@ -27,17 +27,17 @@ pub fn block_on<F: Future>(runtime: &Handle, future: F) -> F::Output {
     }
 }
 
-/// The side that blocks.
+/// The blocking side of a coroutine.
 struct Turn {
-    /// Each is a turn: whom to wake when the work can continue.
+    /// Each waker starts a turn, and is woken when the work can continue.
     turns: Receiver<Waker>,
     /// Ends a turn.
     ended: Sender<()>,
-    /// Of the present turn.
+    /// Waker of the current turn.
     waker: RefCell<Waker>,
 }
 
-/// What the work unwinds with when nobody waits for it any more.
+/// Panic payload that unwinds the work after its coroutine was dropped.
 struct Abandoned;
 
 impl Turn {
@@ -61,8 +61,8 @@ impl Turn {
     }
 }
 
-/// Work that may block, for a runtime with one thread. It takes its turns when it is polled, and is unwound where it waits
-/// when it is dropped.
+/// Work that may block, for a runtime with one thread. It runs while it is polled. When it is dropped, it is unwound at
+/// the point where it waits.
 pub(crate) struct Coroutine<T> {
     turns: Option<Sender<Waker>>,
     ended: Receiver<()>,
@@ -84,7 +84,7 @@ impl<T: Send + 'static> Coroutine<T> {
                 ended: sender,
                 waker: RefCell::new(waker),
             };
-            // The end of the thread ends the last turn, and both channels with it.
+            // The end of the thread ends the last turn, because it closes both channels.
             CURRENT.set(Some(Rc::new(turn)));
             work()
         })?;
@@ -97,7 +97,7 @@ impl<T: Send + 'static> Coroutine<T> {
 }
 
 impl<T> Future for Coroutine<T> {
-    /// What the work returned, or what it panicked with.
+    /// Result or panic of the work.
     type Output = std::thread::Result<T>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {

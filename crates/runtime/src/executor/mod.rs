@@ -1,6 +1,6 @@
-//! What the parts of the engine run on: threads, or tasks whose order somebody chooses. In the server each part of the
-//! commit path has a thread of its own, and the actors share some; a part that waits blocks its thread. In a simulator
-//! all of them are tasks on the caller's runtime, which has one thread and a clock that stands until nothing can run: the
+//! Execution of the engine's parts: on threads, or as tasks in a chosen order. In the server each part of the commit
+//! path has its own thread, and the actors share some; a part that waits blocks its thread. In a simulator all parts
+//! are tasks on the caller's runtime, which has one thread and a clock that advances only when no task can run: the
 //! same loops and steps, in an order that the simulator's [`Schedule`] chooses (adr/0025).
 
 mod actor_threads;
@@ -23,15 +23,15 @@ pub use coroutine::block_on;
 
 use coroutine::Coroutine;
 
-/// How often a task looks whether a number is reached.
+/// Polling interval of a task that waits for a number.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// What the engine's parts run on.
+/// Execution of the engine's parts.
 #[derive(Clone)]
 pub enum Running {
-    /// Threads: those that write have one each.
+    /// One thread for each part of the commit path, and shared ones for the actors.
     Threads {
-        /// How many the actors share, at least one.
+        /// Number of the actors' threads, at least one.
         actors: usize,
     },
     /// Tasks on the caller's runtime. It must have one thread: a task that waits for another one must not block it.
@@ -49,40 +49,39 @@ impl fmt::Debug for Running {
 
 /// Chooses the order in which tasks take their steps.
 pub trait Schedule: Send + Sync {
-    /// What delays the next step of a part: an actor's next message, or a step of the commit path. It may panic, as the
-    /// part's own code may.
+    /// Delay before the next step of a part: an actor's next message, or a step of the commit path. May panic, like the
+    /// part's code itself.
     fn before(&self, part: &'static str) -> Delay;
 
-    /// Whether a part may block in the middle of a step, as the log of several nodes does. It then takes turns with the
-    /// runtime (`coroutine.rs`).
+    /// Whether a part may block in the middle of a step, like the log that several nodes share. It then takes turns
+    /// with the runtime (`coroutine.rs`).
     fn may_block(&self, _part: &'static str) -> bool {
         false
     }
 }
 
-/// What delays a step.
+/// Delay before a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Delay {
-    /// Nothing.
     None,
-    /// Other tasks that can run run first, this many times.
+    /// Runnable tasks run first, this many times.
     Turns(u32),
-    /// The time.
+    /// This much time passes.
     Time(Duration),
 }
 
-/// The schedule of the engine's tasks; nothing where it has threads.
+/// The schedule of the engine's tasks; `None` with threads.
 #[derive(Clone, Default)]
 pub struct Turns(Option<Arc<dyn Schedule>>);
 
 impl Turns {
-    /// Whether a simulator chooses them.
+    /// Whether a simulator chooses the order of the tasks.
     pub fn are_chosen(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Waits until a number is reached; false once it never will be. The runtime wakes those who wait for one value in
-    /// an order that no seed chooses, so each looks again for itself.
+    /// Waits until a number is reached; false if its sender is gone. The runtime wakes the waiters of one value in an
+    /// order that no seed controls, so each task polls instead.
     pub async fn reach(&self, number: &watch::Receiver<u64>, least: u64) -> bool {
         while *number.borrow() < least {
             if number.has_changed().is_err() {
@@ -93,8 +92,7 @@ impl Turns {
         true
     }
 
-    /// Waits until a value is changed; false once it never will be. As with [`Self::reach`], a task looks again for
-    /// itself.
+    /// Waits until a value changes; false if its sender is gone. Tasks poll, as in [`Self::reach`].
     pub async fn changed<T>(&self, value: &mut watch::Receiver<T>) -> bool {
         if self.0.is_none() {
             return value.changed().await.is_ok();
@@ -111,7 +109,7 @@ impl Turns {
         }
     }
 
-    /// Waits for the turn of a part.
+    /// Delays a step of a part as the schedule says.
     pub async fn before(&self, part: &'static str) {
         let Some(schedule) = &self.0 else { return };
         match schedule.before(part) {
@@ -122,7 +120,7 @@ impl Turns {
     }
 }
 
-/// Lets other tasks run first. The runtime's own way of yielding waits until nothing else can run.
+/// Lets other tasks run first. Tokio's own yield waits until nothing else can run.
 struct GiveWay(u32);
 
 impl Future for GiveWay {
@@ -138,11 +136,11 @@ impl Future for GiveWay {
     }
 }
 
-/// How a part waits.
+/// The way in which a part waits.
 pub enum Waits {
-    /// It has a thread, which is blocked meanwhile.
+    /// The part's thread is blocked.
     Thread,
-    /// It is a task.
+    /// The part is a task.
     Task(Turns),
 }
 
@@ -154,7 +152,6 @@ impl Waits {
         }
     }
 
-    /// Waits this long.
     pub async fn pause(&self, time: Duration) {
         match self {
             Self::Thread => std::thread::sleep(time),
@@ -169,7 +166,7 @@ impl Waits {
         }
     }
 
-    /// Waits for what is sent next; `None` once the senders are gone.
+    /// Receives the next message; `None` once the senders are gone.
     pub async fn receive<T>(&self, from: &mut mpsc::UnboundedReceiver<T>) -> Option<T> {
         match self {
             Self::Thread => from.blocking_recv(),
@@ -177,7 +174,7 @@ impl Waits {
         }
     }
 
-    /// As [`Self::receive`], from a channel that has bounds.
+    /// [`Self::receive`] for a bounded channel.
     pub async fn receive_bounded<T>(&self, from: &mut mpsc::Receiver<T>) -> Option<T> {
         match self {
             Self::Thread => from.blocking_recv(),
@@ -186,16 +183,16 @@ impl Waits {
     }
 }
 
-/// A part that runs.
+/// Handle of a running part.
 pub enum Part {
-    /// On a thread of its own.
+    /// A dedicated thread.
     Thread(JoinHandle<()>),
-    /// As two tasks: itself, and who watches it.
+    /// The task that watches the part's task.
     Task(tokio::task::JoinHandle<()>),
 }
 
 impl Part {
-    /// Waits until it has ended. If it failed, that was reported when it happened.
+    /// Waits for the part's end. A failure was reported when it happened.
     pub async fn ended(self) {
         match self {
             thread @ Self::Thread(_) => {
@@ -207,7 +204,7 @@ impl Part {
         }
     }
 
-    /// As [`Self::ended`], for a caller that is a part itself: its thread may be blocked.
+    /// [`Self::ended`] for a caller that is a part itself: its thread may be blocked.
     pub async fn joined(self) {
         let _ = match self {
             Self::Thread(thread) => thread.join().is_ok(),
@@ -228,7 +225,7 @@ impl Running {
     /// Runs work that may block its thread.
     ///
     /// # Errors
-    /// If it panics.
+    /// The work panicked.
     pub async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -248,7 +245,7 @@ impl Running {
         }
     }
 
-    /// Starts a part. `ended` gets its result, or its panic, as soon as it ends.
+    /// Starts a part. `ended` gets its result or panic as soon as it ends.
     pub fn start<E, F>(
         &self,
         name: &'static str,
@@ -285,16 +282,15 @@ impl Running {
     }
 }
 
-/// A part panicked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Panicked;
 
-/// Runs what waits by blocking its thread.
+/// Runs a future that waits by blocking its thread.
 fn blocking<F: Future>(run: F) -> F::Output {
     let mut run = pin!(run);
     let mut context = Context::from_waker(Waker::noop());
     loop {
-        // It is never pending: every wait is over when it returns.
+        // The future is never pending: every wait blocks.
         if let Poll::Ready(done) = run.as_mut().poll(&mut context) {
             return done;
         }

@@ -1,13 +1,13 @@
-//! The server's time: its clock, checked against what else is known of the time (adr/0010). An action's time stands in
-//! the log forever and none may be earlier than the one before, so one action with a wrong time ahead stops all writes
-//! until real time has caught up. Nothing is written while the clock is not believed.
+//! The server's time: its clock, checked against other sources of time (adr/0010). An action's time stays in the log
+//! forever and none may be earlier than the one before, so one action with a wrong time ahead would stop all writes
+//! until real time has caught up. Nothing is written while the clock is not trusted.
 //!
-//! The clock is believed while it shows no more than `step_max_ms` above the time that has really passed since it was
-//! first believed. To be believed at first, and after a step, it must be near something that has happened: the chain's
-//! newest block, the operator's word or, at first, the log's last entry. What is known to have happened only bounds the
-//! time from below. So a node that stands still, or lies about the future, stops nothing as long as the clock is right.
-//! Where other machines' clocks are known, a step that they do not confirm is not believed, whatever the chain says.
-//! Where no other source exists ([`Alone`]), a clock that advances steadily is believed at a start.
+//! The clock is trusted while it is at most `step_max_ms` ahead of the time elapsed since it was first trusted. To be
+//! trusted at first, and after a step, it must be near a past event: the chain's newest block, the operator's
+//! confirmation or, at first, the log's last entry. Past events only bound the time from below. So a chain node that
+//! stands still, or lies about the future, stops nothing as long as the clock is right. If other machines' clocks are
+//! known, a step that they do not confirm is not trusted, whatever the chain says. If no other source exists
+//! ([`Alone`]), a clock that advances steadily is trusted at a start.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -15,53 +15,52 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use crate::env::Env;
 use parking_lot::Mutex;
 
-/// Returns milliseconds of the wall clock since the Unix epoch.
+/// Source of milliseconds: wall-clock time since the Unix epoch, or elapsed time.
 pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
-/// The wall clock.
 pub fn wall_clock(env: &Arc<dyn Env>) -> Clock {
     let env = Arc::clone(env);
     Arc::new(move || env.unix_ms())
 }
 
-/// Elapsed milliseconds, whatever the wall clock is set to.
+/// Elapsed milliseconds, independent of settings of the wall clock.
 pub fn passing_clock(env: &Arc<dyn Env>) -> Clock {
     let env = Arc::clone(env);
     Arc::new(move || env.passed_ms())
 }
 
-/// How far the time that the operator states may be from the clock that it confirms.
+/// Largest difference between the operator's time and the clock that it confirms.
 const WORD_MS_MAX: u64 = 5 * 60 * 1_000;
-/// How far a clock that advances steadily may be from the elapsed time.
+/// Largest drift of a steady clock from elapsed time.
 const STEADY_MS_MAX: u64 = 1_000;
-/// Other machines' clocks count for so long.
+/// Age at which another machine's clock no longer counts.
 const OTHERS_MS_MAX: u64 = 5_000;
-/// Nothing is believed.
+/// `ahead_max_ms` while the clock is not trusted.
 const NOTHING: i64 = i64::MIN;
 
-/// How far the clock is trusted.
+/// Limits of trust in the clock.
 #[derive(Clone, Copy, Debug)]
 pub struct TimeBounds {
-    /// How far it may run ahead of the time elapsed since it was believed.
+    /// Largest lead over the time elapsed since the clock was trusted.
     pub step_max_ms: u64,
-    /// How far it may be past the log's last entry or the chain's newest block and still be believed.
+    /// Largest lead over the log's last entry or the chain's newest block at which the clock is trusted.
     pub gap_max_ms: u64,
-    /// The same past the newest block while the log is empty.
+    /// The same lead over the newest block while the log is empty.
     pub empty_gap_max_ms: u64,
-    /// What a start demands of the clock if no other source knows the time. `None` if there is one.
+    /// Conditions at a start if no other source knows the time. `None` if there is one.
     pub alone: Option<Alone>,
 }
 
-/// When a start believes the clock although no known event is near it and there is no other source to ask.
+/// Conditions under which a start trusts the clock without another source of time and without a recent event.
 #[derive(Clone, Copy, Debug)]
 pub struct Alone {
-    /// How long it must have advanced in step with elapsed time.
+    /// Time for which the clock must have advanced in step with elapsed time.
     pub steady_ms: u64,
-    /// How far past the log's last entry it may be.
+    /// Largest lead over the log's last entry.
     pub idle_max_ms: u64,
 }
 
-/// A time, seen at some moment of elapsed time.
+/// A time, and the elapsed time at which it was seen.
 #[derive(Clone, Copy, Debug)]
 struct Sighting {
     time_ms: u64,
@@ -69,7 +68,7 @@ struct Sighting {
 }
 
 impl Sighting {
-    /// What time it must be by now, at least.
+    /// Lower bound of the present time.
     fn now(self, passed_ms: u64) -> u64 {
         let since = passed_ms.saturating_sub(self.passed_ms);
         self.time_ms.saturating_add(since)
@@ -78,21 +77,21 @@ impl Sighting {
 
 #[derive(Default)]
 struct State {
-    /// The clock when it was last believed for an independent reason.
+    /// The clock when an independent source last confirmed it.
     believed: Option<Sighting>,
-    /// An empty log believed the clock because nothing spoke against it.
+    /// The clock was trusted for an empty log, without any other source.
     unconfirmed: bool,
     /// The log's last entry when the engine started.
     log: Option<Sighting>,
     block: Option<Sighting>,
-    /// The clock of other machines that take part in the log.
+    /// The clock of another machine of the log.
     others: Option<Sighting>,
-    /// Since when the clock has advanced in step with elapsed time, if no other source knows the time.
+    /// Start of the period in which the clock advanced in step with elapsed time, if no other source knows the time.
     steady: Option<Sighting>,
 }
 
 impl State {
-    /// Whether the clock is ahead of what other machines show at present.
+    /// Whether the clock is ahead of another machine's current one.
     fn is_contradicted(&self, now: Sighting, bounds: TimeBounds) -> bool {
         self.others.is_some_and(|others| {
             let is_fresh = now.passed_ms.saturating_sub(others.passed_ms) <= OTHERS_MS_MAX;
@@ -114,15 +113,14 @@ impl State {
     }
 }
 
-/// Keeps the time.
 pub struct Timekeeper {
     clock: Clock,
     passed: Clock,
     bounds: Option<TimeBounds>,
     state: Mutex<State>,
-    /// The log's last entry, as far as it is known here.
+    /// Time of the log's last entry, as far as known here.
     log_ms: AtomicU64,
-    /// How far the clock may be ahead of elapsed time: spares most calls the lock.
+    /// Largest lead of the clock over elapsed time; saves most calls the lock.
     ahead_max_ms: AtomicI64,
 }
 
@@ -134,42 +132,35 @@ impl std::fmt::Debug for Timekeeper {
     }
 }
 
-/// Why nothing is written now.
+/// Why nothing may be written now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ClockError {
-    /// It is ahead of everything known of the time.
+    /// The clock is ahead of every other source.
     #[error(
         "the server's clock is {} s ahead of the expected time: nothing is written to the log until the clock is corrected, the chain's newest block agrees with it, or the operator confirms it (kedge admin clock)",
         .by_ms / 1_000
     )]
-    Ahead {
-        /// How far.
-        by_ms: u64,
-    },
-    /// The log is ahead of it.
+    Ahead { by_ms: u64 },
+    /// The log is ahead of the clock.
     #[error(
         "the server's clock is {} s behind the log's last entry, and the log's time never goes back: nothing is written until the clock is corrected or has caught up",
         .by_ms / 1_000
     )]
-    Behind {
-        /// How far.
-        by_ms: u64,
-    },
+    Behind { by_ms: u64 },
 }
 
-/// What is known of the time.
+/// The clock and the other sources of time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Standing {
-    /// The clock's reading.
     pub clock_ms: u64,
-    /// What the time should be; `None` before anything is known.
+    /// The expected time; `None` without any source.
     pub expected_ms: Option<u64>,
-    /// The newest block's time when it was seen, and how long ago that was.
+    /// The newest block's time, and the milliseconds since it was seen.
     pub block: Option<(u64, u64)>,
 }
 
 impl Timekeeper {
-    /// Holds `clock` to bounds. `passed` returns elapsed milliseconds, whatever the clock is set to.
+    /// Checks `clock` against bounds. `passed` returns elapsed milliseconds, independent of the clock's setting.
     pub fn new(clock: Clock, passed: Clock, bounds: TimeBounds) -> Self {
         Self {
             clock,
@@ -181,7 +172,7 @@ impl Timekeeper {
         }
     }
 
-    /// Believes the clock, whatever it says.
+    /// Trusts the clock, whatever it says.
     pub fn unbounded(clock: Clock) -> Self {
         Self {
             passed: Arc::new(|| 0),
@@ -193,8 +184,8 @@ impl Timekeeper {
         }
     }
 
-    /// Sets where the log ends, before anything is written: `None` while it is empty. What was believed before without
-    /// that knowledge is forgotten.
+    /// Sets the time of the log's last entry before anything is written; `None` while the log is empty. Resets the
+    /// trust gained without that knowledge.
     pub fn log_ends_at(&self, last_ms: Option<u64>) {
         let passed_ms = (self.passed)();
         self.log_ms.store(last_ms.unwrap_or(0), Ordering::Release);
@@ -223,13 +214,14 @@ impl Timekeeper {
         }
     }
 
-    /// Notes the time that the clock of another machine of the log has just shown.
+    /// Notes the current clock of another machine of the log.
     pub fn others_seen(&self, time_ms: u64) {
         let passed_ms = (self.passed)();
         self.state.lock().others = Some(Sighting { time_ms, passed_ms });
     }
 
-    /// The operator states the time. If the clock agrees, it is believed.
+    /// Trusts the clock if it agrees with the time that the operator states. The error is the difference in
+    /// milliseconds.
     pub fn confirm(&self, stated_ms: u64) -> Result<(), u64> {
         let (clock_ms, passed_ms) = ((self.clock)(), (self.passed)());
         let apart_ms = clock_ms.abs_diff(stated_ms);
@@ -254,7 +246,7 @@ impl Timekeeper {
         self.ahead_max_ms.store(ahead_max, Ordering::Release);
     }
 
-    /// Whether the clock is believed. The error holds what the time should be, if that is known.
+    /// Whether the clock is trusted. The error holds the expected time, if known.
     fn judge(&self, clock_ms: u64, passed_ms: u64) -> Result<(), Option<u64>> {
         let ahead_max = self.ahead_max_ms.load(Ordering::Acquire);
         if ahead_max != NOTHING
@@ -276,8 +268,8 @@ impl Timekeeper {
             bounds.gap_max_ms
         };
         let first = state.believed.is_none();
-        // A clock that is before the log's end is ahead of nothing, but is no measure for later either: once it is
-        // right, it is judged as if for the first time. `is_behind` decides whether anything is written meanwhile.
+        // A clock behind the log's end is ahead of nothing, but no reference for later either: once it is right, it is
+        // judged like a first reading. `is_behind` decides whether anything is written until then.
         if first && state.log.is_some_and(|log| clock_ms < log.time_ms) {
             return Ok(());
         }
@@ -287,7 +279,7 @@ impl Timekeeper {
             passed_ms,
         };
         let steady = (bounds.alone).is_some_and(|alone| first && state.is_steady(alone, now));
-        // What was seen before a start may be old, so only later steps are compared with it.
+        // A sighting from before a start may be old, so only later steps are compared with it.
         let contradicted = !first && state.is_contradicted(now, bounds);
         if silent
             || steady
@@ -309,7 +301,7 @@ impl Timekeeper {
         state.believed.or(happened).map(|seen| seen.now(passed_ms))
     }
 
-    /// The time to write into the log after an entry of `log_ms`, or why nothing may be written.
+    /// The time for the log entry after one of `log_ms`, or why nothing may be written.
     pub fn check(&self, log_ms: u64) -> Result<u64, ClockError> {
         let (clock_ms, passed_ms) = ((self.clock)(), (self.passed)());
         if let Err(expected_ms) = self.judge(clock_ms, passed_ms) {
@@ -329,8 +321,7 @@ impl Timekeeper {
         bounds.is_some_and(|bounds| log_ms > clock_ms.saturating_add(bounds.step_max_ms))
     }
 
-    /// The time for everything outside the log: the clock's reading or, if that is not believed, what the time should
-    /// be.
+    /// The time for uses outside the log: the clock's reading or, if it is not trusted, the expected time.
     pub fn now_ms(&self) -> u64 {
         let (clock_ms, passed_ms) = ((self.clock)(), (self.passed)());
         match self.judge(clock_ms, passed_ms) {
@@ -346,7 +337,6 @@ impl Timekeeper {
         }
     }
 
-    /// What is known of the time.
     pub fn standing(&self) -> Standing {
         let (clock_ms, passed_ms) = ((self.clock)(), (self.passed)());
         let state = self.state.lock();

@@ -1,4 +1,4 @@
-//! Clocks that are right and wrong, nodes that stand still and lie, and what is believed of them.
+//! Right and wrong clocks, chain nodes that stand still or lie, and the trust in them.
 
 use super::*;
 
@@ -18,7 +18,7 @@ const ALONE: Alone = Alone {
     idle_max_ms: 1_000 * DAY,
 };
 
-/// A timekeeper with a clock and an elapsed time that the test sets.
+/// A timekeeper whose clock and elapsed time are set by the test.
 struct Bench {
     time: Timekeeper,
     clock: Arc<AtomicU64>,
@@ -40,7 +40,7 @@ fn started_with(bounds: TimeBounds, log: Option<u64>, clock_ms: u64) -> Bench {
         Arc::new(move || of.load(Ordering::Relaxed))
     };
     let time = Timekeeper::new(reading(&clock), reading(&passed), bounds);
-    // The time is asked for before the log is open.
+    // The time is read before the log is open.
     assert_eq!(time.now_ms(), clock_ms);
     time.log_ends_at(log);
     Bench {
@@ -77,7 +77,7 @@ impl Bench {
 fn a_clock_that_steps_ahead_is_not_believed_until_it_is_right() {
     let bench = started(Some(NOW), NOW + SECOND);
     assert!(bench.is_believed());
-    // A year passes, a moment at a time.
+    // A year passes in small steps.
     for _ in 0..365 {
         bench.pass(DAY);
         assert!(bench.is_believed());
@@ -85,7 +85,7 @@ fn a_clock_that_steps_ahead_is_not_believed_until_it_is_right() {
     let right = bench.clock();
     bench.set_clock(right + 61 * SECOND);
     assert!(!bench.is_believed());
-    // Everything outside the log uses what the time should be.
+    // Everything outside the log uses the expected time.
     assert_eq!(bench.time.now_ms(), right);
     bench.set_clock(right + 10 * 365 * DAY);
     let Err(ClockError::Ahead { by_ms }) = bench.time.check(0) else {
@@ -109,7 +109,7 @@ fn a_step_that_other_machines_do_not_confirm_is_not_believed() {
     assert!(bench.is_believed());
     bench.time.block_seen(NOW);
     let right = bench.clock();
-    // The chain's newest block would do for an hour.
+    // The chain's newest block alone would confirm this for an hour.
     bench.set_clock(right + HOUR / 2);
     bench.time.others_seen(right);
     assert!(!bench.is_believed());
@@ -118,7 +118,7 @@ fn a_step_that_other_machines_do_not_confirm_is_not_believed() {
     bench.time.others_seen(right + HOUR / 2 - SECOND);
     assert!(bench.is_believed());
 
-    // Nobody has been heard of for a while.
+    // No sighting of other machines for a while.
     let bench = started(Some(NOW), NOW + SECOND);
     assert!(bench.is_believed());
     bench.time.others_seen(NOW);
@@ -140,14 +140,14 @@ fn a_clock_that_was_behind_at_the_start_is_believed_once_it_is_right() {
         bench.pass(2 * SECOND);
         bench.set_clock(NOW + 5 * SECOND);
         assert_eq!(bench.time.check(NOW), Ok(NOW + 5 * SECOND));
-        // From then on it is the measure.
+        // From then on it is the reference.
         bench.set_clock(NOW + HOUR);
         assert!(matches!(
             bench.time.check(NOW),
             Err(ClockError::Ahead { .. })
         ));
     }
-    // After a clock that was behind, the next reading is held to the same bounds as any first one.
+    // The first right reading of a clock that was behind is held to the bounds of a start.
     let bench = started(Some(NOW), NOW - HOUR);
     assert!(bench.time.check(NOW).is_err());
     bench.set_clock(NOW + DAY);
@@ -171,7 +171,7 @@ fn a_start_needs_something_that_happened_near_the_clock() {
     assert!(!bench.is_believed());
     bench.time.block_seen(NOW + 30 * DAY - 12 * SECOND);
     assert!(bench.is_believed());
-    // A node that stands still in the past confirms nothing, and refutes nothing that the log confirms.
+    // A chain node that stands still in the past confirms nothing, and refutes nothing that the log confirms.
     let bench = started(Some(NOW), NOW + DAY);
     bench.time.block_seen(NOW - DAY);
     assert!(!bench.is_believed());
@@ -285,7 +285,7 @@ fn no_steadiness_makes_up_for_a_date_that_cannot_be_or_for_another_source() {
         bench.pass(10 * SECOND);
         assert_eq!(bench.is_believed(), believed);
     }
-    // With a node, the node is needed.
+    // If a chain node is configured, its answer is needed.
     let bench = started(Some(NOW), NOW + 30 * DAY);
     assert!(!bench.is_believed());
     bench.pass(HOUR);

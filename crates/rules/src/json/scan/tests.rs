@@ -1,4 +1,4 @@
-//! What the scan knows is what serde accepts, and all that is usual.
+//! The scan accepts only texts that serde accepts, and all usual ones.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -8,7 +8,7 @@ use super::super::tests::value;
 use super::super::{check, check_with_serde, compact, merge, merge_only};
 use super::*;
 
-/// A text near acceptable JSON: written in some way, and perhaps with a byte changed, taken out or put in.
+/// A text near acceptable JSON: written in some way, perhaps with a byte changed, removed or inserted.
 fn text() -> impl Strategy<Value = String> {
     let edit = (
         any::<prop::sample::Index>(),
@@ -94,13 +94,13 @@ fn the_scan_knows_what_is_mostly_sent() {
     );
 }
 
-/// A text of JSON, written in one of many ways.
+/// A JSON text, written in one of many ways.
 #[derive(Clone, Debug)]
 struct Written {
-    /// With white space between its tokens.
+    /// The text with white space between its tokens.
     loose: String,
     compact: String,
-    /// Whether the scan knows all of it; the rest is left to serde.
+    /// Whether the scan handles all of it; the rest is left to serde.
     is_known: bool,
 }
 
@@ -114,7 +114,7 @@ impl Written {
         }
     }
 
-    /// Puts what follows after it, and white space in between.
+    /// Appends `next` after white space.
     fn join(&mut self, space: &str, next: &Self) {
         self.loose += space;
         self.loose += &next.loose;
@@ -127,7 +127,7 @@ fn space() -> impl Strategy<Value = String> {
     prop_oneof![3 => Just(String::new()), 1 => "[ \t\n\r]{1,3}"]
 }
 
-/// The inside of a string, longer or shorter than the chunks that are looked at together.
+/// Contents of a string, shorter or longer than the chunks of the scan.
 fn inside() -> impl Strategy<Value = Written> {
     let piece = prop_oneof![
         6 => "[ !#-\\[\\]-~é\u{10348}\u{7f}]{0,40}".prop_map(|text| Written::token(text, true)),
@@ -234,7 +234,7 @@ fn written() -> impl Strategy<Value = Written> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// What the scan leaves to serde costs time, so it knows all that is written in the usual way.
+    /// Texts left to serde cost time, so the scan must handle all usual texts.
     #[test]
     fn whatever_is_usual_is_known(text in written(), before in space(), after in space()) {
         let loose = format!("{before}{}{after}", text.loose);
@@ -264,7 +264,7 @@ proptest! {
         prop_assert_eq!(merge_only("{}", &whole, "if", String::new()), None);
     }
 
-    /// A list of objects among other members, each as it stands.
+    /// A list of objects among other members, each unparsed.
     #[test]
     fn a_list_is_walked_part_by_part(
         before in members_of(written().boxed(), (0..3).into()),
@@ -303,7 +303,7 @@ proptest! {
     }
 }
 
-/// A member's key and value, apart.
+/// Splits a member into key and value.
 fn parted(member: &str) -> String {
     let (key, value) = member[1..].split_once('"').unwrap_or_default();
     let value = value.trim_start_matches([' ', '\t', '\n', '\r']);
@@ -403,7 +403,7 @@ fn nesting_has_a_bound_of_whatever_kind_it_is() {
         assert!(accepts(&nested(most)) && check_with_serde(&nested(most)).is_ok());
         assert!(!accepts(&nested(most + 1)) && check(&nested(most + 1)).is_err());
     }
-    // The object that is merged stands in another one.
+    // The merged object is a member of another one.
     let only = |times: usize| {
         let nested = format!("{}1{}", "{\"a\":".repeat(times), "}".repeat(times));
         let whole = format!("{{\"of\":{nested}}}");
