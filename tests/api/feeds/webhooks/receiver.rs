@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 #[derive(Clone, Debug)]
 pub(super) struct Message {
     headers: HeaderMap,
-    /// The number of the connection that it came over, from 0.
+    /// The number of its connection, from 0.
     pub(super) connection: usize,
     pub(super) bytes: Bytes,
     pub(super) body: Value,
@@ -88,7 +88,7 @@ impl Drop for Receiver {
 }
 
 impl Receiver {
-    /// Reacts to each message, given the ones before it.
+    /// Reacts to each message, given the messages before it.
     pub(super) async fn start<F>(react: F) -> Self
     where
         F: Fn(&Message, &[Message]) -> Reaction + Send + Sync + 'static,
@@ -145,7 +145,7 @@ impl Receiver {
         Self::start(|_, _| Reaction::Status(204)).await
     }
 
-    /// The messages received once `enough` returns true.
+    /// The messages received, once `enough` is true of them.
     pub(super) async fn wait(&self, enough: impl Fn(&[Message]) -> bool) -> Vec<Message> {
         let mut messages = self.messages.clone();
         let arrived = messages.wait_for(|messages| enough(messages));
@@ -161,7 +161,6 @@ impl Receiver {
     }
 }
 
-/// Serves one connection.
 async fn serve<S, F>(
     stream: S,
     connection: usize,
