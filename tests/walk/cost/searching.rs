@@ -9,7 +9,7 @@ use crate::world::World;
 /// Conditions of a filter.
 const CONDITIONS: usize = 120;
 
-/// A search for an object of a template that fulfils any of these conditions.
+/// A search for an object of a template that meets any of these conditions.
 async fn search(world: &World, path: &str, properties: &str, conditions: &[String]) -> Ask {
     let template = world.new_template().await;
     object_of(world, &template, properties).await;
