@@ -11,6 +11,7 @@ use crate::support::Rng;
 pub(crate) enum Form {
     /// `POST /ebus/actions`
     Single,
+    /// `POST /ebus/actions/batch`
     Batch { atomic: bool },
     /// The endpoint of the resource: the body is the payload.
     Resource,
