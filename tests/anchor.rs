@@ -21,7 +21,6 @@ use support::program::kedge;
 use support::server::{Server, Setup};
 use support::{Rng, connect, copy_directory, eventually, free_port, http, register, template};
 
-/// Seconds between anchors.
 const INTERVAL_S: u64 = 1;
 /// How long an anchor may take to become final.
 const FINAL_LIMIT: Duration = Duration::from_secs(40);

@@ -23,7 +23,6 @@ use support::{Rng, connect, http, register, template};
 
 /// Number of kills, unless `KEDGE_KILLS` sets another.
 const KILLS: u32 = 20;
-/// Number of stops.
 const STOPS: u32 = 10;
 /// Clients, each with one request at a time.
 const WORKERS: usize = 400;

@@ -36,7 +36,6 @@ pub(crate) struct Caller {
 /// One action in its signed form: kind, target, payload.
 pub(crate) type Signed<'a> = (&'a str, &'a str, &'a str);
 
-/// The headers of a signature.
 pub(crate) fn signature(
     key: &SigningKey,
     terms: &Terms,
@@ -110,7 +109,6 @@ impl Caller {
         }
     }
 
-    /// A registered wallet.
     pub(crate) async fn register(server: &Server, email: &str) -> Self {
         let mut caller = Self::nobody();
         let body = caller.registration(email).to_string();

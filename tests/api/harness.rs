@@ -291,7 +291,6 @@ impl Server {
         self.child.wait().unwrap();
     }
 
-    /// Runs an operator command.
     pub(crate) fn admin(&self, command: &str) {
         let socket = self.dir.path().join("data/admin.sock");
         let status = kedge()

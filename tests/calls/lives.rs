@@ -32,7 +32,6 @@ pub(crate) enum End {
     Unaffected,
     /// It answered a request with 503 and stayed until it was asked to end.
     Refused,
-    /// It did not start.
     NotStarted,
     /// It ended with an error, by itself or when it was asked to.
     Failed,
@@ -48,7 +47,6 @@ pub(crate) struct Machine {
     losses: Option<Losses>,
     case: Option<Case>,
     key: SigningKey,
-    /// Whether the registration was acknowledged.
     registered: bool,
     template: Option<Id>,
     templates: u32,

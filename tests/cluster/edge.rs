@@ -132,7 +132,6 @@ impl Edge {
         }
     }
 
-    /// Stops the edge in order.
     fn stop(&mut self) {
         let mut process = self.process.take().unwrap();
         let pid = Pid::from_raw(process.id().cast_signed()).unwrap();

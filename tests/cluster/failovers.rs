@@ -31,7 +31,6 @@ enum Loss {
     Paused,
     /// Disconnected from all NATS servers.
     CutOff,
-    /// Asked to stop.
     Stopped,
 }
 

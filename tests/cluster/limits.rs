@@ -48,7 +48,6 @@ fn callers(cluster: &Cluster, signer: &Signer) -> Vec<Caller> {
     running.map(|node| caller(node.setup.port())).collect()
 }
 
-/// A header's number.
 fn number(answer: &Answer, name: &str) -> usize {
     let head = answer.head.to_lowercase();
     let line = head.lines().find_map(|line| line.strip_prefix(name));

@@ -25,7 +25,6 @@ const REPEATED_MS: u64 = 400;
 /// The state of one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Flow {
-    /// Nothing gets through.
     pub(crate) is_cut: bool,
     /// The delay of every part.
     pub(crate) delay: Duration,

@@ -125,7 +125,6 @@ impl Load {
         self.shared.is_paused.store(false, Ordering::SeqCst);
     }
 
-    /// The last acknowledged sequence.
     pub(crate) fn last_sequence(&self) -> u64 {
         self.shared.ledger.last_sequence()
     }

@@ -274,12 +274,10 @@ impl Cluster {
         eventually("another node leads", UP_LIMIT, found).await
     }
 
-    /// The nodes' URLs.
     pub(crate) fn urls(&self) -> Vec<String> {
         self.nodes.iter().map(Node::url).collect()
     }
 
-    /// The chain's URL.
     pub(crate) fn rpc(&self) -> String {
         self.chain.url()
     }

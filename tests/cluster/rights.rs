@@ -52,7 +52,6 @@ impl Certificates {
         self.folder.join(name)
     }
 
-    /// A node's options.
     fn set(&self, setup: Setup, name: &str) -> Setup {
         let file = |name: &str| format!("\"{}\"", self.file(name).display());
         setup

@@ -28,7 +28,6 @@ pub(crate) struct Prepared {
     path: String,
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) body: String,
-    /// The digest that was signed.
     digest: Hash,
 }
 

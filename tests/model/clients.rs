@@ -72,7 +72,6 @@ pub(crate) struct Clients {
     pub(crate) exchanges: Mutex<Vec<Exchange>>,
     pub(crate) readings: Mutex<Vec<Reading>>,
     clock: AtomicU64,
-    /// Requests that have begun.
     pub(crate) begun: AtomicU64,
     pub(crate) in_flight: AtomicU64,
     /// Requests whose answer was lost, and how many of them were in the log.

@@ -96,7 +96,6 @@ pub(crate) struct At {
     pub(crate) sequence: u64,
 }
 
-/// The effect of an action.
 #[derive(Clone, Debug)]
 pub(crate) struct Effect {
     /// The resource whose history was extended.
@@ -119,7 +118,6 @@ pub(crate) struct Attempt<'a> {
     changes: Changes,
 }
 
-/// What a request changed.
 #[derive(Default)]
 pub(crate) struct Changes {
     templates: HashMap<String, Template>,

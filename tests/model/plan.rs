@@ -17,7 +17,6 @@ pub(crate) enum Form {
     Resource,
 }
 
-/// A request to make.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) caller: usize,

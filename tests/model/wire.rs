@@ -28,7 +28,6 @@ pub(crate) const LOST_LIMIT: Duration = Duration::from_secs(15);
 
 pub(crate) type Http = Client<HttpConnector, Full<Bytes>>;
 
-/// An answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -186,7 +185,6 @@ impl Wire {
         self.seen.load(Ordering::SeqCst)
     }
 
-    /// The server was killed.
     pub(crate) fn killed(&self) {
         self.kills.fetch_add(1, Ordering::SeqCst);
     }

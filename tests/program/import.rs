@@ -91,7 +91,6 @@ impl Place {
         import
     }
 
-    /// The template's objects.
     pub(crate) async fn objects(&self) -> Vec<Object> {
         let query = ListQuery {
             limit: Some(1_000),

@@ -27,7 +27,6 @@ const BOTH: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13, &rustls::v
 
 /// An authority that callers trust, and the files that the server reads.
 pub(crate) struct Place {
-    /// The authority's certificate.
     pub(crate) pem: String,
     issuer: Issuer<'static, KeyPair>,
     roots: Arc<RootCertStore>,

@@ -111,7 +111,6 @@ impl Field {
         *self.answers.lock().entry(status).or_default() += 1;
     }
 
-    /// The answers by status.
     pub(crate) fn answers(&self) -> BTreeMap<u16, u64> {
         self.answers.lock().clone()
     }

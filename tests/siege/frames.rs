@@ -25,7 +25,6 @@ const INITIAL_WINDOW_SIZE: u16 = 4;
 /// CANCEL.
 const CANCEL: u32 = 8;
 
-/// Appends a frame.
 pub(crate) fn frame(to: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
     let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
     to.extend_from_slice(&length[1..]);
@@ -34,7 +33,6 @@ pub(crate) fn frame(to: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload:
     to.extend_from_slice(payload);
 }
 
-/// Appends a RST_STREAM.
 pub(crate) fn reset(to: &mut Vec<u8>, stream: u32) {
     frame(to, RST_STREAM, 0, stream, &CANCEL.to_be_bytes());
 }

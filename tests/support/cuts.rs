@@ -98,7 +98,6 @@ impl Log {
         }
     }
 
-    /// The number of requests.
     pub(crate) fn requests(&self) -> usize {
         self.requests.len()
     }

@@ -24,7 +24,6 @@ use tokio::net::TcpListener;
 
 use crate::signed_log::{Draft, SignedLog, domain, key};
 
-/// The sequencer's key.
 pub(crate) fn sequencer() -> SigningKey {
     key(7)
 }
@@ -41,7 +40,6 @@ pub(crate) struct Show {
     pub(crate) archived: u64,
     /// The batches whose leaves it withholds.
     pub(crate) withheld: Vec<u64>,
-    /// The checkpoint that it serves.
     pub(crate) checkpoint: SignedCheckpoint,
     /// Receipts, headers and checkpoints that it gave to others, in their JSON form.
     pub(crate) given: Vec<Value>,

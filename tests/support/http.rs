@@ -13,7 +13,6 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// A header's value.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let fields = self.head.lines().filter_map(|line| line.split_once(':'));
         let mut found = fields.filter(|(field, _)| field.eq_ignore_ascii_case(name));

@@ -13,7 +13,6 @@ const ACTIONS_MAX: usize = 1_000_000;
 /// More connections than a client keeps from before a kill. The client notices that one is closed when it uses it next.
 const OLD_CONNECTIONS_MAX: usize = 512;
 
-/// One acknowledged action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Acknowledged {
     pub(crate) sequence: u64,

@@ -252,7 +252,6 @@ impl Server {
         assert!(sent.success());
     }
 
-    /// The process's id.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
@@ -297,7 +296,6 @@ impl Server {
         wait(&mut self.child, limit)
     }
 
-    /// True while the process runs.
     pub(crate) fn runs(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }

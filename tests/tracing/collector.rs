@@ -50,7 +50,6 @@ struct State {
     received: Mutex<Received>,
 }
 
-/// A running collector.
 pub(crate) struct Collector {
     pub(crate) url: String,
     state: Arc<State>,
@@ -99,12 +98,10 @@ impl Collector {
         text(received.resources.first()?, name)
     }
 
-    /// All spans so far.
     pub(crate) fn spans(&self) -> Vec<Span> {
         self.state.received.lock().unwrap().spans.clone()
     }
 
-    /// Waits for a span.
     pub(crate) async fn span(&self, what: &str, is: impl Fn(&Span) -> bool) -> Span {
         eventually(what, PATIENCE, || {
             let found = self.spans().into_iter().find(&is);

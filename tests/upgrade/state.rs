@@ -51,7 +51,6 @@ fn tar(arguments: &[&str], archive: &Path, directory: &Path) {
     assert!(status.unwrap().success(), "tar {arguments:?}");
 }
 
-/// Packs a directory.
 pub(crate) fn pack(name: &str, directory: &Path) {
     std::fs::create_dir_all(folder()).unwrap();
     let archive = folder().join(format!("{name}{END}"));

@@ -80,7 +80,6 @@ impl Made {
         open_store(self.options()).unwrap().close().unwrap();
     }
 
-    /// The rows of some tables.
     pub(crate) fn rows(&self, tables: &[Table]) -> BTreeMap<&'static str, Vec<Row>> {
         let options = StoreOptions {
             access: kedge_storage::Access::Read,

@@ -97,7 +97,6 @@ impl Log {
         }
     }
 
-    /// The receipt of one action.
     pub(crate) fn receipt(&self, sequence: u64) -> Value {
         let record = self.record(sequence);
         json!({"version": 1, "domain": self.domain(), "leaf": Self::leaf(record),

@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 use super::calls::Call;
 use super::log::Log;
 
-/// The kind of file.
 #[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {
@@ -121,7 +120,6 @@ pub(crate) fn turned(value: &Value) -> Value {
     json!(text)
 }
 
-/// The members of a header.
 const HEADER: [&str; 9] = [
     "number",
     "first_sequence",
@@ -134,7 +132,6 @@ const HEADER: [&str; 9] = [
     "sealed_at_ms",
 ];
 
-/// Collects the cases.
 pub(crate) struct Maker {
     pub(crate) log: Log,
     pub(crate) rows: Vec<Row>,

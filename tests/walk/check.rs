@@ -130,7 +130,6 @@ pub(crate) fn refused(got: &Got, code: &str) {
     assert_eq!(got.status, status_of(code), "{}", got.reported());
 }
 
-/// The status of a code.
 pub(crate) fn status_of(code: &str) -> u16 {
     match code {
         "VALIDATION_ERROR" | "MALFORMED_JSON" | "CURSOR_INVALID" => 400,

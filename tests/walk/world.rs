@@ -224,7 +224,6 @@ impl World {
         got
     }
 
-    /// A new template's id.
     pub(crate) async fn new_template(&self) -> String {
         let name = format!("template {}", self.fresh());
         self.ann.new_template(&self.server, &name).await

@@ -11,7 +11,6 @@ use crate::harness::Server;
 /// Far longer than any step takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// One block of a stream.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Block {
     pub(crate) id: Option<String>,
@@ -46,7 +45,6 @@ impl Block {
     }
 }
 
-/// A stream being read.
 pub(crate) struct EventStream {
     reader: BufReader<TcpStream>,
     pub(crate) head: String,
@@ -167,7 +165,6 @@ impl EventStream {
         }
     }
 
-    /// The next `count` events.
     pub(crate) async fn events(&mut self, count: usize) -> Vec<Value> {
         let mut events = Vec::with_capacity(count);
         while events.len() < count {

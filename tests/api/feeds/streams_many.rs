@@ -14,7 +14,6 @@ use crate::harness::{Caller, Server, Signed};
 
 /// Streams that are open at the first measurement of memory, after one-time allocations.
 const FIRST: usize = 500;
-/// The number of all streams.
 const ALL: usize = 5_000;
 /// Files that the other tests of this process may have open.
 const OTHER_FILES: u64 = 1_000;

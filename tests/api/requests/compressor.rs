@@ -26,7 +26,6 @@ pub(crate) enum Tags {
     PassedOn,
 }
 
-/// A running proxy.
 pub(crate) struct Compressor(String);
 
 impl Compressor {

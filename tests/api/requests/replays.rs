@@ -15,7 +15,6 @@ use crate::harness::{Answer, Caller, Server, Signed, Terms, signature};
 struct Asked<'a> {
     path: &'a str,
     signed: Signed<'a>,
-    /// Its `Idempotency-Key`.
     key: &'a str,
 }
 

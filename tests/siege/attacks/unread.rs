@@ -28,7 +28,6 @@ async fn zero_windows(field: Arc<Field>, number: usize) {
     read_to_end(&mut stream).await;
 }
 
-/// Sends requests and reads nothing.
 async fn unread(field: Arc<Field>, number: usize) {
     const REQUESTS: usize = 50;
     let Some(mut stream) = field.connect_with(number, Some(4_096)).await else {

@@ -31,7 +31,6 @@ type Asked = Pin<Box<dyn Future<Output = Ask> + Send>>;
 pub(crate) struct Dimension {
     method: &'static str,
     path: &'static str,
-    /// The name of the input.
     name: String,
     /// Its largest size.
     most: usize,

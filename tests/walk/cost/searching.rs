@@ -6,7 +6,6 @@ use super::stored::{BYTES, object_of, stored};
 use crate::ask::Ask;
 use crate::world::World;
 
-/// Conditions of a filter.
 const CONDITIONS: usize = 120;
 
 /// A search for an object of a template that meets any of these conditions.

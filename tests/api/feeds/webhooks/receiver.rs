@@ -19,7 +19,6 @@ use tokio_rustls::TlsAcceptor;
 /// How long a test waits for messages before it fails.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A message as received.
 #[derive(Clone, Debug)]
 pub(super) struct Message {
     headers: HeaderMap,
@@ -65,11 +64,9 @@ impl Message {
 /// A receiver's reaction to a message.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Reaction {
-    /// Answers with this status.
     Status(u16),
     /// Answers with this status and a header.
     With(u16, &'static str, &'static str),
-    /// Never answers.
     Silence,
     /// Closes the connection instead of an answer.
     HangUp,
