@@ -1,4 +1,4 @@
-//! The operator's commands, as a person gives them: the real binary on the real socket.
+//! Operator commands over the operator's socket, run with the real binary.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -126,7 +126,7 @@ fn tiers_of(setup: &Setup, nearest: &str) -> serde_json::Value {
     serde_json::from_str(&done(&admin(setup.data(), &arguments))).unwrap()
 }
 
-/// How many organizations a tier has.
+/// The number of organizations in each tier.
 fn counted(view: &serde_json::Value) -> Vec<(&str, u64)> {
     let tiers = view["tiers"].as_array().unwrap().iter();
     tiers
@@ -137,7 +137,7 @@ fn counted(view: &serde_json::Value) -> Vec<(&str, u64)> {
         .collect()
 }
 
-/// An organization that may send one request a day has sent more.
+/// Checks that the organization that exceeded its one request a day is shown first.
 fn is_nearest(view: &serde_json::Value, organization: Id) {
     let nearest = view["nearest"].as_array().unwrap();
     assert_eq!(nearest.len(), 1);
@@ -151,7 +151,7 @@ fn is_nearest(view: &serde_json::Value, organization: Id) {
     );
 }
 
-/// A new log is one raw segment.
+/// Checks that a new log is one raw segment.
 fn is_raw(log: &serde_json::Value) {
     let segments = ["raw", "sealed", "archived"].map(|form| log[form]["segments"].as_u64());
     assert_eq!(segments, [Some(1), Some(0), Some(0)]);
@@ -159,7 +159,7 @@ fn is_raw(log: &serde_json::Value) {
     assert!(log["raw"]["bytes"].as_u64() > Some(0));
 }
 
-/// People see the same as tables.
+/// Checks that the tables for people show the same.
 fn is_shown(setup: &Setup) {
     let text = done(&admin(setup.data(), &["tiers"]));
     let mut lines = text.lines().map(|line| line.split_whitespace());
@@ -193,7 +193,7 @@ async fn tiers_are_counted_and_who_is_nearest_to_a_limit_comes_first() {
         ("custom", 0),
     ];
     assert_eq!(counted(&tiers_of(&setup, "10")), expected);
-    // Setting a tier counts again, however new the last count is.
+    // Setting a tier counts again, even right after the last count.
     let custom = ["tier", &second, "custom", "--requests-per-day", "1"];
     done(&admin(setup.data(), &custom));
     let view = tiers_of(&setup, "1");

@@ -21,7 +21,6 @@ use support::program::kedge;
 use support::server::{Server, Setup};
 use support::{Rng, connect, copy_directory, eventually, free_port, http, register, template};
 
-/// Seconds between anchors.
 const INTERVAL_S: u64 = 1;
 /// How long an anchor may take to become final.
 const FINAL_LIMIT: Duration = Duration::from_secs(40);
@@ -106,7 +105,7 @@ impl Anchored {
         );
     }
 
-    /// Every anchor extends the previous one; each was sent in one transaction, none twice.
+    /// Checks that every anchor extends the previous one, and that each was sent in one transaction.
     async fn check_anchors(&self, rpc: &RpcClient, other_transactions: u64) {
         let anchors = self.anchors().await;
         let ended: Vec<&Anchor> = anchors
@@ -122,7 +121,7 @@ impl Anchored {
         assert_eq!(sent, ended.len() as u64, "{anchors:?}");
     }
 
-    /// `kedge admin recover`: whether it worked, and what it printed.
+    /// Runs `kedge admin recover`; returns whether it succeeded, and its output.
     fn recover(&self) -> (bool, String) {
         let socket = self.setup.data().join("admin.sock");
         let output = kedge()
@@ -139,7 +138,7 @@ impl Anchored {
         http::metric(self.setup.metrics_port(), "kedge_storage_read_only", &[]).await > 0.5
     }
 
-    /// Restores an earlier store, with its own mark, while the chain knows more.
+    /// Restores an earlier store with its mark, although the chain has newer anchors.
     async fn becomes_read_only(&self, old: &std::path::Path, rpc: &RpcClient) -> Server {
         for part in ["store", "log"] {
             let place = self.setup.data().join(part);
@@ -250,8 +249,8 @@ async fn on_anvil_that_goes_away_and_comes_back() {
         sent_before + 1,
         "an older store sends nothing"
     );
-    // If the chain was the wrong one: once its state is one that leads from the store, the operator makes the server
-    // continue. (Nothing is written after that here, because this store has signed those numbers before.)
+    // If the chain was the wrong one, the operator makes the server continue once the chain's state leads on from the
+    // store. (Nothing is written after that here, because this store has signed those numbers before.)
     anvil.stop();
     std::fs::copy(&old_state, &state).unwrap();
     let anvil = Anvil::start(port, &state).await;
@@ -286,8 +285,7 @@ async fn on_the_embedded_chain_across_kills() {
     let old = directory.path().join("old");
     keep(&log.setup, &old);
     server = log.setup.start();
-    // Chain and server are one process here: they are killed together, at any moment of an anchor's
-    // life.
+    // Chain and server are one process here, so a kill hits both, at any moment of an anchor's life.
     for _ in 0..5 {
         let action = log.mint(2).await;
         tokio::time::sleep(Duration::from_millis(rng.below(1_500))).await;

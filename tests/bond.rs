@@ -1,5 +1,5 @@
-//! What the bond asks of the operator, answered by the real server on Anvil: demands and challenges, across a kill,
-//! close to the deadline, and one that the log has no answer to. And what the server learns of the contract's keys.
+//! The bond's demands and challenges, answered by the real server on Anvil: across a kill, close to the deadline, and
+//! one that the log has no answer to. Also how the server learns the contract's keys.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -51,7 +51,7 @@ struct Operated {
 }
 
 impl Operated {
-    /// A server whose contracts have their bond, with a wallet.
+    /// Starts a server whose contracts have their bond, with a wallet.
     async fn start(anvil: &Anvil, data: &Path, key: SigningKey) -> (Self, Server) {
         let sequencer = SigningKey::from_bytes(&[0x5e; 32]).unwrap();
         let bonded = Bonded::new(&anvil.rpc(), sequencer.address()).await;
@@ -84,7 +84,7 @@ impl Operated {
         (log, server)
     }
 
-    /// Killed while the answer is in flight: it is sent once and accepted once.
+    /// Kills the server while the answer is in flight: it is sent once and accepted once.
     async fn is_killed_while_it_answers(&self, server: Server, batches: u64) -> Server {
         let sent = self.transactions("latest").await;
         let case = leaves_case_id(0);
@@ -104,7 +104,8 @@ impl Operated {
         server
     }
 
-    /// Down until shortly before the deadline: the metric shows how near that is, and the answer still arrives in time.
+    /// Keeps the server down until shortly before the deadline: the metric shows how near that is, and the answer still
+    /// arrives in time.
     async fn is_down_until_the_deadline(&self, server: Server, batches: u64) -> Server {
         server.stop();
         let case = leaves_case_id(1);
@@ -261,7 +262,7 @@ impl Operated {
     }
 }
 
-/// Pays for the watchtower.
+/// The key that pays for the watchtower.
 fn watcher() -> SigningKey {
     insecure_development_keys()[2].clone()
 }
@@ -337,8 +338,8 @@ async fn the_server_answers_what_its_bond_asks() {
     };
     let answer = answer_action_calldata(Hash::ZERO, &leaf, &opening);
     assert_eq!(opened, selector(&answer));
-    // An old action is not: a later checkpoint would bring it into a window again, but the window
-    // of its first one has ended.
+    // An old action is not opened: a later checkpoint would bring it into a window again, but the window of its first
+    // one has ended.
     log.bonded.pass(TERMS.challenge_window_s).await;
     let third = log.mint().await;
     log.demand_inclusion(third).await;
@@ -352,8 +353,7 @@ async fn the_server_answers_what_its_bond_asks() {
 
     log.answers_a_watchtower(directory.path()).await;
 
-    // A header that the sequencer's key signed but this log does not hold: people have to look into
-    // it.
+    // A header that the sequencer's key signed but this log does not hold needs people to investigate.
     let mut forged = log.proof(first).await.batch.header;
     forged.sealed_at_ms += 1;
     let domain = log.account.client().domain();
@@ -467,7 +467,7 @@ async fn evidence_is_judged_by_the_contracts_keys() {
     }
     server.stop();
 
-    // Without its node a server knows only the keys that its log names, and states that these may not be all.
+    // Without its node a server knows only the keys that its log names, and states that there may be more.
     let alone = setup("reported", format!("http://127.0.0.1:{}", free_port()));
     let server = alone.start();
     let ann = Accuser::new(&alone, &mut rng).await;

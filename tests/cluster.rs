@@ -1,5 +1,5 @@
-//! Three nodes of one log, as processes, on three NATS servers: nodes and servers are killed, paused, cut off and asked
-//! to hand over while clients write to all nodes. What was acknowledged is on every node, once and in place.
+//! Three nodes of one log, as processes, on three NATS servers: nodes and servers are killed, paused, disconnected and
+//! asked to hand over while clients write to all nodes. Acknowledged writes are on every node, once and in place.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -72,9 +72,9 @@ use nodes::{Cluster, ready};
 use signed::Signer;
 use support::{Rng, connect, eventually, free_port, register, template};
 
-/// Clients of each node.
+/// Clients per node.
 const CLIENTS: usize = 4;
-/// Writes continue within this time after the leader was lost.
+/// Longest time until writes continue after the leader was lost.
 pub(crate) const FAILOVER_LIMIT: Duration = Duration::from_secs(5);
 
 #[tokio::test(flavor = "multi_thread")]
@@ -87,7 +87,7 @@ async fn writes_go_on_when_the_leader_is_lost_and_nothing_acknowledged_is() {
     load.progress(50).await;
     let mut times = Vec::new();
 
-    // Killed, twice: it comes back as a follower.
+    // Killed, twice: each time it returns as a follower.
     for _ in 0..2 {
         let leader = cluster.leader().await;
         cluster.nodes[leader].kill();
@@ -119,7 +119,7 @@ async fn writes_go_on_when_the_leader_is_lost_and_nothing_acknowledged_is() {
     eventually("another node leads", Duration::from_secs(30), led).await;
     times.push(begun.elapsed());
     load.progress(20).await;
-    // The paused leader owes an answer, and nobody waits for it.
+    // The paused leader owes an answer that has no caller any more.
     let (answer, after) = forwarded.await.unwrap();
     eprintln!("paused: another answer after {after:?}: {}", answer.body);
     assert!([201, 503].contains(&answer.status), "{}", answer.body);
@@ -137,7 +137,7 @@ async fn writes_go_on_when_the_leader_is_lost_and_nothing_acknowledged_is() {
     .await;
     load.progress(50).await;
 
-    // Asked to stop, in order: it hands over first.
+    // An orderly stop hands over first.
     let leader = cluster.leader().await;
     let begun = Instant::now();
     cluster.nodes[leader].server.take().unwrap().stop();

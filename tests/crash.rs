@@ -1,4 +1,4 @@
-//! The server killed at any moment, with hundreds of requests in flight: what it has acknowledged is there, once and in
+//! The server killed at any moment, with hundreds of requests in flight: everything acknowledged is there, once and in
 //! place, and the whole store verifies.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
@@ -21,22 +21,21 @@ use support::ledger::Ledger;
 use support::server::{Server, Setup};
 use support::{Rng, connect, http, register, template};
 
-/// How often the server is killed, unless `KEDGE_KILLS` says otherwise.
+/// Number of kills, unless `KEDGE_KILLS` sets another.
 const KILLS: u32 = 20;
-/// How often the server is stopped.
 const STOPS: u32 = 10;
 /// Clients, each with one request at a time.
 const WORKERS: usize = 400;
-/// How many requests must be in flight when the server is killed, and inside the server.
+/// Least number of requests in flight, and inside the server, at a kill.
 const IN_FLIGHT_MIN: usize = 200;
-/// How many kills pass between verifications of the whole store as the kill left it.
+/// Kills between verifications of the whole store in the state that the kill left.
 const VERIFY_EVERY: u32 = 5;
-/// How long the server is paused so that requests accumulate.
+/// Length of the server's pause, in which requests accumulate.
 const HOLD: Duration = Duration::from_millis(300);
 /// How long requests may take to reach the server, however slow the machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What the workers share during one life of the server.
+/// State that the workers share during one life of the server.
 struct Load {
     accounts: Vec<Account>,
     template: Id,
@@ -53,7 +52,7 @@ fn properties(rng: &mut Rng) -> Properties {
 }
 
 impl Load {
-    /// Any action of the bus; it may not be allowed.
+    /// Any action of the bus, allowed or not.
     fn action(&self, rng: &mut Rng, to: &Account) -> NewAction {
         let object = rng.pick(&self.objects);
         match rng.below(10) {
@@ -100,7 +99,7 @@ impl Load {
 
     /// Sends one request after the other until the server has ended.
     async fn work(self: Arc<Self>, mut rng: Rng) {
-        // Objects change owners all the time, so these are expected.
+        // Objects change owners all the time, so these refusals are expected.
         let refusals = ["FORBIDDEN", "RESOURCE_NOT_FOUND", "STATE_VIOLATION"];
         loop {
             self.in_flight.fetch_add(1, Ordering::SeqCst);
@@ -110,7 +109,7 @@ impl Load {
                 Ok(()) => {}
                 Err(error) if error.code().is_some_and(|code| refusals.contains(&code)) => {}
                 Err(error) if self.killed.load(Ordering::SeqCst) && is_end(&error) => return,
-                // On a busy machine the server accepts fewer requests; of this one it did nothing.
+                // On a busy machine the server refuses some requests, and does nothing for them.
                 Err(error) if is_refused_whole(&error) => {}
                 Err(error) => panic!("an unexpected answer under load: {error}"),
             }
@@ -123,7 +122,7 @@ fn is_refused_whole(error: &Error) -> bool {
     matches!(error, Error::Refused(envelope) if envelope.status == 503 && envelope.message().contains("at its limit"))
 }
 
-/// The errors that a caller may get from a server that ends.
+/// Errors that a caller may get from a server that ends.
 fn is_end(error: &Error) -> bool {
     matches!(error, Error::Transport(_)) || error.code() == Some("UNAVAILABLE")
 }
@@ -190,7 +189,7 @@ async fn prepare(setup: &Setup, rng: &mut Rng) -> Load {
     for _ in 0..4 {
         accounts.push(register(&client, rng.key()).await);
     }
-    // Everybody may mint, so that every organization makes objects from one template.
+    // Anyone may mint, so that every organization makes objects from one template.
     let anyone = kedge_client::NewTemplate {
         name: "anyone's".to_owned(),
         public_access: true,
@@ -275,7 +274,7 @@ async fn every_acknowledged_action_survives_kill_9() {
 async fn a_loaded_server_that_is_told_to_stop_ends_in_order() {
     let mut rng = Rng::seeded("stop");
     let directory = tempfile::tempdir().unwrap();
-    // Shorter than the clients' own time limit, so that the server reports what it leaves unanswered.
+    // Shorter than the clients' own time limit, so that the server itself reports unfinished requests.
     let setup = Setup::development(&directory.path().join("data")).set("drain_timeout_s", 10);
     let mut server = setup.start();
     let load = Arc::new(prepare(&setup, &mut rng).await);
@@ -328,8 +327,8 @@ fn tear(log: &Path, sequence: u64, rng: &mut Rng) {
     std::fs::write(segment, bytes).unwrap();
 }
 
-/// A disk that lied: the last write was acknowledged and its header released, but the write is
-/// torn. Continuing would sign that header's number again for something else.
+/// A disk that lied: the last write was acknowledged and its header released, but the write is torn. Continuing would
+/// sign that header's number again with other content.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_torn_last_write_whose_header_left_makes_the_store_read_only() {
     let mut rng = Rng::seeded("torn write");
@@ -356,7 +355,7 @@ async fn a_torn_last_write_whose_header_left_makes_the_store_read_only() {
     );
     let reason = ready["reason"].as_str().unwrap();
     assert!(reason.starts_with(&holds), "{reason}");
-    // What exists is served; what is lost is not invented; nothing new is accepted.
+    // Surviving data is served, lost data is not invented, and nothing new is accepted.
     let found = account.object(kept.resource.id).await.unwrap();
     assert_eq!(found, kept.resource);
     let gone = account.object(lost.resource.id).await.unwrap_err();
@@ -375,8 +374,8 @@ async fn a_torn_last_write_whose_header_left_makes_the_store_read_only() {
     assert!(envelope.message().contains(&holds), "{envelope}");
     server.kill();
 
-    // The store itself is intact: an operator who is sure that no header was released removes the
-    // mark and confirms that.
+    // The store itself is intact: an operator who is sure that no header was released removes the mark and confirms
+    // that.
     assert_eq!(verify(&setup, &client).batches, batches - 1);
     std::fs::remove_file(setup.high_water()).unwrap();
     let accepting = setup.clone().flag("--accept-missing-high-water-mark");
@@ -388,7 +387,7 @@ async fn a_torn_last_write_whose_header_left_makes_the_store_read_only() {
     );
     let (status, ready) = server.readiness().await;
     assert_eq!(status, 200, "{ready}");
-    // And this is how the ledger of these tests notices a loss.
+    // The ledger of these tests notices a loss.
     let noticed = tokio::spawn(async move { ledger.check_log(&[account]).await }).await;
     assert!(noticed.is_err(), "a lost action was not noticed");
     server.stop();

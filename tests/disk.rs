@@ -1,4 +1,4 @@
-//! A disk that fills up under load: a clear 503, nothing acknowledged is lost, and the server continues when there is
+//! A disk that fills up under load: a clear 503, no loss of acknowledged data, and the server continues once there is
 //! room.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
@@ -35,7 +35,7 @@ fn only_the_kernel_excuses_a_test_from_its_disk() {
         !excused,
         "a disk that nothing ran on passed"
     );
-    // The answer of a kernel that gives namespaces only to root.
+    // Answer of a kernel that gives namespaces only to root.
     let proc = tempfile::tempdir().unwrap();
     for file in [
         "self/ns/mnt",
@@ -104,7 +104,7 @@ impl Load {
                     }
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
-                // The server may end when a write fails; nothing is acknowledged then.
+                // The server may end when a write fails, and acknowledges nothing then.
                 Err(Error::Transport(_)) => {
                     self.broken.fetch_add(1, Ordering::SeqCst);
                     tokio::time::sleep(Duration::from_millis(20)).await;
@@ -122,7 +122,7 @@ struct Small {
 }
 
 impl Small {
-    /// A loaded server on the small disk.
+    /// Starts a server under load on the small disk.
     async fn start(setup: &Setup, filler: PathBuf, text_bytes: usize) -> Self {
         let mut rng = Rng::seeded("disk");
         let client = connect(&setup.url()).await;
@@ -218,7 +218,7 @@ async fn filled_to_the_reserve() {
         );
         let free_bytes = http::metric(setup.metrics_port(), "kedge_disk_free_bytes", &[]).await;
         assert!(free_bytes < 256.0 * 1_048_576.0, "{free_bytes}");
-        // Nothing is accepted, and reading continues.
+        // Writes are refused, and reads continue.
         let sequence = ready["sequence"].clone();
         tokio::time::sleep(Duration::from_millis(300)).await;
         assert_eq!(server.readiness().await.1["sequence"], sequence);
@@ -244,13 +244,13 @@ async fn filled_to_the_reserve() {
     verify(&setup, &load);
 }
 
-/// Another program takes all the space between two checks of the disk. The commit that meets this
-/// waits for space, callers are informed, and the server continues by itself.
+/// Another program takes all the space between two checks of the disk. The commit that meets this waits for space,
+/// callers get an error that says so, and the server continues by itself.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a small disk; a_disk_that_is_full_at_once runs it on one"]
 async fn filled_to_the_brim() {
     let (setup, filler) = setup();
-    // The log file is on the full disk too, and its failed writes must not matter.
+    // The server's own log file is on the full disk too, and its failed writes must not matter.
     let setup = setup.set("log_filter", "debug");
     let server = setup.start();
     let small = Small::start(&setup, filler, 600_000).await;
@@ -274,8 +274,7 @@ async fn filled_to_the_brim() {
     }
     eprintln!("went on after {:?}", begun.elapsed());
     let load = small.end().await;
-    // It kept trying, and reported that once per commit. RocksDB may need some seconds to notice that there is space
-    // again.
+    // It kept trying, and reported that once per commit. RocksDB may need some seconds to notice the free space.
     let lines = |words: &str| {
         setup
             .log()
@@ -284,7 +283,7 @@ async fn filled_to_the_brim() {
             .count()
     };
     let waits = || lines("the commit waits for room");
-    // The line about a wait's begin may itself have met the full disk; the line about its end has room.
+    // The line about the begin of a wait may have met the full disk; the line about its end has room.
     let ended = || async { (waits() <= lines("the waiting commit was written")).then_some(()) };
     eventually("every wait ends", Duration::from_secs(30), ended).await;
     assert!(waits() <= 3, "{} begin", waits());
@@ -292,13 +291,13 @@ async fn filled_to_the_brim() {
     verify(&setup, &load);
 }
 
-/// Reading needs a token even while nothing can be written. So logins work on a disk without any space, including one
-/// in flight when the space runs out. What they would have stored is stored when there is space.
+/// Reads need a token even while nothing can be written. So logins work on a disk without any space, including one in
+/// flight when the space runs out. Their state is stored once there is space.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a small disk; logins_while_the_disk_is_full runs it on one"]
 async fn logged_in_on_a_full_disk() {
     let (setup, filler) = setup();
-    // The faults are stored on another disk.
+    // The fault's control file is on another disk.
     let place = tempfile::tempdir().unwrap();
     let faults = Faults::new(place.path());
     let setup = faults.under(setup);
@@ -345,13 +344,13 @@ async fn logged_in_on_a_full_disk() {
     eventually("there is room again", Duration::from_secs(40), writes).await;
     account.login(&email, PASSWORD).await.unwrap();
     server.stop();
-    // A token used while the disk was full is known to be used after a restart.
+    // The use of a token while the disk was full is known after a restart.
     let server = setup.start();
     assert_eq!(exchange().await, 401);
     server.stop();
 }
 
-/// A start needs no free byte to serve reads, of rows too that only the log has.
+/// A start needs no free byte to serve reads, even of rows that only the log has.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a small disk; a_start_on_a_disk_without_a_free_byte runs it on one"]
 async fn started_on_a_full_disk() {

@@ -1,6 +1,5 @@
-//! Ethereum nodes that lie, forget or are missing, in front of the real server: it signs nothing on their word,
-//! believes nothing that its log contradicts on one answer alone, and reports when its node is missing. And when
-//! anchors are due.
+//! Ethereum nodes that lie, forget or are missing, in front of the real server: it signs nothing on their word, never
+//! believes a contradiction of its log on one answer alone, and reports a missing node. Also when anchors are due.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -35,7 +34,7 @@ const FINAL_LIMIT: Duration = Duration::from_mins(1);
 /// Seconds between anchors, for tests that wait for one that is due.
 const INTERVAL_S: u64 = 12;
 
-/// A server's log on Anvil, with a node in between that can lie.
+/// A server's log on Anvil, behind a node that can lie.
 struct Doubted {
     anvil: Anvil,
     liar: Liar,
@@ -128,7 +127,7 @@ impl Filler {
     }
 }
 
-/// The checkpoint with one field changed: each states something that the log does not.
+/// The checkpoint with one field changed: each contradicts the log.
 fn forgeries(of: &Checkpoint) -> Vec<(&'static str, Checkpoint)> {
     let hour_ms = 60 * 60 * 1_000;
     let changed = |change: fn(&mut Checkpoint)| {
@@ -165,8 +164,8 @@ async fn a_lying_node_gets_no_signature() {
 
     for (what, checkpoint) in forgeries(&true_one.checkpoint) {
         let by = |key| Some(checkpoint.sign(&domain.separator(), key).signature);
-        // The real signature is public, and belongs to another checkpoint. A thief's is valid, but for a checkpoint
-        // that the log does not lead to.
+        // The real signature is public, but signs another checkpoint. A thief's is valid, but for a checkpoint that is
+        // not the log's.
         let signatures = [
             None,
             Some(true_one.signature),
@@ -195,7 +194,7 @@ async fn a_lying_node_gets_no_signature() {
         }
     }
 
-    // An anchor that somebody else really sent is adopted, together with its signature.
+    // An anchor that another account really sent is adopted, together with its signature.
     doubted.liar.tell(Lie::None);
     let payer = insecure_development_keys()[3].clone();
     let (rpc, fees) = (doubted.anvil.rpc(), FeePolicy::default());
@@ -256,7 +255,7 @@ async fn a_false_answer_stops_nobody_for_long() {
     filler.mint().await;
     server.stop();
 
-    // Also at a start, when the claim arrives before anything can verify it.
+    // The same at a start, when the claim arrives before anything can verify it.
     doubted.liar.tell(lie(u32::MAX));
     let server = doubted.setup.start();
     let (status, ready) = server.readiness().await;
@@ -266,7 +265,7 @@ async fn a_false_answer_stops_nobody_for_long() {
     filler.mint().await;
     server.stop();
 
-    // A second node settles it at once.
+    // A second node settles it immediately.
     let setup = doubted
         .setup
         .clone()
@@ -340,7 +339,7 @@ async fn restarts_do_not_put_an_anchor_off() {
     let server = doubted.setup.start();
     let filler = Filler::new(&doubted.setup, &mut rng).await;
     server.stop();
-    // No run is as long as the interval, but together they are longer.
+    // Each run is shorter than the interval, but together they are longer.
     let mut anchored = 0;
     for _ in 0..8 {
         let server = doubted.setup.start();
@@ -407,7 +406,7 @@ async fn an_orderly_stop_anchors_what_is_new() {
 
 const GWEI: u128 = 1_000_000_000;
 
-/// Offers, for a unit of gas, of an account's transactions that are not in a block yet.
+/// Offers per unit of gas of an account's pending transactions.
 async fn offers_wei(bonded: &Bonded, of: Address) -> Vec<u128> {
     let pool = bonded.raw("txpool_content", json!([])).await;
     let by_sender = pool["pending"].as_object().unwrap();

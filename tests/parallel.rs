@@ -24,7 +24,7 @@ use support::{PASSWORD, Rng, connect, http, password_turn, register};
 
 const CLIENTS: usize = 100;
 
-/// A server, a template whose objects anybody may update, and the issuing account.
+/// A server, a template whose objects all wallets may update, and the issuing account.
 struct Place {
     directory: tempfile::TempDir,
     setup: Setup,
@@ -152,7 +152,7 @@ async fn a_hundred_clients_on_one_object() {
     place.finish();
 }
 
-/// Clients of one signer that do not know of each other.
+/// Clients of one signer that share no nonces.
 async fn logged_in(place: &Place, key: &SigningKey, email: &str) -> Vec<Account> {
     let mut joining = JoinSet::new();
     for _ in 0..CLIENTS {
@@ -185,8 +185,8 @@ async fn a_hundred_clients_on_one_signer() {
     }
     working.join_all().await;
 
-    // Clients that do not know of each other, so they begin with the same nonce: a client that
-    // loses takes the next one, and gives up after some losses. No request counts twice.
+    // These clients share no nonces, so they begin with the same one: a client that loses takes the next one, and gives
+    // up after some losses. No request counts twice.
     let key = rng.key();
     let signer = register(place.issuer.client(), key.clone()).await;
     let email = signer.me().await.unwrap().email;
@@ -214,7 +214,7 @@ async fn a_hundred_clients_on_one_signer() {
         .ledger
         .check_log(&[place.issuer.clone(), signer.clone()])
         .await;
-    // Everything in the log was acknowledged, except what made the wallets and the template.
+    // Everything in the log was acknowledged, except the creation of the wallets and the template.
     assert_eq!(log.len(), place.ledger.len() + 3);
     let nonces = log
         .iter()
@@ -283,8 +283,8 @@ async fn a_hundred_clients_with_batches_of_the_same_objects() {
     place.finish();
 }
 
-/// One body, one signature, a hundred times at once: it is done once, and the repetitions are
-/// refused as such.
+/// One body and one signature, sent a hundred times in parallel: it is done once, and the repetitions are refused as
+/// such.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_request_sent_a_hundred_times_is_done_once() {
     let mut rng = Rng::seeded("one request");

@@ -73,7 +73,7 @@ impl Made {
         self.ledger.batch(&outcome.unwrap());
     }
 
-    /// Nothing is written, in any form.
+    /// Checks that writes of every form are refused.
     async fn writes_are_refused(&self, why: &str) {
         let mint = NewAction::mint(self.template, &NewObject::default()).unwrap();
         let alone = self.account.act(&mint).await.unwrap_err();
@@ -140,7 +140,7 @@ async fn a_store_older_than_the_released_headers_is_read_only_and_says_why() {
     let reason = ready["reason"].as_str().unwrap();
     let why = format!("it holds {old_batches} batches, but the headers of {batches} were signed");
     assert!(reason.starts_with(&why), "{reason}");
-    // Where the mark is, the log says, and no caller learns.
+    // The log says where the mark is; callers are not shown that.
     let mark = setup.high_water().display().to_string();
     assert!(
         !reason.contains(&mark) && setup.log().contains(&mark),
@@ -155,7 +155,7 @@ async fn a_store_older_than_the_released_headers_is_read_only_and_says_why() {
     made.writes_are_refused(&why).await;
     server.stop();
 
-    // With the newest copy restored, everything continues.
+    // Once the newest copy is restored, everything continues.
     std::fs::remove_dir_all(setup.data()).unwrap();
     std::fs::rename(&newest, setup.data()).unwrap();
     let server = setup.start();
@@ -235,8 +235,7 @@ async fn verify_names_the_sequence_of_a_changed_record() {
     assert!(!reported.status.success());
     let text = String::from_utf8(reported.stderr).unwrap();
     assert!(text.contains(&format!("sequence {sequence}")), "{text}");
-    // The store knows the log it was made from, and a new store is not made from something that
-    // nobody signed.
+    // The store knows the log it was made from, and no store is made from unsigned content.
     let (_, reported) = made.setup.start_refused();
     assert!(
         reported.contains("was built from another log"),
@@ -312,8 +311,8 @@ fn rewrite(made: &Made, mut change: impl FnMut(&mut Vec<RequestRecord<'_>>, &mut
     std::fs::rename(&forged, &log).unwrap();
 }
 
-/// The last request of the last batch, with another key's signature. Everything that follows from it is as a sequencer
-/// leaves it that checks no signatures.
+/// Replaces the last request's signature by one of another key. Everything derived is as a sequencer would leave it
+/// that checks no signatures.
 fn unsign(made: &Made, key: &SigningKey) -> u64 {
     let sequencer = made.setup.data().join("keys/sequencer.key");
     let sequencer = kedge_config::secrets::development_key(&sequencer).unwrap();
@@ -359,7 +358,7 @@ async fn an_unsigned_action_stops_no_start_and_is_never_anchored() {
     let directory = tempfile::tempdir().unwrap();
     let setup = Setup::development(&directory.path().join("data")).set("anchor_on_shutdown", false);
     let made = made_by(setup, &mut rng).await;
-    // A change: what a mint makes would be named by its signature.
+    // A change, because a mint's object would be named by its signature.
     let server = made.setup.start();
     let object = made.ledger.after(0)[0].resource;
     let changed = made.account.update(object, &Properties::new()).await;
@@ -408,7 +407,7 @@ async fn verify_finds_a_state_that_the_log_does_not_make() {
     drop(store.commit(&group).unwrap());
     store.close().unwrap();
 
-    // Only what is requested is checked, and what is not is reported; nothing is written meanwhile.
+    // Only what is requested is checked, what is not is reported, and nothing is written meanwhile.
     let bytes = every_byte(&made.setup.store());
     for (checks, not_checked) in [
         ("hashes", "signatures of requests, the rules and the state"),

@@ -1,4 +1,4 @@
-//! A claim from the command line to the chain: the resolver is deployed, the claim is proved, and the contract states
+//! A claim from the command line to the chain: the resolver is deployed, the claim is proved, and the contract reports
 //! what it shows.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
@@ -104,7 +104,7 @@ async fn a_claim_is_resolved_on_the_chain() {
     assert_eq!(bound.anchor_contract().await.unwrap(), contract);
     let verifier = bound.verifier_of(1).await.unwrap();
     assert_eq!(verifier, address(&first, "verifier"));
-    // A further circuit gets the next version, and the first one stays.
+    // Another circuit gets the next version, and the first one stays.
     let more = [&deploy[..], &["--resolver", resolver]].concat();
     let second = done(&kedge(&more, &owner));
     assert_eq!(

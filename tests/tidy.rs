@@ -1,5 +1,5 @@
-//! The project's rules that no compiler checks: which crate may see which, how long a file may be, what the sources
-//! must not contain, and that the documents name tests that exist.
+//! The project's rules that no compiler checks: allowed dependencies, file lengths, forbidden content in sources, and
+//! that tests named in documents exist.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -22,9 +22,9 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Most lines of a source file: about 500. A few more are no reason to split a file.
+/// Longest source file: about 500 lines. A few more are no reason to split a file.
 const LINES_MAX: usize = 510;
-/// Folders that hold only generated files.
+/// Folders with generated files only.
 const MADE: &[&str] = &[
     "target",
     "node_modules",
@@ -88,7 +88,7 @@ const CORE: &[&str] = &[
     "crates/rules",
     "storage",
 ];
-/// Calls that bypass the `Env`, and calls that would wait in the middle of a step.
+/// Calls that bypass the `Env`, and calls that would block in the middle of a step.
 const SYSTEM: &[&str] = &[
     "SystemTime",
     "Instant::now",
@@ -149,7 +149,7 @@ const SYSTEM_ALLOWED: &[(&str, &[&str], &str)] = &[
         "the threads around `Store::maintain`, `Store::prepare` and `Store::flush_gathered`: the keeper's priority",
     ),
 ];
-/// Measures everything, so it may use everything.
+/// The crate that measures everything, and so may use everything.
 const SEES_ALL: &str = "bench";
 
 fn root() -> &'static Path {
@@ -193,7 +193,7 @@ fn is_test_file(path: &str) -> bool {
     path.contains("tests/") || path.ends_with("/tests.rs")
 }
 
-/// The part of a file before its unit tests, which are at its end.
+/// The part of a file before the unit tests at its end.
 fn without_tests(text: &str) -> &str {
     let end = text.find("#[cfg(test)]\nmod tests {");
     &text[..end.unwrap_or(text.len())]
@@ -301,7 +301,7 @@ fn nothing_is_left_undone() {
     }
 }
 
-/// A simulator can only control what goes through the `Env`.
+/// A simulator controls only calls that go through the `Env`.
 #[test]
 fn the_core_asks_the_system_through_its_env_alone() {
     let files: Vec<(String, String)> = sources(&[".rs"])
@@ -335,7 +335,7 @@ fn the_core_asks_the_system_through_its_env_alone() {
     }
 }
 
-/// Tests run the program they are given, which is the release build that users run; only one place knows which.
+/// Tests run the program under test, which is the release build that users run; only one place knows its path.
 #[test]
 fn tests_ask_one_place_for_the_program() {
     // Assembled here, so that this file does not find itself.
@@ -370,7 +370,6 @@ fn every_module_says_what_it_is_about() {
     }
 }
 
-/// The parts of a line between back quotes.
 fn quoted(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }
@@ -378,8 +377,7 @@ fn quoted(line: &str) -> impl Iterator<Item = &str> {
 fn has_test(text: &str, name: &str) -> bool {
     let named = |keyword: &str| text.find(&format!("{keyword} {name}("));
     let found = named("fn").or_else(|| named("function"));
-    // Rust tests have their attribute before them; the contract's tests are recognised by their
-    // names.
+    // Rust tests have an attribute before them; the contracts' tests are recognised by their names.
     found.is_some_and(|at| {
         let before = &text[at.saturating_sub(300)..at];
         name.starts_with("test")

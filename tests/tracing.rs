@@ -1,4 +1,4 @@
-//! Distributed tracing of the real server, as a collector, a webhook's receiver, a scraper and a caller see it.
+//! Distributed tracing of the real server, as seen by a collector, a webhook's receiver, a scraper and a caller.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -21,7 +21,7 @@ use support::server::{Server, Setup};
 
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const PARENT: &str = "b7ad6b7169203331";
-/// How the server's answers may be delayed, whatever the collector does.
+/// Longest delay of the server's answers, with any behaviour of the collector.
 const ANSWER_LIMIT: Duration = Duration::from_secs(2);
 
 fn traced(data: &std::path::Path, collector: &Collector) -> Setup {
@@ -31,12 +31,11 @@ fn traced(data: &std::path::Path, collector: &Collector) -> Setup {
         .set("webhook_allowed_networks", "[\"127.0.0.0/8\"]")
 }
 
-/// A caller's header.
+/// A caller's `traceparent` header.
 fn traceparent(flags: &str) -> (&'static str, String) {
     ("traceparent", format!("00-{TRACE}-{PARENT}-{flags}"))
 }
 
-/// The spans below this one.
 fn children<'a>(spans: &'a [Span], parent: &Span) -> Vec<&'a Span> {
     let is_child = |span: &&Span| span.parent_span_id == parent.span_id;
     let mut found: Vec<&Span> = spans.iter().filter(is_child).collect();
@@ -48,7 +47,7 @@ fn names(spans: &[&Span]) -> Vec<String> {
     spans.iter().map(|span| span.name.clone()).collect()
 }
 
-/// Spans that follow each other, within their parent.
+/// Checks that spans follow each other, within their parent.
 fn follow_within(spans: &[&Span], parent: &Span) {
     let mut at = parent.start_time_unix_nano;
     for span in spans {
@@ -78,7 +77,7 @@ async fn spans_counted(setup: &Setup, outcome: &str) -> f64 {
     http::metric(setup.metrics_port(), "kedge_trace_spans_total", &[&label]).await
 }
 
-/// Sends a mint with a trace, and returns its spans once all of them are here.
+/// Sends a mint with a trace; returns its spans once all have arrived.
 async fn minted(collector: &Collector, caller: &mut Caller) -> (Span, Vec<Span>) {
     let state = ("tracestate", "vendor=1".to_owned());
     let answer = caller.mint(&[traceparent("01"), state]).await;
@@ -94,7 +93,7 @@ async fn minted(collector: &Collector, caller: &mut Caller) -> (Span, Vec<Span>)
     (server, collector.spans())
 }
 
-/// The span of a mint is the caller's child, and says what was asked and answered.
+/// Checks that a mint's span is the caller's child, with the request's and the answer's attributes.
 fn is_of_a_mint(server: &Span) {
     assert_eq!(hex(&server.trace_id), TRACE);
     assert_eq!(hex(&server.parent_span_id), PARENT);
@@ -115,7 +114,7 @@ fn is_of_a_mint(server: &Span) {
     assert!(attribute("kedge.request_id").is_some());
 }
 
-/// The group of a commit is a trace of its own, with a link from its request and one back to it.
+/// The group of a commit is a separate trace, with a link from its request and one back.
 async fn leads_to_its_group(collector: &Collector, commit: &Span, server: &Span) {
     let link = &commit.links[0];
     let is_group = |span: &Span| span.span_id == link.span_id;
@@ -228,7 +227,7 @@ async fn a_delivery_names_its_span_to_the_receiver_and_its_request_to_the_collec
     let delivery = text(&sent.attributes, "kedge.delivery");
     assert_eq!(delivery.as_deref(), received["webhook-id"].to_str().ok());
 
-    // The delivery of a request that is not traced names nothing.
+    // The delivery for an untraced request has no trace.
     assert_eq!(caller.mint(&[]).await.status, 201);
     collector
         .webhook("another message", |headers| !is_traced(headers))
@@ -331,7 +330,7 @@ async fn a_ratio_of_one_traces_every_request_and_an_invalid_parent_begins_a_trac
         };
         collector.span("a read", is_new).await
     };
-    // What the caller says of sampling means nothing here; whose trace it is does.
+    // The caller's sampling flag is ignored here; its trace id is not.
     let joined = get(format!("traceparent: 00-{TRACE}-{PARENT}-00")).await;
     assert_eq!(
         (
@@ -352,7 +351,7 @@ async fn a_ratio_of_one_traces_every_request_and_an_invalid_parent_begins_a_trac
         assert_ne!(hex(&begun.trace_id), TRACE, "{bad}");
         assert!(begun.parent_span_id.is_empty(), "{bad}");
     }
-    // A path that leads nowhere is not shown: it may hold anything.
+    // An unknown path is not recorded, because it may contain anything.
     http::get(setup.port(), "/no/such/place?token=hidden").await;
     let lost = collector
         .span("the refusal", |span| span.name == "GET")
@@ -375,7 +374,7 @@ async fn a_collector_that_hangs_delays_no_answer_and_costs_only_counted_spans() 
         .set("tracing_timeout_s", 2);
     let server_process = setup.start();
     let mut caller = Caller::register(&setup, None).await;
-    // The spans are sent by a clock of their own: mints go on until a full queue has met a collector that was asked.
+    // Spans are sent on a separate schedule: mints continue until a full queue meets a collector that was called.
     let first = Instant::now();
     let mut minted = 0;
     while minted < 30 || collector.posts() == 0 || spans_counted(&setup, "dropped").await < 0.5 {
@@ -391,7 +390,7 @@ async fn a_collector_that_hangs_delays_no_answer_and_costs_only_counted_spans() 
     }
     assert!(spans_counted(&setup, "exported").await < 0.5);
 
-    // It refuses, then takes a part, then all: each is counted, and nothing has to be restarted.
+    // The collector refuses, then takes a part, then all: each is counted, without any restart.
     for (reaction, outcome) in [
         (Reaction::Status(500), "failed"),
         (Reaction::Reject(1), "rejected"),
@@ -458,7 +457,7 @@ async fn without_a_collector_there_is_nothing_of_tracing() {
     let receiver = Collector::start(Reaction::Accept).await;
     let setup = Setup::development(&directory.path().join("data"))
         .set("webhook_allowed_networks", "[\"127.0.0.0/8\"]")
-        // Said, but switched off.
+        // Configured, but switched off.
         .environment("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.url.clone())
         .environment("OTEL_SDK_DISABLED", "true");
     let server_process = setup.start();

@@ -1,5 +1,5 @@
-//! The watchtower against a sequencer that commits every fault of the protocol, on one Anvil: each
-//! is found, and costs the bond without anybody's help. An honest one is left alone.
+//! The watchtower against a sequencer that commits every fault of the protocol, on one Anvil: each is found, and costs
+//! the bond automatically. An honest one is left alone.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -33,12 +33,12 @@ use support::bonded::{BOND_WEI, Bonded, TERMS};
 use support::free_port;
 use support::program::kedge;
 
-/// The watchtower, with what it needs.
+/// The watchtower and its surroundings.
 struct Tower {
     bonded: Bonded,
     rpc_url: String,
     directory: PathBuf,
-    /// The time the operator has; the test logs are much older than their chain's newest block.
+    /// The operator's time to answer; the test logs are much older than their chain's newest block.
     patience_s: u64,
     deposits_wei: u128,
 }
@@ -83,7 +83,7 @@ impl Tower {
         }
     }
 
-    /// `kedge watch --once --report`, while time passes on the chain.
+    /// Runs `kedge watch --once --report`, while time passes on the chain.
     async fn watch(&self, url: &str) -> Output {
         let mut command = kedge();
         command
@@ -105,7 +105,7 @@ impl Tower {
         }
     }
 
-    /// How many transactions the watchtower has sent.
+    /// The number of transactions that the watchtower has sent.
     async fn sent(&self) -> u64 {
         let rpc = &self.bonded.rpc;
         let count = rpc.transaction_count(reporter().address(), At::Latest);
@@ -130,7 +130,7 @@ fn text(output: &Output) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// What a sequencer does, with the name of that fault.
+/// Every fault: its name, and the view of a sequencer that commits it.
 fn faults() -> Vec<(&'static str, Show)> {
     let other = Hash([0xee; 32]);
     let given_header = |anchored| {
@@ -320,7 +320,7 @@ async fn every_fault_is_found_and_costs_the_bond() {
     demands_cost_the_bond(&mut tower, &server, start, directory.path()).await;
 }
 
-/// A false checkpoint is anchored and served to nobody, and an honest one is anchored after it.
+/// A false checkpoint is anchored but not served, and an honest one is anchored after it.
 async fn hidden_checkpoints_are_found(tower: &mut Tower, server: &FaultyServer, directory: &Path) {
     let start = tower.bonded.raw("evm_snapshot", json!([])).await;
     tower.directory = directory.join("hidden");
@@ -338,8 +338,8 @@ async fn hidden_checkpoints_are_found(tower: &mut Tower, server: &FaultyServer, 
     tower.bonded.raw("evm_revert", json!([start])).await;
 }
 
-/// What the operator has archived, and says so, is not demanded: a new watchtower begins at what is there, and one that
-/// knows the log continues after it. A fault in what is there is found.
+/// Data that the operator has archived, and says so, is not demanded: a new watchtower begins at the first served
+/// batch, and one that knows the log continues after it. A fault in the served part is found.
 async fn archived_batches_are_not_demanded(
     tower: &mut Tower,
     server: &FaultyServer,
@@ -380,7 +380,7 @@ async fn archived_batches_are_not_demanded(
     tower.bonded.raw("evm_revert", json!([start])).await;
 }
 
-/// A sequencer that anchors but withholds leaves is asked for them, once, and has time to answer.
+/// Leaves withheld by a sequencer that anchors are demanded once, and it has time to answer.
 async fn withheld_leaves_cost_the_bond(tower: &mut Tower, server: &FaultyServer, directory: &Path) {
     let start = tower.bonded.raw("evm_snapshot", json!([])).await;
     tower.directory = directory.join("withheld");
@@ -396,7 +396,7 @@ async fn withheld_leaves_cost_the_bond(tower: &mut Tower, server: &FaultyServer,
     let said = text(&tower.watch(&server.url).await);
     assert!(said.contains("4 batches, no fault"), "{said}");
 
-    // Its time has passed, also for a restarted watchtower; but no deposit may be spent.
+    // Its time has passed, also for a restarted watchtower, but no deposit may be spent.
     tower.bonded.pass(tower.patience_s).await;
     tower.deposits_wei = TERMS.case_deposit_wei - 1;
     let said = text(&tower.watch(&server.url).await);
@@ -443,7 +443,7 @@ async fn late_anchors_are_demanded(tower: &mut Tower, server: &FaultyServer, dir
     tower.bonded.raw("evm_revert", json!([start])).await;
 }
 
-/// What cannot be proven is demanded, and a deadline without an answer costs the bond.
+/// An unprovable suspicion becomes a demand, and a deadline without an answer costs the bond.
 async fn demands_cost_the_bond(
     tower: &mut Tower,
     server: &FaultyServer,

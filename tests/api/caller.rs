@@ -1,4 +1,4 @@
-//! Who calls: a key and a wallet's token, and requests signed rightly or wrongly.
+//! A caller: a key, a wallet's token, and requests signed rightly or wrongly.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -36,7 +36,6 @@ pub(crate) struct Caller {
 /// One action in its signed form: kind, target, payload.
 pub(crate) type Signed<'a> = (&'a str, &'a str, &'a str);
 
-/// The headers of a signature.
 pub(crate) fn signature(
     key: &SigningKey,
     terms: &Terms,
@@ -71,7 +70,7 @@ static CALLERS: AtomicU64 = AtomicU64::new(1);
 pub(crate) const PASSWORD: &str = "correct horse battery";
 
 impl Caller {
-    /// A token like the server's, signed with the server's own key, that expires at this time.
+    /// A token like the server's, signed with the server's own key, with this expiry.
     pub(crate) async fn token_until(&self, server: &Server, exp: u64) -> String {
         let path = server.dir.path().join("data/keys/token-000001.key");
         let seed = std::fs::read_to_string(path).unwrap();
@@ -97,7 +96,7 @@ impl Caller {
         jsonwebtoken::encode(&header, &claims, &key).unwrap()
     }
 
-    /// A key that belongs to nobody yet.
+    /// A key without a wallet.
     pub(crate) fn nobody() -> Self {
         let number = CALLERS.fetch_add(1, Ordering::Relaxed);
         let key = SigningKey::from_bytes(&sha256(&number.to_be_bytes()).0).unwrap();
@@ -110,7 +109,6 @@ impl Caller {
         }
     }
 
-    /// A registered wallet.
     pub(crate) async fn register(server: &Server, email: &str) -> Self {
         let mut caller = Self::nobody();
         let body = caller.registration(email).to_string();
@@ -163,7 +161,7 @@ impl Caller {
         }
     }
 
-    /// Headers of a well-formed signature of something else, with an unspent nonce.
+    /// Headers of a well-formed signature over something else, with an unspent nonce.
     pub(crate) fn false_signature(&self, server: &Server) -> Vec<(&'static str, String)> {
         let terms = Terms {
             nonce: self.nonce.load(Ordering::Relaxed) + 1,

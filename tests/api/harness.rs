@@ -1,4 +1,4 @@
-//! A running server and a caller that can sign, rightly or wrongly.
+//! A running server, for callers that sign rightly or wrongly.
 
 use std::collections::BTreeMap;
 use std::fs::DirEntry;
@@ -32,7 +32,7 @@ pub(crate) struct Server {
     pub(crate) domain: Domain,
     pub(crate) sequencer: Address,
     pub(crate) dir: tempfile::TempDir,
-    /// The test has changed the store without the server's knowledge.
+    /// Set once the test has changed the store behind the server's back.
     pub(crate) is_spoilt: bool,
     pub(crate) http: Client<HttpConnector, Full<Bytes>>,
 }
@@ -50,7 +50,7 @@ impl Drop for Server {
     }
 }
 
-/// The same command for a process that may open so many files.
+/// The same command with this limit of open files.
 pub(crate) fn limited(command: &Command, files: u32) -> Command {
     let mut limited = Command::new("prlimit");
     limited
@@ -66,7 +66,6 @@ pub(crate) fn limited(command: &Command, files: u32) -> Command {
     limited
 }
 
-/// An answer.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
@@ -84,14 +83,14 @@ impl Answer {
         self.body["code"].as_str().unwrap_or("")
     }
 
-    /// The answer, which must have this status.
+    /// The answer, checked for this status.
     #[track_caller]
     pub(crate) fn expect(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{}", self.body);
         self
     }
 
-    /// Checks that this is an error in the service's form with this code.
+    /// Checks for an error in the service's form with this code.
     #[track_caller]
     pub(crate) fn refused(&self, status: u16, code: &str) {
         assert_eq!((self.status, self.code()), (status, code), "{}", self.body);
@@ -102,14 +101,13 @@ impl Answer {
 }
 
 impl Server {
-    /// Checks the stopped server's log for every fault; returns how many actions of each kind it has.
+    /// Checks the stopped server's log for every fault; returns the number of actions of each kind.
     pub(crate) fn is_never_convicted(&self) -> BTreeMap<String, usize> {
         let store = self.dir.path().join("data/store");
         crate::honest::is_never_convicted(&store, self.domain, self.sequencer)
     }
 
-    /// The output of `kedge verify data` for the stopped server's store, whose log must convict
-    /// nobody.
+    /// The output of `kedge verify data` for the stopped server's store, whose log must not convict it.
     pub(crate) fn verify_data(&self) -> Output {
         self.is_never_convicted();
         kedge()
@@ -151,7 +149,7 @@ impl Server {
         Self::start_in(dir, &options).await
     }
 
-    /// A server that may open so many files.
+    /// A server with this limit of open files.
     pub(crate) async fn start_allowed(files: u32, options: &[&str]) -> Self {
         Self::start_as(tempfile::tempdir().unwrap(), options, |command| {
             limited(&command, files)
@@ -224,14 +222,14 @@ impl Server {
         server
     }
 
-    /// The URL of the server's embedded chain; ask only once.
+    /// The URL of the server's embedded chain; available only once.
     pub(crate) fn rpc(&mut self) -> String {
         let mut lines = (&mut self.stdout).lines().map(Result::unwrap);
         let reported = lines.find_map(|line| Some(line.split_once("--rpc ")?.1.to_owned()));
         reported.expect("the server says where its chain is")
     }
 
-    /// Bytes of memory of the process.
+    /// The process's resident memory in bytes.
     pub(crate) fn memory_bytes(&self) -> u64 {
         let path = format!("/proc/{}/statm", self.child.id());
         let text = std::fs::read_to_string(path).unwrap();
@@ -293,7 +291,6 @@ impl Server {
         self.child.wait().unwrap();
     }
 
-    /// Runs an operator command.
     pub(crate) fn admin(&self, command: &str) {
         let socket = self.dir.path().join("data/admin.sock");
         let status = kedge()

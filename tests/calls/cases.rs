@@ -1,4 +1,4 @@
-//! Which call fails, and how: every group of calls, every way in which its calls can fail, every call of a workload.
+//! The cases: every group of calls, every way in which its calls can fail, every call of a workload.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::support::Rng;
 use crate::support::faults::{Group, With};
 
-/// One call of a workload, and what happens to it.
+/// One call of a workload, and its fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Case {
     pub(crate) group: Group,
@@ -15,7 +15,7 @@ pub(crate) struct Case {
     pub(crate) with: With,
 }
 
-/// How the calls of a group can fail. A process that is killed at a sync, on a machine that loses its power, keeps only
+/// The ways in which calls of a group can fail. A process killed at a sync, on a machine that loses power, keeps only
 /// what was synced.
 fn ways(group: Group) -> &'static [With] {
     match group {
@@ -29,13 +29,14 @@ fn ways(group: Group) -> &'static [With] {
     }
 }
 
-/// A group and a way for each pair that there is.
+/// Every pair of a group and one of its ways to fail.
 pub(crate) fn pairs() -> Vec<(Group, With)> {
     let of = |group: Group| ways(group).iter().map(move |with| (group, *with));
     Group::ALL.into_iter().flat_map(of).collect()
 }
 
-/// Every case of a workload with so many calls, shuffled, so that a run that is stopped has seen some of everything.
+/// Every case of a workload with these numbers of calls, shuffled, so that a run that is stopped has covered some of
+/// everything.
 pub(crate) fn all(counted: impl Fn(Group) -> u64) -> Vec<Case> {
     let mut cases = Vec::new();
     for (group, with) in pairs() {
@@ -47,7 +48,7 @@ pub(crate) fn all(counted: impl Fn(Group) -> u64) -> Vec<Case> {
     shuffled.into_iter().map(|(_, case)| case).collect()
 }
 
-/// As the report names it, and as `KEDGE_CALL` replays it: `Sync 12 Kill`.
+/// The name in reports and in `KEDGE_CALL`: `Sync 12 Kill`.
 impl fmt::Display for Case {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{:?} {} {:?}", self.group, self.place, self.with)

@@ -1,4 +1,4 @@
-//! A small workload in two lives of a server, under one fault; and what must be true of each life, and of the next one
+//! A small workload in two lives of a server, under one fault; and the conditions on each life, and on the next one
 //! without a fault.
 
 use std::process::{Command, ExitStatus, Stdio};
@@ -18,21 +18,20 @@ use crate::support::program::kedge;
 use crate::support::server::{Server, Setup};
 use crate::support::{PASSWORD, Rng, connect, http};
 
-/// How long a process may take to end once it has failed, or was asked to; and a command, to answer.
+/// Longest time until a process ends after it failed or was asked to, and until a command answers.
 const END_LIMIT: Duration = Duration::from_mins(1);
-/// The folder below which calls fail: the data, the mark next to it, and the backup.
+/// The folder below which calls fail: the data, the mark, and the backup.
 const FOLDER: &str = "/drill/";
-/// Bytes of a text that, four times, fill the first segment of a log.
+/// Bytes of a text; four of these fill a log's first segment.
 const TEXT_BYTES: usize = 100_000;
 
-/// How a life ended.
+/// The end of a life.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum End {
-    /// Nothing was noticed outside.
+    /// The fault had no effect outside.
     Unaffected,
     /// It answered a request with 503 and stayed until it was asked to end.
     Refused,
-    /// It did not start.
     NotStarted,
     /// It ended with an error, by itself or when it was asked to.
     Failed,
@@ -40,7 +39,7 @@ pub(crate) enum End {
     Killed,
 }
 
-/// A machine with a server on it, whatever happens there.
+/// A machine with a server and its faults.
 pub(crate) struct Machine {
     directory: TempDir,
     setup: Setup,
@@ -48,7 +47,6 @@ pub(crate) struct Machine {
     losses: Option<Losses>,
     case: Option<Case>,
     key: SigningKey,
-    /// Whether the registration was acknowledged.
     registered: bool,
     template: Option<Id>,
     templates: u32,
@@ -57,7 +55,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// An empty folder, and the fault that waits.
+    /// An empty folder, and the fault to come.
     pub(crate) fn new(case: Option<Case>) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let folder = directory.path().join("drill");
@@ -89,7 +87,7 @@ impl Machine {
         }
     }
 
-    /// A machine whose log is never synced, although the system says so: as a server that ignores failed syncs.
+    /// A machine whose syncs report success and do nothing, as a server would be that ignores failed syncs.
     pub(crate) fn without_syncs() -> Self {
         let machine = Self::new(Some(Case {
             group: Group::Sync,
@@ -102,12 +100,12 @@ impl Machine {
         machine
     }
 
-    /// How many calls of a group there were.
+    /// The number of calls of a group.
     pub(crate) fn counted(&self, group: Group) -> u64 {
         self.faults.counted(group)
     }
 
-    /// Whether the fault was met.
+    /// Whether a call met the fault.
     pub(crate) fn met(&self) -> bool {
         self.faults.met() > 0
     }
@@ -162,8 +160,8 @@ impl Machine {
         }
     }
 
-    /// Whether a request was refused: with 503, or with 500 by a server that has noticed what it cannot read and is
-    /// read-only from then on. Otherwise the server must end: it must not stay and be silent.
+    /// Whether a request was refused: with 503, or with 500 by a server that noticed unreadable data and is read-only
+    /// from then on. Otherwise the server must end instead of staying silent.
     async fn is_refused(&self, server: &mut Server, error: &Error) -> bool {
         match error {
             Error::Refused(envelope) if envelope.status == 503 => true,
@@ -204,7 +202,7 @@ impl Machine {
         names.iter().any(|name| text.contains(name)) || text.contains("Direct I/O is not supported")
     }
 
-    /// A process that ends with an error ends by itself, with code 1, and its log states what the system answered.
+    /// A process that ends with an error must end by itself, with code 1, and log the system's error.
     fn must_name_the_fault(&self, status: ExitStatus, logged: usize) {
         let log = self.log_since(logged);
         assert_eq!(status.code(), Some(1), "{status}:\n{log}");
@@ -214,7 +212,7 @@ impl Machine {
         );
     }
 
-    /// Requests of each sort, enough for a second segment, and a backup.
+    /// Sends requests of each kind, enough for a second segment, and makes a backup.
     async fn work(&mut self) -> Result<(), Error> {
         let client = Client::builder(self.setup.url())
             .retry(kedge_client::RetryPolicy::never())
@@ -282,7 +280,7 @@ impl Machine {
         Ok(made)
     }
 
-    /// A backup that succeeds is whole: the command checks it. One that fails says so.
+    /// Makes a backup: a successful one is whole, as the command checks, and a failed one is reported.
     fn back_up(&mut self) {
         self.backups += 1;
         let to = self
@@ -299,7 +297,7 @@ impl Machine {
         );
     }
 
-    /// The machine without the fault: the server starts, has everything that it acknowledged, and works.
+    /// Checks the machine without the fault: the server starts, has everything it acknowledged, and works.
     pub(crate) async fn must_be_whole(&mut self) {
         self.faults.lift();
         let server = self.setup.start();

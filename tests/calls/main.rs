@@ -1,6 +1,7 @@
-//! Every call of a small workload that reaches the disk fails once: each n-th open, write, sync, rename, allocation, read
-//! and so on, in each way in which it can fail; and the power is cut at every sync. What was acknowledged stays, the
-//! process answers correctly, refuses with 503 or ends with an error that names the fault, and the next start is clean.
+//! Every call of a small workload that reaches the disk fails once: each n-th open, write, sync, rename, allocation,
+//! read and so on, in each way in which it can fail; and the power is cut at every sync. Acknowledged data stays; the
+//! process answers correctly, refuses with 503, or ends with an error that names the fault; and the next start is
+//! clean.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -18,15 +19,15 @@ use report::Report;
 use support::Rng;
 use support::faults::Group;
 
-/// No case of the sample begins later than this.
+/// Time after which no case of the sample begins.
 const SAMPLE: Duration = Duration::from_secs(20);
-/// Cases that run however slow the machine is, and how fast.
+/// Least number of cases in the sample, however slow the machine is.
 const SAMPLE_MIN: usize = 3;
 const SAMPLE_MAX: usize = 16;
 /// The seed of the sample, unless `KEDGE_TEST_SEED` states another.
 const SEED: u64 = 20_261_121;
 
-/// The workload under one fault, or counted, and the machine afterwards.
+/// Runs the workload under one fault, or counted; returns the machine and how its lives ended.
 async fn run(case: Option<Case>) -> (Machine, [End; 2]) {
     let mut machine = Machine::new(case);
     let ends = [machine.live().await, machine.live().await];
@@ -57,10 +58,10 @@ fn count_of(counts: &[(Group, u64)], group: Group) -> u64 {
     counts.iter().find(|count| count.0 == group).unwrap().1
 }
 
-/// A sample by seed: each group and way at a call of the workload, as many as fit in the time.
+/// Runs a sample by seed: each group and way at one call of the workload, as many as fit in the time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_that_fails_loses_nothing() {
-    // The same cases in every run, so that a change answers for itself alone; the others are the night's.
+    // The same cases in every run, so that a failure is due to the change under test; the night runs the others.
     let given = std::env::var("KEDGE_TEST_SEED").ok();
     let seed = given.map_or(SEED, |text| text.parse().unwrap());
     eprintln!("calls that fail: KEDGE_TEST_SEED={seed}");
@@ -80,7 +81,7 @@ async fn a_call_that_fails_loses_nothing() {
     }
 }
 
-/// The check of this test: a server that answers although its log was not synced is noticed.
+/// Checks this test itself: a server that answers although its log was not synced is noticed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_log_that_is_not_synced_is_noticed() {
     let run = tokio::spawn(async {
@@ -99,7 +100,7 @@ async fn a_log_that_is_not_synced_is_noticed() {
     assert!(noticed.is_panic());
 }
 
-/// The case that `KEDGE_CALL` names.
+/// Runs the case that `KEDGE_CALL` names.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "replays one case"]
 async fn one_call_that_fails() {
@@ -107,7 +108,7 @@ async fn one_call_that_fails() {
     eprintln!("{case}: {}", outcome(case).await);
 }
 
-/// Every case, as `make night` runs them. Cases that are in the report are not repeated.
+/// Runs every case, for `make night`. Cases in the report are not repeated.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "takes hours: scripts/night.sh calls"]
 async fn every_call_that_fails() {

@@ -1,4 +1,4 @@
-//! The report of a long run: one line for each case, so that a run that was stopped continues where it was.
+//! The report of a long run: one line for each case, so that a stopped run can continue.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -12,13 +12,13 @@ use crate::cases::Case;
 
 pub(crate) struct Report {
     file: Option<Mutex<File>>,
-    /// The cases that have passed before.
+    /// Cases that passed in earlier runs.
     passed: HashSet<String>,
-    /// No case begins later than this.
+    /// Time after which no case begins.
     limit: Duration,
-    /// Cases at one time.
+    /// The number of cases that run in parallel.
     at_once: usize,
-    /// Only cases whose names begin like this.
+    /// The prefix of the names of cases to run.
     only: String,
 }
 
@@ -29,8 +29,8 @@ fn number(variable: &str) -> Option<u64> {
 }
 
 impl Report {
-    /// `KEDGE_CALLS_REPORT` names the file, `KEDGE_CALLS_SECONDS` the time, `KEDGE_CALLS_AT_ONCE` how many run at one
-    /// time, and `KEDGE_CALLS_ONLY` how the cases' names begin.
+    /// `KEDGE_CALLS_REPORT` names the file, `KEDGE_CALLS_SECONDS` the time, `KEDGE_CALLS_AT_ONCE` the number of cases
+    /// in parallel, and `KEDGE_CALLS_ONLY` the prefix of the cases' names.
     pub(crate) fn open() -> Self {
         let path = std::env::var_os("KEDGE_CALLS_REPORT");
         let before = path.as_ref().map(std::fs::read_to_string);
@@ -61,7 +61,7 @@ impl Report {
         }
     }
 
-    /// Runs what has not passed before. Returns the cases that failed.
+    /// Runs the cases that have not passed before. Returns the failed ones.
     pub(crate) async fn run<F>(self, cases: Vec<Case>, outcome: impl Fn(Case) -> F) -> Vec<String>
     where
         F: Future<Output = String> + Send + 'static,

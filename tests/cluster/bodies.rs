@@ -1,5 +1,5 @@
-//! Bodies of changes on a node that follows: without credentials it asks for none that is large, and it counts who sends
-//! the others.
+//! Bodies of changes on a follower: without credentials it accepts no large ones, and it counts the callers of the
+//! others.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::support::Rng;
 /// Requests of an address in a minute.
 const LIMIT: usize = 40;
 
-/// Sends a POST with these fields; what is answered first, up to the end of its head.
+/// Sends a POST with these fields; returns the head of the first answer.
 async fn answered(port: u16, fields: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
     let text = format!(
@@ -59,7 +59,7 @@ async fn a_node_that_follows_asks_for_no_large_body_without_credentials() {
             let bearer = format!("Authorization: Bearer {}\r\n", signer.token);
             let answer = answered(port, &fields(&bearer, 1 << 20), "").await;
             assert_eq!(status(&answer), 100, "{answer}");
-            // A short one may be forwarded: this node may not know the newest credentials. It counts.
+            // A short one may be forwarded, because this node may not know the newest credentials. It counts.
             let mut statuses = Vec::new();
             for _ in 0..2 * LIMIT {
                 let answer = answered(port, "Content-Length: 2\r\n", "{}").await;

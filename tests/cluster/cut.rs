@@ -1,4 +1,4 @@
-//! The leader is cut off from the engine; and the stream is tampered with.
+//! The leader is disconnected from the engine; and the stream is tampered with.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use crate::support::{Rng, eventually, http};
 
 const NOTICED_LIMIT: Duration = Duration::from_secs(20);
 
-/// A cluster whose nodes each have a way of their own to the servers.
+/// A cluster whose nodes each have separate links to the servers.
 pub(crate) async fn linked() -> (Cluster, Vec<Link>) {
     let mut links = Vec::new();
     let cluster = Cluster::start_with(3, |setup, nats| {
@@ -78,7 +78,7 @@ async fn a_leader_that_is_cut_off_is_fenced_and_a_broken_stream_is_not_followed(
     load.check_by(&readers, &cluster).await;
 }
 
-/// A stranger publishes to the log's subject.
+/// An outsider publishes to the log's subject.
 async fn a_message_that_is_no_frame(mut cluster: Cluster, signer: &mut Signer) -> Cluster {
     let leader = cluster.leader().await;
     let before = cluster.heads().await;
@@ -88,7 +88,7 @@ async fn a_message_that_is_no_frame(mut cluster: Cluster, signer: &mut Signer) -
     let forged = published.await.unwrap().await.unwrap();
     // The stream began with the log, so its places are the frames' numbers.
     let broken = format!("frame {} ", forged.sequence);
-    // The leader notices it with its next frame.
+    // The leader notices at its next frame.
     for node in &cluster.nodes {
         let begun = Instant::now();
         let answer = signer.mint().send(node.setup.port()).await;
@@ -97,7 +97,7 @@ async fn a_message_that_is_no_frame(mut cluster: Cluster, signer: &mut Signer) -
     }
     all_stand_still(&cluster, &broken).await;
     assert_eq!(cluster.heads().await, before, "another history is served");
-    // A start does not forget it.
+    // A restart does not forget it.
     let node = &mut cluster.nodes[(leader + 1) % 3];
     node.kill();
     node.server = Some(node.setup.begin());
@@ -140,7 +140,7 @@ async fn a_purged_stream_is_continued_by_those_who_hold_its_frames() {
     let stream = jetstream::new(client).get_stream(STREAM).await.unwrap();
     stream.purge().await.unwrap();
 
-    // Who has everything continues.
+    // The node that has everything continues.
     load.resume();
     load.progress(20).await;
     cluster.nodes[late].start();
@@ -162,7 +162,7 @@ async fn a_purged_stream_is_continued_by_those_who_hold_its_frames() {
     cluster.wait_for(load.last_sequence()).await;
     let readers = load.readers(&cluster).await;
 
-    // Nobody leads a stream that does not show where it ends, and the node names the reason.
+    // No node leads on a stream whose end is unknown, and the node names the reason.
     stream.purge().await.unwrap();
     cluster.nodes[leader].kill();
     let server = cluster.nodes[other].server.as_ref().unwrap();
@@ -178,7 +178,7 @@ async fn a_purged_stream_is_continued_by_those_who_hold_its_frames() {
     load.check_by(&readers, &cluster).await;
 }
 
-/// The stream ends before what a node holds: nobody follows it, and everybody does once it is whole again, without a
+/// The stream ends before what a node holds: no node follows it, and all follow again once it is whole, without a
 /// restart.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_that_ends_early_for_a_while_is_followed_again() {

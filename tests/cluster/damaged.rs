@@ -1,5 +1,5 @@
-//! The stream's files on one NATS server are damaged while it runs: bytes flipped, cut off, or the file gone. Nobody
-//! serves another history. At worst writes stop with the frame named, and the stream is made again from a node's log.
+//! The stream's files on one NATS server are damaged while it runs: bytes flipped, cut off, or the file gone. No node
+//! serves another history. At worst writes stop with the frame named, and the stream is rebuilt from a node's log.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
@@ -19,11 +19,11 @@ use crate::support::program::kedge;
 use crate::support::{Rng, eventually};
 
 const SETTLED_LIMIT: Duration = Duration::from_mins(1);
-/// Writes that continue do so within this time: a server was restarted, and the stream may need another leader.
+/// Longest time until writes continue: a server was restarted, and the stream may need another leader.
 const CONTINUES_LIMIT: Duration = Duration::from_secs(25);
 const POLL: Duration = Duration::from_millis(100);
 
-/// How a file is damaged.
+/// The kind of damage to a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Damage {
     Flipped,
@@ -68,7 +68,7 @@ fn blocks(cluster: &Cluster, server: usize) -> Vec<PathBuf> {
     blocks
 }
 
-/// The frame that a node names as broken, with the reason.
+/// The frame that a node reports as broken, with the reason.
 fn broken(ready: &Value) -> Option<String> {
     let cluster = &ready["cluster"];
     let reasons = [&cluster["problem"], &cluster["stalled"]];
@@ -77,7 +77,7 @@ fn broken(ready: &Value) -> Option<String> {
     named.map(str::to_owned)
 }
 
-/// What the nodes name as broken.
+/// The broken frames that the nodes report.
 async fn problems(cluster: &Cluster) -> Vec<String> {
     let mut problems = Vec::new();
     for node in &cluster.nodes {
@@ -88,7 +88,7 @@ async fn problems(cluster: &Cluster) -> Vec<String> {
     problems
 }
 
-/// Shows what nodes and servers know of the stream.
+/// Prints the stream's state on nodes and servers.
 async fn state(cluster: &Cluster) {
     for node in &cluster.nodes {
         let ready = ready(&node.setup).await.unwrap_or_default();
@@ -97,7 +97,7 @@ async fn state(cluster: &Cluster) {
     eprintln!("{}", cluster.nats.stream_states(STREAM));
 }
 
-/// Damages a server's files, and has it read them again.
+/// Damages a server's files, and makes it read them again.
 async fn damage(cluster: &mut Cluster, load: &Load, server: usize, damage: Damage) {
     load.progress(30).await;
     for block in blocks(cluster, server) {
@@ -110,7 +110,7 @@ async fn damage(cluster: &mut Cluster, load: &Load, server: usize, damage: Damag
     tokio::task::block_in_place(|| cluster.nats.server(server).wait_until_healthy());
 }
 
-/// Whether writes continue. If not, a node names what is broken.
+/// Whether writes continue. If not, a node must name the broken frame.
 async fn continues(cluster: &Cluster, load: &Load) -> bool {
     let begun = Instant::now();
     let before = load.acknowledged();
@@ -139,7 +139,7 @@ fn last_frame(cluster: &Cluster, node: usize) -> u64 {
     opened.unwrap().0.position().frame
 }
 
-/// What an operator does then: stops all nodes and makes the stream again from the longest log.
+/// The operator's repair: stops all nodes and rebuilds the stream from the longest log.
 async fn reseed(cluster: &mut Cluster, load: &Load) {
     load.pause().await;
     for node in &mut cluster.nodes {
@@ -168,7 +168,7 @@ async fn reseed(cluster: &mut Cluster, load: &Load) {
     load.progress(30).await;
 }
 
-/// A node without data reads the whole stream, whichever server has it. It gets the log, or names the frame.
+/// A node without data reads the whole stream from any server. It gets the log, or names the frame.
 async fn a_node_joins(cluster: &mut Cluster) -> bool {
     let leader = cluster.leader().await;
     let node = &mut cluster.nodes[(leader + 1) % 3];

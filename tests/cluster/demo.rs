@@ -1,4 +1,4 @@
-//! `kedge demo` against a cluster: it loses the leader, and everything that was acknowledged is still there.
+//! `kedge demo` against a cluster: the leader is lost, and everything acknowledged is still there.
 
 use std::process::Output;
 
@@ -9,7 +9,7 @@ use crate::support::program::kedge;
 
 const OBJECTS: &str = "20";
 
-/// The demo at a node, with the processes that `{node}.pid` files name.
+/// Runs the demo at a node; `{node}.pid` files name the processes.
 async fn demo(cluster: &Cluster, node: usize, kill: &str) -> Output {
     let url = cluster.nodes[node].url();
     let sockets = cluster.nodes[node].setup.data().with_file_name("{node}");
@@ -38,7 +38,7 @@ async fn the_demo_loses_the_leader_and_nothing_else() {
         std::fs::write(folder.join(format!("{}.pid", node.name)), id).unwrap();
     }
     let leader = cluster.leader().await;
-    // A command that fails is an error, and so is one that kills nobody.
+    // A command that fails is an error, and so is one that kills no process.
     let output = demo(&cluster, leader, "echo no such node; false").await;
     assert!(!output.status.success());
     assert!(
@@ -47,7 +47,7 @@ async fn the_demo_loses_the_leader_and_nothing_else() {
         error_of(&output)
     );
 
-    // It was asked to begin at the node that it then kills.
+    // Starts at the node that is then killed.
     let kill = format!("kill -9 $(cat {}/{{node}}.pid)", folder.display());
     let output = demo(&cluster, leader, &kill).await;
     assert!(output.status.success(), "{}", error_of(&output));
@@ -61,8 +61,8 @@ async fn the_demo_loses_the_leader_and_nothing_else() {
         how.starts_with(&format!("{name} was killed and node")),
         "{how}"
     );
-    // 20 mints, 20 updates in a batch, 16 alone, 16 transfers, a template, three variations in one request, and those around
-    // the loss; the answer to one of these may get lost with the leader.
+    // 20 mints, 20 updates in a batch, 16 single ones, 16 transfers, a template, three variations in one request, and
+    // the requests around the loss; the answer to one of these may get lost with the leader.
     let count = how
         .split("all ")
         .nth(1)

@@ -1,5 +1,5 @@
-//! Edges as processes of their own: their answers are the nodes', and neither a node nor an edge that is lost costs
-//! anything that was acknowledged.
+//! Edges as separate processes: their answers are the nodes', and the loss of a node or of an edge costs no
+//! acknowledged write.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,7 +26,7 @@ use crate::support::program::kedge;
 use crate::support::{Rng, connect, eventually, free_port, register, template};
 
 const PATIENCE: Duration = Duration::from_secs(30);
-/// What differs from answer to answer, or from node to node.
+/// Headers that differ between answers, or between nodes.
 const OWN: [&str; 8] = [
     "date",
     "x-request-id",
@@ -38,7 +38,7 @@ const OWN: [&str; 8] = [
     "connection",
 ];
 
-/// An edge; it may be stopped.
+/// An edge process, which may be stopped.
 pub(crate) struct Edge {
     name: String,
     pub(crate) port: u16,
@@ -60,14 +60,14 @@ impl Drop for Edge {
 }
 
 impl Edge {
-    /// Starts one in front of a cluster.
+    /// Starts an edge in front of a cluster.
     pub(crate) async fn start(cluster: &Cluster, name: &str) -> Self {
         let log = cluster.nodes[0].setup.data();
         let log = log.with_file_name(format!("{name}.log"));
         Self::start_for(&cluster.urls(), &log, name, &[]).await
     }
 
-    /// Starts one in front of the nodes at these URLs, with more options, as `name=value`.
+    /// Starts an edge in front of the nodes at these URLs, with more options, as `name=value`.
     pub(crate) async fn start_for(urls: &[String], log: &Path, name: &str, more: &[&str]) -> Self {
         let mut edge = Self {
             name: name.to_owned(),
@@ -108,7 +108,7 @@ impl Edge {
         self.process = Some(process.unwrap());
     }
 
-    /// Waits until it knows the leader and so many nodes that are ready.
+    /// Waits until the edge knows the leader and this many ready nodes.
     async fn wait_until_ready(&self, nodes: usize) {
         let ready = || async {
             let answer = http::try_get(self.port, "/readyz").await?;
@@ -132,7 +132,6 @@ impl Edge {
         }
     }
 
-    /// Stops it in order.
     fn stop(&mut self) {
         let mut process = self.process.take().unwrap();
         let pid = Pid::from_raw(process.id().cast_signed()).unwrap();
@@ -145,7 +144,7 @@ impl Edge {
     }
 }
 
-/// The headers of an answer, without those that are an answer's own.
+/// The headers of an answer, except those that differ between answers.
 fn headers(answer: &Answer) -> BTreeMap<String, String> {
     let lines = answer.head.lines().skip(1);
     let headers = lines.filter_map(|line| line.split_once(':'));
@@ -163,7 +162,7 @@ fn same(path: &str, edge: &Answer, node: &Answer) {
     assert_eq!(without_id(edge), without_id(node), "{path}");
 }
 
-/// A body, without the request's id in an error.
+/// A body, without an error's request id.
 fn without_id(answer: &Answer) -> String {
     match serde_json::from_str::<Value>(&answer.body) {
         Ok(mut body) => {
@@ -223,14 +222,14 @@ async fn every_answer_through_an_edge_is_that_of_a_node() {
     edge.stop();
 }
 
-/// What was made through an edge.
+/// Resources made through an edge.
 struct Made {
     object: Id,
     template: Id,
     token: String,
 }
 
-/// Register, mint, update, a batch, an upload, a download and the export, all through an edge.
+/// Registers, mints, updates, sends a batch, uploads, downloads and exports, all through an edge.
 async fn every_kind_of_request(cluster: &Cluster, edge: &Edge, rng: &mut Rng) -> Made {
     let client = connect(&edge.url()).await;
     let account = register(&client, rng.key()).await;
@@ -262,7 +261,7 @@ async fn every_kind_of_request(cluster: &Cluster, edge: &Edge, rng: &mut Rng) ->
     }
 }
 
-/// And that nothing was done.
+/// Without nodes the edge says so, and that nothing was done.
 async fn without_nodes_it_says_so(cluster: &mut Cluster, edge: &Edge, change: &Prepared) {
     for node in &mut cluster.nodes {
         node.kill();
@@ -289,7 +288,7 @@ async fn without_nodes_it_says_so(cluster: &mut Cluster, edge: &Edge, change: &P
     eventually("the edge is not ready", PATIENCE, unready).await;
 }
 
-/// Reads: by each way, of the same log.
+/// Reads of the same log, by edge and by node.
 async fn reads_are_answered_alike(cluster: &Cluster, edge: &Edge, token: &str, paths: &[&str]) {
     let header = format!("Authorization: Bearer {token}\r\n");
     for path in paths {
@@ -307,7 +306,7 @@ async fn reads_are_answered_alike(cluster: &Cluster, edge: &Edge, token: &str, p
     }
 }
 
-/// Changes: what was done once is answered alike by an edge and by a node, and so is what is refused.
+/// Changes by edge and by node: a change done once is answered alike, and so is a refusal.
 async fn changes_are_answered_alike(cluster: &Cluster, edge: &Edge, signer: &mut Signer) {
     let leader = cluster.nodes[cluster.leader().await].setup.port();
     let once = signer.mint_once("through-an-edge");
@@ -347,7 +346,7 @@ async fn changes_are_answered_alike(cluster: &Cluster, edge: &Edge, signer: &mut
     }
 }
 
-/// An event stream passes as it is written.
+/// An event stream passes through as it is written.
 async fn events_arrive(edge: &Edge, token: &str, object: &str) {
     let request = Request::builder()
         .uri(format!("{}/ebus/events/stream", edge.url()))
@@ -398,7 +397,7 @@ async fn changes_through_two_edges_outlive_the_leader_and_an_edge() {
     edges[0].begin();
     edges[0].wait_until_ready(3).await;
     load.progress(50).await;
-    // One is stopped in order, and the leader hands over.
+    // One is stopped in order, and then the leader hands over.
     edges[1].stop();
     let leader = cluster.leader().await;
     cluster.nodes[leader].server.take().unwrap().stop();

@@ -1,4 +1,4 @@
-//! Servers of the engine are killed and come back, and a node loses its data.
+//! Servers of the engine are killed and return, and a node loses its data.
 
 use std::time::{Duration, Instant};
 
@@ -11,11 +11,11 @@ use crate::support::{PASSWORD, Rng, connect, eventually, http};
 
 /// The log's stream.
 pub(crate) const STREAM: &str = "KEDGE_kedge";
-/// That of the lease and the nodes.
+/// The bucket of the lease and the nodes.
 pub(crate) const BUCKET: &str = "KV_KEDGE_kedge";
 /// NATS servers elect a new leader of a stream 4 to 9 seconds after the last one was lost.
 const ELECTION_LIMIT: Duration = Duration::from_secs(15);
-/// A write that was in flight when the quorum was lost is answered within this time, later ones within the next.
+/// Longest time until a write is answered that was in flight when the quorum was lost, and a later write.
 const FIRST_ANSWER_LIMIT: Duration = Duration::from_secs(8);
 const ANSWER_LIMIT: Duration = Duration::from_secs(3);
 const STOP_LIMIT: Duration = Duration::from_secs(20);
@@ -41,7 +41,7 @@ async fn the_log_outlives_the_servers_that_carry_it() {
     start_servers(&mut cluster, &[leads]);
     cluster.wait_until_ready().await;
 
-    // A quorum, then all.
+    // First a quorum of the servers, then all.
     let first = usize::try_from(rng.below(3)).unwrap();
     for lost in [vec![first, (first + 1) % 3], vec![0, 1, 2]] {
         for server in &lost {
@@ -74,8 +74,8 @@ async fn the_log_outlives_the_servers_that_carry_it() {
     cluster.stop();
 }
 
-/// The server that leads the stream is killed again and again: how long until the servers have elected another leader, and
-/// how long writes paused (`ELECTIONS`, 6). The last two are asked to end.
+/// Kills the server that leads the stream again and again: measures the election of another leader, and the pause of
+/// writes (`ELECTIONS`, 6). The last two are asked to end.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "measures, and takes minutes; `make night` runs it"]
 async fn writes_continue_soon_after_the_servers_have_elected() {
@@ -126,7 +126,7 @@ fn start_servers(cluster: &mut Cluster, indexes: &[usize]) {
     tokio::task::block_in_place(|| cluster.nats.wait_until_ready());
 }
 
-/// The leader is asked to stop while nothing accepts what it has: it ends in order all the same.
+/// Stops the leader while no server accepts its frames: it ends in order all the same.
 async fn leader_stops(cluster: &mut Cluster) -> usize {
     let leader = cluster.leader().await;
     let begun = Instant::now();
@@ -139,7 +139,7 @@ async fn leader_stops(cluster: &mut Cluster) -> usize {
     leader
 }
 
-/// Writes are refused soon, nodes state that they are not ready, and reads continue.
+/// Writes are soon refused, nodes report that they are not ready, and reads continue.
 async fn without_quorum(cluster: &Cluster, signer: &mut Signer) {
     let mut times = Vec::new();
     for round in 0..2 {
@@ -170,7 +170,7 @@ async fn without_quorum(cluster: &Cluster, signer: &mut Signer) {
         eprintln!("{}: {}", node.name, ready["reason"]);
         let read = http::get(node.setup.port(), "/batches").await;
         assert_eq!(read.status, 200);
-        // A session is stored too, but not in the log.
+        // Sessions are stored too, but not in the log.
         let begun = Instant::now();
         let account = connect(&node.url()).await.account(signer.key.clone());
         let email = format!("{}@example.com", account.address()).to_lowercase();
@@ -196,7 +196,7 @@ pub(crate) fn lose_data(node: &Node) {
     }
 }
 
-/// A follower's data is lost, except its keys: it gets everything from the stream, and is not ready before.
+/// A follower loses its data, except its keys: it reads everything from the stream, and is not ready before.
 async fn a_node_without_data_joins(cluster: &mut Cluster, sequence: u64) {
     let leader = cluster.leader().await;
     let node = &mut cluster.nodes[(leader + 1) % 3];

@@ -1,5 +1,5 @@
-//! Many failovers under load, each of a kind that the seed chooses, with one report. `make failovers` runs hundreds of
-//! them; five are part of every run of the tests.
+//! Many failovers under load, each of a kind that the seed chooses, with one report. `make failovers` runs hundreds;
+//! five are part of every test run.
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};
@@ -13,25 +13,24 @@ use crate::signed::Signer;
 use crate::support::Rng;
 use crate::versions::Versions;
 
-/// How many failovers there are.
+/// The variable with the number of failovers.
 const COUNT: &str = "KEDGE_FAILOVERS";
 const COUNT_DEFAULT: usize = 5;
-/// A file to which each failover adds a line of JSON.
+/// The variable with the file to which each failover adds a line of JSON.
 const REPORT: &str = "KEDGE_FAILOVERS_REPORT";
-/// The objective is 5 seconds. A machine that does other work may miss it, so the report shows what was reached, and
-/// more is a failure.
+/// Longest pause. The objective is 5 seconds, which a busy machine may miss, so the report shows the pauses, and only
+/// more than this fails.
 const PAUSE_MAX: Duration = Duration::from_secs(20);
 
-/// How the leader is lost.
+/// The way in which the leader is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Loss {
     /// kill -9.
     Killed,
     /// Stopped for longer than its lease, then continued.
     Paused,
-    /// Cut off from all NATS servers.
+    /// Disconnected from all NATS servers.
     CutOff,
-    /// Asked to stop.
     Stopped,
 }
 
@@ -87,7 +86,7 @@ async fn failovers_of_every_kind_lose_nothing() {
     let first = rng.below(4) as usize;
     let mut pauses = Vec::new();
     for number in 0..count {
-        // Each kind once, then as the seed has it.
+        // Each kind once, then by the seed.
         let loss = if number < LOSSES.len() {
             LOSSES[(first + number) % LOSSES.len()]
         } else {
@@ -103,7 +102,7 @@ async fn failovers_of_every_kind_lose_nothing() {
     versions.check().await;
     let acknowledged = load.check(&cluster).await;
     cluster.stop();
-    // Only failovers after which everything was found count.
+    // Failovers count only after the check of all writes.
     for (loss, pause) in pauses {
         let loss = format!("{loss:?}");
         report(&json!({ "loss": loss, "pause_ms": pause.as_millis() as u64 }));

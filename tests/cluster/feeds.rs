@@ -1,4 +1,4 @@
-//! Event streams and webhooks, while the leader is lost.
+//! Event streams and webhooks while the leader is lost.
 
 #[path = "../api/feeds/webhooks/receiver.rs"]
 #[expect(dead_code, reason = "a part of it is needed")]
@@ -39,7 +39,7 @@ impl Drop for Reader {
 }
 
 impl Reader {
-    /// Reads a node's stream, after a position.
+    /// Reads a node's stream after a position.
     fn start(url: &str, token: &str, after: &str) -> Self {
         let request = Request::builder()
             .uri(format!("{url}/ebus/events/stream"))
@@ -72,7 +72,7 @@ impl Reader {
         Self { events, reading }
     }
 
-    /// The events, once there are enough.
+    /// The events, once they are enough.
     async fn wait(&mut self, enough: impl FnMut(&Vec<Value>) -> bool) -> Vec<Value> {
         let arrived = tokio::time::timeout(PATIENCE, self.events.wait_for(enough)).await;
         let arrived = arrived.map(|events| events.unwrap().clone());
@@ -85,7 +85,7 @@ fn positions(events: &[Value]) -> Vec<String> {
     events.iter().map(position).collect()
 }
 
-/// The leader is killed while a stream is followed on another node and messages are owed to a receiver.
+/// Kills the leader while a stream is followed on another node and messages to a receiver are outstanding.
 pub(crate) async fn survive_the_leader(cluster: &mut Cluster, signer: &mut Signer, load: &Load) {
     // The first message is refused until the leader was lost.
     let (lost, is_lost) = watch::channel(false);
@@ -173,7 +173,7 @@ fn object_of(event: &Value) -> Option<String> {
     event["object_id"].as_str().map(str::to_owned)
 }
 
-/// Mints, with retries where no node leads.
+/// Mints, and retries where no node leads.
 async fn mint(cluster: &Cluster, signer: &mut Signer, node: usize, minted: &mut BTreeSet<String>) {
     let port = cluster.nodes[node].setup.port();
     let target = minted.len() + MINTS;

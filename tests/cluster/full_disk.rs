@@ -1,4 +1,4 @@
-//! A leader whose disk is full: a node that has room leads in its place.
+//! A leader whose disk is full: a node with room leads in its place.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Limits over all nodes: a node that follows lets reads in on leases of the leader, and by itself while nobody leads.
+//! Limits over all nodes: a follower admits reads on leases from the leader, and by itself while no node leads.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -13,15 +13,15 @@ use crate::support::{Rng, eventually};
 
 /// Reads of an organization in a minute.
 const LIMIT: usize = 320;
-/// A lease is a sixteenth of that at most.
+/// Largest lease: a sixteenth of the limit.
 const LEASE: usize = LIMIT / 16;
 /// Reads sent to each node.
 const READS: usize = 200;
-/// Reads of one node that are in flight.
+/// Reads in flight on one node.
 const CLIENTS: usize = 4;
 /// The operator's key, for setting a tier.
 const OPERATOR: &str = "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d";
-/// Seconds that a part of this test may take: it counts in one minute.
+/// Seconds that a part of this test may take: it counts within one minute.
 const PART_S: u64 = 25;
 
 /// A caller's reads on one node.
@@ -38,7 +38,7 @@ impl Caller {
     }
 }
 
-/// The callers of a signer, one of each running node.
+/// A signer's callers, one for each running node.
 fn callers(cluster: &Cluster, signer: &Signer) -> Vec<Caller> {
     let running = cluster.nodes.iter().filter(|node| node.runs());
     let caller = |port| Caller {
@@ -48,7 +48,6 @@ fn callers(cluster: &Cluster, signer: &Signer) -> Vec<Caller> {
     running.map(|node| caller(node.setup.port())).collect()
 }
 
-/// A header's number.
 fn number(answer: &Answer, name: &str) -> usize {
     let head = answer.head.to_lowercase();
     let line = head.lines().find_map(|line| line.strip_prefix(name));
@@ -56,7 +55,7 @@ fn number(answer: &Answer, name: &str) -> usize {
     line.trim_start_matches(':').trim().parse().unwrap()
 }
 
-/// Sends so many reads by several connections; how many were accepted, and the other answers.
+/// Sends this many reads over several connections; returns the number accepted, and the other answers.
 async fn send(caller: &Caller, reads: usize) -> (usize, Vec<Answer>) {
     let mut sending = JoinSet::new();
     for _ in 0..CLIENTS {
@@ -78,7 +77,7 @@ async fn send(caller: &Caller, reads: usize) -> (usize, Vec<Answer>) {
     (accepted.len(), refused)
 }
 
-/// Waits for a minute that has enough time left.
+/// Waits for a minute with enough time left.
 async fn a_fresh_minute() {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let left = Duration::from_secs(60 - now.as_secs() % 60);
@@ -87,7 +86,7 @@ async fn a_fresh_minute() {
     }
 }
 
-/// A signer whose organization may read so much, and has read nothing in this minute.
+/// A signer whose organization has the limit, and has read nothing in this minute.
 async fn limited(cluster: &Cluster, rng: &mut Rng) -> Signer {
     let signer = Signer::register(cluster, rng).await;
     let leader = &cluster.nodes[cluster.leader().await];
@@ -124,7 +123,7 @@ async fn nodes_together_accept_the_limit_and_reads_continue_without_a_leader() {
     let mut cluster = cluster.await;
     let spread = limited(&cluster, &mut rng).await;
     let lost = limited(&cluster, &mut rng).await;
-    // The requests that registered them are counted in this minute.
+    // The registrations are counted in this minute.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     tokio::time::sleep(Duration::from_secs(60 - now.as_secs() % 60)).await;
 
@@ -189,7 +188,7 @@ async fn the_next_leader_lends_again(cluster: &Cluster, lost: &Signer) {
     assert!(refused >= 2 * LIMIT, "{refused}");
 }
 
-/// Nobody asks for each read, nor again once nothing is left.
+/// Nodes do not ask the leader for each read, nor again once nothing is left.
 async fn questions_are_few(cluster: &Cluster) {
     let mut questions = 0.0;
     for node in &cluster.nodes {

@@ -1,6 +1,6 @@
-//! A TCP proxy of the tests' own, in front of each NATS server as each node sees it, and between the servers. Each way
-//! and each direction of it is cut, slow or lossy by itself. A way that is cut holds everything back, and delivers it
-//! once it is healed, as a network that loses packets does.
+//! A TCP proxy in front of each NATS server as each node sees it, and between the servers. Each link and each direction
+//! of it can be cut, slow or lossy by itself. A cut link holds everything back, and delivers it once it is healed, as a
+//! network that loses packets does.
 
 use std::time::Duration;
 
@@ -13,23 +13,22 @@ use tokio::time::Instant;
 
 use crate::support::Rng;
 
-/// Servers name each other's addresses to their clients, which would bypass the proxy. A name of the same length, which
-/// no client reads.
+/// Servers announce each other's addresses to their clients, which would bypass the proxy. The replacement has the same
+/// length, and no client reads it.
 const NAMED: &[u8] = b"\"connect_urls\"";
 const HIDDEN: &[u8] = b"\"connect_none\"";
-/// Parts of a stream that may be on their way.
+/// Parts of a stream that may be in transit.
 const PARTS_MAX: usize = 1_024;
-/// How long TCP stalls until it has repeated a packet that was lost.
+/// TCP's stall until it has resent a lost packet.
 const REPEATED_MS: u64 = 400;
 
-/// What happens to bytes in one direction.
+/// The state of one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Flow {
-    /// Nothing gets through.
     pub(crate) is_cut: bool,
-    /// How long everything takes.
+    /// The delay of every part.
     pub(crate) delay: Duration,
-    /// Of a thousand parts, how many are lost: most stall the stream until they are repeated, one in five resets it.
+    /// Lost parts in a thousand: most stall the stream until they are resent, one in five resets it.
     pub(crate) lost_permille: u64,
 }
 
@@ -55,7 +54,7 @@ impl Flow {
     }
 }
 
-/// The way to one server.
+/// The link to one server.
 pub(crate) struct Way {
     url: String,
     towards: watch::Sender<Flow>,
@@ -70,7 +69,7 @@ impl Drop for Way {
 }
 
 impl Way {
-    /// A way to the server with this URL.
+    /// A link to the server with this URL.
     pub(crate) fn to(server: &str) -> Self {
         let server = server.strip_prefix("nats://").unwrap().to_owned();
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -97,24 +96,24 @@ impl Way {
         self.set_back(flow);
     }
 
-    /// Sets what the server gets.
+    /// Sets the direction to the server.
     pub(crate) fn set_towards(&self, flow: Flow) {
         self.towards.send_replace(flow);
     }
 
-    /// Sets what the server sends.
+    /// Sets the direction from the server.
     pub(crate) fn set_back(&self, flow: Flow) {
         self.back.send_replace(flow);
     }
 }
 
-/// The ways of one node to the servers.
+/// The links of one node to the servers.
 pub(crate) struct Link {
     pub(crate) ways: Vec<Way>,
 }
 
 impl Link {
-    /// Ways to the servers with these URLs.
+    /// Links to the servers with these URLs.
     pub(crate) fn to(servers: &[String]) -> Self {
         Self {
             ways: servers.iter().map(|server| Way::to(server)).collect(),
@@ -125,14 +124,14 @@ impl Link {
         self.ways.iter().map(|way| way.url.clone()).collect()
     }
 
-    /// Sets all ways, in both directions.
+    /// Sets all links, in both directions.
     pub(crate) fn set(&self, flow: Flow) {
         for way in &self.ways {
             way.set(flow);
         }
     }
 
-    /// Lets nothing through any more, in both directions.
+    /// Cuts all links, in both directions.
     pub(crate) fn cut(&self) {
         self.set(Flow::CUT);
     }
@@ -154,7 +153,7 @@ async fn serve(
     }
 }
 
-/// Waits until bytes get through.
+/// Waits until the direction is open.
 async fn open(flow: &mut watch::Receiver<Flow>) -> Option<Flow> {
     let opened = flow.wait_for(|flow| !flow.is_cut).await;
     opened.ok().map(|flow| *flow)
@@ -191,7 +190,7 @@ async fn pump(from: OwnedReadHalf, to: OwnedWriteHalf, flow: watch::Receiver<Flo
     }
 }
 
-/// Reads, and notes when each part arrives.
+/// Reads, and records the arrival of each part.
 async fn take(
     mut from: OwnedReadHalf,
     parts: mpsc::Sender<(Instant, Vec<u8>)>,
@@ -205,7 +204,7 @@ async fn take(
             bytes[start..start + NAMED.len()].copy_from_slice(HIDDEN);
         }
         let due = Instant::now() + flow.borrow().delay;
-        // An end is delivered too, after everything before it.
+        // An end of stream is delivered too, after everything before it.
         let is_end = count == 0;
         if parts.send((due, bytes.to_vec())).await.is_err() {
             return;

@@ -1,4 +1,4 @@
-//! Clients that write to all nodes, and what was acknowledged to them.
+//! Clients that write to all nodes, and the writes acknowledged to them.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use crate::nodes::Cluster;
 use crate::support::ledger::Ledger;
 use crate::support::{Rng, connect, eventually, register, template};
 
-/// Writes continue within this time after their cause has gone.
+/// Longest time until writes continue after the fault is gone.
 const PROGRESS_LIMIT: Duration = Duration::from_mins(1);
 
 /// Clients that write to all nodes.
@@ -37,20 +37,20 @@ struct Shared {
     errors: Mutex<BTreeMap<String, usize>>,
 }
 
-/// A client of one node, with a wallet and a template of its own.
+/// A client of one node, with its own wallet and template.
 struct Writer {
     account: Account,
     template: Id,
 }
 
 impl Load {
-    /// Starts so many clients of each node.
+    /// Starts this many clients of each node.
     pub(crate) async fn start(cluster: &Cluster, rng: &mut Rng, clients: usize) -> Self {
         let urls: Vec<String> = cluster.nodes.iter().map(crate::nodes::Node::url).collect();
         Self::start_at(cluster, rng, clients, &urls).await
     }
 
-    /// Starts so many clients of each of these URLs.
+    /// Starts this many clients of each of these URLs.
     pub(crate) async fn start_at(
         cluster: &Cluster,
         rng: &mut Rng,
@@ -85,7 +85,7 @@ impl Load {
         load
     }
 
-    /// Waits until so many more writes are acknowledged; returns how long that took.
+    /// Waits for this many more acknowledged writes; returns the time that took.
     pub(crate) async fn progress(&self, count: usize) -> Duration {
         let begun = Instant::now();
         let acknowledged = || self.shared.acknowledged.load(Ordering::SeqCst);
@@ -95,7 +95,7 @@ impl Load {
         begun.elapsed()
     }
 
-    /// The longest time without an acknowledged write since this was last called.
+    /// The longest time without an acknowledged write since the last call.
     pub(crate) fn longest_pause(&self) -> Duration {
         let mut pauses = self.shared.pauses.lock().unwrap();
         let longest = pauses.1.max(pauses.0.elapsed());
@@ -103,12 +103,12 @@ impl Load {
         longest
     }
 
-    /// How many writes were acknowledged so far.
+    /// The number of writes acknowledged so far.
     pub(crate) fn acknowledged(&self) -> usize {
         self.shared.acknowledged.load(Ordering::SeqCst)
     }
 
-    /// How many requests got no answer so far: the connection broke.
+    /// The number of requests without an answer so far, because the connection broke.
     pub(crate) fn unanswered(&self) -> usize {
         let errors = self.shared.errors.lock().unwrap();
         errors.get("transport").copied().unwrap_or_default()
@@ -125,12 +125,11 @@ impl Load {
         self.shared.is_paused.store(false, Ordering::SeqCst);
     }
 
-    /// The last acknowledged sequence.
     pub(crate) fn last_sequence(&self) -> u64 {
         self.shared.ledger.last_sequence()
     }
 
-    /// Everybody who writes, logged in on each running node: to read there once nobody leads, and so nobody can log in.
+    /// All writers, logged in on each running node: they can read there when no node leads, which logins need.
     pub(crate) async fn readers(&self, cluster: &Cluster) -> Vec<Vec<Account>> {
         let mut readers = Vec::new();
         for (index, node) in cluster.nodes.iter().enumerate() {
@@ -143,14 +142,14 @@ impl Load {
         readers
     }
 
-    /// Ends the load and checks every node against what was acknowledged. Returns how many writes that are.
+    /// Ends the load and checks every node against the acknowledged writes. Returns their number.
     pub(crate) async fn check(mut self, cluster: &Cluster) -> usize {
         self.end().await;
         let readers = self.readers(cluster).await;
         self.check_by(&readers, cluster).await
     }
 
-    /// The same, by those who have logged in before.
+    /// The same, read by accounts that have logged in before.
     pub(crate) async fn check_by(mut self, readers: &[Vec<Account>], cluster: &Cluster) -> usize {
         self.end().await;
         let ledger = &self.shared.ledger;
@@ -169,7 +168,7 @@ impl Load {
         ledger.len()
     }
 
-    /// Ends, and checks that every node holds what was acknowledged at its place. Others may have acted meanwhile.
+    /// Ends, and checks that every node holds each acknowledged write at its place. Others may have acted meanwhile.
     pub(crate) async fn check_leaves(mut self, cluster: &Cluster) {
         self.end().await;
         let ledger = &self.shared.ledger;

@@ -1,5 +1,5 @@
-//! Edges in front of nodes that do not answer, and of callers that mean harm. A node is left out for what it does itself,
-//! never for what a caller sends.
+//! Edges between nodes that do not answer and hostile callers. A node is skipped for its own behaviour, never for what
+//! a caller sends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,10 +13,10 @@ use crate::edge::Edge;
 use crate::support::http;
 use crate::support::server::Setup;
 
-/// How long a caller that means harm keeps its connection.
+/// How long a hostile caller keeps its connection.
 const HELD: Duration = Duration::from_millis(100);
 
-/// Says that it is ready, and answers nothing else.
+/// Serves as a node that reports ready, and answers nothing else.
 async fn say_only_ready(mut stream: TcpStream) {
     let mut asked = Vec::new();
     while stream.read_buf(&mut asked).await.unwrap_or(0) > 0 {
@@ -50,7 +50,7 @@ async fn a_leader_that_never_answers_holds_nobody_for_ever() {
     );
 }
 
-/// What callers without credentials can send.
+/// Requests that callers without credentials can send.
 fn harmful() -> Vec<Vec<u8>> {
     let search = "POST /objects/search HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n";
     let change = "POST /sessions HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n";
@@ -93,7 +93,7 @@ async fn send(port: u16, bytes: &[u8]) {
     let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)).await else {
         return;
     };
-    // Whatever comes of it: the connection ends soon.
+    // Ignored: the connection ends soon either way.
     let _sent = stream.write_all(bytes).await;
     let mut answer = Vec::new();
     let _read = tokio::time::timeout(HELD, stream.read_to_end(&mut answer)).await;

@@ -1,19 +1,19 @@
-//! The network between the nodes, the NATS servers and each other: every way is a proxy that a test can cut.
+//! The network between nodes and NATS servers: every link is a proxy that a test can cut.
 
 use crate::link::{Flow, Link, Way};
 use crate::nats::Servers;
 use crate::nodes::{Cluster, settings};
 
-/// All ways of a cluster of three nodes and three servers.
+/// All links of a cluster of three nodes and three servers.
 pub(crate) struct Network {
-    /// Each node's ways to the servers.
+    /// Each node's links to the servers.
     pub(crate) links: Vec<Link>,
-    /// From one server to another one.
+    /// From one server to another.
     routes: Vec<(usize, usize, Way)>,
 }
 
 impl Network {
-    /// Starts a cluster on it.
+    /// Starts a cluster on this network.
     pub(crate) async fn start() -> (Cluster, Self) {
         let made = tokio::task::spawn_blocking(|| {
             let mut routes = Vec::new();
@@ -37,7 +37,7 @@ impl Network {
         (cluster, Self { links, routes })
     }
 
-    /// Sets every way between a server and the others.
+    /// Sets every link between a server and the others.
     pub(crate) fn set_server(&self, server: usize, flow: Flow) {
         for (from, to, way) in &self.routes {
             if *from == server || *to == server {
@@ -46,7 +46,7 @@ impl Network {
         }
     }
 
-    /// Sets the ways of these nodes to these servers.
+    /// Sets the links of these nodes to these servers.
     pub(crate) fn set_nodes(&self, nodes: &[usize], servers: &[usize], flow: Flow) {
         for node in nodes {
             for server in servers {
@@ -55,7 +55,7 @@ impl Network {
         }
     }
 
-    /// Everything gets through again.
+    /// Opens every link again.
     pub(crate) fn heal(&self) {
         for link in &self.links {
             link.heal();

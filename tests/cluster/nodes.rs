@@ -1,4 +1,4 @@
-//! Three nodes of one log, on three NATS servers and a chain of their own.
+//! Three nodes of one log, on their own three NATS servers and chain.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ use crate::support::{PASSWORD, connect, copy_directory, eventually, http};
 const RIGHTS: &str = include_str!("../../scripts/packages/nats/kedge.conf");
 /// The chain id of the embedded chain.
 pub(crate) const CHAIN_ID: u64 = 1_337;
-/// How long a cluster may take to come up.
+/// Longest time until a cluster is up.
 const UP_LIMIT: Duration = Duration::from_mins(1);
 /// Bytes of the largest message: a frame may have 36 MiB.
 const PAYLOAD_MAX: usize = 64 << 20;
@@ -35,7 +35,6 @@ const CACHE_BYTES: u64 = 16 << 20;
 /// Lines of each node's log that are shown after a failure.
 const SHOWN_LINES: usize = 40;
 
-/// A cluster.
 pub(crate) struct Cluster {
     pub(crate) nats: Servers,
     pub(crate) nodes: Vec<Node>,
@@ -44,7 +43,7 @@ pub(crate) struct Cluster {
     pub(crate) contract: Address,
 }
 
-/// A node; it may be stopped.
+/// A node, which may be stopped.
 pub(crate) struct Node {
     pub(crate) name: String,
     pub(crate) setup: Setup,
@@ -71,7 +70,7 @@ impl Node {
 }
 
 impl Drop for Cluster {
-    /// What the nodes logged last explains a failure.
+    /// Shows the nodes' last log lines after a failure.
     fn drop(&mut self) {
         if std::thread::panicking() {
             for node in &self.nodes {
@@ -91,7 +90,7 @@ fn write_key(path: &Path, key: &SigningKey) -> PathBuf {
     path.to_owned()
 }
 
-/// What the servers of a cluster need.
+/// The settings of a cluster's servers.
 pub(crate) fn settings() -> Settings {
     Settings {
         max_payload: PAYLOAD_MAX,
@@ -106,7 +105,7 @@ fn sequencer() -> SigningKey {
 }
 
 impl Cluster {
-    /// Starts so many nodes on three NATS servers, and waits until one leads and all are up to date.
+    /// Starts this many nodes on three NATS servers, and waits until one leads and all are up to date.
     pub(crate) async fn start(count: usize) -> Self {
         Self::start_with(count, |setup, _| setup).await
     }
@@ -120,7 +119,7 @@ impl Cluster {
         Self::start_on(nats.await.unwrap(), count, change).await
     }
 
-    /// The same, on servers that ask for certificates of the authority in a folder, with the rights that are shipped.
+    /// The same, on servers that require certificates of the authority in a folder, with the rights that are shipped.
     pub(crate) async fn start_certified(
         certificates: &'static Path,
         count: usize,
@@ -135,7 +134,7 @@ impl Cluster {
         Self::start_on(nats.await.unwrap(), count, change).await
     }
 
-    /// The same, on servers that run.
+    /// The same, on running servers.
     pub(crate) async fn start_on(
         nats: Servers,
         count: usize,
@@ -182,7 +181,7 @@ impl Cluster {
         cluster
     }
 
-    /// The keys that all nodes share, made by a server of its own.
+    /// The keys that all nodes share, made by a separate server.
     fn keys(place: &Path) -> PathBuf {
         let data = place.join("made");
         let server = Setup::development(&data).start();
@@ -190,7 +189,7 @@ impl Cluster {
         data.join("keys")
     }
 
-    /// A further node, which is not started: its data and keys, but not its name.
+    /// Another node, not started: it has data and keys, but no name.
     pub(crate) fn newcomer(&self, folder: &str) -> Setup {
         let data = self.place.path().join(folder);
         copy_directory(&self.nodes[0].setup.data().join("keys"), &data.join("keys"));
@@ -243,7 +242,7 @@ impl Cluster {
         eventually("one node leads and all are ready", UP_LIMIT, all_ready).await;
     }
 
-    /// The index of the node that says that it leads.
+    /// The index of the node that reports that it leads.
     pub(crate) async fn leader(&self) -> usize {
         let found = || async {
             for (index, node) in self.nodes.iter().enumerate() {
@@ -259,7 +258,7 @@ impl Cluster {
         eventually("a node leads", UP_LIMIT, found).await
     }
 
-    /// The index of the node that leads, if a node no longer runs that the test did not stop itself.
+    /// The index of the leading node among all except `without`, which may have ended by itself.
     pub(crate) async fn leader_among(&self, without: usize) -> usize {
         let found = || async {
             for (index, node) in self.nodes.iter().enumerate() {
@@ -275,12 +274,10 @@ impl Cluster {
         eventually("another node leads", UP_LIMIT, found).await
     }
 
-    /// The nodes' URLs.
     pub(crate) fn urls(&self) -> Vec<String> {
         self.nodes.iter().map(Node::url).collect()
     }
 
-    /// The chain's URL.
     pub(crate) fn rpc(&self) -> String {
         self.chain.url()
     }
@@ -343,9 +340,9 @@ impl Cluster {
     }
 }
 
-/// Checks that logs hold the same frames. A node that was stopped first lacks those that came later, which
-/// open terms and hold no actions. Nodes seal their segments at different times, and a sealed segment has no leaves: the
-/// hashes of its frames still cover them.
+/// Checks that logs hold the same frames. A node that was stopped first lacks the later ones, which open terms and hold
+/// no actions. Nodes seal their segments at different times, and a sealed segment has no leaves: the hashes of its
+/// frames still cover them.
 fn same_frames(logs: &[PathBuf]) {
     let open = |log: &PathBuf| LogReader::open(Arc::new(RealEnv), log, None, CACHE_BYTES);
     let readers: Vec<LogReader> = logs.iter().map(|log| open(log).unwrap().0).collect();
@@ -371,7 +368,7 @@ fn same_frames(logs: &[PathBuf]) {
     }
 }
 
-/// What a node says of itself; `None` if it does not answer soon.
+/// A node's own status; `None` if it does not answer soon.
 pub(crate) async fn ready(setup: &Setup) -> Option<Value> {
     let asked = http::try_get(setup.port(), "/readyz");
     let answer = tokio::time::timeout(Duration::from_secs(2), asked).await;

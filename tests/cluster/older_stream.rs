@@ -1,5 +1,5 @@
-//! The NATS servers come back with older disks: the stream lacks what was acknowledged. The node that was away has no more
-//! than that stream, so it could lead there and sign the numbers of acknowledged batches again.
+//! The NATS servers return with older disks, so the stream lacks acknowledged frames. The node that was away has no
+//! more than that stream, so it could lead there and sign the numbers of acknowledged batches again.
 
 use std::fs;
 use std::path::PathBuf;
@@ -16,10 +16,10 @@ use crate::support::server::Setup;
 use crate::support::{Rng, copy_directory, eventually, http};
 
 const LIMIT: Duration = Duration::from_secs(40);
-/// For how long nothing may be accepted: longer than a node looks on before it names the stream broken.
+/// Time without any accepted write: longer than a node waits before it reports the stream as broken.
 const STILL: Duration = Duration::from_secs(14);
 const POLL: Duration = Duration::from_millis(20);
-/// The pause between writes that are refused: more of them would be refused for their number.
+/// The pause between refused writes; more of them would meet a limit.
 const WRITTEN_EVERY: Duration = Duration::from_millis(250);
 /// Writes that the older stream lacks.
 const WRITES: usize = 12;
@@ -32,7 +32,7 @@ fn kept(cluster: &Cluster, server: usize) -> PathBuf {
     cluster.nats.folder().join(format!("kept{server}"))
 }
 
-/// Stops all NATS servers, does something to each one's disk, and starts them again.
+/// Stops all NATS servers, changes each one's disk, and starts them again.
 fn with_disks(cluster: &mut Cluster, change: impl Fn(&Cluster, usize)) {
     for server in 0..3 {
         cluster.nats.server(server).kill();
@@ -62,7 +62,7 @@ fn head(ready: &Value) -> Value {
     json!([ready["sequence"], ready["batches"], ready["head"]])
 }
 
-/// Nothing is accepted, and the nodes with the longer log are never ready and keep what they have.
+/// Checks that no write is accepted, and that the nodes with the longer log stay not ready and keep their frames.
 async fn stands_still(cluster: &Cluster, signer: &mut Signer, (longer, kept): (&[usize], &Value)) {
     let begun = Instant::now();
     let watch = async {
@@ -92,7 +92,7 @@ async fn stands_still(cluster: &Cluster, signer: &mut Signer, (longer, kept): (&
     tokio::join!(watch, write);
 }
 
-/// Waits until a node is not ready for a reason that names all of this.
+/// Waits until a node is not ready for a reason that contains all of these parts.
 async fn names(node: &Node, parts: &[&str]) {
     let named = || async {
         let ready = ready(&node.setup).await?;
@@ -110,7 +110,7 @@ async fn leads(node: &Node) {
     eventually(&format!("{} leads", node.name), LIMIT, leads).await;
 }
 
-/// What an operator does then: makes the stream again from the longest log. The node that led without it gets a new copy.
+/// The operator's repair: rebuilds the stream from the longest log. The node that led without it gets a new copy.
 async fn reseed(cluster: &mut Cluster, (from, late): (usize, usize)) {
     for node in &mut cluster.nodes {
         node.kill();
@@ -160,7 +160,7 @@ async fn an_older_stream_is_not_continued_while_a_node_holds_what_was_acknowledg
         copy_directory(&kept(cluster, server), &disk(cluster, server));
     });
 
-    // Nobody leads while the nodes that hold more are there, and the one that could names them.
+    // No node leads while the nodes that hold more are there, and the one that could lead names them.
     for index in longer {
         cluster.nodes[index].server = Some(cluster.nodes[index].setup.begin());
     }
@@ -178,7 +178,7 @@ async fn an_older_stream_is_not_continued_while_a_node_holds_what_was_acknowledg
     )
     .await;
 
-    // It leads while they are away. Once they are back, it cannot count on them.
+    // It leads while they are away. Once they return, it cannot count on them.
     for index in longer {
         cluster.nodes[index].kill();
     }

@@ -1,4 +1,4 @@
-//! What an operator does to a cluster: hand-overs, stops, its status, and starts that are refused.
+//! An operator's work on a cluster: hand-overs, stops, status, and starts that are refused.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,11 +15,11 @@ use crate::support::{Rng, eventually, http};
 
 /// Far above the target of 0.5 seconds, which a busy machine misses.
 const HAND_OVER_LIMIT: Duration = Duration::from_secs(5);
-/// Memory that a node may gain by leading once more, besides what the load itself needs.
+/// Memory that a node may gain by leading once more, in addition to the load's own.
 const MEMORY_LIMIT_MIB: usize = 64;
 const STOP_LIMIT: Duration = Duration::from_secs(20);
 
-/// Runs `kedge cluster …` against a node.
+/// Runs `kedge cluster …` against a node; returns its JSON.
 fn command(node: &Node, arguments: &[&str]) -> Value {
     let output = kedge()
         .arg("cluster")
@@ -66,7 +66,7 @@ async fn operators_move_the_leadership_and_nobody_loses_anything() {
     cluster.stop();
 }
 
-/// A key that one node made would stop all others at the first frame that it seals.
+/// Checks that a key which only one node has is refused: it would stop all others at the first frame that it seals.
 fn keys_of_one_node_are_refused(node: &Node) {
     let keys = || {
         fs::read_dir(node.setup.data().join("keys"))
@@ -111,7 +111,7 @@ async fn status_names_all(cluster: &Cluster) {
     }
 }
 
-/// Leadership goes round twice under load. Every connection is answered, and nothing is left over.
+/// Hands the leadership round twice under load. Every connection is answered, and nothing is left over.
 async fn hand_overs(cluster: &Cluster, load: &Load) {
     let mut before = None;
     let unanswered = load.unanswered();
@@ -171,7 +171,7 @@ const OF_LEADERS: [&str; 5] = [
     "kedge_cluster_stalled",
 ];
 
-/// Waits until a node shows such values.
+/// Waits until a node's metrics satisfy `holds`.
 async fn shows(node: &Node, names: &[&str], holds: impl Fn(f64) -> bool) {
     for name in names {
         let shown = || async {
@@ -183,7 +183,7 @@ async fn shows(node: &Node, names: &[&str], holds: impl Fn(f64) -> bool) {
     }
 }
 
-/// A node whose store is read-only takes no part, and does not pretend to be a single one.
+/// A node whose store is read-only takes no part, and does not report itself as a single server.
 async fn a_read_only_node_says_so(cluster: &mut Cluster) {
     let leader = cluster.leader().await;
     let node = &mut cluster.nodes[(leader + 1) % 3];
@@ -220,7 +220,7 @@ async fn a_read_only_node_says_so(cluster: &mut Cluster) {
     cluster.wait_until_ready().await;
 }
 
-/// What a process holds.
+/// A process's threads, sockets and memory.
 #[derive(Debug)]
 struct Held {
     threads: BTreeMap<String, usize>,
@@ -236,7 +236,7 @@ fn held(cluster: &Cluster) -> Vec<Held> {
             // A thread may have just ended.
             let name = fs::read_to_string(task.path().join("comm")).unwrap_or_default();
             let name = name.trim().trim_end_matches(|c: char| c.is_ascii_digit());
-            // Tokio starts and ends threads for work that blocks as there is work.
+            // Tokio starts and ends threads for blocking work on demand.
             if !name.starts_with("tokio") {
                 *threads.entry(name.to_owned()).or_default() += 1;
             }
@@ -255,7 +255,7 @@ fn held(cluster: &Cluster) -> Vec<Held> {
     cluster.nodes.iter().map(one).collect()
 }
 
-/// A request with an idempotency key is repeated after its leader was lost, at every node.
+/// Repeats a request with an idempotency key at every node after the leader was lost.
 async fn an_answer_is_given_again(cluster: &mut Cluster, signer: &mut Signer, load: &Load) {
     let leader = cluster.leader().await;
     let request = signer.mint_once("once");
@@ -280,7 +280,7 @@ async fn an_answer_is_given_again(cluster: &mut Cluster, signer: &mut Signer, lo
     }
 }
 
-/// A follower and the leader are asked to stop: each ends with status 0, in time.
+/// Stops a follower and the leader: each ends with status 0, in time.
 async fn stops(cluster: &mut Cluster, load: &Load) {
     let leader = cluster.leader().await;
     for index in [(leader + 1) % 3, leader] {

@@ -1,5 +1,5 @@
-//! What is outside of the nodes: NATS servers that are away when a node starts, or that come back without the stream; and
-//! keys that are not those of the others.
+//! Faults outside of the nodes: NATS servers that are away when a node starts, or that return without the stream; and
+//! keys that differ from the other nodes'.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -14,10 +14,10 @@ use crate::support::program::kedge;
 use crate::support::{Rng, eventually, http};
 
 const LIMIT: Duration = Duration::from_secs(40);
-/// A start that waits ends within this time when it is asked to.
+/// Longest time until a waiting start ends when it is asked to.
 const STOP_LIMIT: Duration = Duration::from_secs(2);
 
-/// Runs `kedge …` against a node's socket: whether it succeeded, and what it printed.
+/// Runs `kedge …` against a node's socket; returns whether it succeeded, and its output.
 pub(crate) fn command(node: &Node, arguments: &[&str]) -> (bool, String) {
     let output = kedge()
         .args(arguments)
@@ -32,7 +32,7 @@ pub(crate) fn command(node: &Node, arguments: &[&str]) -> (bool, String) {
     )
 }
 
-/// Waits until a node is not ready for a reason that names this.
+/// Waits until a node is not ready for a reason that contains this.
 async fn names(node: &Node, part: &str) -> Value {
     let named = || async {
         let ready = ready(&node.setup).await?;
@@ -57,7 +57,7 @@ async fn a_start_waits_for_the_servers_and_a_stream_that_is_gone_is_named() {
     );
     assert!(failures.await < 0.5);
 
-    // No server answers: the start waits, says so, and ends as soon as it is asked to.
+    // No server answers: the start waits, reports that, and ends as soon as it is asked to.
     let follower = 1 - leader;
     cluster.nodes[follower].server.take().unwrap().stop();
     for server in 0..3 {
@@ -94,7 +94,7 @@ async fn a_start_waits_for_the_servers_and_a_stream_that_is_gone_is_named() {
     comes_back_without_disks(&mut cluster).await;
 }
 
-/// All NATS disks are lost: every node says so, and an edge reads from nodes that are not ready.
+/// All NATS disks are lost: every node reports it, and an edge reads from nodes that are not ready.
 async fn comes_back_without_disks(cluster: &mut Cluster) {
     let edge = Edge::start(cluster, "edge1").await;
     for server in 0..3 {
@@ -133,7 +133,7 @@ async fn comes_back_without_disks(cluster: &mut Cluster) {
     }
 }
 
-/// Another key in a file: its digits from the last to the first.
+/// Replaces the key in a file by its reversed digits.
 fn turn_round(path: &std::path::Path) {
     let text = fs::read_to_string(path).unwrap();
     let digits = text.chars().rev().filter(char::is_ascii_hexdigit);
@@ -174,7 +174,7 @@ async fn a_node_with_other_keys_is_not_ready_and_does_not_lead() {
         refused.1
     );
 
-    // The operator's commands say what they did not do.
+    // The operator's commands report what they did not do.
     for (arguments, part) in [
         (vec!["cluster", "remove", name.as_str()], "Stop it first"),
         (vec!["cluster", "remove", "node9"], "no node is named node9"),

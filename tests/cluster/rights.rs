@@ -1,5 +1,5 @@
-//! The rights on the NATS servers that are shipped (`scripts/packages/nats/kedge.conf`): nodes live with them, and
-//! no other client publishes into the log, hears a node's answers, or connects.
+//! The NATS rights that are shipped (`scripts/packages/nats/kedge.conf`): nodes work with them, and no other client
+//! publishes into the log, receives a node's answers, or connects.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,16 +18,16 @@ use crate::support::server::Setup;
 use crate::support::{Rng, connect, eventually, http};
 
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long an answer that must not come is waited for.
+/// How long to wait for an answer that must not arrive.
 const SILENCE: Duration = Duration::from_millis(500);
 
-/// Certificates of the NATS servers, of three nodes and of an edge, by one authority.
+/// Certificates of the NATS servers, of three nodes and of an edge, from one authority.
 struct Certificates {
     folder: &'static Path,
 }
 
 impl Certificates {
-    /// Makes them in a folder that stays as long as the test program.
+    /// Makes them in a folder that exists as long as the test program.
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap().keep();
         let folder: &'static Path = Box::leak(folder.into_boxed_path());
@@ -52,7 +52,6 @@ impl Certificates {
         self.folder.join(name)
     }
 
-    /// A node's options.
     fn set(&self, setup: Setup, name: &str) -> Setup {
         let file = |name: &str| format!("\"{}\"", self.file(name).display());
         setup
@@ -61,7 +60,7 @@ impl Certificates {
             .set("cluster_key_file", file(&format!("{name}.key")))
     }
 
-    /// How a client with this certificate connects, and what the servers then refuse.
+    /// A client's connection options with this certificate, and the servers' refusals.
     fn client(&self, name: Option<&str>) -> (ConnectOptions, mpsc::UnboundedReceiver<String>) {
         let (refused, refusals) = mpsc::unbounded_channel();
         let mut options = ConnectOptions::new()
@@ -93,8 +92,8 @@ impl Certificates {
     }
 }
 
-/// The whole life of a cluster: registrations, changes through an edge and through followers, an upload that another node
-/// serves, and another leader.
+/// A cluster's normal operation: registrations, changes through an edge and through followers, an upload that another
+/// node serves, and a change of leader.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_lives_with_the_rights_that_are_shipped() {
     let mut rng = Rng::seeded("cluster-rights");
@@ -119,7 +118,7 @@ async fn a_cluster_lives_with_the_rights_that_are_shipped() {
     cluster.nodes[leader].kill();
     let paused = load.progress(20).await;
     assert!(paused <= FAILOVER_LIMIT, "{paused:?}");
-    // From the object store: only the leader that was killed had it in its files.
+    // From the object store, because only the killed leader had it in its files.
     let other = cluster.leader().await;
     let account = cluster.account(other, &key).await;
     assert!(account.download(&file.resource).await.unwrap() == content);
@@ -137,7 +136,7 @@ async fn a_cluster_lives_with_the_rights_that_are_shipped() {
     std::fs::remove_dir_all(certificates.folder).unwrap();
 }
 
-/// Waits for the servers' refusal.
+/// Waits for a refusal by the servers.
 async fn refusal(refusals: &mut mpsc::UnboundedReceiver<String>) -> String {
     let refused = tokio::time::timeout(PATIENCE, refusals.recv()).await;
     refused.expect("the servers refuse it").unwrap()
@@ -175,7 +174,7 @@ async fn who_is_no_node_reaches_nothing_and_a_node_hears_its_own_answers_alone()
         let silent = tokio::time::timeout(SILENCE, heard.next()).await;
         assert!(!matches!(silent, Ok(Some(_))), "{subject}");
     }
-    // Nor does it speak in another node's name.
+    // It cannot use another node's name either.
     for subject in [
         "kedge.kedge.synced.node2",
         "kedge.kedge.limits.1.node2",
@@ -191,7 +190,7 @@ async fn who_is_no_node_reaches_nothing_and_a_node_hears_its_own_answers_alone()
         );
     }
 
-    // A node's own question is answered: a lease of a limit.
+    // A node's request for a lease of a limit is answered.
     let mut rng = Rng::seeded("cluster-rights-lease");
     let signer = Signer::register(&cluster, &mut rng).await;
     let follower = &cluster.nodes[(cluster.leader().await + 1) % 3];
@@ -208,8 +207,8 @@ async fn who_is_no_node_reaches_nothing_and_a_node_hears_its_own_answers_alone()
     std::fs::remove_dir_all(certificates.folder).unwrap();
 }
 
-/// What an edge was once allowed to ask destroyed the stream: JetStream publishes its answer wherever who asks wants it. The
-/// account of the nodes is out of reach for every other account.
+/// Requests that edges were once allowed to send destroyed the stream, because JetStream publishes its answer to any
+/// subject that the client names. No other account reaches the account of the nodes.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_of_jetstream_cannot_be_aimed_into_the_log() {
     let certificates = Certificates::new();

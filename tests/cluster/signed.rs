@@ -13,7 +13,7 @@ use crate::nodes::Cluster;
 use crate::support::http::{self, Answer};
 use crate::support::{Rng, connect, register, template};
 
-/// A wallet that signs requests itself.
+/// A wallet that signs its own requests.
 pub(crate) struct Signer {
     pub(crate) key: SigningKey,
     separator: Hash,
@@ -22,14 +22,12 @@ pub(crate) struct Signer {
     nonce: u64,
 }
 
-/// A request.
 #[derive(Clone)]
 pub(crate) struct Prepared {
     method: &'static str,
     path: String,
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) body: String,
-    /// The digest that was signed.
     digest: Hash,
 }
 
@@ -44,12 +42,11 @@ impl Signer {
             token: account.access_token().unwrap(),
             separator: *client.domain_separator(),
             key,
-            // Above those that the account has spent.
+            // Above the nonces that the account has spent.
             nonce: 100,
         }
     }
 
-    /// A mint.
     pub(crate) fn mint(&mut self) -> Prepared {
         let target = self.template.to_string();
         let properties = json!({ "n": self.nonce + 1 });
@@ -110,7 +107,7 @@ impl Signer {
 }
 
 impl Prepared {
-    /// The same, only for a resource in this state.
+    /// The same, on the condition that the resource is in this state.
     pub(crate) fn if_match(mut self, tag: &str) -> Self {
         self.headers.push(("if-match", tag.to_owned()));
         self
@@ -128,7 +125,7 @@ impl Prepared {
         answer.unwrap_or_else(|| panic!("no answer to {} on port {port}", self.path))
     }
 
-    /// Sends it; `None` if nobody answers.
+    /// Sends it; `None` without an answer.
     pub(crate) async fn try_send(&self, port: u16) -> Option<Answer> {
         http::try_send(port, self.method, &self.path, &self.headers, &self.body).await
     }

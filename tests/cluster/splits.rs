@@ -1,5 +1,5 @@
-//! A network that splits, slows down or loses packets, between three nodes and three NATS servers. Writes continue where
-//! an up-to-date node reaches a quorum; nobody ever serves another history.
+//! A network that splits, slows down or loses packets, between three nodes and three NATS servers. Writes continue
+//! where an up-to-date node reaches a quorum, and no node ever serves another history.
 
 use std::time::{Duration, Instant};
 
@@ -14,16 +14,16 @@ use crate::versions::Versions;
 
 /// NATS servers elect a new leader of a stream 4 to 9 seconds after the last one was lost.
 const ELECTION_LIMIT: Duration = Duration::from_secs(30);
-/// The objective is 5 seconds. A machine that does other work may miss it, so each pause is printed, and more than this is
-/// a failure.
+/// Longest pause. The objective is 5 seconds, which a busy machine may miss, so each pause is printed, and only more
+/// than this fails.
 const PAUSE_MAX: Duration = Duration::from_secs(20);
 const HEALED_LIMIT: Duration = Duration::from_secs(40);
-/// How long a fault lasts that leaves everybody connected.
+/// Length of a fault that keeps all connections.
 const LASTING: Duration = Duration::from_secs(6);
-/// A network over land: 200 ms to a server, and as much back.
+/// Delay of a wide-area network: 200 ms each way.
 const FAR: Duration = Duration::from_millis(200);
 
-/// What the tests here share.
+/// A cluster with its network, load and checkers.
 struct Split {
     cluster: Cluster,
     network: Network,
@@ -48,7 +48,7 @@ impl Split {
         }
     }
 
-    /// The leader, the others, and the servers: the stream's leader last.
+    /// The leader, the other nodes, and the servers, of which the last leads the stream.
     async fn places(&self) -> (usize, [usize; 2], [usize; 3]) {
         let leader = self.cluster.leader().await;
         let stream = || async { self.cluster.nats.leader_of(STREAM) };
@@ -71,7 +71,7 @@ impl Split {
         eventually("one of them leads", HEALED_LIMIT, leads).await;
     }
 
-    /// Writes continue during a fault; returns how long none was acknowledged.
+    /// Writes continue during a fault; returns the longest pause.
     async fn continues(&self, what: &str, limit: Duration) {
         self.load.progress(20).await;
         let pause = self.load.longest_pause();
@@ -102,10 +102,10 @@ impl Split {
         self.cluster.stop();
     }
 
-    /// The leader keeps one server, and that one has no quorum.
+    /// The leader reaches only one server, which has no quorum.
     async fn leader_with_a_minority(&self) {
         let (leader, others, [minority, second, stream]) = self.places().await;
-        // It is connected there before.
+        // It moves its connection there first.
         let cut = Flow::CUT;
         self.network.set_nodes(&[leader], &[second, stream], cut);
         tokio::time::sleep(LASTING / 2).await;
@@ -123,7 +123,7 @@ impl Split {
         self.heal().await;
     }
 
-    /// A server is cut off from the other servers, and all nodes are connected to it.
+    /// All nodes are connected to a server without the others.
     async fn all_on_a_lonely_server(&self) {
         let (_, _, [lonely, second, stream]) = self.places().await;
         self.network
@@ -139,7 +139,7 @@ impl Split {
         self.heal().await;
     }
 
-    /// The stream's leader is cut off from the other servers and from all nodes.
+    /// The stream's leader loses the other servers and all nodes.
     async fn without_the_streams_leader(&self) {
         let (_, _, [_, _, stream]) = self.places().await;
         self.load.longest_pause();
@@ -150,7 +150,7 @@ impl Split {
         self.heal().await;
     }
 
-    /// The nodes do not reach the stream's leader, but the other servers do.
+    /// The nodes cannot reach the stream's leader, but the other servers can.
     async fn away_from_the_streams_leader(&self) {
         let (_, _, [_, _, stream]) = self.places().await;
         self.load.longest_pause();
@@ -171,7 +171,7 @@ impl Split {
         self.heal().await;
     }
 
-    /// The leader's bytes arrive in one direction alone.
+    /// The leader's bytes pass in one direction only.
     async fn one_direction(&self, is_heard: bool) {
         let (leader, others, _) = self.places().await;
         self.load.longest_pause();
@@ -192,7 +192,7 @@ impl Split {
         self.heal().await;
     }
 
-    /// Everything takes longer or gets lost, and nobody is cut off.
+    /// Everything takes longer or gets lost, but all links stay.
     async fn weather(&self, what: &str, flow: Flow, nodes: &[usize]) {
         self.load.longest_pause();
         self.network.set_nodes(nodes, &[0, 1, 2], flow);
@@ -211,7 +211,7 @@ async fn a_network_that_splits_leaves_one_log() {
     split.end().await;
 }
 
-/// Every split, and bad weather: `make night` runs it.
+/// Runs every split and slowdown, for `make night`.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes minutes; `make night` runs it"]
 async fn every_split_leaves_one_log() {

@@ -1,4 +1,4 @@
-//! One trace of a change over two nodes: the one that was asked, and the one that leads.
+//! One trace of a change over two nodes: the one that was asked, and the leader.
 
 use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;

@@ -1,5 +1,5 @@
-//! One node in trouble: its clock is wrong, its disk is full, or it is killed again and again while it joins. The others
-//! continue without it, and it continues once the trouble is over.
+//! One faulty node: its clock is wrong, its disk is full, or it is killed again and again while it joins. The others
+//! continue without it, and it continues once the fault is over.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::support::faults::{Faults, OnCall, With};
 use crate::support::{Rng, eventually, http};
 
 const HOUR_MS: i64 = 3_600_000;
-/// A clock is looked at every few seconds.
+/// Longest time until a fault is noticed: clocks are checked every few seconds.
 const NOTICED_LIMIT: Duration = Duration::from_secs(30);
 
-/// A cluster whose nodes each have a clock and a disk that can fail.
+/// A cluster whose nodes' clocks and disks can fail.
 async fn fallible() -> (Cluster, Vec<Faults>) {
     let mut all = Vec::new();
     let cluster = Cluster::start_with(3, |setup, _| {
@@ -69,7 +69,7 @@ async fn a_node_that_is_alone_with_an_empty_log_can_stop() {
             .then_some(())
     };
     eventually("the last node tries to lead", NOTICED_LIMIT, waits).await;
-    // This fails if the node does not end.
+    // Fails if the node does not end.
     cluster.nodes[last].server.take().unwrap().stop();
     for node in &mut cluster.nodes {
         node.start();
@@ -128,7 +128,7 @@ async fn a_wrong_clock(cluster: &mut Cluster, faults: &[Faults], load: &Load, ah
     eprintln!("the leader's clock was {ahead_ms} ms off: no acknowledged write for {pause:?}");
     assert!(pause < NOTICED_LIMIT, "{pause:?}");
 
-    // It does not lead in place of one that is lost.
+    // It does not replace a lost leader.
     let lost = cluster.leader().await;
     cluster.nodes[lost].kill();
     load.progress(20).await;
@@ -162,7 +162,7 @@ async fn a_full_disk(cluster: &Cluster, faults: &[Faults], load: &Load) {
     }
 }
 
-/// A follower that waits for room is asked to stop.
+/// Stops a follower that waits for disk space.
 async fn stopped_with_a_full_disk(cluster: &mut Cluster, faults: &[Faults], load: &Load) {
     let full = (cluster.leader().await + 1) % 3;
     let node = &mut cluster.nodes[full];
@@ -171,7 +171,7 @@ async fn stopped_with_a_full_disk(cluster: &mut Cluster, faults: &[Faults], load
     let before = node.setup.log().matches(waits).count();
     let full_now = || async { (node.setup.log().matches(waits).count() > before).then_some(()) };
     eventually("it waits for room", NOTICED_LIMIT, full_now).await;
-    // This fails if the node does not end.
+    // Fails if the node does not end.
     node.server.take().unwrap().stop();
     faults[full].lift();
     node.start();
@@ -179,7 +179,7 @@ async fn stopped_with_a_full_disk(cluster: &mut Cluster, faults: &[Faults], load
     cluster.wait_until_ready().await;
 }
 
-/// A follower without data is killed at different places of its way to the log's end.
+/// A follower without data is killed at different points on its way to the log's end.
 async fn killed_while_it_joins(cluster: &mut Cluster, load: &Load) {
     let leader = cluster.leader().await;
     let joining = (leader + 1) % 3;

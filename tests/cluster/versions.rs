@@ -1,10 +1,10 @@
-//! Whether one object's versions are linearizable: clients of all nodes read and change the same objects, each request
-//! and each answer is recorded, and a checker looks for one order of all of them that explains every answer and in which
-//! nothing comes before what had ended when it began.
+//! Linearizability of one object's versions: clients of all nodes read and change the same objects and record each
+//! request and answer. A checker looks for one order of all of them that explains every answer and respects real time:
+//! what ended before another began comes first.
 //!
 //! The checker is `todc-utils`: the algorithm of Wing and Gong with Lowe's memory of states. A change whose outcome is
-//! unknown stays open until the end of the history. Whether it was ever carried out, and as which version, follows from
-//! one last read, of all that was done to the object.
+//! unknown stays open until the end of the history. A final read of the object's actions shows whether it was carried
+//! out, and as which version.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,10 +23,10 @@ use crate::support::{Rng, eventually};
 
 /// Objects that are changed at the same time, each by a client of every node.
 const OBJECTS: usize = 3;
-/// Begins and ends of operations on an object before the next one takes its place.
+/// Begins and ends of operations on an object before another object replaces it.
 const EVENTS_MAX: usize = 600;
 const PAUSE: Duration = Duration::from_millis(20);
-/// What mints and reads of new objects may take while nodes are away.
+/// Longest time of mints and reads of new objects while nodes are away.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// An object as a reader sees it: its version, and the number that the last change set.
@@ -46,13 +46,13 @@ enum Operation {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Outcome {
-    /// It made this version.
+    /// The change made this version.
     Made(u64),
     /// The object had another version.
     Refused,
 }
 
-/// What an object does, one operation after the other.
+/// The specification of an object, as a sequence of operations.
 struct Versioned;
 
 impl Specification for Versioned {
@@ -93,7 +93,7 @@ enum Event {
     /// not carried out.
     Begun(usize),
     Ended(usize, Operation),
-    /// Nobody knows whether this change was carried out, or will be.
+    /// It is unknown whether this change was carried out, or will be.
     Unknown {
         of: usize,
         expected: Option<u64>,
@@ -126,7 +126,7 @@ impl Recorded {
         self.0.lock().unwrap().clone()
     }
 
-    /// Whether one order explains everything, where `made` has the version that each number made in the end.
+    /// Whether one order explains everything; `made` has the version that each number turned out to make.
     fn is_linearizable(&self, made: &BTreeMap<u64, u64>) -> bool {
         let events = self.events();
         let mut operations = HashMap::new();
@@ -163,7 +163,7 @@ impl Recorded {
     }
 }
 
-/// An object that is changed, and its history.
+/// An object under change, and its history.
 struct Subject {
     id: String,
     recorded: Recorded,
@@ -182,16 +182,16 @@ struct Shared {
     signer: Mutex<Signer>,
     token: String,
     subjects: Mutex<Vec<Arc<Subject>>>,
-    /// Those that were changed often enough.
+    /// Objects whose history is long enough.
     ended: Mutex<Vec<Arc<Subject>>>,
-    /// The newest sequence that a client saw. Readers wait for it.
+    /// The newest sequence that a client saw; readers wait for it.
     seen: AtomicU64,
     number: AtomicU64,
     is_over: AtomicBool,
 }
 
 impl Versions {
-    /// Starts the clients. The log is theirs and those of `signer`: the wallet may act elsewhere with lower nonces.
+    /// Starts the clients, which sign as `signer`; its wallet may act elsewhere with lower nonces.
     pub(crate) async fn start(cluster: &Cluster, signer: Signer, rng: &mut Rng) -> Self {
         let ports: Vec<u16> = cluster.nodes.iter().map(|node| node.setup.port()).collect();
         let shared = Arc::new(Shared {
@@ -232,12 +232,12 @@ impl Versions {
             let events = subject.recorded.events();
             open += events.iter().filter(|event| event.is_unknown()).count();
             all += events.len() / 2;
-            // It may run for ever on what it cannot explain.
+            // It may not terminate on a history that it cannot explain.
             let (sender, checked) = tokio::sync::oneshot::channel();
             let checking = Arc::clone(&subject);
             let history = made.clone();
             std::thread::spawn(move || {
-                // Nobody waits any more.
+                // The receiver may have timed out.
                 let _ = sender.send(checking.recorded.is_linearizable(&history));
             });
             let begun = Instant::now();
@@ -263,7 +263,7 @@ impl Event {
 }
 
 impl Shared {
-    /// The version that each number made, as the log has it.
+    /// The version that each number made, according to the log.
     async fn made(&self, id: &str) -> BTreeMap<u64, u64> {
         let seen = self.seen.load(Ordering::SeqCst);
         let path = format!("/objects/{id}/history?limit=1000&min_sequence={seen}");
@@ -288,7 +288,7 @@ impl Shared {
         self.seen.fetch_max(sequence, Ordering::SeqCst);
     }
 
-    /// A new object, as all nodes will see it.
+    /// A new object, once all nodes can read it.
     async fn subject(&self) -> Arc<Subject> {
         let minted = || async {
             for port in &self.ports {
@@ -319,7 +319,7 @@ impl Shared {
         })
     }
 
-    /// Reads an object with everything that any client has seen; `None` without an answer that counts.
+    /// Reads an object at the newest sequence that any client has seen; `None` without a usable answer.
     async fn read(&self, port: u16, id: &str) -> Option<(Shown, String)> {
         let seen = self.seen.load(Ordering::SeqCst);
         let path = format!("/objects/{id}?min_sequence={seen}");
@@ -345,7 +345,7 @@ impl Shared {
                 5..8 => self.update(&subject, port, true).await,
                 _ => self.update(&subject, port, false).await,
             }
-            // One client replaces an object whose history is long.
+            // One client replaces an object with a long history.
             if node == 0 && subject.recorded.events().len() >= EVENTS_MAX {
                 let next = self.subject().await;
                 self.subjects.lock().unwrap()[object] = next;
@@ -413,7 +413,7 @@ impl Subject {
     }
 }
 
-/// The version and the number in an answer that holds the object. The first version's number is none that a change set.
+/// The version and the number in an answer with the object. The first version has a number that no change sets.
 fn shown(answer: &Answer) -> Shown {
     let object = answer.json();
     let version = object["version"].as_u64().unwrap();
@@ -429,7 +429,7 @@ fn the_checker_finds_what_is_not_linearizable() {
         number,
         outcome,
     };
-    // One after the other.
+    // Operations in sequence.
     let history = |operations: &[Operation]| {
         let recorded = Recorded::default();
         for operation in operations {
@@ -448,28 +448,28 @@ fn the_checker_finds_what_is_not_linearizable() {
     let bad: [&[Operation]; 6] = [
         // A stale read.
         &[update(None, 7, Made(2)), Operation::Read((1, 0))],
-        // A change that is lost.
+        // A lost change.
         &[update(None, 7, Made(2)), update(None, 8, Made(2))],
-        // A version that is left out.
+        // A skipped version.
         &[update(None, 7, Made(3))],
         // Two changes of one version.
         &[update(Some(1), 7, Made(2)), update(Some(1), 8, Made(2))],
         // A refusal without a reason.
         &[update(Some(1), 7, Refused), Operation::Read((1, 0))],
-        // A number that nobody set.
+        // A number that was never set.
         &[update(None, 7, Made(2)), Operation::Read((2, 8))],
     ];
     for operations in bad {
         assert!(!history(operations), "{operations:?}");
     }
-    // At the same time, a read may see either.
+    // Concurrent with a change, a read may see either state.
     let recorded = Recorded::default();
     let (change, read) = (recorded.begin(), recorded.begin());
     recorded.end(read, Operation::Read((2, 7)));
     recorded.end(change, update(None, 7, Made(2)));
     assert!(recorded.is_linearizable(&BTreeMap::new()));
 
-    // A change of unknown outcome may be carried out late, but not undone.
+    // A change with an unknown outcome may be carried out late, but not undone.
     let recorded = Recorded::default();
     let change = recorded.begin();
     recorded.unknown(change, Some(1), 7);

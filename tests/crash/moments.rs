@@ -1,5 +1,5 @@
-//! Kills while no load runs: in the first start, in later ones with a log to recover, in an orderly stop, and idle.
-//! Whatever the moment, everything acknowledged is there and the whole store verifies.
+//! Kills without load: in the first start, in later ones with a log to recover, in an orderly stop, and idle.
+//! Everything acknowledged is there each time, and the whole store verifies.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -17,12 +17,12 @@ const FIRST_STARTS: u64 = 8;
 const STARTS: u64 = 8;
 const STOPS: u64 = 10;
 const IDLES: u64 = 3;
-/// Servers that are stopped as soon as they announce that they serve.
+/// Servers that are stopped as soon as they report that they serve.
 const STOPS_AT_ONCE: u64 = 8;
 /// Objects in a batch that a recovery replays.
 const BATCH: usize = 100;
 
-/// `kedge verify data`, which must not find anything.
+/// Runs `kedge verify data`, which must find no fault.
 fn verify(setup: &Setup, when: &str) {
     let output = kedge()
         .args(["verify", "data", "--dev"])
@@ -33,13 +33,13 @@ fn verify(setup: &Setup, when: &str) {
     assert!(output.status.success(), "{when}: {error}");
 }
 
-/// How long this server currently takes to start.
+/// Starts the server; returns it and the time that took.
 fn start_time(setup: &Setup) -> (Server, Duration) {
     let begun = Instant::now();
     (setup.start(), begun.elapsed())
 }
 
-/// Kills a start at a random moment, up to shortly after its end.
+/// Kills a start at a random moment, at most shortly after its end.
 fn kill_a_start(setup: &Setup, usual: Duration, rng: &mut Rng) {
     let starting = setup.begin();
     let moment = rng.below(usual.as_micros() as u64 * 5 / 4);
@@ -65,7 +65,7 @@ fn a_first_start_that_is_killed_is_no_obstacle_to_the_next() {
     }
 }
 
-/// A server may be stopped right after it announces that it serves: it ends in order, with code 0.
+/// A server that is stopped right after it reports that it serves ends in order, with code 0.
 #[test]
 fn a_server_that_is_told_to_stop_at_once_ends_in_order() {
     let directory = tempfile::tempdir().unwrap();
@@ -137,7 +137,7 @@ impl Life {
         server
     }
 
-    /// An orderly stop without enough time: a supervisor's SIGTERM, and soon its SIGKILL.
+    /// An orderly stop without enough time: a supervisor's SIGTERM, and SIGKILL soon after.
     async fn kill_stops(&self, server: Server, rng: &mut Rng) -> Server {
         let mut server = server;
         for kill in 0..STOPS {
@@ -154,7 +154,7 @@ impl Life {
         server
     }
 
-    /// Kills a server that is busy only with its own upkeep.
+    /// Kills a server that only does its own upkeep.
     async fn kill_idle(&self, server: Server, rng: &mut Rng) -> Server {
         let mut server = server;
         for kill in 0..IDLES {
@@ -169,7 +169,7 @@ impl Life {
 }
 
 fn development(data: &Path) -> Setup {
-    // Anchors at every moment too, and only a few bytes until table files are written.
+    // Anchors happen all the time, and table files are written after only a few bytes.
     Setup::development(data)
         .set("anchor_interval_s", 1)
         .set("memtable_bytes", 2 << 20)

@@ -1,4 +1,4 @@
-//! Options that bound what waits, met while the disk stands still.
+//! Options that bound waiting requests, reached while the disk stands still.
 
 use std::time::{Duration, Instant};
 
@@ -19,8 +19,8 @@ fn code_and_outcome(error: &Error) -> (u16, String) {
     (envelope.status, outcome.to_owned())
 }
 
-/// A signed request that the disk delays is answered after as many seconds as configured: not earlier, and much earlier
-/// than by default.
+/// A signed request that the disk delays is answered after the configured seconds: not earlier, and much earlier than
+/// by default.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_waits_as_long_as_the_option_says() {
     for timeout_s in [1, 4] {
@@ -47,7 +47,7 @@ async fn a_request_waits_as_long_as_the_option_says() {
     }
 }
 
-/// Sends a batch of `count` mints and does not wait for it.
+/// Sends a batch of `count` mints without waiting for it.
 fn begin(account: &Account, of: Id, count: usize) -> tokio::task::JoinHandle<Result<usize, Error>> {
     let mint = NewAction::mint(of, &NewObject::default()).unwrap();
     let (account, actions) = (account.clone(), vec![mint; count]);
@@ -65,7 +65,7 @@ async fn in_flight(setup: &Setup, count: f64) {
     eventually("so many requests are in flight", PATIENCE, metric).await;
 }
 
-/// Exactly as many actions are in flight as configured; one more is refused, whoever sends it.
+/// Exactly as many actions are in flight as configured; one more is refused, from any sender.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn as_many_actions_are_in_flight_as_the_option_says() {
     let mut rng = Rng::seeded("actions_max");

@@ -1,4 +1,4 @@
-//! A clock that is wrong: nothing is written with it, and everything works again once it is right.
+//! A wrong clock: nothing is written under it, and everything works again once it is right.
 
 use std::path::Path;
 use std::process::Output;
@@ -43,7 +43,7 @@ fn reported(output: &Output) -> String {
     )
 }
 
-/// Nobody can write, everybody can read, and the server states why.
+/// Checks that writes are refused, reads work, and the server states the reason.
 async fn check_refused(setup: &Setup, server: &Server, account: &Account, of: Id) {
     let before = server.readiness().await.1["sequence"].clone();
     let refused = account.mint(of, &NewObject::default()).await.unwrap_err();
@@ -85,7 +85,7 @@ async fn check_refused(setup: &Setup, server: &Server, account: &Account, of: Id
     assert!((out - 1.0).abs() < 0.1, "{out}");
 }
 
-/// Writes are accepted, and nothing in the log is from the future.
+/// Checks that writes are accepted, and that nothing in the log is from the future.
 async fn check_taken(server: &Server, account: &Account, of: Id) {
     account.mint(of, &NewObject::default()).await.unwrap();
     let (status, ready) = server.readiness().await;
@@ -163,7 +163,7 @@ impl OnNode {
         }
     }
 
-    /// The same server with no node that answers.
+    /// The same server with a node that does not answer.
     fn alone(&self) -> Setup {
         let nobody = format!("http://127.0.0.1:{}", free_port());
         self.setup
@@ -211,8 +211,7 @@ async fn a_start_with_a_wrong_clock_writes_nothing() {
     crate::verify(setup, &client);
 }
 
-/// The log's last entry is thirteen hours old: the node's newest block confirms a clock that is right, and nothing else
-/// does.
+/// The log's last entry is thirteen hours old: only the node's newest block confirms a clock that is right.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_confirms_the_clock_of_an_idle_log() {
     let directory = tempfile::tempdir().unwrap();
@@ -235,7 +234,7 @@ async fn a_node_confirms_the_clock_of_an_idle_log() {
     let server = node.setup.start();
     account.login(&email, PASSWORD).await.unwrap();
     check_refused(&node.setup, &server, &account, of).await;
-    // The clock is set right, and the next check of it and of the node is enough.
+    // The clock is set right; the next check of it and of the node is enough.
     node.faults.clock_ahead_ms(0);
     account.login(&email, PASSWORD).await.unwrap();
     check_taken(&server, &account, of).await;
@@ -255,7 +254,7 @@ async fn a_development_server_starts_after_any_idle_time() {
     let directory = tempfile::tempdir().unwrap();
     let (setup, faults) = crate::setup(directory.path());
     let server = setup.start();
-    // Signed so that it is still valid after that time.
+    // Signed so that it stays valid for that time.
     let ahead_ms = u64::try_from(IDLE_MS + HOUR_MS).unwrap();
     let client = Client::builder(setup.url())
         .retry(RetryPolicy::never())
@@ -296,7 +295,7 @@ async fn a_development_server_starts_after_any_idle_time() {
     faults.clock_ahead_ms(IDLE_MS);
     account.mint(of, &NewObject::default()).await.unwrap();
     server.stop();
-    // Soon afterwards there is nothing to check.
+    // Right after a stop there is nothing to check.
     setup.start().stop();
     assert_eq!(lines(), [1, 1]);
     // An implausible date stays refused.

@@ -1,4 +1,4 @@
-//! A disk that fails: the server ends within a second and reports what failed and where, with or without requests.
+//! A failing disk: the server ends within a second and reports what failed and where, with or without requests.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -40,7 +40,7 @@ async fn start(directory: &Path, more: impl FnOnce(Setup) -> Setup) -> Running {
 }
 
 impl Running {
-    /// A request, so that something is written; any answer will do.
+    /// Sends a request that writes something; any answer will do.
     fn write(&self) -> tokio::task::JoinHandle<bool> {
         let (account, template) = (self.account.clone(), self.template);
         tokio::spawn(async move {
@@ -49,7 +49,7 @@ impl Running {
         })
     }
 
-    /// The process must end by itself, with one log line that contains all of `says`; until then it is not ready.
+    /// Checks that the process ends by itself, with one log line that contains all of `says`, and is not ready before.
     async fn must_end(&mut self, says: &[&str]) {
         let begun = Instant::now();
         let status = loop {
@@ -79,7 +79,7 @@ impl Running {
         }
     }
 
-    /// Without the fault the server can be restarted and works.
+    /// Restarts the server without the fault, and checks that it works.
     async fn starts_again(self) {
         self.faults.lift();
         let server = self.setup.start();
@@ -123,7 +123,7 @@ async fn a_failed_write_or_sync_ends_the_process() {
     }
 }
 
-/// Day counts are stored a second later, when no more requests arrive.
+/// Day counts are stored a second later, so the failure comes after the last request.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_idle_server_notices_too() {
     let directory = tempfile::tempdir().unwrap();
@@ -145,7 +145,7 @@ async fn an_idle_server_notices_too() {
     running.starts_again().await;
 }
 
-/// No request can meet a failure of what the store writes in the background.
+/// A failure of the store's background writes, which no request can meet.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failure_in_the_background_is_noticed() {
     let directory = tempfile::tempdir().unwrap();

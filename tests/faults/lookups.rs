@@ -11,7 +11,7 @@ use crate::support::faults::OnCall;
 use crate::support::{Rng, connect, eventually, register, template};
 
 const PATIENCE: Duration = Duration::from_secs(30);
-/// A quarter of the 64 names that are looked up at one time.
+/// A quarter of the 64 look-ups that may run in parallel.
 const SHARE: i64 = 16;
 /// Each webhook has eight attempts in flight, so together they could look up 64 names.
 const HOOKS: usize = 8;
@@ -43,7 +43,7 @@ async fn hook(account: &Account, url: String) -> Id {
     account.create_webhook(&hook).await.unwrap().resource.id
 }
 
-/// Names that hang take the places of the organization that uses them, and no others.
+/// Hanging names take the places of the organization that uses them, and no others.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn names_that_hang_take_one_organizations_places_and_no_others() {
     let mut rng = Rng::seeded("a resolver that hangs");
@@ -67,7 +67,7 @@ async fn names_that_hang_take_one_organizations_places_and_no_others() {
     let (ticket, other) = (template(&ann, "ann's").await, template(&bob, "bob's").await);
 
     faults.stall(OnCall::Getaddrinfo, "hangs-");
-    // One object each, so that no delivery waits for another.
+    // One object per webhook, so that no delivery waits for another.
     let mint = NewAction::mint(ticket, &NewObject::default()).unwrap();
     ann.batch(&vec![mint; 8], BatchMode::Atomic).await.unwrap();
     let hang = || async { (faults.met() >= SHARE).then_some(()) };

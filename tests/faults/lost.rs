@@ -1,5 +1,5 @@
-//! Lost syncs are noticed: a server whose disk forgets everything after the last sync of each file has everything that
-//! it acknowledged; and whichever call of the disk fails, the server ends or reports it, and starts again.
+//! Lost syncs are noticed: a server whose disk forgets everything after the last sync of each file keeps everything
+//! that it acknowledged; and after any failed call to the disk, the server ends or reports it, and starts again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use crate::support::losses::Losses;
 use crate::support::server::Setup;
 use crate::support::{Rng, register, template};
 
-/// How often the power is cut.
+/// Number of power cuts.
 const LOSSES: usize = 20;
 const WORKERS: usize = 12;
 
@@ -104,7 +104,7 @@ async fn a_loss_of_power_takes_nothing_that_was_acknowledged() {
     crate::verify(&setup, load.account.client());
 }
 
-/// Every kind of call on every kind of file, each at a random call.
+/// Fails each kind of call on each kind of file, at a random call.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_call_fails_the_server_ends_or_says_so_and_starts_again() {
     let mut rng = Rng::seeded("failing calls");
@@ -136,7 +136,7 @@ async fn whatever_call_fails_the_server_ends_or_says_so_and_starts_again() {
             faults.fail_with(with, rng.below(4), call, path);
             let mut workers = load.workers(&mut rng);
             let begun = Instant::now();
-            // Long enough for segments to change and rows to be flushed.
+            // Long enough for new segments and flushed rows.
             while faults.met() == 0 && begun.elapsed() < Duration::from_secs(6) {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }

@@ -1,5 +1,5 @@
-//! The real server on a disk that fails or stalls, with a resolver that hangs, and with a clock that is wrong: what it
-//! reports, what its log holds afterwards, and how it ends.
+//! The real server on a disk that fails or stalls, with a hanging resolver, and with a wrong clock: its reports, the
+//! log's content afterwards, and how it ends.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 

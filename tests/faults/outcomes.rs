@@ -16,10 +16,10 @@ use crate::support::{Rng, connect, register, template};
 
 /// Callers of each kind.
 const CALLERS: usize = 6;
-/// How often each kind of failure happens.
+/// Number of failures of each kind.
 const ROUNDS: u64 = 2;
 
-/// What the answers reported, by the names of the mints.
+/// The outcomes that answers reported, by the names of the mints.
 #[derive(Default)]
 struct Reported {
     done: Mutex<HashSet<String>>,
@@ -39,7 +39,7 @@ fn named(name: &str) -> NewObject {
     }
 }
 
-/// Mints repeatedly, and notes the answers.
+/// Mints repeatedly, and records the answers.
 async fn listen(
     account: Account,
     of: Id,
@@ -75,7 +75,7 @@ async fn listen(
     }
 }
 
-/// Mints repeatedly and follows the rules: everything must be done.
+/// Mints repeatedly with retries: every mint must be done.
 async fn insist(
     account: Account,
     of: Id,
@@ -105,7 +105,7 @@ async fn caller(url: &str, retry: RetryPolicy) -> Client {
     builder.connect().await.unwrap()
 }
 
-/// For each caller one account that never retries and one that insists.
+/// For each caller, one account that never retries and one that retries until done.
 async fn accounts(setup: &Setup, issuer: &Account, rng: &mut Rng) -> Vec<(usize, Account)> {
     let insistent = RetryPolicy {
         attempts_max: 20,
@@ -113,7 +113,7 @@ async fn accounts(setup: &Setup, issuer: &Account, rng: &mut Rng) -> Vec<(usize,
         ..RetryPolicy::default()
     };
     let mut accounts = Vec::new();
-    // One wallet mints; each caller has its own key and nonces.
+    // One wallet mints; each caller has a separate key and nonces.
     for who in 0..CALLERS {
         for retry in [RetryPolicy::never(), insistent.clone()] {
             let key = rng.key();
@@ -140,7 +140,7 @@ async fn no_answer_denies_what_the_log_holds() {
     let of = template(&issuer, "outcomes").await;
     let accounts = accounts(&setup, &issuer, &mut rng).await;
     server.stop();
-    // From here on callers soon learn that the outcome is unknown.
+    // From here on callers soon get the answer that the outcome is unknown.
     let setup = setup.set("request_timeout_s", 1);
     let mut server = setup.start();
     let (reported, ended) = (
@@ -159,7 +159,7 @@ async fn no_answer_denies_what_the_log_holds() {
     for round in 0..ROUNDS * 3 {
         tokio::time::sleep(Duration::from_millis(300 + rng.below(500))).await;
         match round % 3 {
-            // Longer than callers wait; after that, everything that was placed is committed.
+            // Longer than callers wait; after that, every placed request is committed.
             0 => {
                 faults.stall(OnCall::Fdatasync, ".log");
                 tokio::time::sleep(Duration::from_millis(2_500)).await;
@@ -190,7 +190,7 @@ fn email(account: &Account) -> String {
     format!("{}@example.com", account.address()).to_lowercase()
 }
 
-/// Compares what the answers reported with what exists.
+/// Compares the reported outcomes with the log.
 async fn check(issuer: &Account, reported: &Reported) {
     let begun = Instant::now();
     let mut there: HashMap<String, usize> = HashMap::new();

@@ -1,4 +1,4 @@
-//! A disk that stands still for longer than anybody waits.
+//! A disk that stalls for longer than any caller waits.
 
 use std::time::Duration;
 
@@ -97,7 +97,7 @@ async fn what_waits_for_new_rules_is_decided_by_them() {
     crate::verify(&setup, &client);
 }
 
-/// A request given up by its caller is never done later: if it was not placed when the caller was informed, it never
+/// A request given up by its caller is never done later: if it was not placed when the caller got its answer, it never
 /// will be.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_given_up_is_never_done() {
@@ -120,7 +120,7 @@ async fn what_was_given_up_is_never_done() {
         async move { account.update_template(of, &change).await }
     });
     tokio::time::sleep(Duration::from_millis(500)).await;
-    // It waits for the rules that are on their way to the disk.
+    // It waits for the rules that are being synced.
     let nothing = account.mint(of, &NewObject::default()).await.unwrap_err();
     let unknown = unknown.await.unwrap().unwrap_err();
     let outcome = |error: &Error| match error {

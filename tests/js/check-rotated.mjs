@@ -1,5 +1,5 @@
-// Checks the files of a log whose sequencer's key was rotated: `node check-rotated.mjs cases.json`. With the list of keys
-// all of them hold; with the first key alone, what later keys signed does not.
+// Checks the files of a log with a rotated sequencer's key: `node check-rotated.mjs cases.json`. With the list of keys
+// all of them hold; with the first key alone, those that later keys signed do not.
 
 import { readFile } from 'node:fs/promises';
 import assert from 'node:assert/strict';

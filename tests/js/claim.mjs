@@ -1,5 +1,5 @@
-// Claim files, checked whole as docs/PROTOCOL.md tells it (layer 4): what is shown of an action, its place in the log, and
-// the proof, by snarkjs. Written from that page alone.
+// Complete checks of claim files, written from docs/PROTOCOL.md alone (layer 4): the disclosed words of an action, its
+// place in the log, and the proof, by snarkjs.
 
 import * as snarkjs from 'snarkjs';
 import { concat, keccak256, numberToHex, pad, stringToBytes } from 'viem';
@@ -7,10 +7,10 @@ import * as p from './protocol.mjs';
 import { address, listOf, refuseUnless, shape, text, u32, u64, word } from './reading.mjs';
 import { checkPlaced, placed } from './receipts.mjs';
 
-/** The order of the field of the points' coordinates: numbers above have a second text, and are refused. */
+/** The order of the field of the points' coordinates: larger numbers are second spellings, and are refused. */
 const BASE_FIELD = 0x30644e72e131a029b85045b68181585d97816a916871ca8d3c208c16d87cfd47n;
 const INPUTS = 13;
-/** Keys whose secret is public, and the chains of no worth where they count nevertheless. */
+/** Keys with a public secret, and the worthless chains where they are accepted nevertheless. */
 const DENIED_KEYS = ['0xaeb47bcabc5b0996dfb66da836feb1096828d6b8f36b0f89f9908ee1431cc6fe'];
 const TEST_CHAINS = [1337n, 31337n];
 
@@ -51,7 +51,7 @@ function checkKey(key, chainId) {
   return hash;
 }
 
-// What the circuit is given
+// The circuit's inputs
 
 const halves = (value) => [BigInt(value.slice(0, 34)), BigInt(`0x${value.slice(34)}`)];
 
@@ -96,20 +96,20 @@ function pointsOf({ a, b, c }) {
 
 async function checkProof(proof, inputs, key) {
   const points = pointsOf(proof);
-  // snarkjs asks whether points lie on their curves; of the second curve not all are in the group.
+  // snarkjs checks that points lie on their curves, but not every point of the second curve is in the group.
   const { G2, r } = await snarkjs.curves.getCurveFromName('bn128');
   const b = G2.fromObject(points.pi_b);
   refuseUnless(G2.isValid(b) && G2.isZero(G2.timesScalar(b, r)), 'b is no point of its group');
   refuseUnless(await snarkjs.groth16.verify(key, inputs, points), 'the proof does not hold for this claim');
 }
 
-/** Ends the threads that snarkjs keeps; a program that checked a claim ends only after it. */
+/** Ends snarkjs' threads, without which a program that checked a claim does not exit. */
 export async function endProofs() {
   await globalThis.curve_bn128?.terminate();
 }
 
 /**
- * Checks a claim file for {domain, sequencer} and a verification key of snarkjs' form, all of them the caller's; gives what it
+ * Checks a claim file for the caller's {domain, sequencer} and verification key in snarkjs' form; returns what the file
  * shows. It does not show that the signer signed.
  */
 export async function checkClaim(file, trust, key) {

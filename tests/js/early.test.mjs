@@ -1,4 +1,4 @@
-// Refusals that come before the body was read reach the clients of this platform, every time.
+// Refusals before the body was read reach this platform's clients, every time.
 
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
@@ -39,7 +39,7 @@ for (const [name, bytes] of [['small', SMALL], ['large', LARGE]]) {
   });
 }
 
-/** Sends the body in two writes, some time apart; resolves with the answer. */
+/** Sends the body in two writes with a pause; resolves with the answer. */
 function inTwoWrites(path, bytes) {
   return new Promise((resolve, reject) => {
     const url = new URL(`${server.baseUrl}${path}`);

@@ -1,4 +1,4 @@
-// A client that hashes and signs with ethers alone: the page docs/PROTOCOL.md and what the server tells are all it has.
+// A client that hashes and signs with ethers alone, from docs/PROTOCOL.md and the server's answers.
 
 import { randomBytes } from 'node:crypto';
 import { Wallet, concat, getBytes, hexlify, keccak256, sha256, toBeHex, toUtf8Bytes, zeroPadValue } from 'ethers';
@@ -37,7 +37,7 @@ export class EthersClient {
     this.token = null;
   }
 
-  /** The domain as the server tells it, in EIP-5267's shape. */
+  /** The domain that the server states, in EIP-5267's shape. */
   static async connect(baseUrl) {
     const { name, version, chainId, verifyingContract } = await (await fetch(`${baseUrl}/.well-known/eip712-domain.json`)).json();
     return new EthersClient(baseUrl, { name, version, chainId, verifyingContract });
@@ -56,7 +56,7 @@ export class EthersClient {
     return body;
   }
 
-  /** What is signed for actions [{kind, target, payload}], and the seed of their salts. */
+  /** The typed data for actions [{kind, target, payload}], and the seed of their salts. */
   message(actions, atomic = false) {
     const seed = hexlify(randomBytes(32));
     this.nonce += 1;
@@ -84,7 +84,7 @@ export class EthersClient {
     };
   }
 
-  /** One action at the endpoint of its resource; gives the answer and the action's content. */
+  /** One action at the endpoint of its resource; returns the answer and the action's content. */
   async change(method, path, kind, target, payload, body = payload) {
     const asked = this.message([{ kind, target, payload }]);
     const signature = await this.sign(asked.message);
@@ -101,7 +101,7 @@ export class EthersClient {
     return answer;
   }
 
-  /** Signs what the preview gives, as a browser's wallet would: types, domain and message from the server. */
+  /** Signs the preview's typed data, as a browser's wallet would: types, domain and message from the server. */
   async signPreview(body) {
     const { status, body: preview } = await this.send('POST', '/ebus/actions/preview', body);
     if (status !== 200) throw new Error(`the preview answered ${status}: ${JSON.stringify(preview)}`);

@@ -1,4 +1,4 @@
-// ethers as the signing library: everything that it signs is taken, and nothing that it did not sign.
+// ethers as the signing library: the server accepts everything that it signs, and nothing else.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -75,7 +75,7 @@ test('batches, signed as the preview has them', async () => {
 
 const flipped = (hex, at) => `${hex.slice(0, at)}${(parseInt(hex[at], 16) ^ 1).toString(16)}${hex.slice(at + 1)}`;
 
-/** Each part of the typed data, changed by the least there is. */
+/** Each part of the typed data, with the smallest change. */
 function* mutations({ domain, message }) {
   const ofDomain = (change) => ({ domain: { ...domain, ...change }, message });
   const ofMessage = (change) => ({ domain, message: { ...message, ...change } });
@@ -101,7 +101,7 @@ function* mutations({ domain, message }) {
   yield ['actions, with one more', ofMessage({ actions: [...message.actions, message.actions[0]] })];
 }
 
-/** Two updates that would be taken as they are. */
+/** Two updates that are valid as they are. */
 function request() {
   const actions = ['{"properties":{"s":1}}', '{"properties":{"s":2}}'].map((payload) => ({ kind: 'update', target: object.id, payload }));
   return ann.message(actions, true);
@@ -110,7 +110,7 @@ function request() {
 const bodyOf = ({ actions, atomic }) =>
   `{"actions":[${actions.map(({ kind, target, payload }) => `{"action_type":"${kind}","object_id":"${target}","payload":${payload}}`).join()}],"atomic":${atomic}}`;
 
-/** Sends, expects this refusal, and sees that nothing has changed. */
+/** Sends, expects this refusal, and checks that nothing has changed. */
 async function refused(what, body, headers, status, code) {
   const state = async () => [(await ann.read(`/objects/${object.id}`)).version, (await ann.read('/checkpoint')).checkpoint.sequence];
   const known = await state();
@@ -128,7 +128,7 @@ test('a signature of typed data that differs anywhere is refused', async () => {
     count += 1;
   }
   assert.equal(count, 8 + 2 * 5 + 3);
-  // None of this spent the nonce: what was meant is taken.
+  // None of this spent the nonce: the unchanged request is accepted.
   const answer = await ann.send('POST', '/ebus/actions/batch', body, ann.headers(asked, await ann.sign(asked.message)));
   assert.equal(answer.status, 200, JSON.stringify(answer.body));
 });

@@ -1,4 +1,4 @@
-// A stream of events through the reference client of the standard: it comes back by itself, and sees everything once.
+// An event stream through the standard's reference client: it reconnects by itself, and sees everything once.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -70,7 +70,7 @@ test('nothing is missed and nothing comes twice, however the server ends', async
     for (const signal of ['SIGTERM', 'SIGKILL', 'SIGKILL']) {
       const times = opened();
       await ann.batch([emit(1), refused(), emit(2)]);
-      // What is committed while the client is away is what it must not miss.
+      // The client must not miss what is committed while it is away.
       await system.restart(signal);
       await ann.batch([emit(3), refused()]);
       await eventually('the stream comes back', () => opened() > times);
@@ -106,7 +106,7 @@ test('everybody hears of anchors, when the chain holds one and when it is final'
     assert.ok(anchored.data.last_batch >= body.items[0].number);
     assert.deepEqual([anchored.data.status, confirmed.data.status], ['anchored', 'finalized']);
     assert.deepEqual([anchored.organization_id, anchored.action_id], [null, null]);
-    // They come after the log's last batch, and stay where they were listed.
+    // They follow the log's last batch, and keep their place in the list.
     const { body: list } = await ann.get('/ebus/events?type=anchor.*,batch.anchored');
     assert.deepEqual(ids(list.items), ids(seen));
   } finally {

@@ -1,4 +1,4 @@
-// Evidence of faults as docs/PROTOCOL.md tells it, written from that page alone. A Refused says why nothing is proven.
+// Checks of evidence of faults, written from docs/PROTOCOL.md alone. A Refused says why nothing is proven.
 
 import { isAddressEqual } from 'viem';
 import * as p from './protocol.mjs';
@@ -9,7 +9,7 @@ const BYTES_MAX = 128 * 1024;
 const PATH_MAX = 65;
 const LEAVES_MAX = 500;
 
-/** The members of an object that has these and no other. */
+/** The members of an object with exactly these. */
 function members(value, ...names) {
   return shape('record', Object.fromEntries(names.map((name) => [name, (member) => member])))(value);
 }
@@ -94,7 +94,7 @@ class Judge {
 
 const after = (header) => header.first_sequence + header.count;
 
-// One function a fault: whether the records, which all hold, contradict.
+// One function per fault: whether the records, each of them valid, contradict each other.
 const FAULTS = {
   conflicting_batches: [['first', 'second'], async (judge, { first, second }) => {
     const [one, other] = [await judge.header(first), await judge.header(second)];

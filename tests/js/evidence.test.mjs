@@ -1,4 +1,4 @@
-// The table of verdicts that all checkers share: this client comes to the same ones.
+// The table of verdicts that all checkers share: this client reaches the same ones.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { EMPTY, Refused } from './protocol.mjs';
 
 const text = readFileSync(new URL('../../crates/protocol/vectors/verdicts.json', import.meta.url), 'utf8');
 const table = JSON.parse(text);
-// A case a line; the files stay text, because their numbers go up to 2^64.
+// One case per line; the files stay text, because their numbers go up to 2^64.
 const CASE = /"name":"([^"]*)","proven":(true|false),.*?"file":(\{.*\}),"calldata":/;
 const cases = text.split('\n').map((line) => CASE.exec(line)).filter(Boolean);
 const trust = {

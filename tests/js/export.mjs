@@ -28,7 +28,7 @@ async function checkRequest(request, { header }, leaves, trust) {
   });
 }
 
-/** Checks an export's text against {domain, sequencer}; gives its checkpoint and how many actions were opened. */
+/** Checks an export's text against {domain, sequencer}; returns its checkpoint and the number of opened actions. */
 export async function checkExport(text, trust) {
   ensure(text.endsWith('\n'), 'the export is cut off');
   const [log, ...lines] = text.trimEnd().split('\n').map((line) => JSON.parse(line));

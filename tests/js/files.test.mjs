@@ -1,4 +1,4 @@
-// The table of files that all checkers share: receipts, proof files and claims. This client comes to the same verdicts.
+// The table of files that all checkers share: receipts, proof files and claims. This client reaches the same verdicts.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ const state = JSON.parse(`${first.replace(/,$/, '')}}`);
 const trust = { domain: domainOf(state.domain.chain_id, state.domain.verifying_contract), sequencer: state.sequencer };
 const key = JSON.parse(read('crates/prover/keys/dev-insecure.json'));
 
-// A case a line, and the file last: it is read as it is spelled.
+// One case per line, the file last, which is read as it is spelled.
 const cases = lines.slice(0, -2).map((line) => {
   const whole = line.replace(/,$/, '');
   const entry = JSON.parse(whole);

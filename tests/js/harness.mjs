@@ -11,13 +11,13 @@ import { promisify } from 'node:util';
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
 
 const ANVIL = fileURLToPath(new URL('../../crates/chain/tests/anvil/node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil', import.meta.url));
-// Anvil's first account, known to everybody.
+// Anvil's first account, whose private key is public.
 export const FUNDED_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
 const PATIENCE_MS = 30_000;
 
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Calls until the result is truthy; rejects with the last error, or with `what`, when patience ends. */
+/** Calls until the result is truthy; rejects with the last error, or with `what`, after a time-out. */
 export async function eventually(what, call, patienceMs = PATIENCE_MS) {
   const end = Date.now() + patienceMs;
   let last = new Error(`${what}: not within ${patienceMs} ms`);
@@ -100,10 +100,10 @@ function serverBinary() {
   return binary;
 }
 
-/** Nothing of the caller's own settings reaches a server. */
+/** The environment without the caller's own settings of a server. */
 const cleanEnvironment = () => Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('KEDGE_')));
 
-/** A development server with its chain inside, on free loopback ports, with these options besides: {KEDGE_NAME: value}. */
+/** A development server with its embedded chain, on free loopback ports, with more options: {KEDGE_NAME: value}. */
 export async function startDevelopment(options = {}) {
   const directory = mkdtempSync(join(tmpdir(), 'kedge-js-'));
   const port = await freePort();

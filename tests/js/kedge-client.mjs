@@ -20,7 +20,7 @@ export class ServerError extends Error {
 /** How often a signed request is sent until its outcome is known. */
 const SENDINGS_MAX = 6;
 
-/** True where nobody knows whether a request was carried out: the answer says so, is a proxy's, or did not come. */
+/** True if it is unknown whether a request was carried out: the answer says so, is a proxy's, or is missing. */
 const isUnknown = (error) => !(error instanceof ServerError) || error.body?.outcome === 'unknown';
 
 /** Reads the domain and the sequencer's keys that a server states; compare them with the contract before trusting them. */
@@ -41,7 +41,7 @@ export class KedgeClient {
     this.token = null;
   }
 
-  /** Sends as it is; resolves with {status, headers, body} or rejects with a ServerError. */
+  /** Sends the request unchanged; resolves with {status, headers, body} or rejects with a ServerError. */
   async send(method, path, body, headers = {}) {
     const authorization = this.token === null ? {} : { authorization: `Bearer ${this.token}` };
     const type = body === undefined ? {} : { 'content-type': 'application/json' };
@@ -60,9 +60,9 @@ export class KedgeClient {
   }
 
   /**
-   * Sends what is signed until its outcome is known: always the very same bytes, whose nonce is spent at most once. It is
-   * never signed again. The key brings the lost answer back; where the server knows no key any more, a nonce that
-   * was spent by this request says that it is done: then the body is {already_done: true, sequence}.
+   * Sends a signed request until its outcome is known: always the same bytes, whose nonce is spent at most once. It is
+   * never signed again. The idempotency key repeats a lost answer; where the server has forgotten the key, a nonce that
+   * this request spent says that it is done: then the body is {already_done: true, sequence}.
    */
   async sendSigned(method, path, body, headers) {
     const all = { 'idempotency-key': randomUUID(), ...headers };
@@ -90,7 +90,7 @@ export class KedgeClient {
     return this.send('GET', path);
   }
 
-  /** Signs actions [{kind, target, payload}]: gives the headers to send and the content of each action. */
+  /** Signs actions [{kind, target, payload}]; returns the headers to send and the content of each action. */
   async sign(actions, { atomic = false, nonce, deadline, seed = bytesToHex(randomBytes(32)), domain = this.trust.domain } = {}) {
     const salted = actions.map((action, i) => ({ ...action, salt: p.saltOf(seed, i) }));
     this.nonce += 1n;
@@ -121,7 +121,7 @@ export class KedgeClient {
     return { ...answer.body, content: contents[0] };
   }
 
-  /** What actions would do, and the typed data that a wallet signs for them. */
+  /** The effects that actions would have, and the typed data that a wallet signs for them. */
   async preview(body) {
     return (await this.send('POST', '/ebus/actions/preview', body)).body;
   }
@@ -156,8 +156,8 @@ export class KedgeClient {
   }
 
   /**
-   * Up to 500 actions [{kind, target, payload}] under one signature. Payloads are texts and go into the body as they are.
-   * The receipt is checked, and the contents of all actions come back with the answer.
+   * Up to 500 actions [{kind, target, payload}] under one signature. Payloads are texts and go into the body unchanged.
+   * The receipt is checked, and the answer is returned with the contents of all actions.
    */
   async batch(actions, { atomic = false } = {}) {
     const slices = actions.map(({ kind, target, payload }) => {

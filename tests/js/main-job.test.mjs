@@ -1,4 +1,4 @@
-// The main job by a client that shares no code with the server: from a signed action to a proof that Ethereum holds.
+// The main path with a client that shares no code with the server: from a signed action to a proof that Ethereum holds.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -72,7 +72,7 @@ test('a template, variations, and a batch of mints with one multiproof', async (
   const made = await ann.createVariations(template.id, [{ name: 'stalls', properties: { row: 1 } }, { name: 'balcony', properties: {} }]);
   made.items.forEach((variation, i) => assert.equal(variation.id, p.madeId('var', made.content, i)));
   const mint = (i) => ({ kind: 'mint', target: template.id, payload: `{ "properties" :{"seat": "Ä${i} \\u0001", "n": 1.0} }` });
-  // The third action is none that can be done; the others are, and the receipt says which.
+  // The third action must fail; the others are done, and the receipt says which.
   const actions = [mint(0), mint(1), { kind: 'lock', target: `obj_${'0'.repeat(26)}`, payload: '{}' }, mint(3)];
   minted = await ann.batch(actions);
   assert.deepEqual(minted.receipt.actions.map(({ index }) => index), [0, 1, 3]);
@@ -206,7 +206,7 @@ test('anchored: the proof file holds offline and on the chain, and no changed on
   const receipt = await chain().getTransactionReceipt({ hash: proof.anchor.transaction_hash });
   assert.deepEqual([receipt.status, receipt.blockNumber], ['success', BigInt(proof.anchor.block_number)]);
 
-  // Who anchored where is stated for convenience; the chain is asked, not the file.
+  // The anchor's sender and place are stated for convenience; the chain is asked, not the file.
   const stated = ['sequencer', 'anchor.contract', 'anchor.transaction_hash', 'anchor.block_number'];
   let count = 0;
   for (const [path, to] of mutations(proof)) {

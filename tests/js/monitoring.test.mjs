@@ -1,4 +1,5 @@
-// The dashboards and alerts against a real server under load and a real Prometheus: what they name is there, what they ask is answered.
+// The dashboards and alerts against a real server under load and a real Prometheus: their metrics exist, and their
+// queries have answers.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -12,7 +13,7 @@ import { alertTests, consoles, dashboards, documents, startPrometheus } from './
 import * as p from './protocol.mjs';
 
 const PASSWORD = 'a long enough passphrase';
-/** What Grafana puts in place of its variables. */
+/** Values for Grafana's variables. */
 const inGrafana = (expression) => expression.replaceAll('$instance', '.*').replaceAll('$__rate_interval', '1m');
 const RECORDED = /instance:\w+:\w+/g;
 const METRIC = /(?<![\w:])kedge_\w+/g;
@@ -31,7 +32,7 @@ const targets = panels.flatMap(({ file, title, targets = [] }) => targets.map(({
 const alerts = () => rules.filter(({ type }) => type === 'alerting');
 const recorded = () => rules.filter(({ type }) => type === 'recording');
 
-/** An alert's query without its thresholds: what it watches. */
+/** The series that an alert watches: its query without thresholds. */
 const watched = (query) => query.replace(/ *(==|[<>]=?) *[\d.e+]+( \* [\d.e+]+)*/g, '');
 
 async function refused(promise, ...statuses) {
@@ -39,7 +40,7 @@ async function refused(promise, ...statuses) {
   assert.ok(error instanceof ServerError && statuses.includes(error.status), String(error));
 }
 
-/** Continues until a limit refuses. */
+/** Repeats until a limit refuses. */
 async function untilRefused(attempt) {
   for (let count = 0; count < 20; count += 1) {
     const error = await attempt().then(() => null, (reason) => reason);
@@ -48,7 +49,7 @@ async function untilRefused(attempt) {
   assert.fail('no limit refused');
 }
 
-/** What a service meets in a day, once. */
+/** Every kind of a day's requests, once. */
 async function load() {
   ann = new KedgeClient(system.baseUrl, await readTrust(system.baseUrl));
   await ann.register({ email: 'ann@example.com', password: PASSWORD });
@@ -85,12 +86,12 @@ before(async () => {
     KEDGE_METRICS_LISTEN: target,
     KEDGE_WEBHOOK_ALLOWED_NETWORKS: '["127.0.0.0/8"]',
     KEDGE_WEBHOOK_RETRY_SCHEDULE_S: '[0]',
-    // So Prometheus scrapes OpenMetrics; any server that takes a POST is a collector.
+    // Tracing, so that Prometheus scrapes OpenMetrics; any server that takes a POST will do as the collector.
     KEDGE_TRACING_ENDPOINT: `http://127.0.0.1:${receiver.address().port}`,
     KEDGE_TRACING_SAMPLE_RATIO: '1',
   });
   prometheus = await startPrometheus(target);
-  // Rates need to see what was before the load.
+  // Rates need a sample from before the load.
   await eventually('a scrape', async () => (await prometheus.query('up{job="kedge"} == 1')).length === 1);
   rules = await prometheus.rules();
   await load();
@@ -114,7 +115,7 @@ async function exported() {
   return new Map([...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name, type]) => [name, type]));
 }
 
-/** Every place that names metrics, with its text. */
+/** Every document that names metrics, with its text. */
 const places = () => [
   ...targets.map(({ where, expr }) => [where, expr]),
   ...dashboards().flatMap(([file, { templating }]) => templating.list.map(({ name, definition = '' }) => [`${file}: $${name}`, definition])),
@@ -122,7 +123,7 @@ const places = () => [
   ...consoles(),
 ];
 
-/** What the metrics of several nodes and of edges are called in the program; a single node, as in these tests, exports none of them. */
+/** Names in the program of metrics of clusters and edges; a single node, as in these tests, exports none of them. */
 const ofCluster = new Set(
   ['crates/cluster/src', 'src/edge'].flatMap((folder) => {
     const text = readFileSync(new URL(`../../${folder}/metric_definitions.rs`, import.meta.url), 'utf8');
@@ -160,7 +161,7 @@ test('what rules record is used, and what is used is recorded', () => {
   assert.deepEqual([...used].sort(), [...names].sort());
 });
 
-/** Waits until Prometheus has an answer that is not empty, and gives it. */
+/** Waits for a nonempty answer from Prometheus; returns it. */
 async function answered(where, expr) {
   const seen = async () => {
     const result = await prometheus.query(expr);
@@ -174,7 +175,7 @@ test("every panel's query has data after load, with the labels that its legend n
   for (const { where, expr, legendFormat } of targets.filter(({ expr }) => !needsCluster(expr))) {
     const [{ metric }] = await answered(where, expr);
     for (const [, label] of legendFormat.matchAll(/\{\{(\w+)\}\}/g)) {
-      // What stands for "none" has no labels.
+      // A placeholder for "none" has no labels.
       assert.ok(label in metric || expr.includes('vector(0)'), `${where}: the legend names ${label}; there is ${Object.keys(metric)}`);
     }
   }
@@ -187,7 +188,7 @@ test("every rule's query is answered, and what an alert watches is there", async
     if (query.startsWith('absent(') || needsCluster(query)) continue;
     await answered(name, watched(query));
   }
-  // An alert that a healthy server sets off would be seen by nobody soon.
+  // People soon ignore an alert that a healthy server sets off.
   for (const name of ['KedgeServerDown', 'KedgeNotScraped', 'KedgeReadOnly', 'KedgeClockSkew', 'KedgeCommitFailed', 'KedgeOverloaded']) {
     const { query } = alerts().find((alert) => alert.name === name);
     assert.deepEqual(await prometheus.query(query), [], name);
@@ -221,7 +222,7 @@ test('a request whose caller went away is not in flight for ever', async () => {
     const socket = connect(Number(port), hostname);
     await once(socket, 'connect');
     socket.write(`PATCH /objects/${target} HTTP/1.1\r\n${Object.entries(fields).map((field) => field.join(': ')).join('\r\n')}\r\n\r\n${payload}`);
-    // Gone at another moment of the request's way each time.
+    // Ends at a different moment of the request each time.
     await sleep(i % 10);
     socket.destroy();
     await once(socket, 'close');

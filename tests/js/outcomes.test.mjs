@@ -1,4 +1,4 @@
-// Answers that are lost on the way: the client sends the same bytes again, and everything is done exactly once.
+// Lost answers: the client sends the same bytes again, and everything is done exactly once.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -10,7 +10,7 @@ import { startDevelopment } from './harness.mjs';
 let server;
 let way;
 
-/** A way to the server that loses the answers to the next `lose` requests that change something, after they were carried out. */
+/** A proxy that loses the answers to the next `lose` changes, after the server carried them out. */
 async function startLossyWay(target) {
   const seen = [];
   const state = { lose: 0, seen };

@@ -1,4 +1,4 @@
-// A real Prometheus on the project's own rules, and what the dashboards' files say.
+// A real Prometheus with the project's own rules, and readers of the dashboards' files.
 
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ const DOCS = folder('docs');
 
 const filesOf = (path, ending) => readdirSync(path).filter((name) => name.endsWith(ending)).map((name) => [name, readFileSync(join(path, name), 'utf8')]);
 
-/** Prometheus with the project's configuration, but for the target's address and the pace. */
+/** Prometheus with the project's configuration, except for the target's address and the intervals. */
 export async function startPrometheus(target) {
   const directory = mkdtempSync(join(tmpdir(), 'kedge-prometheus-'));
   const shipped = readFileSync(join(PROMETHEUS, 'prometheus.yml'), 'utf8');
@@ -46,11 +46,11 @@ export async function startPrometheus(target) {
     return answer.data;
   };
   return {
-    /** The series that a query gives now. */
+    /** The present result of a query. */
     query: async (query) => (await api('query', { query })).result,
-    /** The exemplars of a query's series, of the last ten minutes. */
+    /** A query's exemplars of the last ten minutes. */
     exemplars: (query) => api('query_exemplars', { query, start: Date.now() / 1000 - 600, end: Date.now() / 1000 + 60 }),
-    /** All rules as Prometheus has read them. */
+    /** All rules that Prometheus has loaded. */
     rules: async () => (await api('rules')).groups.flatMap(({ rules }) => rules),
     page: (path) => fetch(`${url}${path}`),
     stop: cleanUp,

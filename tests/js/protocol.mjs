@@ -1,5 +1,5 @@
-// Hashing, signing and verifying as docs/PROTOCOL.md tells it. Written from that page alone: nothing here is shared with
-// the server or with the Rust client. Verifiers throw a Refused with the reason; what they return, they have checked.
+// Hashing, signing and verifying, written from docs/PROTOCOL.md alone: nothing here is shared with the server or the
+// Rust client. Verifiers throw a Refused with the reason, and return only what they have checked.
 
 import { bytesToHex, concat, hashStruct, hashTypedData, hexToBytes, isAddressEqual, keccak256, numberToHex, pad, recoverAddress, sha256, stringToBytes } from 'viem';
 import { Refused, refuseUnless } from './reading.mjs';
@@ -66,7 +66,7 @@ export const digestOf = (domain, primaryType, message) => hashTypedData({ domain
 export const saltOf = (seed, index) => join(seed, u16(index));
 export const actionHash = (action) => structHash('Action', action);
 
-/** The kept form of a signature (v 27 or 28); refuses every form that is not allowed. */
+/** The stored form of a signature (v 27 or 28); refuses every form that is not allowed. */
 export function keptSignature(signature) {
   refuseUnless(typeof signature === 'string' && /^0x[0-9a-fA-F]{130}$/.test(signature), 'a signature is 65 bytes');
   const bytes = hexToBytes(signature);
@@ -101,7 +101,7 @@ export function contentOf({ kind, target, payload, signer, authority }) {
 }
 
 export const nextIntegrity = (previous, content) => join(previous, content);
-/** What the index-th resource that one action makes starts with. */
+/** The initial integrity of the index-th resource that one action makes. */
 export const firstIntegrity = (content, index) => join(ZERO, index === 0 ? content : join(content, u32(index)));
 export const nextHead = (previous, leaf) => join(previous, leaf);
 export const leafOf = ({ sequence, timestamp_ms, content, integrity }) => join('0x00', u64(sequence), u64(timestamp_ms), content, integrity);

@@ -1,5 +1,5 @@
-// Reading files as their formats want it: JSON with one meaning, and members of the right shape. What JSON.parse would
-// forgive (a member twice, 1e0 for 1, digits lost above 2^53) is refused: two readers must not see two files.
+// Strict reading of files: JSON with one meaning, and members of the right shape. Leniencies of JSON.parse (a member
+// twice, 1e0 for 1, digits lost above 2^53) are refused, because two readers must not see two files.
 
 import { checksumAddress } from 'viem';
 
@@ -32,7 +32,7 @@ function textOf(string) {
   return text;
 }
 
-/** JSON in which each member stands once and each number is a whole one from 0 up; numbers become bigints. */
+/** JSON with each member once and only whole numbers from 0 up, which become bigints. */
 export function readJson(text) {
   const rest = tokens(text);
   const next = () => rest.next().value ?? {};
@@ -74,7 +74,7 @@ export function readJson(text) {
   return value;
 }
 
-// Readers take a value, of readJson or of JSON.parse, and give it in its one form, or refuse it.
+// Readers take a value of readJson or JSON.parse, and return its one form or refuse it.
 
 const whole = (most) => (value) => {
   const number = Number.isSafeInteger(value) ? BigInt(value) : value;
@@ -123,7 +123,7 @@ export const listOf = (reader, most = Infinity) => (value) => {
 
 export const nullOr = (reader) => (value) => (value === null ? null : reader(value));
 
-/** An object with all of these members, perhaps some of the optional ones, and no other. */
+/** An object with all of these members, any of the optional ones, and no others. */
 export const shape = (what, readers, optional = {}) => (value) => {
   refuseUnless(value !== null && typeof value === 'object' && !Array.isArray(value), `${what} is no object`);
   const read = {};

@@ -1,5 +1,6 @@
-// Receipts, proof files and headers, checked as docs/PROTOCOL.md tells it. `trust` is {domain, sequencer}: yours, never the
-// file's. `sequencer` is the log's only key, or the list of its keys, each as {key, from_batch}. Files are values of readJson, or of JSON.parse where a reader may be as lenient as that.
+// Checks of receipts, proof files and headers, after docs/PROTOCOL.md. `trust` is {domain, sequencer}: yours, never the
+// file's. `sequencer` is the log's only key, or the list of its keys, each as {key, from_batch}. Files are values of
+// readJson, or of JSON.parse where a reader may be lenient.
 
 import { isAddressEqual } from 'viem';
 import * as p from './protocol.mjs';
@@ -59,7 +60,7 @@ const proofFile = shape(
   { authorship },
 );
 
-/** What a claim file shares with a proof file. */
+/** The members that claim files share with proof files. */
 export const placed = { domain, sequencer: address, inclusion, batch, anchor: nullOr(anchor) };
 
 // The checks
@@ -71,7 +72,7 @@ function checkLog(file, version, trust) {
   refuseUnless(isOurs, 'another log: the domain is not the expected one');
 }
 
-/** The key that signs a batch: that of the last entry that begins at it or before. */
+/** The key that signs a batch: of the last entry that begins at or before it. */
 export function keyOf(sequencer, batch) {
   if (typeof sequencer === 'string') return sequencer;
   const begun = sequencer.filter(({ from_batch: from }) => BigInt(from) <= BigInt(batch));
@@ -103,7 +104,7 @@ async function checkAnchor({ checkpoint: signed, path }, sealed, trust) {
   p.checkInclusion(message.history, message.batches, [sealed.number], [p.logLeaf(p.batchHash(sealed))], path);
 }
 
-/** That the log holds a leaf where a file says: from the leaf to a signed header, and to a checkpoint if there is one. */
+/** Checks a leaf's place in the log: its path to a signed header, and to a checkpoint if there is one. */
 export async function checkPlaced(file, version, trust) {
   checkLog(file, version, trust);
   await checkHeader(file.batch, trust);
@@ -149,7 +150,7 @@ async function checkAuthorship(shown, { kind, target, payload, signer, authority
   refuseUnless(time <= deadline * 1000n, 'the action was placed after the deadline');
 }
 
-/** Checks a proof file offline and tells what it shows. */
+/** Checks a proof file offline and returns what it shows. */
 export async function checkProofFile(file, trust) {
   const read = proofFile(file);
   refuseUnless(p.contentOf(read.action) === read.leaf.content, 'the words are not those of the content');
@@ -161,7 +162,7 @@ export async function checkProofFile(file, trust) {
 
 /**
  * A follower's check of the header after `previous` (null before batch 0), given its leaves and the hashes before it.
- * `lastTime` is the time of its last leaf, for those who know it.
+ * `lastTime` is the time of its last leaf, if known.
  */
 export async function checkNextHeader(file, leaves, lastTime, previous, hashesBefore, trust) {
   const read = batch(file);

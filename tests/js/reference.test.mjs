@@ -1,4 +1,4 @@
-// The reference page in a DOM: it shows every operation of the document, finds, and asks nobody else.
+// The reference page in a DOM: it shows every operation of the document, searches, and contacts no other server.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

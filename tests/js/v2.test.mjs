@@ -1,4 +1,4 @@
-// A caller that still uses v2's paths, with nothing but the fetch of its platform.
+// A caller that still uses v2's paths, with only its platform's fetch.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -38,7 +38,7 @@ test('a POST that follows a 301 has become a GET', async () => {
   const followed = await v2('/user/login', login);
   assert.equal(followed.status, 405);
   assert.equal((await followed.json()).code, 'METHOD_NOT_ALLOWED');
-  // What to do instead: look at the answer, and send the same request to the place that it names.
+  // The caller should read the answer, and send the same request to the URL that it names.
   const answer = await v2('/user/login', { ...login, redirect: 'manual' });
   assert.equal(answer.status, 301);
   assert.equal(answer.headers.get('sunset'), 'Tue, 30 Jun 2026 23:59:59 GMT');

@@ -1,4 +1,4 @@
-// The client's own code against crates/protocol/vectors: what it must make, and what it must refuse.
+// The client's own code against crates/protocol/vectors: values to produce, and inputs to refuse.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// Webhooks, as the reference library of Standard Webhooks takes them.
+// Webhooks, verified by the reference library of Standard Webhooks.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

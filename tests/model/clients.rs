@@ -1,4 +1,4 @@
-//! The clients: wallets with a key each, some tasks a wallet, and the outcome of everything they tried.
+//! The clients: wallets with a key each, several tasks per wallet, and the outcome of every request.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use crate::plan::{Form, Known, Plan};
 use crate::support::{PASSWORD, Rng, eventually};
 use crate::wire::{Answer, Prepared, Terms, Wire};
 
-/// How long a server may be down.
+/// Longest time that a server is down.
 const RESTART_LIMIT: Duration = Duration::from_mins(1);
 
 /// The outcome of one action, according to the answer.
@@ -38,7 +38,7 @@ pub(crate) struct Exchange {
     /// The times of the first and last sending, and of the answer, on a logical clock.
     pub(crate) first_sent: u64,
     pub(crate) answered: u64,
-    /// The sequence visible to everybody when it was last sent.
+    /// The sequence visible to all clients when it was last sent.
     pub(crate) seen: u64,
     pub(crate) attempts: u32,
     pub(crate) fates: Vec<Fate>,
@@ -63,7 +63,7 @@ pub(crate) struct Signer {
     nonce: AtomicU64,
 }
 
-/// What all clients share.
+/// State that all clients share.
 pub(crate) struct Clients {
     pub(crate) wire: Wire,
     pub(crate) separator: Hash,
@@ -72,10 +72,9 @@ pub(crate) struct Clients {
     pub(crate) exchanges: Mutex<Vec<Exchange>>,
     pub(crate) readings: Mutex<Vec<Reading>>,
     clock: AtomicU64,
-    /// Requests that have begun.
     pub(crate) begun: AtomicU64,
     pub(crate) in_flight: AtomicU64,
-    /// Requests whose answer was lost, and how many of those were in the log anyway.
+    /// Requests whose answer was lost, and how many of them were in the log.
     pub(crate) lost: AtomicU64,
     pub(crate) lost_but_done: AtomicU64,
 }
@@ -284,7 +283,7 @@ impl Clients {
         exchange.answered = self.tick();
         if let Some(answer) = answer {
             exchange.fates = if exchange.attempts > 1 && answer.code() == "NONCE_REUSED" {
-                // It was refused as a whole before, and the server remembers that.
+                // The first attempt was refused as a whole, which the server remembers.
                 vec![Fate::NotDone; exchange.contents.len()]
             } else {
                 fates(&exchange.plan, &answer)
@@ -304,8 +303,8 @@ impl Clients {
         self.exchanges.lock().unwrap().push(exchange);
     }
 
-    /// Asks a restarted server which actions are in the log. It answers on a new connection, so
-    /// everything that the old server began has ended.
+    /// Asks a restarted server which actions are in the log. It uses a new connection, after the old server has ended,
+    /// so the outcome is final.
     async fn look_up(&self, caller: usize, contents: &[Hash]) -> Vec<Fate> {
         let mut fates = Vec::with_capacity(contents.len());
         for content in contents {

@@ -1,4 +1,4 @@
-//! At the end: what the server shows of every resource, of the log, of its events and proofs is what the oracle has.
+//! The final comparison: resources, log, events and proofs on the server are those of the oracle.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ use crate::wire::Prepared;
 const PROOFS: usize = 40;
 /// Objects whose events are requested separately.
 const OBJECTS_FILTERED: usize = 20;
-/// Above this many refusals the server may have forgotten the oldest (`EVENTS_KEPT_MAX`).
+/// Up to this many refusals the server has forgotten none (`EVENTS_KEPT_MAX`).
 const FAILURES_SURE: usize = 8_000;
 
 /// The event type of a kind of action.
@@ -133,8 +133,7 @@ pub(crate) async fn templates(clients: &Clients, replayed: &Replayed) {
     }
 }
 
-/// The events of one organization. Its stream and its list must agree and report every action of
-/// the oracle's log once. Returns the events.
+/// The events of one organization. Its stream and its list must agree and report every action of the oracle's log once.
 pub(crate) async fn events(
     clients: &Clients,
     replayed: &Replayed,
@@ -199,7 +198,7 @@ pub(crate) async fn events(
     streamed
 }
 
-/// Each batch with one of these actions was reported as sealed, once.
+/// Checks that each batch with one of these actions was reported as sealed, once.
 fn check_sealed(streamed: &[Value], mine: &[&Logged], base: u64) {
     let batches: BTreeSet<u64> = mine.iter().map(|logged| logged.batch_number).collect();
     let sealed = streamed.iter().filter(|event| {
@@ -211,7 +210,7 @@ fn check_sealed(streamed: &[Value], mine: &[&Logged], base: u64) {
     assert_eq!(sealed, batches.into_iter().collect::<Vec<u64>>());
 }
 
-/// Lists of an object's events hold each of its actions.
+/// Checks that an object's event lists hold each of its actions.
 async fn check_filtered(clients: &Clients, mine: &[&Logged], reader: usize, rng: &mut Rng) {
     let objects: Vec<&str> = mine
         .iter()
@@ -253,7 +252,7 @@ fn assert_same(streamed: &[Value], listed: &[Value]) {
     );
 }
 
-/// Every refusal was reported once, with the code of its answer, and no other refusal was reported.
+/// Checks that every refusal was reported once, with the code of its answer, and that no other was reported.
 pub(crate) fn failures(
     replayed: &Replayed,
     exchanges: &[Exchange],
@@ -331,7 +330,7 @@ pub(crate) async fn proofs(clients: &Clients, replayed: &Replayed, trust: Trust,
     }
 }
 
-/// The leaves of the whole log, batch by batch, as publicly readable, and its signed head.
+/// The leaves of the whole public log, batch by batch, and its signed head.
 pub(crate) async fn leaves(clients: &Clients) -> (Vec<Hash>, Hash) {
     let request = Prepared {
         method: "GET",
@@ -354,7 +353,7 @@ pub(crate) async fn leaves(clients: &Clients) -> (Vec<Hash>, Hash) {
 
 type IsForm = fn(Form) -> bool;
 
-/// How many requests of each form were done, refused, or partly both.
+/// The number of requests of each form that were done, refused, or partly both.
 pub(crate) fn summary(exchanges: &[Exchange]) -> String {
     let count = |form: IsForm, done: bool| {
         let of_form = exchanges.iter().filter(|exchange| form(exchange.plan.form));

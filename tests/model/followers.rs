@@ -1,5 +1,5 @@
-//! A reader of each organization's event stream. It continues where it stopped whenever the server was killed, so that
-//! in the end it has read what an uninterrupted reader would have.
+//! Readers of each organization's event stream. Each resumes where it stopped when the server was killed, so in the end
+//! it has read what an uninterrupted reader would have.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::wire::LOST_LIMIT;
 
 /// The pause between two attempts while a server is down.
 const PAUSE: Duration = Duration::from_millis(20);
-/// A stream that lags this long has stopped.
+/// A stream that lags for longer has stopped.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A stream read in the background.

@@ -1,5 +1,5 @@
-//! Random histories by concurrent clients, with kill -9 in between, against a small oracle: every answer, every state,
-//! every history, every event and every proof is what the oracle predicts.
+//! Random histories by concurrent clients, with kill -9 in between, against a small oracle that predicts every answer,
+//! state, history, event and proof.
 //!
 //! `KEDGE_MODEL_SEED` sets the seed, `KEDGE_MODEL_STEPS` the number of requests.
 

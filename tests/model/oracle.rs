@@ -1,4 +1,4 @@
-//! The oracle: what the service promises, in maps and JSON values. It shares no rule with the server and uses only the
+//! The oracle: the service's promises, as maps and JSON values. It shares no rule with the server and uses only the
 //! protocol's ids and hashes.
 
 use std::collections::{BTreeMap, HashMap};
@@ -27,7 +27,6 @@ pub(crate) struct Act {
     pub(crate) payload: Value,
 }
 
-/// The caller.
 #[derive(Clone, Debug)]
 pub(crate) struct Wallet {
     pub(crate) id: String,
@@ -97,7 +96,6 @@ pub(crate) struct At {
     pub(crate) sequence: u64,
 }
 
-/// The effect of an action.
 #[derive(Clone, Debug)]
 pub(crate) struct Effect {
     /// The resource whose history was extended.
@@ -120,7 +118,6 @@ pub(crate) struct Attempt<'a> {
     changes: Changes,
 }
 
-/// What a request changed.
 #[derive(Default)]
 pub(crate) struct Changes {
     templates: HashMap<String, Template>,
@@ -220,7 +217,7 @@ impl<'a> Attempt<'a> {
         found.ok_or(if well_formed { NOT_FOUND } else { INVALID })
     }
 
-    /// Does one action for a wallet, on the state left by the request's earlier ones.
+    /// Does one action for a wallet, on the state after the request's earlier ones.
     pub(crate) fn act(
         &mut self,
         caller: usize,
@@ -339,7 +336,7 @@ impl<'a> Attempt<'a> {
         let may = match template.rules.get("mint").map_or("issuer", String::as_str) {
             "anyone" => true,
             "issuer" => issues && wallet.administers,
-            // Nobody owns an object that does not exist yet.
+            // An object that does not exist yet has no owner.
             _ => false,
         };
         if !may {
@@ -475,7 +472,7 @@ impl<'a> Attempt<'a> {
                     _ => "burned",
                 };
             }
-            // They report something and change nothing.
+            // Events: they change nothing.
             _ => {}
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! What the clients try: random requests on what is known to exist, some of them wrong on purpose.
+//! The clients' plans: random requests on known resources, some of them wrong on purpose.
 
 use kedge_protocol::action::Kind;
 use serde_json::{Map, Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::oracle::{Act, Properties, Wallet};
 use crate::support::Rng;
 
-/// How a request is sent.
+/// The way in which a request is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Form {
     /// `POST /ebus/actions`
@@ -17,7 +17,6 @@ pub(crate) enum Form {
     Resource,
 }
 
-/// A request to make.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) caller: usize,
@@ -26,7 +25,7 @@ pub(crate) struct Plan {
     pub(crate) if_match: Option<String>,
 }
 
-/// What the clients have learned so far, from acknowledged requests only.
+/// Knowledge of the clients, from acknowledged requests only.
 #[derive(Default)]
 pub(crate) struct Known {
     pub(crate) wallets: Vec<Wallet>,
@@ -76,7 +75,7 @@ fn value(rng: &mut Rng, depth: u64) -> Value {
     }
 }
 
-/// Members with any values, including null.
+/// Members with arbitrary values, including null.
 fn object(rng: &mut Rng, depth: u64) -> Properties {
     let count = rng.below(4);
     let member = |_| (rng.pick(&NAMES).to_owned(), value(rng, depth));
@@ -225,7 +224,7 @@ impl Known {
         }
     }
 
-    /// `If-Match`: mostly none, then one of this object, or one that never fits.
+    /// `If-Match`: usually none, else of this object, or one that never matches.
     fn condition(&self, rng: &mut Rng, object: &str) -> Option<String> {
         if !chance(rng, 3) {
             return None;
@@ -237,7 +236,7 @@ impl Known {
         }
     }
 
-    /// A request of this wallet.
+    /// A request by this wallet.
     pub(crate) fn plan(&self, rng: &mut Rng, caller: usize) -> Plan {
         let few_templates = self.templates.len() < TEMPLATES_MAX;
         let mut if_match = None;
@@ -273,7 +272,7 @@ impl Known {
                 let count = 1 + rng.below(most);
                 let mut acts: Vec<Act> = (0..count).map(|_| self.act(rng)).collect();
                 if chance(rng, 3) {
-                    // All on one object, each on the state left by the one before.
+                    // All on one object, each on the state after the one before.
                     let target = self.object(rng);
                     for act in acts.iter_mut().filter(|act| act.kind != "mint") {
                         act.target.clone_from(&target);

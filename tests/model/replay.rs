@@ -1,5 +1,5 @@
-//! The oracle takes what was acknowledged in the order of its sequences, and must predict every answer of the server:
-//! what was done, what was refused and with which code, and what reads showed.
+//! The oracle replays the acknowledged actions in sequence order, and must predict every answer of the server: actions
+//! done, refusals and their codes, and reads.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::clients::{Exchange, Fate, Reading};
 use crate::oracle::{At, Effect, Object, State, Template, entity_tag};
 use crate::plan::Form;
 
-/// What the clients trust.
+/// The clients' trust anchors.
 #[derive(Clone, Copy)]
 pub(crate) struct Trust {
     pub(crate) domain: Domain,
@@ -28,7 +28,7 @@ pub(crate) struct Logged {
     pub(crate) caller: usize,
     pub(crate) content: Hash,
     pub(crate) effect: Effect,
-    /// How many events it causes, and the organizations that receive them.
+    /// The number of its events, and the organizations that receive them.
     pub(crate) events: usize,
     pub(crate) reported: Vec<String>,
     pub(crate) batch_number: u64,
@@ -84,7 +84,7 @@ fn placed(exchange: &Exchange) -> Vec<u64> {
     sequences
 }
 
-/// The oracle's prediction for a request, which is not applied.
+/// The oracle's prediction for a request, without applying it.
 fn foretell(state: &State, exchange: &Exchange, first: u64) -> Vec<Result<Effect, &'static str>> {
     let mut attempt = state.attempt();
     let mut sequence = first;
@@ -126,8 +126,8 @@ fn fits(foretold: &Result<Effect, &str>, fate: &Fate) -> bool {
     }
 }
 
-/// A refusal, or a read, waiting for a state that explains it. Everything visible before it was
-/// sent counts; nothing sent after its answer can.
+/// A refusal or a read that waits for a state that explains it. Everything visible before it was sent counts; nothing
+/// sent after its answer can.
 struct Open<'a> {
     from: u64,
     until: u64,
@@ -182,7 +182,7 @@ impl<'a> Replay<'a> {
         last.map_or(self.base, |(_, sequence)| *sequence)
     }
 
-    /// The requests in the log by their first sequences, and the refusals that need a state.
+    /// The logged requests by their first sequences, and the refusals that need a state.
     fn asked(&self, readings: &'a [Reading]) -> (BTreeMap<u64, &'a Exchange>, Vec<Open<'a>>) {
         let mut in_log = BTreeMap::new();
         let mut open = Vec::new();

@@ -19,16 +19,15 @@ use std::time::Duration;
 use crate::oracle::Act;
 use crate::plan::{Form, Plan};
 
-/// Longer than anything takes: a request that waits this long was forgotten.
+/// Longer than any answer takes: a request that waits this long was forgotten.
 const ANSWER_LIMIT: Duration = Duration::from_mins(1);
-/// How long a request may wait for the answer of a server that was killed since it was sent. A client's connection that
-/// closes at the very moment when a request is handed to it can lose that request without an error: tokio's channel takes
-/// a message while it is being drained, and keeps it.
+/// Longest wait for an answer of a server that was killed after the request was sent. A client's connection can lose a
+/// request without an error if it closes just when the request is handed to it: tokio's channel accepts a message while
+/// it is being drained, and keeps it.
 pub(crate) const LOST_LIMIT: Duration = Duration::from_secs(15);
 
 pub(crate) type Http = Client<HttpConnector, Full<Bytes>>;
 
-/// An answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -157,7 +156,7 @@ fn endpoint(act: &Act) -> (&'static str, String) {
     }
 }
 
-/// Sends requests, and tracks what has become visible.
+/// Sends requests, and tracks the visible sequence.
 pub(crate) struct Wire {
     pub(crate) url: String,
     http: Http,
@@ -186,7 +185,6 @@ impl Wire {
         self.seen.load(Ordering::SeqCst)
     }
 
-    /// The server was killed.
     pub(crate) fn killed(&self) {
         self.kills.fetch_add(1, Ordering::SeqCst);
     }

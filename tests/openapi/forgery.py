@@ -1,4 +1,4 @@
-"""What a thief of the sequencer's key could sign: evidence of a fault of a log that has none."""
+"""Forgeries by a thief of the sequencer's key: evidence of a fault of a log without faults."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ BATCH = [
     {"name": "state", "type": "bytes32"},
     {"name": "sealedAt", "type": "uint64"},
 ]
-# The members of a header, in the order of its type, and where the API tells them.
+# The members of a header, in the order of its type, and their places in the API.
 HEADER = {
     "number": "number",
     "first_sequence": "first_sequence",
@@ -39,7 +39,7 @@ def signature(directory: Path, domain: dict, header: dict) -> str:
 
 
 def evidence(directory: Path, domain: dict, batch: dict, later_ms: int) -> dict:
-    """An evidence file of a batch as the API tells it, and of the same sealed later."""
+    """An evidence file of a batch as the API shows it, and of the same batch sealed later."""
     honest = {name: batch[told] for name, told in HEADER.items()}
     later = honest | {"sealed_at_ms": honest["sealed_at_ms"] + later_ms}
 

@@ -1,7 +1,7 @@
-"""Runs schemathesis against a server of its own: so many examples of each operation, and so many walks along
-links, from a seed that is printed. However slow the machine is, it does all of them.
+"""Runs schemathesis against a separate server: a fixed number of examples of each operation and of walks along
+links, from a printed seed. However slow the machine is, it does all of them.
 
-FUZZ_SEED repeats a run, FUZZ_EXAMPLES changes how many examples there are.
+FUZZ_SEED repeats a run, FUZZ_EXAMPLES sets the number of examples.
 """
 
 import json
@@ -20,13 +20,13 @@ HERE = Path(__file__).parent
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "15"))
 SEED = int(os.environ.get("FUZZ_SEED", random.SystemRandom().randrange(2**32)))
 
-# One operation at a time, then what links lead to: for each example of an operation so many walks.
+# One operation at a time, then walks along links: a fixed number for each example of an operation.
 OPERATIONS, WALKS = "examples,coverage,fuzzing", "stateful"
 WALKS_PER_EXAMPLE = 3
 
-# It has no end that could be waited for: test_examples.py reads it.
+# An endless answer; test_examples.py reads it.
 EXCLUDED = "/ebus/events/stream"
-# Schemathesis reads the document, and calls it no operation.
+# Schemathesis reads the document, which it does not count as an operation.
 DOCUMENT = "/openapi.json"
 
 
@@ -47,14 +47,14 @@ def run(server: Server, receiver: Receiver, phases: str, examples: int, calls: P
 
 
 def operations(server: Server) -> set[str]:
-    """The operations that are to be called."""
+    """The operations to call."""
     paths = requests.get(server.url + DOCUMENT, timeout=PATIENCE_S).json()["paths"]
     called = [each for path, each in paths.items() if path not in (EXCLUDED, DOCUMENT)]
     return {rows["operationId"] for each in called for rows in each.values()}
 
 
 def left_out(server: Server, calls: Path) -> list[str]:
-    """The operations that were not called at all, whatever the reason."""
+    """The operations that were never called, for any reason."""
     counted = json.loads(calls.read_text()) if calls.exists() else {}
     print(f"{sum(counted.values())} calls of {len(counted)} operations", flush=True)
     return sorted(operations(server) - counted.keys())

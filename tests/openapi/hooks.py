@@ -1,5 +1,5 @@
-"""What schemathesis needs to know beyond the document: a wallet, how requests are signed, and the few
-rules that no schema can say. Only requests that are right are arranged; wrong ones go as they are made."""
+"""Additions to the document for schemathesis: a wallet, signatures of requests, and the few rules that no
+schema can state. Only right requests are adjusted; wrong ones are sent as they are made."""
 
 import atexit
 import json
@@ -29,7 +29,7 @@ schemathesis.openapi.format("eip55-address", st.one_of(addresses, addresses.map(
 
 
 class World:
-    """A wallet with a few things of each kind, so that there is something to read from the beginning."""
+    """A wallet with a few resources of each kind, so that reads have content from the beginning."""
 
     def __init__(self) -> None:
         answer = requests.get(f"{URL}/.well-known/eip712-domain.json", timeout=PATIENCE_S)
@@ -88,7 +88,7 @@ class Bearer:
 
 
 class Signature(requests.auth.AuthBase):
-    """Signs the bytes that are really sent."""
+    """Signs the bytes that are sent."""
 
     def __init__(self, rule: dict, path_id: str, key: Key) -> None:
         self.rule, self.path_id, self.key = rule, path_id, key
@@ -101,14 +101,14 @@ class Signature(requests.auth.AuthBase):
             actions, atomic = signed_actions(self.rule, body, of)
             headers = WORLD.sign(self.key, actions, atomic)
         except (KeyError, TypeError, ValueError, AttributeError):
-            # Nothing that could be signed: the server has to find that out from the body.
+            # This cannot be signed: the server has to refuse the body.
             headers = WORLD.sign(self.key, [("update", "", "{}")], False)
         request.headers.update(headers)
         return request
 
 
 def whole(value: object) -> object:
-    """Whole numbers as such: for JSON Schema 1.0 is one, for the service it is a fraction."""
+    """Writes whole numbers as integers: 1.0 is one for JSON Schema, but a fraction for the service."""
     if isinstance(value, dict):
         return {name: whole(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -117,13 +117,13 @@ def whole(value: object) -> object:
 
 
 def is_sequence(value: object) -> bool:
-    """Whether it is one that the document allows: what is larger is refused and waits for nothing."""
+    """Whether the document allows it: a larger one is refused and waits for nothing."""
     text = str(value)
     return text.isascii() and text.isdigit() and int(text) < 2**63
 
 
 def visible(name: str) -> str:
-    """The name without what is not seen: which characters these are, Unicode says and no schema."""
+    """The name without invisible characters, which Unicode defines and no schema can."""
     seen = (
         each
         for each in name
@@ -138,7 +138,7 @@ def is_negative(case: schemathesis.Case, location: ParameterLocation) -> bool:
 
 @schemathesis.hook
 def before_load_schema(ctx: schemathesis.HookContext, raw_schema: dict) -> None:
-    """Links with their bodies as OpenAPI has them: some generators of clients break at those."""
+    """Links with their bodies in OpenAPI's form, which breaks some generators of clients."""
     for item in raw_schema["paths"].values():
         for operation in item.values():
             for response in operation["responses"].values():
@@ -152,7 +152,7 @@ CALLS: Counter[str] = Counter()
 
 @atexit.register
 def write_calls() -> None:
-    """How often each operation was called: fuzz.py looks whether one was left out."""
+    """The number of calls of each operation: fuzz.py checks that none was left out."""
     Path(os.environ["KEDGE_CALLS"]).write_text(json.dumps(CALLS))
 
 
@@ -180,7 +180,7 @@ def before_call(ctx: schemathesis.HookContext, case: schemathesis.Case, kwargs: 
 
 
 def arrange_headers(case: schemathesis.Case) -> None:
-    """A condition is an earlier answer's; a digest is the body's, and a position the log's."""
+    """Takes conditions from an earlier answer, digests from the body, and positions from the log."""
     headers = case.headers or {}
     if "If-Match" in headers:
         headers["If-Match"] = "*"
@@ -189,7 +189,7 @@ def arrange_headers(case: schemathesis.Case) -> None:
 
 
 def arrange_query(case: schemathesis.Case) -> None:
-    """A cursor is an earlier answer's; sizes, batches and sequences are those that the log has."""
+    """Takes cursors from an earlier answer, and sizes, batches and sequences from the log."""
     query = case.query or {}
     query.pop("cursor", None)
     if "min_sequence" in query:
@@ -201,8 +201,8 @@ def arrange_query(case: schemathesis.Case) -> None:
 
 
 def arrange_body(case: schemathesis.Case) -> None:
-    """Of rules, permissions and events each once; a time to come; a host that answers; schemas that
-    are some; the wallet of the path; a password with what belongs to it."""
+    """Makes a body valid: rules, permissions and events without repetition, a time in the future, a host that
+    answers, valid schemas, the wallet of the path, and a complete change of password."""
     body, operation = case.body, case.operation.definition.raw["operationId"]
     for named in (body, *(each for each in body.get("variations") or [] if isinstance(each, dict))):
         for member in ("name", "nickname", "organization_name"):
@@ -232,7 +232,7 @@ def arrange_body(case: schemathesis.Case) -> None:
     if operation == "setMemberRole":
         body["wallet_id"] = (case.path_parameters or {}).get("id", "")
     if operation == "updateOwnWallet":
-        # The login of the tests stays what it is.
+        # The tests' login must not change.
         for name in ("email", "password", "current_password", "blind"):
             body.pop(name, None)
     if operation == "previewActions":
@@ -264,7 +264,7 @@ def filter_of(drawn: dict, depth: int = 0) -> dict:
 
 @schemathesis.check
 def refusals_are_told_in_results(ctx: schemathesis.CheckContext, response: schemathesis.Response, case: schemathesis.Case) -> None:
-    """Where one of several actions is wrong the answer is 200, and one of its results says so."""
+    """An answer about several actions is 200 even if one is wrong; then its result says so."""
     several = case.operation.definition.raw["operationId"] in ("submitBatch", "previewActions")
     if several and response.status_code == 200 and is_negative(case, ParameterLocation.BODY):
         assert any("error" in result for result in response.json()["results"]), "nothing tells what is wrong"

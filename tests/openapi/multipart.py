@@ -16,7 +16,7 @@ def written(members: dict[str, str]) -> tuple[bytes, str]:
 
 
 def read(body: bytes, media_type: str) -> dict[str, bytes]:
-    """The members of a body. Raises ValueError where there are none."""
+    """The members of a body. Raises ValueError if there are none."""
     if "boundary=" not in media_type:
         raise ValueError("no boundary")
     boundary = b"--" + media_type.split("boundary=")[1].split(";")[0].strip('"').encode()

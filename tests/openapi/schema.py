@@ -1,4 +1,4 @@
-"""Holds values against the schemas of the document."""
+"""Checks values against the schemas of the document."""
 
 from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
@@ -15,7 +15,7 @@ class Schemas:
         self.registry = Registry().with_resource(ROOT, Resource.from_contents(document, default_specification=DRAFT202012))
 
     def wrong(self, pointer: str, value: object) -> list[str]:
-        """What is wrong with a value: what the schema forbids, and what it does not know."""
+        """The faults of a value: violations of the schema, and unknown members."""
         validator = Draft202012Validator(
             {"$ref": f"{ROOT}#{pointer}"},
             registry=self.registry,
@@ -28,7 +28,7 @@ class Schemas:
         return Draft202012Validator(self.absolute(schema), registry=self.registry).is_valid(value)
 
     def absolute(self, schema: object) -> object:
-        """A part of the document with references that lead there from outside."""
+        """A part of the document with absolute references, which resolve from outside of it."""
         if isinstance(schema, dict):
             return {
                 name: ROOT + each if name == "$ref" and each.startswith("#") else self.absolute(each)
@@ -37,7 +37,7 @@ class Schemas:
         return [self.absolute(each) for each in schema] if isinstance(schema, list) else schema
 
     def resolved(self, schema: dict) -> list[dict]:
-        """All the schemas that hold at one place: references followed, and of alternatives those that fit."""
+        """All schemas that apply at one place: references followed, and of alternatives the matching ones."""
         if "$ref" in schema:
             target = self.document
             for part in schema["$ref"].split("/")[1:]:
@@ -58,7 +58,7 @@ class Schemas:
         return found
 
     def unknown(self, schema: dict, value: object, place: str) -> list[str]:
-        """Members that no schema at their place speaks of."""
+        """Members that no schema at their place describes."""
         schemas = self.at(schema, value)
         if isinstance(value, list):
             items = [each["items"] for each in schemas if "items" in each]
@@ -82,7 +82,7 @@ def pointer(*parts: str) -> str:
 
 
 def schema_pointers(document: dict):
-    """Every media type, parameter and header with its pointer: what can have examples."""
+    """Everything that can have examples: media types, parameters and headers, with their pointers."""
     for path, item in document["paths"].items():
         for method, operation in item.items():
             base = ("paths", path, method)

@@ -1,4 +1,4 @@
-"""A server of its own for a test: the real binary, on a free port, in a directory that goes with it."""
+"""A test's own server: the real binary, on a free port, in a temporary directory."""
 
 import json
 import os
@@ -18,12 +18,12 @@ import requests
 PATIENCE_S = 60
 
 
-# Nothing is refused for limits here; webhooks may lead to this machine.
+# No limits apply here, and webhooks may call this machine.
 OPTIONS = ("rate_limits=off", 'webhook_allowed_networks=["127.0.0.0/8"]')
 
 
 class Receiver:
-    """Takes webhooks' messages on this machine, and answers each with 204."""
+    """Receives webhook messages on this machine, and answers each with 204."""
 
     def __enter__(self) -> "Receiver":
         self.messages: list[tuple[dict[str, str], dict]] = []
@@ -50,7 +50,7 @@ class Receiver:
 
 
 class Server:
-    """Starts with the block, ends with it; `options` are name=value pairs of the configuration."""
+    """Runs for the length of a block; `options` are name=value pairs of the configuration."""
 
     def __init__(self, *options: str) -> None:
         self.binary = os.environ.get("KEDGE_BIN")
@@ -90,7 +90,7 @@ class Server:
         return re.findall(faults, self.logged(), re.MULTILINE)
 
     def anchor(self) -> None:
-        """Anchors the log on the embedded chain, and waits until that is final."""
+        """Anchors the log on the embedded chain, and waits for finality."""
         with socket.socket(socket.AF_UNIX) as admin:
             admin.connect(str(self.directory / "data" / "admin.sock"))
             admin.sendall(b'{"command": "anchor_now"}\n')

@@ -1,4 +1,4 @@
-"""Signing as docs/PROTOCOL.md says, with eth-account for the typed data."""
+"""Signing by docs/PROTOCOL.md, with eth-account for the typed data."""
 
 import base64
 import hashlib
@@ -16,22 +16,22 @@ from eth_account.messages import encode_typed_data
 sys.path.append(str(Path(__file__).parent.parent / "python"))
 from kedge_client import TYPES, salts  # noqa: E402
 
-# What each operation's `x-signature` can say of its payload, besides what the bus does.
+# Values of `payload` in an operation's `x-signature`, except the bus's.
 DIGEST, BODY, FILE_DIGEST = "digest of the body", "the body", "digest of the file"
 DIGEST_OF_SECRETS = "the body, or its digest if it holds a password"
 PATH_PAYLOADS = tuple(f'{{"{name}":"<id of the path>"}}' for name in ("address", "wallet_id", "invitation_id"))
 CONSENT = {"KeyConsent": [{"name": "wallet", "type": "string"}, {"name": "key", "type": "address"}]}
-# Members for whose sake the digest of a change of a wallet is signed.
+# Members because of which a change of a wallet is signed by digest.
 SECRETS = ("password", "current_password", "blind")
 
 
 def domain_of(answer: dict) -> dict:
-    """The domain out of the answer of /.well-known/eip712-domain.json."""
+    """The domain in the answer of /.well-known/eip712-domain.json."""
     return {name: answer[name] for name in ("name", "version", "chainId", "verifyingContract")}
 
 
 def compact(value: object) -> str:
-    """JSON whose parts are spelled the same alone as in the whole."""
+    """JSON in which each part is spelled as it would be alone."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -89,8 +89,8 @@ class Key:
 
 
 def payload_text(body: str, action: dict) -> str:
-    """The exact text of an action's payload in a body. Raises ValueError where that is not told by
-    the value alone."""
+    """The exact text of an action's payload in a body. Raises ValueError if the value alone does not
+    determine it."""
     if "payload" not in action:
         return "{}"
     for text in (compact(action["payload"]), json.dumps(action["payload"]), json.dumps(action["payload"], ensure_ascii=False)):
@@ -106,7 +106,7 @@ def bus_action(body: str, action: dict) -> tuple[str, str, str]:
 
 
 class Circumstances:
-    """What besides the body says what is signed."""
+    """The request's parts besides the body that determine the signed text."""
 
     def __init__(self, path_id: str = "", wallet_id: str = "", organization_id: str = "", media_type: str = "") -> None:
         self.path_id = path_id
@@ -130,8 +130,8 @@ def file_action(kind: str, body: bytes, media_type: str) -> tuple[str, str, str]
 
 
 def signed_actions(rule: dict, body: bytes, of: Circumstances) -> tuple[list[tuple[str, str, str]], bool]:
-    """What a request signs by its operation's `x-signature`, and whether it is atomic. Raises where
-    the body is none that can be signed: KeyError, TypeError, ValueError."""
+    """The actions that a request signs by its operation's `x-signature`, and whether it is atomic. Raises
+    KeyError, TypeError or ValueError if the body cannot be signed."""
     kind, payload = rule["kind"], rule["payload"]
     if payload == FILE_DIGEST:
         return [file_action(kind, body, of.media_type)], False

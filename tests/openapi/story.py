@@ -1,11 +1,10 @@
-"""The examples of the document: requests that are really sent, in one story, with real answers.
+"""The examples of the document: requests that are really sent, in one sequence, with real answers.
 
-`python story.py record` sends the story of src/api/document/examples.json to a new server and writes the file
-anew; test_examples.py sends it and compares. A new example is an entry without an answer; a value of an
-earlier answer is `{{operation.name/member/…}}`, or `{{operation.name#Header}}`, until it is recorded. Evidence of a
-fault is forged anew each time: by how many milliseconds is `forged`. A claim is proved anew each time: about the
-action of the proof file that `claimed` names. The body of a key that joins a wallet is made each time: `consents` names
-the key.
+`python story.py record` sends the story of src/api/document/examples.json to a new server and rewrites the file;
+test_examples.py sends it and compares. A new example is an entry without an answer; a value of an earlier
+answer is `{{operation.name/member/…}}`, or `{{operation.name#Header}}`, until it is recorded. Evidence of a fault is
+forged each time, by `forged` milliseconds. A claim is proved each time, about the action of the proof file that
+`claimed` names. The body of a key that joins a wallet is made each time, for the key that `consents` names.
 """
 
 import json
@@ -27,7 +26,7 @@ EXAMPLES = Path(__file__).parents[2] / "crates" / "openapi" / "src" / "examples.
 SHOWN_BYTES_MAX = 20_000
 # Headers of answers that later requests of the story use.
 KEPT_HEADERS = ("ETag",)
-# What stands in for secrets: they are nobody's business, and of no use to anybody.
+# Placeholders for secrets, which must not be published.
 TOKENS = {
     "access_token": "eyJ0eXAiOiJKV1QiLCJhbGciOiJFZERTQSJ9.…",
     "refresh_token": "Yk2mVw7yZ0…",
@@ -38,10 +37,10 @@ TOKENS = {
 }
 # Codes of errors are no secrets, and shorter than any.
 ERROR_CODE_CHARS_MAX = 23
-# What stands in for the URL of the receiver on this machine.
+# The placeholder for the URL of the receiver on this machine.
 HOOK = "https://hooks.example.com/kedge"
 
-# What depends on the minute in which the story is told: only the schema says what it must be.
+# Values that depend on the minute of the run: only the schema is checked.
 COUNTED = ("/usage/", "/forecast/")
 
 VOLATILE = [
@@ -58,14 +57,14 @@ VOLATILE = [
 
 
 def plain(text: str) -> str:
-    """A text with what differs from run to run taken out."""
+    """A text without the parts that differ between runs."""
     for name, pattern in VOLATILE:
         text = re.sub(pattern, f"<{name}>", text)
     return text
 
 
 def differences(recorded: object, got: object, place: str = "") -> list[str]:
-    """Where an answer has another form, or other lasting values, than the recorded one."""
+    """The places where an answer's form or lasting values differ from the recorded one."""
     if place.startswith(COUNTED):
         return []
     if isinstance(recorded, dict) and isinstance(got, dict):
@@ -115,7 +114,7 @@ class Story:
         return self.keys.setdefault(name, Key.named(name))
 
     def now(self, value: object) -> object:
-        """A recorded value with this run's identifiers, tags and tokens in the place of the old ones."""
+        """A recorded value with this run's identifiers, tags and tokens."""
         if isinstance(value, dict):
             return {name: self.now(each) for name, each in value.items()}
         if isinstance(value, list):
@@ -139,7 +138,7 @@ class Story:
         return value
 
     def learn(self, recorded: object, got: object) -> None:
-        """Remembers which value of this run stands for which recorded one."""
+        """Remembers this run's value for each recorded one."""
         if isinstance(recorded, dict) and isinstance(got, dict):
             for name in recorded.keys() & got.keys():
                 self.learn(recorded[name], got[name])
@@ -150,7 +149,7 @@ class Story:
             self.values[recorded] = got
 
     def send(self, entry: dict) -> tuple[dict, requests.Response]:
-        """Sends an entry; gives it as it was sent, with the answer."""
+        """Sends an entry; returns it as it was sent, with the answer."""
         method, path, operation = self.operations[entry["operation"]]
         sent = {name: self.now(entry[name]) for name in ("path", "query", "headers", "body") if name in entry}
         if "forged" in entry:
@@ -189,7 +188,7 @@ class Story:
             method, url, params=sent.get("query"), headers=headers, data=body or None, timeout=PATIENCE_S, stream=streams
         )
         if streams and answer.ok:
-            # It has no end: the first event is read, and the stream is left.
+            # It has no end: the first event is read, and the stream is closed.
             assert any(line.startswith(b"data: {") for line in answer.iter_lines())
             answer.close()
             answer._content = b""
@@ -198,14 +197,14 @@ class Story:
         return sent, answer
 
     def remember(self, caller: str | None, answer: requests.Response) -> None:
-        """Takes over who a caller is from an answer with tokens."""
+        """Takes a caller's tokens and wallet from an answer."""
         if caller and answer.ok and "access_token" in answer.text[:100_000] and answer.headers["Content-Type"] == "application/json":
             told = answer.json()
             self.tokens[caller] = told["access_token"]
             self.wallets[caller] = (told["wallet"]["id"], told["wallet"]["organization_id"])
 
     def wait_for_deliveries(self) -> None:
-        """Until the story's webhook has nothing to deliver any more."""
+        """Waits until the story's webhook has delivered everything."""
         webhook = self.answers["createWebhook.sales"].json()["id"]
         headers = {"Authorization": f"Bearer {self.tokens['ann']}"}
         end = time.monotonic() + PATIENCE_S
@@ -218,7 +217,7 @@ class Story:
         raise AssertionError(f"not everything was delivered: {answer.text}")
 
     def shown(self, answer: requests.Response) -> object:
-        """An answer's body as it is recorded; None where it is not."""
+        """An answer's body as it is recorded; None if it is not."""
         is_json = answer.headers.get("Content-Type", "").startswith("application/json")
         if not is_json or len(answer.content) > SHOWN_BYTES_MAX:
             return None
@@ -252,7 +251,7 @@ def stand_in(name: str, value: object) -> object:
 
 
 def recorded(story: Story, entry: dict, sent: dict, answer: requests.Response) -> dict:
-    """An entry as it went this time."""
+    """An entry as it was sent and answered in this run."""
     new = {name: entry[name] for name in ("operation", "name", "summary", "as", "forged", "claimed", "consents") if name in entry}
     new |= {name: sent[name] for name in ("path", "query", "headers", "signature") if name in sent}
     if "body" in sent:

@@ -1,4 +1,4 @@
-"""The document by itself: it is OpenAPI 3.1, and its examples are what its schemas say."""
+"""The document by itself: it is OpenAPI 3.1, and its examples satisfy its schemas."""
 
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from schema import Schemas, pointer, schema_pointers

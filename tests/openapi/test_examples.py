@@ -1,4 +1,4 @@
-"""The examples against a server: what they say was sent is taken, and answered as they say."""
+"""The examples against a server: it accepts their requests, and answers as they show."""
 
 import json
 
@@ -6,12 +6,12 @@ from schema import Schemas, pointer
 from story import EXAMPLES, differences, without_tokens
 
 
-# All answers tell how the limits stand.
+# All answers state the limits.
 LIMITS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "RateLimit", "RateLimit-Policy")
 
 
 def response_place(document: dict, place: tuple[str, ...]) -> tuple[str, ...]:
-    """A response's place, behind its reference if it is one."""
+    """A response's pointer, or the one that it refers to."""
     response = document
     for part in place:
         response = response[part]
@@ -19,7 +19,7 @@ def response_place(document: dict, place: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def told(document: dict, method: str, path: str, answer) -> list[str]:
-    """What an answer has that the document does not tell of, or the other way round."""
+    """The parts of an answer that the document does not describe, and the reverse."""
     status = str(answer.status_code)
     place = ("paths", path, method, "responses", status)
     if status not in document["paths"][path][method]["responses"]:
@@ -68,7 +68,7 @@ def test_the_story(story, document):
 
 
 def test_what_webhooks_are_sent(story, document):
-    """Comes after the story, which has them sent."""
+    """Runs after the story, which sends them."""
     assert {message["type"] for _, message in story.receiver.messages} == {"webhook.test", "object.created"}
     place = ("paths", "/webhooks", "post", "callbacks", "event", "{$request.body#/url}", "post")
     message_of = document

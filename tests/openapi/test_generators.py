@@ -1,4 +1,4 @@
-"""What is made from the document by generators that others use: it is made without complaint, and works."""
+"""Clients made from the document by common generators: they are made without complaint, and work."""
 
 import importlib
 import json
@@ -16,7 +16,7 @@ from signing import Circumstances, Key, domain_of, signed_actions
 
 HERE = Path(__file__).parent / "generators"
 PROGRAMS = HERE / "node_modules" / ".bin"
-# Seconds for one program.
+# Time limit of one program, in seconds.
 PATIENCE_S = 300
 # The least number of operations that a generated client calls.
 CALLED_MIN = 10
@@ -31,7 +31,7 @@ MISSING = "obj_" + "0" * 26
 
 
 def run(*command: object, folder: Path) -> str:
-    """What a program writes, once it has ended well."""
+    """A program's output, once it has succeeded."""
     words = [str(word) for word in command]
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 0, f"{' '.join(words)}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
@@ -40,7 +40,7 @@ def run(*command: object, folder: Path) -> str:
 
 @pytest.fixture(scope="module")
 def folder(server, tmp_path_factory):
-    """A folder with the document as the server has it, and the programs' own files."""
+    """A folder with the server's document and the programs' own files."""
     made = tmp_path_factory.mktemp("generated")
     answer = httpx.get(f"{server.url}/openapi.json")
     (made / "openapi.json").write_bytes(answer.content)
@@ -140,7 +140,7 @@ def registration(signer: Signer) -> dict[str, str]:
 
 @pytest.fixture
 def importable(folder, monkeypatch):
-    """Packages of the folder can be imported, and are forgotten afterwards."""
+    """Makes the folder's packages importable, and removes them afterwards."""
     before = set(sys.modules)
 
     def open_to(place: Path) -> None:

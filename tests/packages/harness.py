@@ -1,4 +1,4 @@
-"""What the tests of the packages share: the program, one archive made of it, tools, and a server in a folder of its own."""
+"""Shared by the tests of the packages: the program, one archive of it, tools, and a server in its own folder."""
 
 import functools
 import os
@@ -39,7 +39,7 @@ def environment(**more):
 
 
 def run(*command, code=0, **options):
-    """Runs a command that must end with `code`; its output, both streams together where it must fail."""
+    """Runs a command that must end with `code`; returns its output, both streams if it must fail."""
     options = {"env": environment(), "timeout": PATIENCE} | options
     command = [str(word) for word in command]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, **options)
@@ -48,13 +48,13 @@ def run(*command, code=0, **options):
     return done.stdout if code == 0 else done.stdout + done.stderr
 
 
-# What no registry of packages has, and what only Go can build.
+# Tools that no package registry has, and tools that only Go can build.
 OPTIONAL = {"helm"}
 
 
 @functools.cache
 def find(tool):
-    """The tool's path, or nothing, which is printed above the results."""
+    """The tool's path, or None, which is reported above the results."""
     found = shutil.which(tool)
     if not found and tool in OPTIONAL:
         print(f"\nNOT CHECKED: {tool} is not installed, so the tests that need it are skipped\n", file=sys.stderr, flush=True)

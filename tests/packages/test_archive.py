@@ -1,4 +1,4 @@
-"""The archive: what is in it, that it is the same each time, and on which systems its program runs."""
+"""The archive: its content, that it is reproducible, and the systems on which its program runs."""
 
 import hashlib
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 import harness
 from harness import NAME, ROOT, archive, make_archive, need, run, unpacked
 
-# What every Linux distribution with the GNU C library has. libstdc++ is in the program.
+# Libraries of every Linux distribution with the GNU C library. libstdc++ is in the program.
 LIBRARIES = {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 # Debian 12, Ubuntu 24.04, RHEL 10 and later have it. Without libstdc++, which asks for arc4random, it would be 2.34.
 GLIBC_MAX = (2, 36)
@@ -59,7 +59,7 @@ class Archive(unittest.TestCase):
         time = int(os.environ.get("SOURCE_DATE_EPOCH") or run("git", "log", "-1", "--format=%ct", cwd=ROOT))
         with tarfile.open(archive()) as tar:
             members = tar.getmembers()
-        # What a clone has besides the repository's files stays out of it.
+        # Files of a clone that are not in the repository stay out of it.
         self.assertEqual([each.name for each in members if "node_modules" in each.name or "/console/" in each.name], [])
         names = [member.name for member in members]
         self.assertEqual(names, sorted(names))
@@ -91,7 +91,7 @@ class Archive(unittest.TestCase):
 
 
 class Program(unittest.TestCase):
-    """On the program itself, as it is in the archive."""
+    """Checks of the program in the archive."""
 
     def test_it_needs_only_the_c_library(self):
         dynamic = run(need("readelf"), "--dynamic", "--wide", unpacked() / "bin/kedge")
@@ -115,7 +115,7 @@ class Program(unittest.TestCase):
 
 class Completions(unittest.TestCase):
     def complete(self, *words):
-        """What bash offers after these words, by the function that the script registers for kedge."""
+        """Bash's completions after these words, by the function that the script registers for kedge."""
         script = unpacked() / "share/bash-completion/completions/kedge"
         typed = f"""
             source "$1"; shift

@@ -79,11 +79,11 @@ class Rendered(unittest.TestCase):
             file = Path(folder) / "kedge.toml"
             file.write_text(text.replace("/a?b&c=<d>", ""))
             arguments = [argument.replace("/etc/kedge", folder) for argument in container["args"]]
-            # As the kubelet gives a volume to a group.
+            # The kubelet's permissions of a volume with a group.
             volume = Path(folder) / "volume"
             volume.mkdir()
             volume.chmod(0o2775)
-            # As the image sets them.
+            # The image's settings.
             image = harness.environment(
                 KEDGE_LISTEN="127.0.0.1:0", KEDGE_DATA_DIR=f"{volume}/data", KEDGE_METRICS_LISTEN="127.0.0.1:0",
                 KEDGE_EMBEDDED_CHAIN_LISTEN=f"127.0.0.1:{free_port()}")
@@ -91,7 +91,7 @@ class Rendered(unittest.TestCase):
                 with Serving(program(), *arguments, env=image):
                     pass
 
-            # What Kubernetes does without two of the chart's settings: a start would be refused.
+            # Without two of the chart's settings Kubernetes would cause a refused start.
             linked = run(program(), *arguments, env=image | {"KEDGE_PORT": "tcp://10.0.0.1:80"}, code=1)
             self.assertIn("found `port`", linked)
             run("chmod", "--recursive", "g+rwX", volume)
@@ -117,7 +117,7 @@ class Rendered(unittest.TestCase):
 
 
 class Values(unittest.TestCase):
-    """What needs no helm."""
+    """Tests that need no helm."""
 
     def test_the_schema_accepts_the_examples_and_one_replica_alone(self):
         schema = yaml.safe_load((CHART / "values.schema.json").read_text())

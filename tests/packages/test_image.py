@@ -22,11 +22,11 @@ class Image(unittest.TestCase):
         need("runc")
         folder = tempfile.TemporaryDirectory(prefix="kedge-image-", ignore_cleanup_errors=True)
         cls.addClassCleanup(folder.cleanup)
-        # Storage of its own, without a service: nothing of the machine's images and containers is touched.
+        # Separate storage, without a service: the machine's images and containers are not touched.
         cls.podman = ["podman", "--root", f"{folder.name}/root", "--runroot", f"{folder.name}/run", "--tmpdir",
                       f"{folder.name}/tmp", "--storage-driver", "vfs", "--cgroup-manager", "cgroupfs", "--events-backend", "file",
                       "--runtime", "runc"]
-        # Last first. What belongs to the users of a container can be removed by podman alone.
+        # Runs in reverse order. Only podman can remove files of a container's users.
         cls.addClassCleanup(cls.engine, "volume", "rm", "--all", "--force")
         cls.addClassCleanup(cls.engine, "rmi", "--all", "--force")
         cls.addClassCleanup(cls.engine, "rm", "--all", "--force")
@@ -38,7 +38,7 @@ class Image(unittest.TestCase):
         return run(*cls.podman, *arguments, **options)
 
     def start(self, *more):
-        """Without a network, so it meets nobody's ports; the volume is new at first, and stays.
+        """A container without a network, so that ports never conflict; the volume is new at first, and stays.
 
         podman asks for more open files and processes than some machines let it, and for a timer of systemd to run
         healthchecks with: the tests run those themselves.
@@ -80,7 +80,7 @@ class Image(unittest.TestCase):
         self.stop()
 
     def test_a_container_whose_server_does_not_answer_is_unhealthy(self):
-        """The server listens elsewhere than where the image's healthcheck asks."""
+        """The server does not listen where the image's healthcheck asks."""
         self.start("--env", "KEDGE_LISTEN=127.0.0.1:8081")
         self.inside("health", "--url", "http://127.0.0.1:8081")
         self.engine("healthcheck", "run", NAME, code=1)

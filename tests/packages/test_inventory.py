@@ -58,7 +58,7 @@ class Inventory(unittest.TestCase):
         for names in re.findall(r"^={100}\n(.+)\n={100}$", self.notices, re.MULTILINE):
             headed.update(names.split(", "))
         self.assertEqual(headed, self.crates)
-        # The code of others that crates bring, under the licence that was chosen for it.
+        # Third-party code that crates contain, under the licence chosen for it.
         for owner in ["Copyright (c) 2011 The LevelDB Authors", "Meta Platforms", "Yann Collet", "Microsoft Corporation"]:
             self.assertIn(owner, self.notices)
         self.assertNotIn("GNU AFFERO GENERAL PUBLIC LICENSE", self.notices)

@@ -33,14 +33,14 @@ def settings(section):
 
 
 def seconds(text):
-    """A time span as a unit file has it."""
+    """A time span in a unit file's form."""
     number, unit = re.fullmatch(r"(\d+)(ms|s|min|h|)", text).groups()
     return int(number) * {"ms": 0.001, "s": 1, "": 1, "min": 60, "h": 3600}[unit]
 
 
 def starts_in(period, lasts, pause, interval, burst):
-    """How often systemd starts a service in so many seconds that ends each time after `lasts`: it gives up where `burst` starts
-    lie within `interval`, unless that is 0."""
+    """The number of starts by systemd in this many seconds of a service that ends each time after `lasts`: it gives up
+    after `burst` starts within `interval`, unless that is 0."""
     now, count, begun = 0.0, 0, []
     while now < period:
         begun = [at for at in begun if now - at < interval]
@@ -53,7 +53,7 @@ def starts_in(period, lasts, pause, interval, burst):
 
 
 def calls_of(name):
-    """The system calls of a set, with the sets in it, as this systemd has them."""
+    """The system calls of a set and of the sets in it, in this version of systemd."""
     text = run(need("systemd-analyze"), "syscall-filter", name, "--no-pager")
     found = set()
     for word in re.findall(r"^    (@?[a-z0-9_-]+)$", text, re.MULTILINE):
@@ -90,7 +90,7 @@ class Unit(unittest.TestCase):
         self.assertGreater(int(seconds.removesuffix("s")), harness.stop_seconds_min() + 10)
 
     def test_it_never_gives_up(self):
-        """However soon each start ends, systemd makes another one: for a whole day, and not more than a few a minute."""
+        """However soon each start ends, systemd starts again: for a whole day, and at most a few times a minute."""
         unit = settings("Unit")
         [pause] = self.service["RestartSec"]
         interval = unit.get("StartLimitIntervalSec", ["10s"])[-1]
@@ -99,9 +99,9 @@ class Unit(unittest.TestCase):
             starts = starts_in(24 * 3600, lasts, seconds(pause), seconds(interval), burst)
             self.assertGreater(starts, 24 * 3600 / (lasts + seconds(pause)) - 2, f"a start that lasts {lasts} s")
             self.assertLess(starts, 24 * 3600 / 5)
-        # What it was before: dead after ten starts, within one or two minutes.
+        # The former behaviour: dead after ten starts, within one or two minutes.
         self.assertEqual([starts_in(24 * 3600, lasts, 5, 600, 10) for lasts in (0.7, 6.7)], [10, 10])
-        # A wrong command line is not tried again, and nothing else is left out.
+        # A wrong command line is not retried; every other failure is.
         self.assertEqual((self.service["Restart"], self.service["RestartPreventExitStatus"]), (["on-failure"], ["2"]))
 
     def test_its_user_is_made_by_the_archive(self):
@@ -110,7 +110,7 @@ class Unit(unittest.TestCase):
         run(need("systemd-sysusers"), "--dry-run", unpacked() / "lib/sysusers.d/kedge.conf")
 
     def test_a_server_runs_under_its_limits_and_keeps_to_its_folder(self):
-        """The unit's own command, system calls, memory and umask; a whole tour of a client; SIGTERM."""
+        """The unit's command, system calls, memory and umask; a client's whole tour; SIGTERM."""
         with tempfile.TemporaryDirectory() as folder:
             state, etc = Path(folder) / "state", Path(folder) / "etc"
             state.mkdir(mode=int(self.service["StateDirectoryMode"][0], 8))
@@ -133,7 +133,7 @@ class Unit(unittest.TestCase):
                 self.assertEqual(stat.S_IMODE(path.stat().st_mode) & 0o077, 0, path)
 
     def confine(self):
-        """What systemd sets before it starts the program, as far as one process can set it for itself."""
+        """Systemd's settings for the program, as far as one process can set them for itself."""
         allowed = set()
         for value in self.service["SystemCallFilter"]:
             if value.startswith("~"):
@@ -143,7 +143,7 @@ class Unit(unittest.TestCase):
         allowed |= calls_of("@default")
         self.assertEqual(self.service["SystemCallErrorNumber"], ["EPERM"])
         families = [FAMILIES[name] for name in self.service["RestrictAddressFamilies"][0].split()]
-        # Less where this machine does not let anybody have as many.
+        # Less if this machine's limit is lower.
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
         files = min(int(self.service["LimitNOFILE"][0]), most)
         self.assertEqual(self.service["MemoryDenyWriteExecute"], ["yes"])

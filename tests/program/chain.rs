@@ -1,4 +1,4 @@
-//! The contract's commands and the options of the chain, on the chain of another development server.
+//! The contract's commands and the chain's options, on the chain of another development server.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ impl Chain {
         }
     }
 
-    /// A contract command, paid for by one of the development keys.
+    /// A contract command that one of the development keys pays for.
     fn contract(&self, command: &[&str], key: usize) -> Command {
         let key = &insecure_development_keys()[key];
         let mut contract = kedge();
@@ -94,7 +94,7 @@ fn a_contract_is_handed_over_in_two_steps() {
     assert!(reported.contains("KEDGE_SIGNING_KEY"), "{reported}");
 }
 
-/// A key that has not received any funds.
+/// A key without funds.
 fn own_key(number: u8) -> SigningKey {
     SigningKey::from_bytes(&[number; 32]).unwrap()
 }
@@ -137,7 +137,7 @@ async fn anchored(account: &Account) {
     eventually("the action is anchored", PATIENCE, proof).await;
 }
 
-/// The operators named in the log, and the tier that the operator set.
+/// The operators that the log names, and the tier that the operator set.
 async fn operators(setup: &Setup, client: &Client, account: &Account) -> Value {
     let organization = account.me().await.unwrap().organization_id.to_string();
     let mut tier = kedge();
@@ -218,7 +218,7 @@ async fn verifies(folder: &Path, chain: &Chain, account: &Account, contract: &st
     verified(&file, chain, contract)
 }
 
-/// The output of `kedge verify` for a proof, with a contract on the chain.
+/// The output of `kedge verify` for a proof, checked with a contract on the chain.
 fn verified(file: &Path, chain: &Chain, contract: &str) -> Value {
     let mut verify = kedge();
     verify.args(["verify", "proof", "--json"]).arg(file);
@@ -251,7 +251,7 @@ async fn a_retired_contract_hands_its_log_over() {
     };
     let contract = |address: &str| AnchorContract::new(rpc(&chain.url), address.parse().unwrap());
     let state = async |address: &str| contract(address).state().await.unwrap();
-    // Only its owner can do that, and only in favour of a contract that waits for this log.
+    // Only its owner can retire it, and only for a contract that waits for this log.
     refused(&mut retire(&first, &second, 2), 1);
     let stranger = chain.deploy(&sequencer, &[]);
     refused(&mut retire(&first, &stranger, 0), 1);
@@ -273,7 +273,7 @@ async fn a_retired_contract_hands_its_log_over() {
         contract(&second).latest(At::Latest).await.unwrap().batches,
         handed_over
     );
-    // The first contract does not accept what is written from here on.
+    // The first contract does not accept later batches.
     template(&ann, "after").await;
     server.stop();
 
@@ -294,8 +294,8 @@ async fn a_retired_contract_hands_its_log_over() {
     server.stop();
 }
 
-/// `domain_contract` is in every signature, whatever contract anchors now: the log keeps the name of its first
-/// contract.
+/// `domain_contract` is in every signature, also once another contract anchors: the log keeps the name of its first
+/// one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_first_contract_is_what_is_signed() {
     let directory = tempfile::tempdir().unwrap();
@@ -319,8 +319,8 @@ async fn the_first_contract_is_what_is_signed() {
     );
 }
 
-/// What a new log would sign for another chain, or another contract, could never be anchored: no log is made, and after the
-/// options are right the same data directory begins one.
+/// A new log for another chain or contract could never be anchored, so none is made; with the right options the same
+/// data directory begins one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_new_log_is_bound_to_what_the_contract_names() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Commands that need no server: the configuration file, keys, and which program the tests themselves run.
+//! Commands that need no server: the configuration file, keys, and which program the tests run.
 
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
@@ -49,7 +49,7 @@ fn no_test_passes_whose_server_answered_otherwise_than_documented() {
     look_through("2026-01-01T00:00:00Z  WARN kedge: the disk is full");
     let line = format!("ERROR kedge::server::finish: {UNDOCUMENTED} why=\"GET / is not text\"");
     assert!(std::panic::catch_unwind(|| look_through(&line)).is_err());
-    // This is the server's exact message.
+    // The server's exact message.
     assert!(include_str!("../../src/server/finish.rs").contains(UNDOCUMENTED));
 }
 
@@ -178,7 +178,7 @@ fn keys_are_made_shown_and_kept_private() {
     let reported = refused(&mut consent("org_7h8rh8fgrh07gkqn56z16p8nc6"), 2);
     assert!(reported.contains("wal_"), "{reported}");
 
-    // The key in an existing file may have signed something.
+    // The key in an existing file may already have signed.
     let reported = refused(keys("new").arg(&file), 1);
     assert!(reported.contains(file.to_str().unwrap()), "{reported}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
@@ -201,7 +201,7 @@ fn keys_are_made_shown_and_kept_private() {
     );
 }
 
-/// The process is killed by its first write to a file: the key's name must not exist without a key.
+/// A kill at the first write to the key's file must not leave the file's name without a key.
 #[test]
 fn a_kill_while_a_key_is_written_leaves_no_half_a_key() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! `kedge health`: what a container's healthcheck learns of a server that serves, hangs, is read-only or is gone.
+//! `kedge health`: a container's healthcheck of a server that serves, hangs, is read-only or is gone.
 
 use std::process::Command;
 

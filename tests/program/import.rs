@@ -1,5 +1,4 @@
-//! `kedge import`: what records become, what is refused, and what the files say. The real program against a real
-//! server.
+//! `kedge import`: records, refusals and output files. The real program against a real server.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -19,7 +18,7 @@ use crate::{done, done_json, ran, refused};
 
 pub(crate) const SIGNER: [u8; 32] = [0x21; 32];
 
-/// A server, somebody who imports, and a folder for the files.
+/// A server, an importing account, and a folder for the files.
 pub(crate) struct Place {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) setup: Setup,
@@ -92,7 +91,6 @@ impl Place {
         import
     }
 
-    /// The template's objects.
     pub(crate) async fn objects(&self) -> Vec<Object> {
         let query = ListQuery {
             limit: Some(1_000),
@@ -184,7 +182,7 @@ async fn ten_thousand_records_are_minted_once_and_listed() {
         assert_eq!(object.properties["seat"], n);
     }
 
-    // Once more there is nothing left to do.
+    // A second run has nothing left to do.
     let again = done_json(&mut place.import(&file, &options));
     assert_eq!(
         (&again["minted"], &again["minted_before"]),
@@ -193,7 +191,7 @@ async fn ten_thousand_records_are_minted_once_and_listed() {
     assert_eq!(lines(&listed), rows);
     assert_eq!(place.objects().await.len(), RECORDS);
 
-    // Another content, other options and another key are another import.
+    // Changed content, options or key are another import.
     let reported = refused(&mut place.import(&file, &["--key", "seat"]), 1);
     assert!(reported.contains("began with other options"), "{reported}");
     place.write("tickets.ndjson", records(RECORDS + 1));
@@ -279,7 +277,7 @@ async fn records_that_are_not_valid_stop_everything_or_are_left_out() {
         (json!(5), json!("seat"))
     );
 
-    // Mended, the rejected records are an input of their own.
+    // Once corrected, the rejected records are a separate input.
     let mended = "sku,seat\nsku-3,3\nsku-5,5\nsku-9,9\n";
     let mended = place.write("mended.csv", mended);
     done(&mut place.import(&mended, &["--key", "sku"]));
@@ -312,7 +310,7 @@ async fn what_ndjson_may_not_be_is_named_by_its_line() {
         assert!(error.contains(reason), "{reason}: {error}");
     }
 
-    // The committed view of a ledger that is left: data and metadata in one record.
+    // QLDB's committed view: data and metadata in one record.
     let view = json!({"data": {"seat": 7, "note": null}, "metadata": {"id": "q1"}, "hash": "x"});
     let mut import = place.import(
         Path::new("-"),

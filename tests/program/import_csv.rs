@@ -1,4 +1,4 @@
-//! `kedge import` of CSV: what fields become, by the template's schema and the options.
+//! `kedge import` of CSV: how fields are read, by the template's schema and the options.
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -16,7 +16,7 @@ use crate::support::server::Server;
 use crate::support::{connect, register};
 use crate::{done, refused};
 
-/// The options that say what the columns are.
+/// The options that describe the columns.
 const SHAPE: [&str; 14] = [
     "--delimiter",
     ";",
@@ -34,7 +34,7 @@ const SHAPE: [&str; 14] = [
     "internal",
 ];
 
-/// An API key with nothing but the rights that the help names.
+/// An API key with only the rights that the help names.
 async fn api_key(place: &Place) -> PathBuf {
     let may = |resource, create| Permission {
         resource,
@@ -63,7 +63,7 @@ fn readable_by(path: &Path, mode: u32) {
     std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
 }
 
-/// A template with a schema and two variations, and somebody else who owns.
+/// A template with a schema and two variations, and another account as owner.
 async fn start() -> (Place, Server, Vec<Variation>, Account) {
     let schema = json!({
         "properties": {
@@ -92,7 +92,7 @@ async fn start() -> (Place, Server, Vec<Variation>, Account) {
     (place, server, made, bob)
 }
 
-/// Compressed, with a byte order mark, quotes, separators and ends of lines within fields.
+/// Compressed, with a byte order mark, quotes, and separators and line ends within fields.
 fn write_csv(place: &Place, owner: &str, variation: Id) -> PathBuf {
     let text = format!(
         "\u{feff}sku;price;used;tags;zip;Etage;kind;to;internal\r\n\
@@ -127,7 +127,7 @@ async fn csv_becomes_what_the_schema_and_the_options_say() {
     assert_eq!(first.owner_address, owner);
     assert_eq!(first.variation_id, Some(variations[0].id));
     let second = &objects["b \"quoted\"; and\nbroken"];
-    // What is empty leaves the template's default.
+    // An empty field leaves the template's default.
     assert_eq!(second.properties["price"], 1);
     assert_eq!(second.properties["used"], false);
     assert_eq!(second.properties.get("tags"), None);
@@ -142,7 +142,7 @@ async fn csv_becomes_what_the_schema_and_the_options_say() {
     let quoted = "3,\"b \"\"quoted\"\"; and\nbroken\",obj_";
     assert!(list.contains(quoted), "{list}");
 
-    // Every digit is in the log as it was in the file.
+    // The log has every digit of the file.
     let history = place
         .account
         .history(objects["c"].id, &ListQuery::default());

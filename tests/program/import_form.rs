@@ -1,4 +1,4 @@
-//! `kedge import` before it mints: it looks at the form of the whole input, shows the first objects and asks.
+//! `kedge import` before it mints: it checks the form of the whole input, shows the first objects and asks.
 
 use std::process::Command;
 
@@ -43,7 +43,7 @@ async fn an_input_of_another_form_is_refused_before_anything_is_minted() {
         );
     }
     assert!(place.objects().await.is_empty());
-    // One column is one column, if that is stated.
+    // A single column is allowed if the options say so.
     let file = place.write("one.csv", "note\na;b\nc;d\n");
     done(&mut place.import(&file, &["--delimiter", ","]));
     assert_eq!(place.objects_by("note").await.len(), 2);
@@ -118,14 +118,14 @@ async fn the_first_objects_are_shown_and_nothing_is_minted_without_a_yes() {
         "{printed}{shown}"
     );
 
-    // An import that began with a yes continues without another one.
+    // An import that was confirmed once continues without a question.
     done(&mut place.import(&file, &[]));
     done(&mut without_yes(&place.import(&file, &[])));
     assert_eq!(place.objects_by("sku").await.len(), 4);
     server.stop();
 }
 
-/// The same command, which has to ask.
+/// The same command without `--yes`, so that it asks.
 fn without_yes(of: &Command) -> Command {
     let mut command = Command::new(of.get_program());
     command.args(of.get_args().filter(|argument| *argument != "--yes"));
@@ -185,7 +185,7 @@ async fn a_qldb_export_becomes_the_last_revision_of_each_document() {
     let object = place.objects_by("VIN").await.remove("1").unwrap();
     assert_eq!(object.properties["qldb_id"], Value::from("D1"));
 
-    // Every digit is in the log.
+    // The log has every digit.
     let history = place
         .account
         .history(object.id, &kedge_client::ListQuery::default());
@@ -196,7 +196,7 @@ async fn a_qldb_export_becomes_the_last_revision_of_each_document() {
     let payload = serde_json::to_string(&proof.await.unwrap()).unwrap();
     assert!(payload.contains("12345678901234567890123.50"), "{payload}");
 
-    // The same file as NDJSON is no record.
+    // The same file is not valid NDJSON.
     let file = place.write(
         "blocks.ndjson",
         r#"{"blockAddress":{},"transactionId":"t","blockHash":"","entriesHash":""}"#,

@@ -1,4 +1,4 @@
-//! `kedge import` where it is killed, where the server is, and where answers are lost: every record is minted once.
+//! `kedge import` is killed, its server is killed, and answers are lost: every record is minted once.
 
 use std::io::Read;
 use std::path::Path;
@@ -14,10 +14,10 @@ use crate::support::Rng;
 use crate::support::server::Setup;
 use crate::{done, done_json, ran};
 
-/// The longest time that one of these imports may take.
+/// Longest time of one of these imports.
 const IMPORT_LIMIT: Duration = Duration::from_mins(5);
 
-/// Runs an import without reading what it prints.
+/// Runs an import without reading its output.
 fn quiet(command: &mut Command) -> &mut Command {
     command
         .stdin(Stdio::null())
@@ -36,7 +36,7 @@ fn listed(path: &Path) -> Vec<(String, String)> {
     text.lines().map(row).collect()
 }
 
-/// Every record is one object, and the list leads from each key to it.
+/// Checks that every record is one object, and that the list leads from each key to it.
 async fn is_complete(place: &Place, records: usize, list: &Path) {
     let objects = place.objects_by("sku").await;
     assert_eq!(objects.len(), records);
@@ -66,7 +66,7 @@ async fn killed_at_any_moment_it_mints_every_record_once() {
     let begun = Instant::now();
     loop {
         assert!(begun.elapsed() < IMPORT_LIMIT, "after {kills} kills");
-        // Killed by progress and not by time, so that neither a fast machine nor a slow one makes this test empty.
+        // Killed by progress and not by time, so that the test means the same on fast and slow machines.
         let enough = done_batches(&place) + 1 + rng.below(20);
         let mut child = quiet(&mut place.import(&file, &options)).spawn().unwrap();
         let status = loop {
@@ -91,13 +91,13 @@ async fn killed_at_any_moment_it_mints_every_record_once() {
     server.stop();
 }
 
-/// The number of batches that an import has noted as done; none before it keeps notes.
+/// The number of batches that an import has noted as done; 0 while it has no notes.
 fn done_batches(place: &Place) -> u64 {
     let text = std::fs::read_to_string(place.path("tickets.ndjson.kedge-import"));
     text.map_or(0, |text| text.matches("{\"done\"").count() as u64)
 }
 
-/// Waits until an import has some batches done.
+/// Waits until an import has finished some batches.
 fn wait_for_batches(place: &Place) {
     let begun = Instant::now();
     while done_batches(place) <= 20 {
@@ -184,7 +184,7 @@ async fn the_server_is_killed_and_starts_again_in_the_middle() {
     assert!(status.success(), "{status}");
     is_complete(&place, RECORDS, &list).await;
 
-    // A server that stays away is given up after a while, and the next run continues.
+    // A server that stays away is given up after a while; the next run continues.
     let more = place.write("more.ndjson", records(10).replace("sku-", "more-"));
     server.stop();
     let (code, _, error) = ran(&mut place.import(&more, &["--patience", "1"]));
@@ -195,7 +195,7 @@ async fn the_server_is_killed_and_starts_again_in_the_middle() {
     server.stop();
 }
 
-/// An import of 120 records in 6 batches, after which the progress file is put back to where no answer had come.
+/// An import of 120 records in 6 batches, with the progress file reset to before any answer.
 struct Lost {
     place: Place,
     options: Vec<&'static str>,
@@ -269,7 +269,7 @@ async fn when_the_server_has_forgotten_its_answers_the_log_still_has_them() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_batch_whose_deadline_has_passed_is_not_done_a_second_time() {
     let (lost, server) = Lost::start(ticket(), forgets_keys, "10").await;
-    // 10 s less the 5 s that a signature must have left.
+    // 10 s minus the 5 s that a signature must have left.
     tokio::time::sleep(Duration::from_secs(7)).await;
     lost.finds_everything().await;
     let progress = lost.place.path("tickets.ndjson.kedge-import");
@@ -315,7 +315,7 @@ async fn nonces_that_have_left_the_window_are_found_by_the_ids_of_their_actions(
     server.stop();
 }
 
-/// Of a batch of which some records were refused, those that were minted are found, and the others are refused again.
+/// After a lost answer to a batch with refused records, the minted ones are found and the others refused again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_answer_with_refusals_is_found_whole() {
     let template = NewTemplate {
@@ -356,7 +356,7 @@ async fn a_lost_answer_with_refusals_is_found_whole() {
     server.stop();
 }
 
-/// The log holds none of these attempts, although their nonces are spent: the seeds are others.
+/// These attempts' nonces are spent, but by other requests: the log has other seeds.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_nonce_that_another_request_spent_is_replaced() {
     let (lost, server) = Lost::start(ticket(), forgets_keys, "3600").await;

@@ -1,4 +1,4 @@
-//! StoreOptions that bound something: what is past the bound is refused or waits, and the rest works.
+//! Options that set a bound: past the bound a request is refused or waits, and the rest works.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -46,7 +46,7 @@ async fn with_headers(setup: &Setup, bytes: usize) -> Option<u16> {
     answer.split(' ').nth(1)?.parse().ok()
 }
 
-/// How many threads of the process have this name.
+/// The number of the process's threads with this name.
 fn threads(server: u32, name: &str) -> usize {
     let tasks = std::fs::read_dir(format!("/proc/{server}/task")).unwrap();
     tasks
@@ -61,7 +61,7 @@ async fn slow_download(setup: &Setup, account: &Account, path: &str) -> TcpStrea
     asked(stream.await.unwrap(), account, path).await
 }
 
-/// The same with hardly any room for unread bytes.
+/// The same with hardly any buffer for unread bytes.
 async fn unread(setup: &Setup, account: &Account, path: &str) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4_096).unwrap();
@@ -80,7 +80,7 @@ async fn asked(mut stream: TcpStream, account: &Account, path: &str) -> TcpStrea
     stream
 }
 
-/// More objects than can stay alive: all of them can be changed.
+/// Checks that all objects can be changed when there are more than can stay in memory.
 async fn more_objects_than_live(setup: &Setup, ann: &Account) {
     const OBJECTS: usize = 1_500;
     let template = template(ann, "many").await;
@@ -113,7 +113,7 @@ async fn more_objects_than_live(setup: &Setup, ann: &Account) {
     .await;
 }
 
-/// A refresh token lives as long as the option states.
+/// Checks that a refresh token expires as the option states.
 async fn a_session_ends_in_time(setup: &Setup, ann: &Account, server: Server) {
     let login = log_in(setup, &email(ann), PASSWORD).await.json();
     let now_s = kedge_client::sign::unix_now_s();
@@ -133,7 +133,7 @@ async fn a_session_ends_in_time(setup: &Setup, ann: &Account, server: Server) {
     assert!((3_990..=4_000).contains(&lifetime_s), "{lifetime_s}");
 }
 
-/// One server with several narrow limits at once; each is reached and none interferes with another.
+/// One server with several narrow limits: each is reached and none interferes with another.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn narrow_bounds_hold() {
     let directory = tempfile::tempdir().unwrap();
@@ -197,8 +197,8 @@ async fn only_the_newest_snapshot(setup: &Setup) {
     eventually("no snapshot but the newest", PATIENCE, one).await;
 }
 
-/// An export that nobody reads keeps no old state of the store, however much is written meanwhile. The store holds as
-/// many snapshots as without it, each no older than the newest commits.
+/// An unread export keeps no old state of the store, however much is written meanwhile. The store holds as many
+/// snapshots as without it, each no older than the newest commits.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_export_keeps_no_snapshot() {
     let directory = tempfile::tempdir().unwrap();
@@ -224,7 +224,7 @@ async fn an_export_keeps_no_snapshot() {
         ann.mint(of, &NewObject::default()).await.unwrap();
     }
     only_the_newest_snapshot(&setup).await;
-    // They are still in flight: far more remains than the buffers hold.
+    // They are still in flight: the rest is far more than the buffers hold.
     for mut export in exports {
         let mut piece = vec![0; 1 << 20];
         let mut bytes = 0;
@@ -237,8 +237,8 @@ async fn an_export_keeps_no_snapshot() {
     server.stop();
 }
 
-/// A webhook is served for as long as it exists, and keeps no state of the store for that long: not while it waits for
-/// events, not while its receiver fails, and not while it is switched off.
+/// A webhook's delivery pins no state of the store for as long as the webhook exists: not while it waits for events,
+/// not while its receiver fails, and not while it is switched off.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_webhook_keeps_no_snapshot() {
     let directory = tempfile::tempdir().unwrap();
@@ -250,7 +250,7 @@ async fn a_webhook_keeps_no_snapshot() {
     let mut made = Vec::new();
     for events in ["object.created", "object.burned", "template.created"] {
         let hook = NewWebhook {
-            // Nobody listens there.
+            // Nothing listens there.
             url: "http://127.0.0.1:9/hook".to_owned(),
             events: vec![events.to_owned()],
             active: true,
@@ -270,7 +270,7 @@ async fn a_webhook_keeps_no_snapshot() {
     server.stop();
 }
 
-/// After this many wrong passwords of one account, the right one is no longer tried. The window may end meanwhile; it
+/// After this many wrong passwords for one account, the right one is no longer tried. The window may end meanwhile; it
 /// is long, so the second attempt cannot meet another end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_account_shuts_after_as_many_failures_as_the_option_says() {
@@ -297,7 +297,7 @@ async fn an_account_shuts_after_as_many_failures_as_the_option_says() {
     server.stop();
 }
 
-/// A receiver that accepts every message and answers none; it records when each arrived.
+/// A receiver that accepts every message without answering, and records each arrival.
 struct Silent {
     url: String,
     came: Arc<Mutex<Vec<Instant>>>,

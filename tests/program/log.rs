@@ -1,4 +1,4 @@
-//! What the server writes about itself, and where it keeps things.
+//! The server's own log, and the places of its files.
 
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ fn the_log_is_for_people_or_for_programs_and_says_as_much_as_asked() {
         log.lines().map(str::to_owned).collect::<Vec<_>>()
     };
     let people = lines("people", &[]);
-    // A file is no terminal.
+    // A file is not a terminal.
     assert!(people.iter().all(|line| !line.contains('\u{1b}')));
     assert!(
         people
@@ -57,7 +57,7 @@ fn the_log_is_for_people_or_for_programs_and_says_as_much_as_asked() {
     assert!(reported.contains("option log_filter"), "{reported}");
 }
 
-/// The store, the mark and the operator's socket, each at its configured place.
+/// The store, the mark and the operator's socket are each at their configured place.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn things_are_kept_where_options_say() {
     let directory = tempfile::tempdir().unwrap();

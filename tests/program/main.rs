@@ -1,4 +1,4 @@
-//! The program as people use it: its commands, its options and their ranges, TLS. The real binary over real sockets.
+//! The program for its users: commands, options and their ranges, TLS. The real binary over real sockets.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -49,7 +49,7 @@ fn done_json(command: &mut Command) -> Value {
     serde_json::from_str(&printed).unwrap_or_else(|error| panic!("{error}: {printed}"))
 }
 
-/// The error of a command that must end with this code, and print nothing to standard output.
+/// The error of a command that must end with this code and print nothing to standard output.
 #[track_caller]
 fn refused(command: &mut Command, code: i32) -> String {
     let (ended, printed, error) = ran(command);

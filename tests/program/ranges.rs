@@ -1,5 +1,5 @@
-//! The range of every option that is a number: its ends are accepted, one past each is refused, and the refusal
-//! names the option and the range.
+//! The range of every numeric option: both ends are accepted, one past each is refused, and the refusal names the
+//! option and the range.
 
 use kedge_client::{Client, NewObject, RetryPolicy};
 use kedge_config::{Config, Range, ranges};
@@ -75,10 +75,10 @@ fn one_past_each_end_is_refused_with_the_option_and_its_range() {
     assert!(!data.exists(), "a refused configuration made something");
 }
 
-/// A server with all options at once at one end of their ranges, and an account that uses it.
+/// Starts a server with all options at one end of their ranges, and uses an account.
 async fn works(setup: Setup, end: impl Fn(&Range) -> u64) {
     let mut rng = Rng::seeded("ranges");
-    // The last setting applies: the setup has set some options before.
+    // The last setting wins: the setup has set some options before.
     let setup = rows().iter().fold(setup, |setup, range| {
         setup.set(range.option, text(range, end(range)))
     });

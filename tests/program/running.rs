@@ -1,4 +1,4 @@
-//! Commands that talk to a running server: signing for curl, the demo, and claims in zero knowledge.
+//! Commands that talk to a running server: signing for curl, the demo, and zero-knowledge claims.
 
 use std::path::Path;
 use std::process::Command;
@@ -30,7 +30,7 @@ fn answered(answer: &Answer, status: u16) -> Value {
     answer.json()
 }
 
-/// A person with a key file, curl and `kedge sign`.
+/// A user with a key file, curl and `kedge sign`.
 struct Person<'a> {
     setup: &'a Setup,
     folder: &'a Path,
@@ -172,7 +172,7 @@ async fn what_sign_prints_is_taken() {
     server.stop();
 }
 
-/// Makes a claim with these words of the file's action.
+/// Makes a claim that discloses these words of the file's action.
 fn prove(file: &Path, disclose: &str, trust: &[String]) -> Command {
     let keys = insecure_development_keys();
     let mut prove = kedge();
@@ -185,7 +185,7 @@ fn prove(file: &Path, disclose: &str, trust: &[String]) -> Command {
     prove
 }
 
-/// A claim from a file, checked and altered.
+/// Checks a claim from a file, and altered ones.
 fn claims(folder: &Path, proof: &Path, trust: &[String]) {
     let keys = insecure_development_keys();
     let claim = done(&mut prove(proof, "kind,payload", trust));
@@ -214,7 +214,7 @@ fn claims(folder: &Path, proof: &Path, trust: &[String]) {
         "{shown}"
     );
 
-    // It is bound to the claimant, and to what it discloses.
+    // It is bound to the claimant and to the disclosed words.
     let claimant = keys[1].address().to_string();
     for (from, to) in [
         (claimant.as_str(), keys[3].address().to_string()),
@@ -322,7 +322,7 @@ async fn the_demo_does_what_it_says_and_its_proof_is_proven_on() {
     refused(&mut prove(&proof, "kind,colour", &trust), 2);
     circuit(folder);
 
-    // A second demo meets the first one's data; another URL has no server.
+    // A second demo finds the first one's data; another URL has no server.
     let reported = done(&mut demo(&setup.url()));
     assert!(
         reported.contains("what was proven") && reported.contains("try it yourself"),

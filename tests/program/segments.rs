@@ -1,5 +1,5 @@
-//! The segments of a log on the command line: whole ones verify, by themselves and with trusted keys; whatever is wrong
-//! with them is named, and the command ends with 1.
+//! `kedge verify` of a log's segments: intact ones verify, alone and with trusted keys; every fault is named, and the
+//! command ends with 1.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,10 +24,10 @@ const DOMAIN: Domain = Domain {
 };
 const SEQUENCER: [u8; 32] = [1; 32];
 const SIDE_KEY: ([u8; 32], KeyId) = ([9; 32], 3);
-/// The contents of those segments.
+/// The number of frames in those segments.
 const FRAMES: u64 = 8;
 
-/// A copy of the segments that were written once for each format: one sealed, one raw.
+/// A copy of the segments recorded for each format: one sealed, one raw.
 fn segments() -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/log/testdata/format-1");
@@ -38,7 +38,7 @@ fn segments() -> TempDir {
     directory
 }
 
-/// The same, followed by more segments; returns the files in the order of the log.
+/// The same, followed by more segments; returns the files in log order.
 fn longer() -> (TempDir, Vec<PathBuf>) {
     let directory = segments();
     let keys = SideKeys::one(SIDE_KEY.1, SIDE_KEY.0);
@@ -190,7 +190,7 @@ fn a_missing_segment_is_named_and_missing_old_ones_are_reported() {
         );
         std::fs::rename(aside, missing).unwrap();
     }
-    // Older segments may have been moved away: the present ones are checked, and what cannot be checked is reported.
+    // Older segments may have been moved away: the present ones are checked, and the rest is reported.
     std::fs::remove_file(&files[0]).unwrap();
     let shown = done_json(verify(directory.path()).arg("--json"));
     assert_eq!(shown["first_frame"], 6, "{shown}");

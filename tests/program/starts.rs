@@ -1,9 +1,9 @@
-//! Starts that fail although the store is open already.
+//! Starts that fail after the store was opened.
 
 use crate::support::server::Setup;
 
-/// The engine's threads end before the process does. If one still ran, the process would now and then die of a signal
-/// instead: about one start of ten, so that twenty-five of them hardly ever hide it.
+/// The engine's threads must end before the process does. A thread that still ran would sometimes kill the process with
+/// a signal, in about one start of ten, which twenty-five starts hardly ever hide.
 #[test]
 fn a_start_that_fails_late_ends_with_its_exit_code() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! The server's own TLS: which certificate callers see, which protocols they may speak, how a certificate is renewed
-//! while the server runs, and what happens with one that cannot be used.
+//! The server's own TLS: the certificate and protocols that callers see, renewal while the server runs, and unusable
+//! certificates.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,7 +27,6 @@ const BOTH: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13, &rustls::v
 
 /// An authority that callers trust, and the files that the server reads.
 pub(crate) struct Place {
-    /// The authority's certificate.
     pub(crate) pem: String,
     issuer: Issuer<'static, KeyPair>,
     roots: Arc<RootCertStore>,
@@ -35,7 +34,7 @@ pub(crate) struct Place {
     key_file: PathBuf,
 }
 
-/// A certificate for this machine's loopback address, with its key, as PEM and as callers see it.
+/// A certificate for this machine's loopback address and its key: as PEM, and the certificate also as callers see it.
 pub(crate) struct Pair {
     certificate_pem: String,
     key_pem: String,
@@ -91,7 +90,7 @@ impl Place {
             .set("tls_key_file", format!("\"{}\"", self.key_file.display()))
     }
 
-    /// A handshake of a client with these protocols.
+    /// A client's handshake with these protocols.
     async fn shake(
         &self,
         setup: &Setup,
@@ -201,7 +200,7 @@ async fn callers_see_the_certificate_and_choose_the_protocol() {
             let (status, headers, _) = open.get(&setup, "/version").await;
             assert_eq!(status, 200);
             has_hsts(&headers);
-            // Refusals have it too.
+            // Refusals have the header too.
             let (status, headers, _) = open.get(&setup, "/wallets/me").await;
             assert_eq!(status, 401);
             has_hsts(&headers);
@@ -216,7 +215,7 @@ async fn callers_see_the_certificate_and_choose_the_protocol() {
     // A caller without TLS gets no answer, and does no harm.
     let plain = crate::support::http::try_get(setup.port(), "/version").await;
     assert!(plain.is_none(), "an answer in the clear");
-    // Callers connect by the URL that tokens name.
+    // Callers use the URL that tokens name.
     let stream = place.shake(&setup, &[HTTP1], BOTH).await.unwrap();
     let (status, ..) = Open::one(stream).await.get(&setup, "/readyz").await;
     assert_eq!(status, 200);
@@ -224,7 +223,7 @@ async fn callers_see_the_certificate_and_choose_the_protocol() {
     server.stop();
 }
 
-/// Waits until the log contains a reload's message this often.
+/// Waits until the log has a reload's message this many times.
 async fn is_logged(setup: &Setup, text: &str, times: usize) {
     let found = || async { (setup.log().matches(text).count() >= times).then_some(()) };
     eventually(text, PATIENCE, found).await;
@@ -260,8 +259,7 @@ async fn a_hangup_renews_the_certificate_and_drops_nobody() {
     is_logged(&setup, DONE, 1).await;
     still_answers(&mut open, &setup).await;
 
-    // Half of a renewal, nonsense, and nothing at all: the one in use stays, and the log reports
-    // that.
+    // Half of a renewal, invalid text, and nothing at all: the certificate in use stays, and the log reports it.
     let third = place.pair();
     for (number, (certificate, key)) in (1..).zip([
         (third.certificate_pem.as_str(), second.key_pem.as_str()),

@@ -1,5 +1,5 @@
-//! Whom commands trust that connect by TLS: a server with a certificate of a private authority is refused until the user
-//! names the authority.
+//! Trust of TLS clients: a server with a certificate of a private authority is refused until the user names the
+//! authority.
 
 use std::process::Command;
 
@@ -20,7 +20,7 @@ fn sign(url: &str) -> Command {
     command
 }
 
-/// A command that asks an Ethereum node. The server is none, so it answers with a status.
+/// A command that calls an Ethereum node. The server is none, so it answers with a status.
 fn pause(url: &str) -> Command {
     let mut command = kedge();
     command

@@ -1,4 +1,4 @@
-"""Starts the real server on a free loopback port, with a chain of its own, and stops it."""
+"""Starts the real server on a free loopback port, with its embedded chain, and stops it."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ PATIENCE_S = 60
 
 
 class Server:
-    """A running server; `options` are settings as `--set` takes them."""
+    """A running server; `options` are settings in the form of `--set`."""
 
     def __init__(self, *options: str):
         binary = os.environ.get("KEDGE_BIN")
@@ -31,7 +31,7 @@ class Server:
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True)
         self.url = self._address()
-        # The pipe has to be emptied, or the server would wait for a reader one day.
+        # The pipe has to be drained, or the server would block on it eventually.
         threading.Thread(target=self._process.stdout.read, daemon=True).start()
 
     def _address(self) -> str:
@@ -41,7 +41,7 @@ class Server:
         raise RuntimeError(f"the server does not start:\n{self._log.read_text()}")
 
     def stop(self) -> int:
-        """Asks the server to stop; gives its exit code."""
+        """Asks the server to stop; returns its exit code."""
         self._process.send_signal(signal.SIGTERM)
         code = self._process.wait(PATIENCE_S)
         self._process.stdout.close()
@@ -50,7 +50,7 @@ class Server:
 
 
 def eventually(what: str, probe):
-    """What the probe gives, once it gives something."""
+    """The probe's first result that is not empty."""
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         found = probe()

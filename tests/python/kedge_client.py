@@ -1,4 +1,4 @@
-"""A client that hashes and signs with eth-account alone, from docs/PROTOCOL.md and what the server tells."""
+"""A client that hashes and signs with eth-account alone, from docs/PROTOCOL.md and the server's answers."""
 
 import base64
 import hashlib
@@ -68,7 +68,7 @@ def content_of(action: dict, signer: str, signature: bytes) -> str:
 
 
 def check_receipt(receipt: dict, content: str) -> None:
-    """The receipt is for this content, and its leaf leads to the root of its batch."""
+    """Checks that the receipt is for this content, and that its leaf leads to the root of its batch."""
     leaf = receipt["leaf"]
     assert leaf["content"] == content, (leaf, content)
     assert keccak(as_bytes(leaf["previous_integrity"]) + as_bytes(content)) == as_bytes(leaf["integrity"]), leaf
@@ -109,10 +109,10 @@ class Client:
                 return Answer(error.code, json.load(error))
 
     def send_signed(self, method: str, path: str, body: str, headers: dict) -> Answer:
-        """Sends what is signed until its outcome is known: always the very same bytes, whose nonce is spent at most once.
+        """Sends a signed request until its outcome is known: always the same bytes, whose nonce is spent at most once.
 
-        It is never signed again. The key brings the lost answer back; a nonce that was spent by this very request says
-        that it is done (409 with the reason `done`).
+        It is never signed again. The idempotency key repeats a lost answer; a nonce that this request spent says that
+        it is done (409 with the reason `done`).
         """
         keyed = {"Idempotency-Key": secrets.token_hex(16), **headers}
         unsure = False
@@ -120,7 +120,7 @@ class Client:
             try:
                 answer = self.send(method, path, body, keyed)
             except (OSError, http.client.HTTPException, ValueError):
-                # The way broke off, or what came is no answer of the server's.
+                # The connection broke, or the answer is not the server's.
                 if sending == SENDINGS_MAX:
                     raise
                 unknown = True
@@ -142,7 +142,7 @@ class Client:
         return answer.body
 
     def message(self, actions: list[dict], atomic: bool = False) -> tuple[dict, bytes]:
-        """What is signed for actions of kind, target and payload, and the seed of their salts."""
+        """The typed data for actions of kind, target and payload, and the seed of their salts."""
         seed = secrets.token_bytes(32)
         self.nonce += 1
         salted = [{**action, "salt": salt} for action, salt in zip(actions, salts(seed, len(actions)))]
@@ -197,7 +197,7 @@ class Client:
         return answer
 
     def sign_preview(self, body: str) -> tuple[dict, list[str], dict]:
-        """Signs what the preview gives: types, domain and message from the server alone."""
+        """Signs the preview's typed data: types, domain and message from the server alone."""
         answer = self.send("POST", "/ebus/actions/preview", body)
         assert answer.status == 200, answer
         data = answer.body["typed_data"]

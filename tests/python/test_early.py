@@ -1,4 +1,4 @@
-"""Refusals that come before the body was read reach the clients of this platform, every time."""
+"""Refusals before the body was read reach this platform's clients, every time."""
 
 import http.client
 import json
@@ -36,7 +36,7 @@ class Early(unittest.TestCase):
             connection.close()
 
     def test_curl_over_http2_gets_every_refusal(self):
-        # More than any file may have as well: the answer then leaves before the request has ended.
+        # Also more than any file may have: then the answer is sent before the request has ended.
         ended_short = 0
         for size in (*SIZES, 30_000_000):
             with tempfile.NamedTemporaryFile() as body:

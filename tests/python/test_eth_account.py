@@ -1,4 +1,4 @@
-"""eth-account as the signing library: everything that it signs is taken, and nothing that it did not sign."""
+"""eth-account as the signing library: the server accepts everything that it signs, and nothing else."""
 
 import copy
 import json
@@ -29,7 +29,7 @@ def body_of(message: dict) -> str:
 
 
 def mutations(domain: dict, message: dict):
-    """Each part of the typed data, changed by the least there is: what, domain, message."""
+    """Each part of the typed data, with the smallest change: what, domain, message."""
 
     def of_domain(what, value):
         return f"domain.{what}", {**domain, what: value}, message
@@ -114,14 +114,14 @@ class EthAccount(unittest.TestCase):
         self.assertEqual(self.bob.read(f"/objects/{target}")["owner_address"], self.bob.account.address)
 
     def request(self) -> tuple[dict, bytes]:
-        """Two updates of a new object that would be taken as they are."""
+        """Two updates of a new object that are valid as they are."""
         target = self.mint()
         payloads = ['{"properties":{"s":1}}', '{"properties":{"s":2}}']
         actions = [{"kind": "update", "target": target, "payload": payload} for payload in payloads]
         return self.ann.message(actions, atomic=True)
 
     def refused(self, body: str, headers: dict, status: int, code: str):
-        """Sends, and sees that nothing has changed."""
+        """Sends, and checks that nothing has changed."""
         known = self.ann.read("/checkpoint")["checkpoint"]["sequence"]
         answer = self.ann.send("POST", "/ebus/actions/batch", body, headers)
         self.assertEqual((answer.status, answer.body["code"]), (status, code), answer)
@@ -136,7 +136,7 @@ class EthAccount(unittest.TestCase):
                 self.refused(body, headers, 401, "SIGNATURE_INVALID")
             count += 1
         self.assertEqual(count, 11 + 2 * 4)
-        # None of this spent the nonce: what was meant is taken.
+        # None of this spent the nonce: the unchanged request is accepted.
         answer = self.ann.send("POST", "/ebus/actions/batch", body, self.ann.headers(message, seed, self.ann.sign(message)))
         self.assertEqual(answer.status, 200, answer)
 

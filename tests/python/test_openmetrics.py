@@ -1,4 +1,4 @@
-"""The metrics of a real server that traces, as Prometheus's own parser of OpenMetrics takes them."""
+"""The metrics of a real server with tracing, read by Prometheus's own OpenMetrics parser."""
 
 import socket
 import threading
@@ -15,7 +15,7 @@ TRACE = "0af7651916cd43dd8448eb211c80319c"
 
 
 class Collector(ThreadingHTTPServer):
-    """Takes every trace, and keeps none."""
+    """Accepts every trace, and keeps none."""
 
     def __init__(self):
         class Handler(BaseHTTPRequestHandler):
@@ -74,7 +74,7 @@ class OpenMetrics(unittest.TestCase):
             }
 
         def scrape():
-            """Both formats at a moment when no metric appeared for the first time, as some do soon after the start."""
+            """Both formats, read when no new metric appeared in between, as some do soon after the start."""
             media_type, before = get(self.metrics)
             self.assertTrue(media_type.startswith("text/plain"))
             _, opened = get(self.metrics, accept="application/openmetrics-text")

@@ -1,4 +1,4 @@
-"""Answers that are lost on the way: the client sends the same bytes again, and everything is done exactly once."""
+"""Lost answers: the client sends the same bytes again, and everything is done exactly once."""
 
 import http.client
 import threading
@@ -11,7 +11,7 @@ from kedge_client import Client
 
 
 class LossyWay(ThreadingHTTPServer):
-    """A way to the server that loses the answers to signed requests, after they were carried out."""
+    """A proxy that loses the answers to signed requests, after the server carried them out."""
 
     daemon_threads = True
 
@@ -47,7 +47,7 @@ class Handler(BaseHTTPRequestHandler):
     do_GET = do_POST = do_PATCH = pass_on
 
     def log_message(self, *_) -> None:
-        """Nothing: the test says what it finds."""
+        """Does nothing: the test reports what it finds."""
 
 
 class Outcomes(unittest.TestCase):

@@ -1,4 +1,4 @@
-"""The simulation of logs that hosts share (bench/partitions), against cases that can be worked out by hand."""
+"""The simulation of logs that hosts share (bench/partitions), against cases worked out by hand."""
 
 import importlib.util
 import sys

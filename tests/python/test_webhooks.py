@@ -1,4 +1,4 @@
-"""Webhooks of a real server, as the Python library of Standard Webhooks takes them."""
+"""Webhooks of a real server, verified by the Python library of Standard Webhooks."""
 
 import base64
 import json
@@ -13,7 +13,7 @@ from kedge_client import Client
 
 
 class Receiver(ThreadingHTTPServer):
-    """Takes every message and keeps it as it came."""
+    """Accepts every message and keeps it unchanged."""
 
     def __init__(self):
         self.messages = []

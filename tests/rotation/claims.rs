@@ -1,5 +1,5 @@
-//! A claim about an action of an earlier key, submitted to a server that holds a later one; and everything else that
-//! asks for the log's keys.
+//! A claim about an action of an earlier key, submitted to a server with a later one; and the other users of the log's
+//! keys.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -101,7 +101,7 @@ async fn a_claim_outlives_the_key_that_signed_its_batch() {
     let again = claim(&ann, minted.action_id).await;
     assert_eq!((again.sequencer, again.batch), (file.sequencer, file.batch));
 
-    // Offline: with the first key and the log's later ones, with the whole list, and with no other.
+    // Offline: valid with the first key and the log's later ones, or with the whole list, and with no other.
     let follower = pinned(&setup, client.domain()).await;
     assert_eq!(follower.sequencer_keys().entries().len(), 2);
     let shown = follower.verify_claim(&file, dev_insecure()).unwrap();
@@ -134,7 +134,7 @@ async fn a_claim_outlives_the_key_that_signed_its_batch() {
     anvil.stop();
 }
 
-/// The demo verifies what the later key signs, with the keys that server and contract name.
+/// The demo verifies the later key's signatures, with the keys that server and contract name.
 fn demo(rotated: &Rotated, setup: &Setup, folder: &Path) {
     let (socket, url) = (rotated.socket(), setup.url());
     let proof = folder.join("demo-proof.json");

@@ -1,4 +1,4 @@
-//! Files of a log whose key was rotated, for every verifier.
+//! Files of a log with rotated keys, for every verifier.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,7 +24,7 @@ async fn export_of(account: &Account) -> String {
     text
 }
 
-/// Files as their owners store them.
+/// Files that their owners have kept.
 pub(crate) struct Files {
     receipts: Vec<PathBuf>,
     proofs: Vec<PathBuf>,
@@ -86,8 +86,8 @@ impl Files {
         files
     }
 
-    /// Every verifier: the command line with a list of keys and with the contract's, the library, and the client in
-    /// JavaScript. With the first key alone none of them accepts the later keys' batches.
+    /// Every verifier: the command line with a list of keys and with the contract's, the library, and the JavaScript
+    /// client. With the first key alone all of them refuse the later keys' batches.
     pub(crate) fn check(&self, rotated: &Rotated) {
         let (domain, contract) = (rotated.domain(), rotated.contract.to_string());
         let listed = |keys: &Path| {
@@ -152,7 +152,7 @@ impl Files {
         assert!(check(&keys).unwrap() > second);
         let refused = check(&first).unwrap_err();
         assert!(refused.contains("signed by"), "{refused}");
-        // A list that moves a rotation by one batch is a different list.
+        // A list with a rotation moved by one batch is a different list.
         let mut moved = keys.entries().to_vec();
         moved[1].from_batch += 1;
         let moved = SequencerKeys::new(moved).unwrap();

@@ -1,5 +1,5 @@
-//! Rotating the sequencer's key, with the real server on Anvil: three times under load, with restarts,
-//! anchors and disputes across the rotations, and every verifier at the end. And what signs nothing.
+//! Rotation of the sequencer's key, on the real server with Anvil: three times under load, with restarts, anchors and
+//! disputes across the rotations, and every verifier at the end. Also the cases in which nothing is signed.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -77,7 +77,7 @@ impl Rotated {
         }
     }
 
-    /// The server with the current key, or with that and the next one.
+    /// The server's setup with the current key, or with that and the next one.
     fn holding(&self, now: &SigningKey, next: Option<&SigningKey>) -> Setup {
         let setup = self
             .setup
@@ -171,7 +171,7 @@ impl Load {
                 // A pause keeps the log short enough for the slowest verifier.
                 tokio::time::sleep(Duration::from_millis(60)).await;
                 match account.mint(template, &NewObject::default()).await {
-                    // The client has checked the receipt with the keys it knows or has learned.
+                    // The client checked the receipt with the keys it knows or has learned.
                     Ok(minted) => kept.lock().unwrap().extend(minted.receipt),
                     Err(kedge_client::Error::Verification(error)) => panic!("{error}"),
                     // The server is restarting, or signs nothing for a moment.
@@ -250,7 +250,7 @@ async fn three_rotations_under_load_leave_a_log_that_everybody_verifies() {
         let (old, new) = (&all[turn - 1], &all[turn]);
         let (from_batch, reported) = rotated.rotate_ahead(new, &load).await;
         assert_eq!(reported["from_batch"], from_batch);
-        // The same command finishes what remains; nothing is named twice.
+        // The same command finishes the rest; no key is named twice.
         let again = rotated.rotate(new, from_batch).unwrap();
         assert_eq!(again["sequence"], reported["sequence"]);
         assert_eq!(again["transaction_hash"], Value::Null);
@@ -294,7 +294,7 @@ async fn three_rotations_under_load_leave_a_log_that_everybody_verifies() {
     files.check(&rotated);
     store(&rotated, domain, &keys);
 
-    // All batches of the first keys are anchored, so the contract notes the end of each.
+    // All batches of the first keys are anchored, so the contract records where each ends.
     let closed = rotated
         .contract_command("close-key", &["--index", "0"])
         .unwrap();
@@ -415,7 +415,7 @@ async fn a_batch_is_signed_with_its_key_or_not_at_all() {
     let refused = rotated.rotate(&third, 1_000).unwrap_err();
     assert!(refused.contains("does not hold"), "{refused}");
 
-    // The log names a key, but the contract does not: the server signs up to the batch before it and stops.
+    // The log names a key that the contract does not: the server signs up to the batch before it and stops.
     let socket = rotated.socket();
     let named = admin(
         &socket,
@@ -436,7 +436,7 @@ async fn a_batch_is_signed_with_its_key_or_not_at_all() {
     let batches = http::get(setup.port(), "/readyz").await.json()["batches"].clone();
     assert_eq!(batches, 6);
 
-    // The same command is finished, and the server continues without a restart.
+    // The same command finishes the rotation, and the server continues without a restart.
     rotated.rotate(&second, 6).unwrap();
     let signs = || async { mint().await.ok() };
     let minted = eventually("batches are signed again", LIMIT, signs).await;

@@ -1,5 +1,5 @@
-//! A server under attack: calm, then twice the same attack while the well-behaved client is measured, and after each
-//! the time until nothing is left of it.
+//! A server under attack: a calm phase, then the same attack twice while the well-behaved client is measured, and after
+//! each the time until its resources are released.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,30 +15,30 @@ use crate::support::http;
 use crate::support::server::{Server, Setup};
 use crate::vitals::{Peak, Vitals, memory_kib};
 
-/// What a well-behaved client's p99 stays under.
+/// Bound on a well-behaved client's p99.
 pub(crate) const P99_MAX: Duration = Duration::from_millis(250);
-/// How long the calm is measured, and each of the two attacks unless `KEDGE_SIEGE_SECONDS` says otherwise.
+/// Length of the calm phase, and of each attack unless `KEDGE_SIEGE_SECONDS` sets another.
 const CALM: Duration = Duration::from_secs(5);
 const ATTACK_S: u64 = 10;
-/// How long it may take until nothing is left: the server ends what is not read after `write_timeout_s`, 30, and what is
-/// idle after `idle_timeout_s`, 75.
+/// Longest time until all resources of an attack are released: the server ends unread answers after `write_timeout_s`,
+/// 30, and idle connections after `idle_timeout_s`, 75.
 const LEAVES: Duration = Duration::from_mins(2);
-/// Sockets, threads and files that may be there in addition: connections of the well-behaved client, threads for work
-/// that blocks (they end after ten idle seconds, and the client keeps some busy), tables of the store.
+/// Sockets, threads and files allowed in addition: connections of the well-behaved client, threads for blocking work
+/// (they end after ten idle seconds, and the client keeps some busy), tables of the store.
 const MORE_SOCKETS: u64 = 16;
 const MORE_THREADS: u64 = 24;
 const MORE_FILES: u64 = 64;
-/// Memory that the second attack may leave in addition to what the first one left.
+/// Memory that the second attack may add to what the first one left.
 const LEFT_MIB: u64 = 48;
-/// How long it may take until memory that was given back is the system's again, on a machine that is busy otherwise.
+/// Longest time until freed memory is returned to the system on a busy machine.
 const MEMORY_RETURNS: Duration = Duration::from_secs(20);
-/// How much less attackers get of the machine's cores, which are also the server's: they would be other machines.
+/// Niceness of the attackers, which share the server's cores here and would be other machines.
 const NICE: i32 = 10;
 
-/// One at a time: they measure.
+/// Runs one siege at a time, because they measure.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// An attack, and what it may cost.
+/// An attack, and its permitted cost.
 pub(crate) struct Siege {
     name: &'static str,
     options: Vec<(&'static str, String)>,
@@ -61,7 +61,7 @@ fn attackers() -> Runtime {
         .unwrap()
 }
 
-/// Open files for the attackers' sockets: as many as the system allows.
+/// Raises the limit of open files as far as the system allows; returns it.
 fn many_files() -> u64 {
     let limit = getrlimit(Resource::Nofile);
     let all = Rlimit {
@@ -72,7 +72,7 @@ fn many_files() -> u64 {
     limit.maximum.unwrap_or(u64::MAX)
 }
 
-/// How many of these connections are possible with the open files that this process may have.
+/// The number of these connections that fit into the process's limit of open files.
 pub(crate) fn possible(wanted: usize) -> usize {
     const OTHERS: u64 = 500;
     let files = many_files().saturating_sub(OTHERS);
@@ -100,32 +100,32 @@ impl Siege {
         }
     }
 
-    /// Changes an option of the server.
+    /// Sets an option of the server.
     pub(crate) fn set(mut self, option: &'static str, value: impl Into<String>) -> Self {
         self.options.push((option, value.into()));
         self
     }
 
-    /// The attack writes, which stays: in the store's tables and in memory, up to their bounds.
+    /// Memory that the attack's writes may leave: in the store's tables and in memory, up to their bounds.
     pub(crate) fn leaves_mib(mut self, left_mib: u64) -> Self {
         self.left_mib = left_mib;
         self
     }
 
-    /// Shorter.
+    /// Sets a shorter attack.
     pub(crate) fn lasts(mut self, attack: Duration) -> Self {
         self.attack = attack;
         self
     }
 
-    /// After a calm of another length.
+    /// Sets the length of the calm phase.
     pub(crate) fn after_calm(mut self, calm: Duration) -> Self {
         self.calm = calm;
         self
     }
 
     fn setup(&self, directory: &tempfile::TempDir) -> Setup {
-        // As in production, but for the limits of requests a minute: without them only what is scarce holds attackers.
+        // As in production, except for the rate limits: without them only scarce resources hold attackers back.
         let mut setup = Setup::development(&directory.path().join("data"))
             .set("compare_groups_every", 0)
             .set("memtable_bytes", 64 << 20)
@@ -136,7 +136,7 @@ impl Siege {
         setup
     }
 
-    /// Attacks, measures, and checks.
+    /// Runs, measures and checks the attack.
     pub(crate) fn run<F: Future<Output = ()>>(self, attack: impl Fn(Arc<Field>) -> F) {
         let _turn = TURN.lock();
         many_files();
@@ -151,7 +151,7 @@ impl Siege {
             server: &server,
             runtime: &runtime,
         };
-        // The first requests find everything cold.
+        // The first requests are slower, because everything is cold.
         std::thread::sleep(Duration::from_secs(1));
         let calm = Place::measured(&neighbour, || std::thread::sleep(self.calm));
         let before = Vitals::of(server.id());
@@ -182,19 +182,18 @@ impl Siege {
     }
 }
 
-/// One attack and what was left.
+/// One attack and its remains.
 pub(crate) struct Round {
-    /// How often it did what it does.
+    /// The number of the attack's operations.
     pub(crate) done: u64,
     pub(crate) peak_kib: u64,
     pub(crate) after: Vitals,
-    /// How long it took until nothing was left.
+    /// Time until its resources were released.
     pub(crate) left_after: Duration,
 }
 
 impl Round {
-    /// The memory of a server that has got through a first round: caches, and what the allocator keeps. A leak grows
-    /// beyond it.
+    /// The memory of a server after a first round: caches, and the allocator's reserve. A leak grows beyond it.
     pub(crate) fn warm_kib(&self, before: &Vitals) -> u64 {
         self.after.memory_kib.max(before.memory_kib)
     }
@@ -245,7 +244,7 @@ impl Place<'_> {
         }
     }
 
-    /// Waits until the system has got back the memory above `most_kib`, if it does.
+    /// Waits until memory above `most_kib` is returned to the system, if it ever is.
     fn at_rest(&self, mut round: Round, most_kib: Option<u64>) -> Round {
         let patience = Instant::now() + MEMORY_RETURNS;
         while most_kib.is_some_and(|most_kib| round.after.memory_kib > most_kib)
@@ -257,7 +256,7 @@ impl Place<'_> {
         round
     }
 
-    /// Waits until nothing is left, and returns what is there then, or what stays.
+    /// Waits until the attack's resources are released; returns the state then, or at the time-out.
     fn left(&self, before: &Vitals) -> Vitals {
         let patience = Instant::now() + LEAVES;
         loop {
@@ -265,7 +264,7 @@ impl Place<'_> {
             if is_left(before, &now) && self.connections() <= MORE_SOCKETS as f64
                 || Instant::now() > patience
             {
-                // Memory that was given back is not the system's at once.
+                // Freed memory returns to the system with a delay.
                 std::thread::sleep(Duration::from_secs(2));
                 return Vitals {
                     memory_kib: memory_kib(self.server.id()),

@@ -1,5 +1,5 @@
-//! Where an attack takes place: the server's address, what the attacker owns, and until when. Attackers come from
-//! addresses of their own in 127.0.0.0/8, of which the server takes each for another caller.
+//! The field of an attack: the server's address, the attacker's resources, and the end time. Attackers use separate
+//! addresses in 127.0.0.0/8, each of which is another caller for the server.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -19,29 +19,29 @@ use crate::support::{Rng, connect, register};
 
 /// The first of the attackers' addresses; the well-behaved client has 127.0.0.1.
 const FIRST: u8 = 2;
-/// How many addresses attackers have at most.
+/// Most addresses of attackers.
 const ADDRESSES: usize = 200;
-/// A pause after a connection that was refused, so that an attacker's loop is not all that runs.
+/// The pause after a refused connection, so that attackers do not loop idly.
 pub(crate) const PAUSE: Duration = Duration::from_millis(10);
-/// Objects of the attacker's organization, made by requests of this many.
+/// Objects of the attacker's organization, minted by requests of this many.
 const OBJECTS: usize = 3_000;
 const OF_REQUEST: usize = 500;
 
-/// What the attacker has.
+/// The attackers' shared state.
 pub(crate) struct Field {
     pub(crate) port: u16,
     pub(crate) until: Instant,
-    /// A member of an organization, as anybody can be.
+    /// A member of an organization, as any client can be.
     pub(crate) account: Account,
     pub(crate) template: Id,
     pub(crate) objects: Vec<Id>,
-    /// How often the attack did its thing.
+    /// The number of the attack's operations.
     done: AtomicU64,
-    /// The answers that it got, by status.
+    /// The received answers, by status.
     answers: Mutex<BTreeMap<u16, u64>>,
 }
 
-/// What an attack needs of the server before it begins.
+/// The attacker's resources on the server, prepared before the attack.
 pub(crate) struct Stock {
     account: Account,
     template: Id,
@@ -49,7 +49,7 @@ pub(crate) struct Stock {
 }
 
 impl Stock {
-    /// An organization with many objects.
+    /// Creates an organization with many objects.
     pub(crate) async fn of(url: &str) -> Self {
         let client = connect(url).await;
         let account = register(&client, Rng::of(2).key()).await;
@@ -81,7 +81,7 @@ impl Stock {
         }
     }
 
-    /// The field of an attack that lasts until then.
+    /// The field of an attack that ends at `until`.
     pub(crate) fn field(&self, port: u16, until: Instant) -> Arc<Field> {
         Arc::new(Field {
             port,
@@ -96,23 +96,21 @@ impl Stock {
 }
 
 impl Field {
-    /// Counts something that the attack did.
+    /// Counts one operation of the attack.
     pub(crate) fn did(&self) {
         self.done.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How often it did.
+    /// The number of operations.
     pub(crate) fn done(&self) -> u64 {
         self.done.load(Ordering::Relaxed)
     }
 
-    /// Counts an answer.
     pub(crate) fn answered(&self, status: u16) {
         self.did();
         *self.answers.lock().entry(status).or_default() += 1;
     }
 
-    /// The answers by status.
     pub(crate) fn answers(&self) -> BTreeMap<u16, u64> {
         self.answers.lock().clone()
     }
@@ -191,7 +189,7 @@ pub(crate) async fn exchange(stream: &mut TcpStream, request: &[u8]) -> Option<u
     head.split(' ').nth(1)?.parse().ok()
 }
 
-/// Sends the same request again and again, until the connection ends.
+/// Repeats the same request until the connection ends.
 pub(crate) async fn repeat(field: &Field, number: usize, request: &[u8]) {
     let Some(mut stream) = field.connect(number).await else {
         return;
@@ -207,8 +205,8 @@ pub(crate) async fn read_to_end(stream: &mut (impl tokio::io::AsyncRead + Unpin)
     while stream.read(&mut piece).await.is_ok_and(|count| count > 0) {}
 }
 
-/// Lets this many attackers loose until the field's end, each of which begins again whenever it is thrown out. Then all
-/// go away at once, with their connections.
+/// Runs this many attackers until the field's end; each begins again whenever its connection ends. Then all go away
+/// together, with their connections.
 pub(crate) async fn swarm<F>(field: &Arc<Field>, count: usize, attacker: fn(Arc<Field>, usize) -> F)
 where
     F: Future<Output = ()> + Send + 'static,

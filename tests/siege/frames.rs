@@ -1,10 +1,10 @@
-//! HTTP/2 as an attacker writes it: frames by hand, in any order (RFC 9113). The server speaks it without TLS to
-//! whoever begins with the preface.
+//! Hand-written HTTP/2 frames, in any order (RFC 9113). Without TLS the server speaks HTTP/2 to clients that begin with
+//! the preface.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// What a client begins with.
+/// The client's preface.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 pub(crate) const DATA: u8 = 0;
@@ -25,7 +25,6 @@ const INITIAL_WINDOW_SIZE: u16 = 4;
 /// CANCEL.
 const CANCEL: u32 = 8;
 
-/// Appends a frame.
 pub(crate) fn frame(to: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
     let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
     to.extend_from_slice(&length[1..]);
@@ -34,7 +33,6 @@ pub(crate) fn frame(to: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload:
     to.extend_from_slice(payload);
 }
 
-/// Appends a RST_STREAM.
 pub(crate) fn reset(to: &mut Vec<u8>, stream: u32) {
     frame(to, RST_STREAM, 0, stream, &CANCEL.to_be_bytes());
 }
@@ -44,7 +42,7 @@ pub(crate) fn request(to: &mut Vec<u8>, stream: u32, flags: u8, block: &[u8]) {
     frame(to, HEADERS, flags | END_HEADERS, stream, block);
 }
 
-/// A text of HPACK, not compressed (RFC 7541, 5.2).
+/// An uncompressed string of HPACK (RFC 7541, 5.2).
 fn text(block: &mut Vec<u8>, text: &str) {
     const MOST: usize = 127;
     if text.len() < MOST {
@@ -61,14 +59,14 @@ fn text(block: &mut Vec<u8>, text: &str) {
     block.extend_from_slice(text.as_bytes());
 }
 
-/// Appends a field without indexing.
+/// Appends a header field without indexing.
 pub(crate) fn field(block: &mut Vec<u8>, name: &str, value: &str) {
     block.push(0);
     text(block, name);
     text(block, value);
 }
 
-/// Appends a field that goes into the decoder's table.
+/// Appends a header field with indexing in the decoder's table.
 pub(crate) fn indexed(block: &mut Vec<u8>, name: &str, value: &str) {
     block.push(0x40);
     text(block, name);
@@ -86,7 +84,7 @@ pub(crate) fn block(method: &str, path: &str, bearer: &str) -> Vec<u8> {
     block
 }
 
-/// Waits for the server's settings and accepts them: only then do its windows count.
+/// Waits for the server's settings and acknowledges them: only then do its windows count.
 pub(crate) async fn acknowledge(stream: &mut TcpStream) -> Option<()> {
     let mut head = [0; 9];
     stream.read_exact(&mut head).await.ok()?;
@@ -97,7 +95,7 @@ pub(crate) async fn acknowledge(stream: &mut TcpStream) -> Option<()> {
     stream.write_all(&bytes).await.ok()
 }
 
-/// Begins a connection, with this initial window for the server's answers.
+/// Opens a connection, with this initial window for the server's answers.
 pub(crate) async fn begin(stream: &mut TcpStream, window: u32) -> Option<()> {
     let mut bytes = PREFACE.to_vec();
     let mut settings = INITIAL_WINDOW_SIZE.to_be_bytes().to_vec();

@@ -1,7 +1,7 @@
 //! Load and abuse over sockets: the real server is attacked while a well-behaved client writes and reads at a modest
-//! rate. That client's p99 stays under 250 ms and none of its requests fails, the server's memory stays bounded, nothing
-//! of the attack is left when it has ended, and the server stops in order. `make siege` runs all attacks one by one,
-//! `make test` a sample.
+//! rate. That client's p99 stays under 250 ms and none of its requests fails, the server's memory stays bounded, an
+//! attack leaves nothing behind, and the server stops in order. `make siege` runs all attacks one by one, `make test` a
+//! sample.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -21,11 +21,11 @@ use std::time::Duration;
 use besieged::Siege;
 use field::Field;
 
-/// How long the attack of the sample lasts, and the calm before.
+/// Length of the sample's attack and of its calm phase.
 const SAMPLE: Duration = Duration::from_secs(2);
 const CALM: Duration = Duration::from_secs(1);
 
-/// Two attacks at once.
+/// Two attacks together.
 #[test]
 fn a_sample() {
     Siege::new("sample: slow heads and rapid reset", 192)

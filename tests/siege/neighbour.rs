@@ -1,5 +1,5 @@
-//! The well-behaved client: signed writes and reads at a fixed modest rate, whatever becomes of those before. A latency
-//! counts from the time at which its request was due, so that one slow answer does not hide the next ones.
+//! The well-behaved client: signed writes and reads at a fixed modest rate, whatever the earlier ones' outcome. A
+//! latency counts from the time at which its request was due, so that one slow answer does not hide the next ones.
 
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -18,13 +18,13 @@ use crate::support::{Rng, connect, register, template};
 /// Requests a second; every second one is a signed write.
 const RATE: u32 = 40;
 
-/// The code of a refusal that is documented for a server that has too much to do, and counts as an endless latency.
+/// The documented refusal of an overloaded server; it counts as an infinite latency.
 const OVERLOADED: &str = "UNAVAILABLE (503)";
 
-/// The results of requests that were due in a time.
+/// The results of the requests due in a period.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Figures {
-    /// Sorted. A request that was refused for overload has the longest of all.
+    /// Sorted. A request refused for overload has the longest of all.
     pub(crate) latencies: Vec<Duration>,
     pub(crate) refused: usize,
     pub(crate) failures: Vec<String>,
@@ -37,13 +37,13 @@ impl Figures {
         self.latencies[place.clamp(1, self.latencies.len()) - 1]
     }
 
-    /// The worst of those that were not refused.
+    /// The highest latency of an accepted request.
     pub(crate) fn worst(&self) -> Duration {
         let answered = self.latencies.len() - self.refused;
         self.latencies[answered.max(1) - 1]
     }
 
-    /// Adds those of another time.
+    /// Adds the results of another period.
     pub(crate) fn add(&mut self, other: Self) {
         self.latencies.extend(other.latencies);
         self.latencies.sort_unstable();
@@ -66,14 +66,14 @@ impl Figures {
     }
 }
 
-/// One request's end.
+/// The result of one request.
 struct Done {
     due: Instant,
     took: Duration,
     failure: Option<String>,
 }
 
-/// The client, on a thread of its own: what an attack does to this process must not look like the server's doing.
+/// The client, on a separate thread: an attack's effect on this process must not count as the server's.
 pub(crate) struct Neighbour {
     done: Arc<Mutex<Vec<Done>>>,
     stop: mpsc::Sender<()>,
@@ -106,7 +106,7 @@ async fn visit(
     let template = template(&account, "neighbour's").await;
     let made = account.mint(template, &NewObject::default()).await.unwrap();
     let object = made.resource.id;
-    // Whoever waits has gone if a test failed.
+    // After a failed test there is no receiver.
     let _ = ready.send(());
     let (begun, mut number) = (Instant::now(), 0);
     let mut requests = JoinSet::new();
@@ -139,7 +139,7 @@ impl Neighbour {
         Self { done, stop, thread }
     }
 
-    /// The results of what was due from `begun` to `ended`. Waits for the last of them, as long as one may take.
+    /// The results of the requests due from `begun` to `ended`. Waits for the last of them, as long as one may take.
     pub(crate) fn figures(&self, begun: Instant, ended: Instant) -> Figures {
         let expected = (ended - begun).as_millis() as usize * RATE as usize / 1_000;
         let patience = Instant::now() + Duration::from_secs(25);
@@ -167,7 +167,7 @@ impl Neighbour {
         }
     }
 
-    /// Ends.
+    /// Ends the client.
     pub(crate) fn end(self) {
         // It may have ended by a panic, which the next line shows.
         let _ = self.stop.send(());

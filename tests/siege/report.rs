@@ -1,4 +1,4 @@
-//! The figures of one attack: a row of the table in `bench/results`, and what must hold of them.
+//! The report of one attack: a row of the table in `bench/results`, and the conditions on it.
 
 use std::io::Write;
 use std::time::Duration;
@@ -7,7 +7,6 @@ use crate::besieged::{P99_MAX, Round};
 use crate::neighbour::Figures;
 use crate::vitals::Vitals;
 
-/// The figures.
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) bound_mib: u64,
@@ -85,7 +84,7 @@ impl Row {
         writeln!(file.unwrap(), "{text}").unwrap();
     }
 
-    /// What must hold.
+    /// Checks the conditions on the figures.
     pub(crate) fn check(&self) {
         let failures = &self.under_attack.failures;
         assert!(failures.is_empty(), "{}: {failures:?}", self.name);

@@ -1,4 +1,4 @@
-//! What a process takes of the machine: memory, threads, open files. Read from `/proc`.
+//! A process's resources: memory, threads, open files. Read from `/proc`.
 
 use std::fs;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often the peak of memory is looked for.
+/// The interval between readings of memory for its peak.
 const INTERVAL: Duration = Duration::from_millis(50);
 
 /// One reading.
@@ -15,7 +15,7 @@ pub(crate) struct Vitals {
     pub(crate) memory_kib: u64,
     pub(crate) threads: u64,
     pub(crate) sockets: u64,
-    /// Open files that are no sockets: the store's own among them.
+    /// Open files other than sockets, including the store's.
     pub(crate) files: u64,
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn memory_kib(process: u32) -> u64 {
 }
 
 impl Vitals {
-    /// The process's present ones.
+    /// The process's present vitals.
     pub(crate) fn of(process: u32) -> Self {
         let (mut sockets, mut files) = (0, 0);
         for entry in fs::read_dir(format!("/proc/{process}/fd")).unwrap() {
@@ -55,7 +55,7 @@ impl Vitals {
     }
 }
 
-/// Watches for the peak of a process's memory until it is asked.
+/// Tracks the peak of a process's memory.
 pub(crate) struct Peak {
     ends: Arc<AtomicBool>,
     most_kib: Arc<AtomicU64>,
@@ -63,7 +63,7 @@ pub(crate) struct Peak {
 }
 
 impl Peak {
-    /// Watches from now on.
+    /// Tracks from now on.
     pub(crate) fn watch(process: u32) -> Self {
         let (ends, most_kib) = (
             Arc::new(AtomicBool::new(false)),
@@ -83,7 +83,6 @@ impl Peak {
         }
     }
 
-    /// The peak.
     pub(crate) fn kib(self) -> u64 {
         self.ends.store(true, Ordering::Relaxed);
         self.thread.join().expect("the server runs");

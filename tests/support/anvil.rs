@@ -22,8 +22,8 @@ pub(crate) struct Anvil {
 }
 
 impl Anvil {
-    /// Starts Anvil with a block each second; a block is final two blocks later. `state` is read at
-    /// the start and written at the end.
+    /// Starts Anvil with a block each second; a block is final two blocks later. `state` is read at the start and
+    /// written at the end.
     pub(crate) async fn start(port: u16, state: &Path) -> Self {
         let binary = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("crates/chain/tests/anvil/node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil");

@@ -1,4 +1,4 @@
-//! A bonded log on Anvil, and somebody who demands things of its operator.
+//! A bonded log on Anvil, and a party that makes demands on its operator.
 
 use kedge_chain::contract::bond::{
     BondContract, BondTerms, CaseState, commit_calldata, commitment, deploy_bond, deposit_calldata,
@@ -23,7 +23,6 @@ pub(crate) const TERMS: BondTerms = BondTerms {
     open_cases_max: 4,
 };
 
-/// The bond, in wei.
 pub(crate) const BOND_WEI: u128 = 1_000_000;
 
 /// An anchor contract with its bond, on any node.
@@ -51,7 +50,7 @@ impl Bonded {
         bonded
     }
 
-    /// Sends to the bond and waits until it is in a block.
+    /// Sends to the bond and waits for inclusion in a block.
     pub(crate) async fn send(&self, key: &SigningKey, data: Vec<u8>, value_wei: u128) {
         let to = Some(self.bond.address());
         let fees = FeePolicy::default();

@@ -1,5 +1,5 @@
-//! A log cut into pieces: applied from nothing to the cut, and from there over what the store then holds, it yields the
-//! same rows as in one piece.
+//! Logs cut into pieces: applied from an empty store to the cut, and from there over what the store then holds, a log
+//! yields the same rows as in one piece.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 #![allow(dead_code, reason = "each test binary takes the parts that it needs")]
@@ -16,7 +16,7 @@ use kedge_replay::apply::Apply;
 use kedge_storage::verify::{Difference, compare_tables};
 use kedge_storage::{CommitError, Group, SideWrite, Snapshot, Store, StoreOptions, Table};
 
-/// A log with what is needed to apply it.
+/// A log with everything needed to apply it.
 pub(crate) struct Log {
     domain: Domain,
     sequencer: Address,
@@ -98,12 +98,11 @@ impl Log {
         }
     }
 
-    /// The number of requests.
     pub(crate) fn requests(&self) -> usize {
         self.requests.len()
     }
 
-    /// How many resources and names an apply that has forgotten nothing holds in memory.
+    /// The number of resources and names that an apply which has forgotten nothing holds in memory.
     pub(crate) fn remembered(&self) -> usize {
         let mut apply = Apply::from_nothing(self.operators.clone());
         self.apply(&mut apply, 1..=self.requests());
@@ -138,7 +137,7 @@ impl Log {
         }
     }
 
-    /// The log in one piece, starting from nothing.
+    /// The log in one piece, from an empty store.
     pub(crate) fn whole(&self) -> Made {
         let made = self.store();
         let mut apply = Apply::from_nothing(self.operators.clone());
@@ -147,8 +146,8 @@ impl Log {
         made
     }
 
-    /// The log in pieces that end at these requests. A new apply, which knows nothing else, applies each of them over
-    /// the store that the earlier ones have left.
+    /// The log in pieces that end at these requests. Each piece is applied by a new apply over the store that the
+    /// earlier ones left.
     pub(crate) fn in_pieces(&self, cuts: &[usize]) -> Made {
         let made = self.store();
         let mut begun = 0;
@@ -182,8 +181,8 @@ impl Log {
         made
     }
 
-    /// Checks that the log yields what the server has stored, however it is cut: in one piece, at every request, and at
-    /// each given set of cuts.
+    /// Checks that the log yields the server's store, however it is cut: in one piece, at every request, and at each
+    /// given set of cuts.
     #[track_caller]
     pub(crate) fn check(&self, live: &Snapshot, cuts: &[Vec<usize>]) {
         let all = explained();

@@ -1,10 +1,10 @@
-//! Whether a server answered as its document states: it logs where it did not.
+//! Checks that a server's answers were as its document states: the server logs those that were not.
 
 /// The server's log message for an answer that contradicts its document (`src/server/finish.rs`).
 pub(crate) const UNDOCUMENTED: &str = "an answer is not as the document describes it";
 
-/// Examines the log of a server that has ended, for the test that drops it. A failed test shows its end, and no test
-/// passes whose server gave answers that its document does not describe.
+/// Examines the log of a server that has ended, for the test that drops it. A failed test shows the log's end; a test
+/// whose server gave undocumented answers fails.
 pub(crate) fn look_through(log: &str) {
     if std::thread::panicking() {
         eprintln!("the server's log ends with:\n{}", tail(log));

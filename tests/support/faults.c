@@ -1,13 +1,13 @@
-// Faults on purpose, for tests: a library that is loaded in front of the C library (LD_PRELOAD) and
-// lets calls on chosen files fail or stall, and moves the clock. The test writes what it wants into
-// a small file that both sides have in memory, so that a fault begins and ends at once.
+// Fault injection for tests: a library that is loaded in front of the C library (LD_PRELOAD), lets
+// calls on chosen files fail or stall, and moves the clock. The test writes the fault into a small
+// file that both sides map into memory, so that it begins and ends immediately.
 //
 // A fault meets one call by its letter, or every call of a group by the group's: S sync, W write, R read, O open,
 // N rename, A allocate and truncate, M mkdir, U unlink. So a test can count a group's calls and fail each in turn.
 //
-// Where FAULTS_LOSSES names a file, every write is noted there with what it replaced, every new, renamed and removed name,
-// and every sync. A test that undoes what no sync has followed has the disk as a loss of power may leave it.
-// The calls of names, reads and opens are in faults_names.c.
+// If FAULTS_LOSSES names a file, it records every write with the bytes that it replaced, every new, renamed and removed
+// name, and every sync. A test that undoes everything after the last sync gets a disk as a loss of power may leave it.
+// Calls on names, reads and opens are in faults_names.c.
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -32,7 +32,7 @@ struct control {
   volatile char call;         // d fdatasync, f fsync, w write, p pwrite, u unlink, g getaddrinfo, or a group; 0 for none
   volatile char fault;        // e fails with EIO, n with ENOSPC, h writes or reads half, s stalls until the fault is
                               // lifted, k kills the process, l reports a sync that was not done, c counts the calls of all groups and fails none
-  char path[118];             // what the file's path, or the name, must contain
+  char path[118];             // text that the file's path, or the name, must contain
   volatile int64_t clock_ms;  // how far the clock is ahead
   volatile int64_t met;       // how many calls have met the fault
   volatile int64_t skip;      // how many calls are spared first
@@ -74,7 +74,7 @@ static int asked(char call) {
   return control != NULL && (control->call == call || control->call == group(call) || control->fault == 'c');
 }
 
-// Whether a call on this path or name fails. One that stalls returns from here when the fault is lifted.
+// Whether a call on this path or name fails. A stalled call returns from here once the fault is lifted.
 static int meets(char call, const char *path) {
   if (strstr(path, control->path) == NULL) return 0;
   if (control->fault == 'c') {
@@ -93,7 +93,7 @@ static int meets(char call, const char *path) {
   return fault == 's' ? 0 : fault;
 }
 
-// What a call on this file meets: 0 for nothing. The server's own output is left alone.
+// The fault of a call on this file; 0 for none. The server's own output has none.
 static int fails(char call, int file) {
   if (file <= STDERR_FILENO || !asked(call)) return 0;
   char link[64], path[512];
@@ -110,9 +110,9 @@ static int refused(char call, const char *path) {
   return fault == 'e' || fault == 'n';
 }
 
-// A note: what happened, the file's number, where, how long the file was, how many bytes follow. w is a write or a change
-// of the length, with the bytes that it replaced; s a sync, x one that failed. Names are noted with the numbers of their
-// folders instead, and the paths follow: c a new file, m a new folder, l a link, n a rename, u a removal.
+// A note: the event, the file's number, the offset, the file's length, the number of bytes that follow. w is a write or
+// a change of the length, with the replaced bytes; s a sync, x a failed one. Notes of names have the numbers of the
+// folders instead, followed by the paths: c a new file, m a new folder, l a link, n a rename, u a removal.
 struct note {
   char what;
   char unused[7];
@@ -124,8 +124,8 @@ static void put(const struct note *note, const void *bytes, size_t count) {
   if (count > 0) syscall(SYS_write, losses, bytes, count);
 }
 
-// Does a write and notes before it what it replaces. What the kernel has not written survives the process, so a note
-// that stands there before its write is always enough.
+// Does a write, after a note with the bytes that it replaces. Data in the kernel survives the process, so a note that
+// is written before its write always suffices.
 static ssize_t noted(int file, const void *bytes, size_t count, int64_t offset, int at_place) {
   struct stat is;
   if (losses < 0 || fstat(file, &is) != 0 || !S_ISREG(is.st_mode))
@@ -153,8 +153,8 @@ static ssize_t noted(int file, const void *bytes, size_t count, int64_t offset, 
   return written;
 }
 
-// Does a sync, and notes it once it is done: what was written before it is durable. What other threads write to the
-// file meanwhile waits, so that no note claims too much.
+// Does a sync, and notes it afterwards: all writes before it are durable. Other threads' writes to the file wait
+// meanwhile, so that no note claims too much.
 static int synced(int file, long call) {
   struct stat is;
   if (losses < 0 || fstat(file, &is) != 0) return (int)syscall(call, file);
@@ -173,7 +173,7 @@ static ssize_t written(char call, int file, const void *bytes, size_t count, int
   return noted(file, bytes, count, offset, call == 'p');
 }
 
-// A sync that fails may have dropped what was to be written, and the next one need not report that.
+// A failed sync may have dropped data, which the next one need not report.
 static int unsynced(int file, int fault) {
   int error = errno;
   struct stat is;
@@ -197,7 +197,7 @@ int fsync(int file) {
   return fault ? unsynced(file, fault) : synced(file, SYS_fsync);
 }
 
-// It makes nothing durable, so it is not noted.
+// This makes nothing durable, so it is not noted.
 int sync_file_range(int file, off64_t offset, off64_t count, unsigned int flags) {
   return fails('y', file) ? -1 : (int)syscall(SYS_sync_file_range, file, offset, count, flags);
 }
@@ -231,7 +231,7 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
 
 typedef int (*look_up)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
 
-// While names meet a fault, the other ones of example.com lead to this machine.
+// While look-ups have a fault, all other names of example.com resolve to this machine.
 int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **found) {
   if (control != NULL && control->call == 'g' && name != NULL) {
     if (meets('g', name)) return EAI_AGAIN;

@@ -1,5 +1,5 @@
-//! Faults of the disk, the resolver and the clock in a running server: calls that fail or stall, a clock that is wrong.
-//! `faults.c` and `faults_names.c` do it, loaded in front of the C library; a file directs them.
+//! Faults of the disk, the resolver and the clock in a running server: failing or stalling calls, and a wrong clock.
+//! `faults.c` and `faults_names.c`, preloaded before the C library, inject them as a control file says.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -19,18 +19,18 @@ const MOST_AT: u64 = 144;
 const COUNTS_AT: u64 = 152;
 const BYTES: u64 = COUNTS_AT + 8 * Group::ALL.len() as u64;
 
-/// How a call fails.
+/// The way in which a call fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum With {
     /// EIO.
     Error,
     /// ENOSPC.
     NoSpace,
-    /// Half of the bytes are written or read, and the call returns that.
+    /// Half of the bytes are written or read, and the call returns that number.
     Half,
     /// The process is killed before the call does anything.
     Kill,
-    /// The call does nothing and reports success; a sync alone.
+    /// The call does nothing and reports success; for syncs only.
     Lie,
 }
 
@@ -46,7 +46,7 @@ impl With {
     }
 }
 
-/// A call that a fault can meet.
+/// A call that a fault can hit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum OnCall {
     Fdatasync,
@@ -61,7 +61,7 @@ pub(crate) enum OnCall {
     Any(Group),
 }
 
-/// Calls that do the same, by whatever name.
+/// Calls with the same effect, under any name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Group {
     Open,
@@ -141,7 +141,7 @@ fn library() -> &'static Path {
 }
 
 impl Faults {
-    /// No fault yet; the control file is created in `directory`.
+    /// The control file in `directory`, with no fault yet.
     pub(crate) fn new(directory: &Path) -> Self {
         let path = directory.join("faults");
         let control = File::options()
@@ -155,7 +155,7 @@ impl Faults {
         Self { path, control }
     }
 
-    /// A server that these faults affect.
+    /// The setup of a server under these faults.
     pub(crate) fn under(&self, setup: Setup) -> Setup {
         let library = library().to_str().unwrap();
         setup
@@ -187,22 +187,22 @@ impl Faults {
         self.fail_with(With::Error, 0, call, path);
     }
 
-    /// Such calls fail like this, after `spared` calls that do not.
+    /// Such calls fail like this, after `spared` calls that succeed.
     pub(crate) fn fail_with(&self, with: With, spared: u64, call: OnCall, path: &str) {
         self.begin(call, with.letter(), path, spared, 0);
     }
 
-    /// Of the calls of this group, the one after `spared` others fails like this, and no other.
+    /// Only the call of this group after `spared` others fails like this.
     pub(crate) fn fail_one(&self, with: With, spared: u64, group: Group, path: &str) {
         self.begin(OnCall::Any(group), with.letter(), path, spared, 1);
     }
 
-    /// From now on the calls of all groups are counted.
+    /// Counts the calls of all groups from now on.
     pub(crate) fn count(&self, path: &str) {
         self.begin(OnCall::Any(Group::Open), b'c', path, 0, 0);
     }
 
-    /// How many calls of a group were counted.
+    /// The counted calls of a group.
     pub(crate) fn counted(&self, group: Group) -> u64 {
         let place = Group::ALL.iter().position(|other| *other == group);
         let mut bytes = [0; 8];
@@ -226,7 +226,7 @@ impl Faults {
         self.control.write_all_at(&[0, 0], 0).unwrap();
     }
 
-    /// How many calls have met the fault.
+    /// The number of calls that met the fault.
     pub(crate) fn met(&self) -> i64 {
         let mut bytes = [0; 8];
         self.control.read_exact_at(&mut bytes, MET_AT).unwrap();

@@ -1,4 +1,4 @@
-// Part of faults.c: calls that open, read, make, rename and remove, and what is noted of names.
+// Part of faults.c: calls that open, read, make, rename and remove, and the notes of names.
 
 // Removed and replaced files are linked here until the notes are read.
 static char kept[256];
@@ -32,7 +32,7 @@ static void keep(const char *path, char *link, size_t size) {
   if (syscall(SYS_linkat, AT_FDCWD, path, AT_FDCWD, link, 0) != 0) link[0] = 0;
 }
 
-// Notes what happened to a name. Three texts follow, each with its zero: the name, where it was, what was kept.
+// Notes a change of a name. Three zero-terminated texts follow: the name, the previous name, and the kept link.
 static void note_name(char what, const char *name, const char *before, const char *link) {
   char texts[1600];
   int count = snprintf(texts, sizeof texts, "%s%c%s%c%s%c", name, 0, before, 0, link, 0);
@@ -41,7 +41,7 @@ static void note_name(char what, const char *name, const char *before, const cha
   put(&note, texts, (size_t)count);
 }
 
-// Notes that a file gets another length, with what it loses by that.
+// Notes a file's change of length, with the bytes that it loses.
 static void note_length(int file, int64_t length) {
   struct stat is;
   if (losses < 0 || fstat(file, &is) != 0 || !S_ISREG(is.st_mode) || is.st_size == length) return;
@@ -108,7 +108,7 @@ int openat64(int folder, const char *path, int flags, ...) {
 
 typedef FILE *(*open_stream)(const char *, const char *);
 
-// RocksDB reads its journals and lists by streams.
+// RocksDB reads its journals and manifests through streams.
 FILE *fopen(const char *path, const char *mode) {
   open_stream real = (open_stream)dlsym(RTLD_NEXT, "fopen");
   return refused('O', path) || real == NULL ? NULL : real(path, mode);
@@ -119,7 +119,7 @@ FILE *fopen64(const char *path, const char *mode) { return fopen(path, mode); }
 typedef size_t (*read_stream)(void *, size_t, size_t, FILE *);
 
 #undef fread_unlocked
-// A stream has no short counts, so a short read is a whole one here.
+// Streams hide short reads, so these count as complete here.
 size_t fread_unlocked(void *bytes, size_t size, size_t count, FILE *stream) {
   int fault = fails('R', fileno(stream));
   if (fault == 'e' || fault == 'n') {
@@ -156,14 +156,14 @@ int ftruncate(int file, off_t length) {
 
 int ftruncate64(int file, off64_t length) { return ftruncate(file, length); }
 
-// Space that is allocated in front is no content: only the call's failure is of interest.
+// Preallocated space has no content: only the call's failure matters.
 int fallocate(int file, int mode, off_t offset, off_t count) {
   return fails('A', file) ? -1 : (int)syscall(SYS_fallocate, file, mode, offset, count);
 }
 
 int fallocate64(int file, int mode, off64_t offset, off64_t count) { return fallocate(file, mode, offset, count); }
 
-// It returns its error.
+// The call returns its error number.
 int posix_fallocate(int file, off_t offset, off_t count) {
   return fails('A', file) || syscall(SYS_fallocate, file, 0, offset, count) != 0 ? errno : 0;
 }

@@ -1,6 +1,6 @@
-//! A sequencer that does what a test directs: it signs, serves and anchors logs with faults in them. It is no part of
-//! any binary. The protocol's own types make and sign everything; what an honest server would refuse to make is altered
-//! before it is signed. It serves the two routes that a watchtower reads, the export among them.
+//! A sequencer under a test's control: it signs, serves and anchors logs with faults. It is no part of any binary. The
+//! protocol's own types make and sign everything; what an honest server would refuse to make is altered before it is
+//! signed. It serves the two routes that a watchtower reads, one of them the export.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
@@ -24,12 +24,11 @@ use tokio::net::TcpListener;
 
 use crate::signed_log::{Draft, SignedLog, domain, key};
 
-/// The sequencer's key.
 pub(crate) fn sequencer() -> SigningKey {
     key(7)
 }
 
-/// What a sequencer shows of its log, and to whom.
+/// The public view of a sequencer's log.
 pub(crate) struct Show {
     /// The log that it anchors and, unless configured otherwise, serves.
     pub(crate) log: SignedLog,
@@ -41,9 +40,8 @@ pub(crate) struct Show {
     pub(crate) archived: u64,
     /// The batches whose leaves it withholds.
     pub(crate) withheld: Vec<u64>,
-    /// The checkpoint that it serves.
     pub(crate) checkpoint: SignedCheckpoint,
-    /// What it gave to others: receipts, headers and checkpoints in their form.
+    /// Receipts, headers and checkpoints that it gave to others, in their JSON form.
     pub(crate) given: Vec<Value>,
     /// The requests that it serves, after their batches.
     requests: Vec<RequestRecord<'static>>,
@@ -169,7 +167,7 @@ impl Show {
         self.log.batch(number).signed(&sequencer())
     }
 
-    /// The edge of the log tree over the batches below a number.
+    /// The frontier of the log tree over the batches below a number.
     fn frontier(&self, number: u64) -> Frontier {
         let mut frontier = Frontier::default();
         for number in 0..number {
@@ -216,7 +214,7 @@ impl Show {
     }
 }
 
-/// A server for what is shown.
+/// A server of a public view.
 pub(crate) struct FaultyServer {
     pub(crate) url: String,
     shown: Arc<Mutex<Show>>,
@@ -237,14 +235,14 @@ impl FaultyServer {
                 });
                 let connection = hyper::server::conn::http1::Builder::new();
                 let served = connection.serve_connection(TokioIo::new(stream), answer);
-                // The watchtower closes when it has read enough.
+                // The watchtower closes once it has read enough.
                 tokio::spawn(async move { drop(served.await) });
             }
         });
         Self { url, shown }
     }
 
-    /// Shows something else from now on.
+    /// Serves another view from now on.
     pub(crate) fn show(&self, show: Show) {
         *self.shown.lock().unwrap() = show;
     }

@@ -1,4 +1,4 @@
-//! What a thief of the sequencer's key could sign: evidence of faults of a log that has none.
+//! Forgeries by a thief of the sequencer's key: evidence of faults of a log without faults.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,7 +17,7 @@ pub(crate) fn stolen_key(server: &Server) -> SigningKey {
     secrets::development_key(&path).unwrap()
 }
 
-/// A batch as signed by the server.
+/// A batch that the server signed.
 pub(crate) async fn batch(server: &Server, number: u64) -> SignedBatch {
     let path = format!("/batches/{number}");
     let view = server.get(&path, None).await.expect(200).body;
@@ -57,7 +57,7 @@ pub(crate) async fn equivocation(server: &Server) -> EvidenceFile {
     EvidenceFile::new(server.domain, evidence)
 }
 
-/// As the body of a request.
+/// Evidence as the body of a request.
 pub(crate) fn json(file: &EvidenceFile) -> Value {
     serde_json::to_value(file).unwrap()
 }

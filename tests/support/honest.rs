@@ -1,4 +1,4 @@
-//! A real log checked against every fault of the judge: an honest log is never convicted.
+//! A real log checked against every fault of the judge, which must never convict an honest log.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -15,7 +15,7 @@ use kedge_protocol::{Address, Hash, log_tree};
 use kedge_replay::catch_up::open_store;
 use kedge_storage::{Access, AnchorStatus, Page, Snapshot, StoreOptions};
 
-/// Up to this many leaves, and headers, every pair is tried; in larger logs only the pairs that could matter.
+/// Up to this many leaves, or headers, every pair is tried; in larger logs only the pairs that could matter.
 const PAIRS_OF_LEAVES_MAX: usize = 120;
 const PAIRS_OF_HEADERS_MAX: u64 = 64;
 
@@ -38,7 +38,7 @@ struct Log {
     _scratch: tempfile::TempDir,
 }
 
-/// Checks the log of a stopped server's store for every fault; returns how many actions of each kind it has.
+/// Checks the log of a stopped server's store for every fault; returns the number of actions of each kind.
 pub(crate) fn is_never_convicted(
     store: &Path,
     domain: Domain,
@@ -139,7 +139,7 @@ impl Log {
         HeaderEvidence::signed(&self.batches[number as usize], 0)
     }
 
-    /// Evidence by the whole log's history; cheaper to check than a signature.
+    /// Evidence from the whole log's history, which is cheaper to check than a signature.
     fn anchored(&self, number: u64) -> HeaderEvidence {
         let size = self.size();
         let path = log_tree::inclusion_path(&self.snapshot, number, size).unwrap();

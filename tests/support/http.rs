@@ -1,4 +1,4 @@
-//! A minimal HTTP client: one request, one connection, the answer as it is.
+//! A minimal HTTP client: one request per connection, and the raw answer.
 
 use std::time::Duration;
 
@@ -13,7 +13,6 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// A header's value.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let fields = self.head.lines().filter_map(|line| line.split_once(':'));
         let mut found = fields.filter(|(field, _)| field.eq_ignore_ascii_case(name));
@@ -25,7 +24,7 @@ impl Answer {
     }
 }
 
-/// Sends one request; `None` if nobody answers.
+/// Sends one request; `None` without an answer.
 async fn exchange(port: u16, request: &str) -> Option<Answer> {
     let exchange = async {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).await.ok()?;
@@ -44,13 +43,13 @@ async fn exchange(port: u16, request: &str) -> Option<Answer> {
     tokio::time::timeout(limit, exchange).await.ok().flatten()
 }
 
-/// GETs `path`; `None` if nobody answers.
+/// GETs `path`; `None` without an answer.
 pub(crate) async fn try_get(port: u16, path: &str) -> Option<Answer> {
     let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n");
     exchange(port, &request).await
 }
 
-/// GETs `path` with an additional header; `None` if nobody answers.
+/// GETs `path` with an additional header; `None` without an answer.
 pub(crate) async fn try_get_with(port: u16, path: &str, header: &str) -> Option<Answer> {
     let request =
         format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n{header}\r\n\r\n");
@@ -63,7 +62,7 @@ pub(crate) async fn get_with(port: u16, path: &str, header: &str) -> Answer {
     answer.unwrap_or_else(|| panic!("no answer to GET {path} on port {port}"))
 }
 
-/// Sends a body unchanged; `None` if nobody answers.
+/// Sends a body unchanged; `None` without an answer.
 pub(crate) async fn try_send(
     port: u16,
     method: &str,

@@ -1,4 +1,4 @@
-//! Everything that a server has acknowledged, and what must be true of it ever after.
+//! Everything that a server has acknowledged, and the conditions that must hold of it from then on.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Mutex;
@@ -10,10 +10,9 @@ use kedge_protocol::{Hash, Id, Prefix};
 
 /// More actions than any test makes.
 const ACTIONS_MAX: usize = 1_000_000;
-/// More connections than a client keeps from before a kill. Each is noticed to be closed when it is used next.
+/// More connections than a client keeps from before a kill. The client notices that one is closed when it uses it next.
 const OLD_CONNECTIONS_MAX: usize = 512;
 
-/// One acknowledged action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Acknowledged {
     pub(crate) sequence: u64,

@@ -1,4 +1,4 @@
-//! A node that lies: an HTTP proxy before a real one, which forges answers about the anchor contract.
+//! A lying node: an HTTP proxy in front of a real one, which forges answers about the anchor contract.
 
 use std::sync::{Arc, Mutex};
 
@@ -24,7 +24,7 @@ const TX: Hash = Hash([0xf0; 32]);
 /// The node's false statement.
 #[derive(Clone)]
 pub(crate) enum Lie {
-    /// Nothing: it passes on the real node's answers.
+    /// Passes on the real node's answers.
     None,
     /// The contract's newest checkpoint is another one, in this many answers.
     Latest {
@@ -37,7 +37,7 @@ pub(crate) enum Lie {
         checkpoint: Checkpoint,
         signature: Option<Signature>,
     },
-    /// It does not answer at all.
+    /// Does not answer at all.
     Silent,
 }
 

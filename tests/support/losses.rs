@@ -1,5 +1,5 @@
-//! A loss of power: what no sync has followed is undone, in files and in folders. `faults.c` notes every write with what
-//! it replaced, and every new, renamed and removed name.
+//! Loss of power: everything after the last sync is undone, in files and in folders. `faults.c` records every write
+//! with the bytes that it replaced, and every new, renamed and removed name.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::faults::Faults;
 use super::server::Setup;
 
-/// Bytes of a note before what follows it.
+/// Bytes of a note's fixed part.
 const NOTE_BYTES: usize = 40;
 
 /// The notes of one server.
@@ -17,7 +17,7 @@ pub(crate) struct Losses {
     path: PathBuf,
 }
 
-/// One note. For a name, `offset` and `size` are the numbers of its folder and of the one where it was before.
+/// One note. For a name, `offset` and `size` are the numbers of its present folder and of its previous one.
 struct Note {
     what: u8,
     file: u64,
@@ -34,17 +34,17 @@ impl Losses {
         }
     }
 
-    /// A server whose writes are noted.
+    /// The setup of a server whose writes are recorded.
     pub(crate) fn under(&self, faults: &Faults, setup: Setup) -> Setup {
         faults
             .under(setup)
             .environment("FAULTS_LOSSES", self.path.to_str().unwrap())
     }
 
-    /// Undoes everything below `root` that no sync has followed, and starts new notes. A file's sync makes its contents
-    /// durable and its name, if it is new; other changes of names need a sync of the folder. What waited for a sync that
-    /// failed is lost, whatever later syncs report. The server must have ended. Returns how many writes and names were
-    /// lost.
+    /// Undoes everything below `root` after its last sync, and starts new notes. A file's sync makes its contents
+    /// durable and its name, if it is new; other changes of names need a sync of the folder. Writes before a failed
+    /// sync are lost, whatever later syncs report. The server must have ended. Returns the number of lost writes and
+    /// names.
     pub(crate) fn lose(&self, root: &Path) -> usize {
         let notes = read(&std::fs::read(&self.path).unwrap_or_default());
         let lost = lost(&notes);
@@ -72,13 +72,13 @@ fn is_name(note: &Note) -> bool {
     matches!(note.what, b'c' | b'm' | b'l' | b'n' | b'u')
 }
 
-/// What is lost, the last first.
+/// The lost notes, the last first.
 fn lost(notes: &[Note]) -> Vec<&Note> {
     let mut lost = Vec::new();
     let mut synced = HashSet::new();
-    // Since a failed sync of a file, what was written before is lost up to the sync before that.
+    // Since a failed sync of a file, writes before it are lost, back to the previous sync.
     let mut dropped = HashSet::new();
-    // What later writes that stay have put there.
+    // Ranges of later writes that stay.
     let mut kept: HashMap<u64, Vec<Range<u64>>> = HashMap::new();
     for note in notes.iter().rev() {
         match note.what {
@@ -115,7 +115,7 @@ fn lost(notes: &[Note]) -> Vec<&Note> {
     lost
 }
 
-/// Whether there was something to undo.
+/// Undoes a change of a name; returns whether there was anything to undo.
 fn undo_name(note: &Note, root: &Path) -> bool {
     let text = String::from_utf8_lossy(&note.bytes);
     let texts: Vec<&str> = text.split('\0').collect();

@@ -1,5 +1,5 @@
-//! What the whole-system tests share: the real server as a process, a ledger of everything that
-//! was acknowledged, randomness with a printed seed, and plain HTTP.
+//! Shared support of the whole-system tests: the real server as a process, a ledger of everything that was
+//! acknowledged, randomness with a printed seed, and plain HTTP.
 
 #![allow(
     dead_code,
@@ -81,8 +81,7 @@ pub(crate) async fn connect(url: &str) -> Client {
         .unwrap()
 }
 
-/// Passwords checked at one time for the tests' one address: the server refuses some if there are
-/// more.
+/// Limits the password checks of the tests' one address: the server refuses some if there are more.
 static PASSWORD_TURNS: Semaphore = Semaphore::const_new(8);
 
 /// The right to send one password.
@@ -104,7 +103,7 @@ pub(crate) async fn register(client: &Client, key: SigningKey) -> Account {
     account
 }
 
-/// A template that anybody may read; its issuer mints.
+/// A template that anyone may read; its issuer mints.
 pub(crate) async fn template(account: &Account, name: &str) -> Id {
     let template = NewTemplate {
         name: name.to_owned(),

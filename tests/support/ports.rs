@@ -3,11 +3,11 @@
 use std::net::TcpListener;
 use std::sync::Mutex;
 
-/// Below the ports that the system uses for outgoing connections: any of those could take a port that was found free
+/// Below the ports that the system uses for outgoing connections, any of which could take a port that was found free
 /// before its server listens.
 const FIRST: u16 = 10_000;
-/// The ports that a test program takes at once. It listens on the first of them, and so keeps the others to itself: of two
-/// programs that look for free ports at the same time, each could find the same one.
+/// Ports that a test program reserves in one block. It listens on the first of them, and so keeps the others to itself:
+/// two programs that look for free ports at the same time could find the same one.
 const AT_ONCE: u16 = 100;
 const PARTS: u16 = 220;
 
@@ -17,7 +17,7 @@ struct Taken {
     end: u16,
 }
 
-/// Takes ports that no other program has.
+/// Reserves ports that no other program has.
 fn take(taken: &mut Taken) {
     let own = (std::process::id() % u32::from(PARTS)) as u16;
     let found = (0..PARTS).find_map(|offset| {
@@ -30,7 +30,7 @@ fn take(taken: &mut Taken) {
     (taken.next, taken.end) = (first + 1, first + AT_ONCE);
 }
 
-/// A port on the loopback interface on which nobody listens, returned only once.
+/// A free port on the loopback interface, returned only once.
 pub(crate) fn free_port() -> u16 {
     static TAKEN: Mutex<Taken> = Mutex::new(Taken {
         guards: Vec::new(),

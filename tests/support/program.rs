@@ -1,4 +1,4 @@
-//! The program that these tests run: the one built with them, or the one that `KEDGE_BIN` names.
+//! The program under test: the one built with the tests, or the one that `KEDGE_BIN` names.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(crate) fn chosen(named: Option<OsString>, built: &Path) -> PathBuf {
     program
 }
 
-/// A command of the program that inherits none of the caller's own settings.
+/// A command of the program that inherits no options from the caller's environment.
 pub(crate) fn kedge() -> Command {
     let built = Path::new(env!("CARGO_BIN_EXE_kedge"));
     let mut command = Command::new(chosen(std::env::var_os("KEDGE_BIN"), built));

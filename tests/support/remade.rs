@@ -1,5 +1,5 @@
-//! The log alone makes the store: what an ended server has stored is rebuilt from its log, elsewhere, and must be the
-//! same to the byte.
+//! The log alone yields the store: an ended server's store is rebuilt from its log, elsewhere, and must be the same to
+//! the byte.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -11,8 +11,8 @@ use kedge_replay::catch_up::open_store;
 use kedge_storage::verify::compare_remade;
 use kedge_storage::{Access, OpenError, Store, StoreOptions};
 
-/// Checks the data directory of a server that was stopped or killed. If it was killed, what its log has and its store
-/// does not is first applied to a copy.
+/// Checks the data directory of a server that was stopped or killed. After a kill, the log's entries that the store
+/// lacks are first applied to a copy.
 #[track_caller]
 pub(crate) fn check(data: &Path) {
     let path = data.join("store");

@@ -16,7 +16,7 @@ const START_LIMIT: Duration = Duration::from_mins(1);
 /// Longest time for a stop.
 const STOP_LIMIT: Duration = Duration::from_secs(40);
 
-/// How to start a server; the same again after a crash.
+/// A server's configuration, for its starts and restarts.
 #[derive(Clone)]
 pub(crate) struct Setup {
     data: PathBuf,
@@ -27,7 +27,7 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    /// A server without a chain yet.
+    /// A server without a chain.
     pub(crate) fn new(data: &Path) -> Self {
         let setup = Self {
             data: data.to_owned(),
@@ -36,8 +36,8 @@ impl Setup {
             arguments: Vec::new(),
             environment: Vec::new(),
         };
-        // Small, so that within a short test table files are written and logs change. These tests
-        // send more than any tier allows.
+        // Small values, so that within a short test table files are written and logs rotate. These tests send more than
+        // any tier allows.
         setup
             .set("rate_limits", "off")
             .set("compare_groups_every", 16)
@@ -78,7 +78,7 @@ impl Setup {
             if argument == "--set"
                 && let Some((option, value)) = arguments.next().and_then(|set| set.split_once('='))
             {
-                // Words without quotes are texts here, as on the command line.
+                // Unquoted words are texts here, as on the command line.
                 let is_word = value.chars().all(|c| c.is_ascii_alphabetic() || c == '_');
                 let is_text = is_word && !["true", "false"].contains(&value);
                 let value = if is_text {
@@ -150,7 +150,7 @@ impl Setup {
             .unwrap()
     }
 
-    /// Begins to start the server without waiting. Its output stays unread.
+    /// Begins a start without waiting. The output stays unread.
     pub(crate) fn begin(&self) -> Server {
         Server {
             child: self.spawn(),
@@ -165,14 +165,14 @@ impl Setup {
         })
     }
 
-    /// Starts the server and waits until it serves, or until it has ended instead.
+    /// Starts the server and waits until it serves or has ended.
     pub(crate) fn try_start(&self) -> Result<Server, ExitStatus> {
         let mut child = self.spawn();
         let stdout = child.stdout.take().unwrap();
         let (sender, lines) = mpsc::channel();
         std::thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                // After the first line nobody listens, but the pipe still has to be drained.
+                // Only the first line is awaited, but the pipe still has to be drained.
                 let _ = sender.send(line);
             }
         });
@@ -184,7 +184,7 @@ impl Setup {
             match lines.recv_timeout(START_LIMIT) {
                 Ok(line) if line.starts_with("listening on ") => return Ok(server),
                 Ok(_) => {}
-                // Its output is closed: it ends.
+                // Its output is closed, so it ends.
                 Err(mpsc::RecvTimeoutError::Disconnected) => {
                     let status = server.ended(STOP_LIMIT);
                     return Err(status.unwrap_or_else(|| {
@@ -252,7 +252,6 @@ impl Server {
         assert!(sent.success());
     }
 
-    /// The process's id.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
@@ -272,8 +271,8 @@ impl Server {
         }
     }
 
-    /// Stops the server without waiting, then kill -9 after `grace`, as a supervisor does. True if the server was still
-    /// running.
+    /// Stops the server without waiting, then kill -9 after `grace`, as a supervisor does. Returns true if the server
+    /// was still running.
     pub(crate) fn stop_and_kill(mut self, grace: Duration) -> bool {
         let id = self.child.id().to_string();
         let reported = Command::new("kill").args(["-TERM", &id]).status().unwrap();
@@ -292,12 +291,11 @@ impl Server {
         assert!(reported.success());
     }
 
-    /// How the process ended, if it does within `limit`.
+    /// The process's status, if it ends within `limit`.
     pub(crate) fn ended(&mut self, limit: Duration) -> Option<ExitStatus> {
         wait(&mut self.child, limit)
     }
 
-    /// True while the process runs.
     pub(crate) fn runs(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }
@@ -313,7 +311,7 @@ impl Server {
         ready
     }
 
-    /// Why the server is read-only, which it must be.
+    /// The reason for which the server is read-only, which it must be.
     pub(crate) async fn why_read_only(&self) -> String {
         self.read_only().await["reason"]
             .as_str()

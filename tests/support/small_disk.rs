@@ -1,5 +1,5 @@
-//! A disk that fills up: a small memory file system in a mount namespace of a test's own. A test is left out only where the
-//! kernel gives nobody such a namespace, and never in CI.
+//! A disk that fills up: a small memory file system in a test's private mount namespace. A test is skipped only where
+//! the kernel allows no such namespace, and never in CI.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 const PLACE: &str = "KEDGE_TEST_SMALL_DISK";
-/// The server refuses changes while less than 256 MiB are free; this leaves it room above that.
+/// Size of the disk. The server refuses changes while less than 256 MiB are free; this leaves it room above that.
 const DISK_MIB: u64 = 512;
 
-/// Why this kernel cannot give a test its own file system, if so. Only the kernel is asked: anything else that keeps a
-/// test from its disk is a failure.
+/// The reason why this kernel cannot give a test a private file system, if any. Only the kernel is asked: any other
+/// obstacle is a failure.
 pub(crate) fn lacking(proc: &Path) -> Option<&'static str> {
     let is_zero = |file: &str| {
         let text = std::fs::read_to_string(proc.join(file));
@@ -32,7 +32,7 @@ pub(crate) fn lacking(proc: &Path) -> Option<&'static str> {
     None
 }
 
-/// A command in its own mount namespace: as a mapped root user, or as real root if only root may have one.
+/// Runs a script in a private mount namespace: as a mapped root user, or as real root where only root may have one.
 fn isolated(script: &str, place: &Path) -> Output {
     let unshare = |who: &[&str], script: &str| {
         Command::new("unshare")

@@ -1,4 +1,4 @@
-//! A wallet that signs its requests itself, so that they can have any headers.
+//! A wallet that signs its own requests, so that they can have any headers.
 
 use std::time::Duration;
 
@@ -14,7 +14,6 @@ use crate::support::http::{self, Answer};
 use crate::support::server::Setup;
 use crate::support::{Rng, connect, register, template};
 
-/// The caller.
 pub(crate) struct Caller {
     port: u16,
     key: SigningKey,
@@ -25,7 +24,7 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// Registers at a server, and has events sent to a URL.
+    /// Registers at a server, with a webhook to a URL if any.
     pub(crate) async fn register(setup: &Setup, webhook: Option<String>) -> Self {
         let client = connect(&setup.url()).await;
         let key = Rng::seeded("tracing").key();
@@ -45,12 +44,11 @@ impl Caller {
             token: account.access_token().unwrap(),
             separator: *client.domain_separator(),
             key,
-            // Above those that the account has spent.
+            // Above the nonces that the account has spent.
             nonce: 100,
         }
     }
 
-    /// The token.
     pub(crate) fn token(&self) -> &str {
         &self.token
     }

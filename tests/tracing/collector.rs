@@ -1,5 +1,5 @@
-//! A collector of traces: a real HTTP server that decodes what it is sent by OTLP's own definition, and answers as a
-//! test directs. Other paths than that of traces take messages of webhooks.
+//! A trace collector: a real HTTP server that decodes requests by OTLP's own definition, and answers as a test directs.
+//! Other paths take webhook messages.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
@@ -23,16 +23,16 @@ use crate::support::eventually;
 /// How long a test waits for spans.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What the collector does with spans.
+/// The collector's reaction to spans.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Reaction {
-    /// It takes them.
+    /// Accepts them.
     Accept,
-    /// It answers with this status.
+    /// Answers with this status.
     Status(u16),
-    /// It takes all but so many.
+    /// Accepts all but this many.
     Reject(i64),
-    /// It never answers.
+    /// Never answers.
     Silence,
 }
 
@@ -50,7 +50,6 @@ struct State {
     received: Mutex<Received>,
 }
 
-/// A running collector.
 pub(crate) struct Collector {
     pub(crate) url: String,
     state: Arc<State>,
@@ -83,28 +82,26 @@ impl Collector {
         *self.state.reaction.lock().unwrap() = reaction;
     }
 
-    /// How often it was sent spans.
+    /// The number of requests with spans.
     pub(crate) fn posts(&self) -> usize {
         self.state.received.lock().unwrap().posts
     }
 
-    /// The headers of what it was sent.
+    /// The headers of the received requests.
     pub(crate) fn headers(&self) -> Vec<HeaderMap> {
         self.state.received.lock().unwrap().headers.clone()
     }
 
-    /// What it learned about the process, by name.
+    /// A resource attribute of the process, by name.
     pub(crate) fn resource(&self, name: &str) -> Option<String> {
         let received = self.state.received.lock().unwrap();
         text(received.resources.first()?, name)
     }
 
-    /// All spans so far.
     pub(crate) fn spans(&self) -> Vec<Span> {
         self.state.received.lock().unwrap().spans.clone()
     }
 
-    /// Waits for a span.
     pub(crate) async fn span(&self, what: &str, is: impl Fn(&Span) -> bool) -> Span {
         eventually(what, PATIENCE, || {
             let found = self.spans().into_iter().find(&is);
@@ -113,7 +110,7 @@ impl Collector {
         .await
     }
 
-    /// Waits for the headers of a message to a webhook, which come with this one.
+    /// Waits for the headers of a webhook message that satisfies `is`.
     pub(crate) async fn webhook(&self, what: &str, is: impl Fn(&HeaderMap) -> bool) -> HeaderMap {
         eventually(what, PATIENCE, || {
             let received = self.state.received.lock().unwrap();
@@ -135,7 +132,7 @@ async fn serve(listener: TcpListener, state: Arc<State>) {
         let answer = service_fn(move |request| answer(request, Arc::clone(&state)));
         tokio::spawn(async move {
             let connection = hyper::server::conn::http1::Builder::new();
-            // The server may break a connection off.
+            // The server may break off a connection.
             let _ended = connection
                 .serve_connection(TokioIo::new(stream), answer)
                 .await;

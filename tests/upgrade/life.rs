@@ -1,4 +1,4 @@
-//! The life of a server whose data is recorded: a little of everything.
+//! The recorded server's life: a little of everything.
 
 use std::path::Path;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::support::equivocation::equivocation;
 use crate::support::server::{Server, Setup};
 use crate::support::{PASSWORD, eventually};
 
-/// The wallets: each has the key and the e-mail address of its number.
+/// The wallets, by number: each determines a key and an e-mail address.
 pub(crate) const OWNER: u8 = 1;
 const ADMIN: u8 = 2;
 const MEMBER: u8 = 3;
@@ -33,14 +33,14 @@ fn email(number: u8) -> String {
     format!("wallet-{number}@example.com")
 }
 
-/// A development server that anchors only when it is asked to.
+/// A development server that anchors only on request.
 pub(crate) fn setup(data: &Path) -> Setup {
     Setup::development(data)
         .set("anchor_interval_s", 86_400)
         .set("webhook_allowed_networks", r#"["127.0.0.0/8"]"#)
 }
 
-/// A wallet that logs in.
+/// A logged-in wallet.
 pub(crate) async fn account(client: &Client, number: u8) -> Account {
     let account = client.account(key(number));
     account.login(&email(number), PASSWORD).await.unwrap();
@@ -64,7 +64,7 @@ fn object(value: Value) -> Properties {
     }
 }
 
-/// Does a little of everything, anchors it, and leaves a sealed segment and an open one.
+/// Uses a little of everything, anchors it, and leaves a sealed segment and an open one.
 pub(crate) async fn live(setup: &Setup, server: &Server) {
     let client = crate::support::connect(&setup.url()).await;
     let owner = client.account(key(OWNER));
@@ -124,7 +124,7 @@ async fn members(client: &Client, owner: &Account, organization: Id) {
         ..WalletChange::default()
     };
     owner.update_wallet(&change).await.unwrap();
-    // One key stays, one goes.
+    // One key stays, and one is deleted.
     for number in [11, 12] {
         owner.add_signer(&key(number)).await.unwrap();
     }
@@ -277,7 +277,7 @@ fn admin(setup: &Setup, arguments: &[&str]) {
     crate::done(&arguments, &[&socket]);
 }
 
-/// Anchors everything, and waits until that is final.
+/// Anchors everything, and waits for finality.
 async fn anchor(setup: &Setup, server: &Server) {
     admin(setup, &["anchor-now"]);
     eventually("all is anchored", Duration::from_mins(1), || async {

@@ -1,5 +1,5 @@
-//! Data directories that earlier programs left, opened by this one: everything in them is read as it was, and the log
-//! is continued. `tests/upgrade/README.md` says how a directory is recorded.
+//! Data directories of earlier versions, opened by this one: everything reads as recorded, and the log continues.
+//! `tests/upgrade/README.md` says how to record a directory.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -21,7 +21,7 @@ use support::connect;
 use support::program::kedge;
 use support::server::{Server, Setup};
 
-/// States whose store has an older format: their rows are rebuilt from the log first, as docs/OPERATIONS.md says.
+/// States with an older store format: their rows are rebuilt from the log first, as docs/OPERATIONS.md says.
 const REBUILT_FIRST: &[&str] = &[];
 
 /// Runs a command of the program, which must succeed.
@@ -33,7 +33,7 @@ fn done(arguments: &[&str], paths: &[&Path]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What of an answer lasts: not how much of the limits is used at the moment, nor when a key was last used.
+/// An answer without its transient parts: the use of limits, and the last use of a key.
 fn lasting(answer: &Value) -> Value {
     match answer {
         Value::Object(members) => {
@@ -48,7 +48,7 @@ fn lasting(answer: &Value) -> Value {
     }
 }
 
-/// Compares what is read now with what was read when the state was recorded.
+/// Compares answers with those of the recording.
 async fn reads_as_recorded(state: &State, setup: &Setup) {
     let now = record::answers(setup, &state.paths()).await;
     for (path, recorded) in &state.answers {
@@ -62,7 +62,7 @@ async fn reads_as_recorded(state: &State, setup: &Setup) {
     }
 }
 
-/// Changes what is there and adds to it.
+/// Changes existing resources and adds new ones.
 async fn continues(setup: &Setup) {
     let owner = account(&connect(&setup.url()).await, OWNER).await;
     let templates = owner.templates(&kedge_client::ListQuery::default());
@@ -83,7 +83,7 @@ async fn continues(setup: &Setup) {
     assert_eq!(updated.resource.properties["after"], "the upgrade");
 }
 
-/// A rebuild makes the same rows, and a copy of the running server comes back.
+/// Checks that a rebuild yields the same rows, and that a copy of the running server can be restored.
 fn is_kept_and_copied(server: Server, setup: &Setup, directory: &Path) {
     let at = |name: &str| directory.join(name);
     let data = setup.data();
@@ -117,7 +117,7 @@ async fn every_earlier_state_is_read_continued_and_copied() {
         reads_as_recorded(&state, &setup).await;
         continues(&setup).await;
         is_kept_and_copied(server, &setup, directory.path());
-        // And once more, from the rebuilt store.
+        // Starts once more, from the rebuilt store.
         let server = setup.start();
         continues(&setup).await;
         server.stop();

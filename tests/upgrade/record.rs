@@ -1,4 +1,4 @@
-//! Records what a program leaves, for all later ones. It is not run with the other tests.
+//! Records a state of a program, for all later versions. Not run with the other tests.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::support::connect;
 use crate::support::http;
 use crate::support::server::Setup;
 
-/// The lists that are read, each on one page.
+/// The recorded lists, each on one page.
 const LISTS: [&str; 10] = [
     "/organizations/me/members",
     "/organizations/me/invitations",
@@ -23,7 +23,7 @@ const LISTS: [&str; 10] = [
     "/ebus/events",
     "/disputes",
 ];
-/// What is public, or about the caller.
+/// Public paths, and paths about the caller.
 const SINGLES: [&str; 6] = [
     "/wallets/me",
     "/organizations/me",
@@ -33,7 +33,7 @@ const SINGLES: [&str; 6] = [
     "/export?from=0",
 ];
 
-/// What the owner reads from these paths.
+/// The owner's answers from these paths.
 pub(crate) async fn answers(setup: &Setup, paths: &[String]) -> Answers {
     let owner = account(&connect(&setup.url()).await, OWNER).await;
     let header = format!("Authorization: Bearer {}", owner.access_token().unwrap());
@@ -53,15 +53,14 @@ pub(crate) async fn answers(setup: &Setup, paths: &[String]) -> Answers {
     answers
 }
 
-/// The lines of an export but the last: the checkpoint is signed for each export. Sizes of the chunks in which it was sent
-/// are left out.
+/// The lines of an export except the last: the checkpoint is signed for each export. Chunk sizes are left out.
 fn lines(body: &str) -> Value {
     let mut lines: Vec<&str> = body.lines().filter(|line| line.starts_with('{')).collect();
     lines.pop();
     json!(lines)
 }
 
-/// Every path that is worth reading: the lists, and what they name.
+/// All recorded paths: the lists, and the resources in them.
 async fn paths(setup: &Setup) -> Vec<String> {
     let lists: Vec<String> = LISTS
         .iter()
@@ -74,7 +73,7 @@ async fn paths(setup: &Setup) -> Vec<String> {
         assert_eq!(answer["body"]["has_more"], json!(false), "{list}");
         let path = list.split('?').next().unwrap();
         let items = answer["body"]["items"].as_array().unwrap();
-        // The last ones are the most varied; a state does not need each of a thousand alike.
+        // The last ones are the most varied; a state does not need a thousand similar ones.
         let ids = items.iter().take(60).filter_map(|item| item["id"].as_str());
         for id in ids {
             match path {
@@ -96,7 +95,7 @@ async fn paths(setup: &Setup) -> Vec<String> {
     paths
 }
 
-/// Removes what is not a part of the data.
+/// Removes files that are no part of the data.
 fn clean(data: &Path) {
     for name in ["LOCK", "LOG"] {
         let _may_be_gone = std::fs::remove_file(data.join("store").join(name));
@@ -112,7 +111,7 @@ fn clean(data: &Path) {
 }
 
 /// Records two states of the program that `KEDGE_BIN` names: one that was stopped, and one that was killed.
-/// `KEDGE_STATE` begins their names.
+/// `KEDGE_STATE` is the prefix of their names.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "it records a state for later programs: tests/upgrade/README.md"]
 async fn record_a_state() {

@@ -1,4 +1,4 @@
-//! Recorded states: an archive each, with the data directory, its high-water mark, and what was read from it.
+//! Recorded states: an archive each, with the data directory, its high-water mark, and the answers read from it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,12 +6,12 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// The file in an archive with what was read.
+/// The file of answers in an archive.
 pub(crate) const ANSWERS: &str = "answers.json";
-/// The end of an archive's name.
+/// The ending of an archive's name.
 const END: &str = ".tar.gz";
 
-/// What was read from a state when it was recorded, by path.
+/// A state's recorded answers, by path.
 pub(crate) type Answers = BTreeMap<String, Value>;
 
 pub(crate) struct State {
@@ -51,7 +51,6 @@ fn tar(arguments: &[&str], archive: &Path, directory: &Path) {
     assert!(status.unwrap().success(), "tar {arguments:?}");
 }
 
-/// Packs a directory.
 pub(crate) fn pack(name: &str, directory: &Path) {
     std::fs::create_dir_all(folder()).unwrap();
     let archive = folder().join(format!("{name}{END}"));

@@ -1,4 +1,4 @@
-//! Segments that are archived while the server runs, what it answers then, and how they are restored.
+//! Archiving of segments while the server runs, its answers afterwards, and restoring the segments.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -33,7 +33,7 @@ pub(crate) async fn anchored(server: &Server) {
     .await;
 }
 
-/// Reads of what is archived say so, and where what is here begins. Where the archive is, only the operator learns.
+/// Reads of archived data say so, and where the local data begins. Only the operator learns the place of the archive.
 async fn is_archived(made: &Made, (first, last, batch): (Id, u64, u64), place: &str) {
     let action = made.account.action(first).await.unwrap_err();
     let export = made.client.export(0, None).await.unwrap_err();
@@ -54,7 +54,7 @@ async fn is_archived(made: &Made, (first, last, batch): (Id, u64, u64), place: &
     }
 }
 
-/// An obstacle, or a wrong place, changes nothing.
+/// Checks that an obstacle or a wrong place changes nothing.
 fn obstacles_change_nothing(made: &Made, directory: &Path, oldest: &str) {
     let at = |name: &str| directory.join(name);
     assert_eq!(
@@ -109,7 +109,7 @@ fn a_restore_needs_the_archive(directory: &Path, backup: &Value) {
     done(&kedge(&["verify", "data", "--dev"], &[&at("restored")]));
 }
 
-/// Commands that need the log from its beginning report what is missing.
+/// Checks that commands which need the log from its beginning report the missing part.
 fn commands_report_what_is_missing(made: &Made, directory: &Path) {
     let at = |name: &str| directory.join(name);
     let place = at("archive").display().to_string();
@@ -164,7 +164,7 @@ async fn archived_segments_are_named_and_come_back() {
         serde_json::from_slice(&std::fs::read(log.join("ARCHIVED.json")).unwrap()).unwrap();
     assert_eq!(list["segments"][count - 1]["last_sequence"], json!(last));
 
-    // Reads report it; writes and newer reads continue, also after a crash.
+    // Reads report it; writes and newer reads continue, even after a crash.
     let place = at("archive").display().to_string();
     let from = list["segments"][count - 1]["last_batch"].as_u64().unwrap() + 1;
     let mut server = server;
@@ -187,7 +187,7 @@ async fn archived_segments_are_named_and_come_back() {
     a_restore_needs_the_archive(directory.path(), &backup);
     commands_report_what_is_missing(&made, directory.path());
 
-    // After copying the segments back, everything is there again.
+    // Once the segments are copied back, everything is there again.
     for (path, content) in every_file(&at("archive")) {
         std::fs::write(log.join(path.file_name().unwrap()), content).unwrap();
     }
@@ -212,7 +212,7 @@ fn command(setup: &Setup, command: &Value) -> Value {
     answer
 }
 
-/// A client that trusts only the first key finds the named one by the proof file of the action.
+/// A client that trusts only the first key finds the new one by the proof file of the action that names it.
 async fn key_is_followed(made: &Made, named: Address) {
     let (domain, first) = (made.client.domain(), made.client.sequencer());
     let pinned = Client::builder(made.setup.url()).pin(domain, first);
@@ -254,7 +254,7 @@ async fn an_action_that_names_a_key_is_archived_and_still_shown() {
     let now = || http::get(made.setup.port(), path);
     assert_eq!(now().await.json()["items"], before["items"]);
 
-    // Also after a crash, after the next archiving, and from a backup.
+    // The same after a crash, after the next archiving, and from a backup.
     server.kill();
     let server = made.setup.start();
     assert_eq!(now().await.json()["items"], before["items"]);
@@ -277,7 +277,7 @@ async fn an_action_that_names_a_key_is_archived_and_still_shown() {
     assert_eq!(restored["head"], backup["head"]);
 }
 
-/// The answer to a dispute needs nothing of the log, so it is repeated for its idempotency key even when the verdict is
+/// The answer to a dispute needs no part of the log, so its idempotency key repeats it even when the verdict is
 /// archived.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dispute_is_answered_again_when_its_verdict_is_archived() {

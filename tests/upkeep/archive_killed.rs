@@ -1,5 +1,5 @@
-//! A server that is killed while it archives: each segment is in the log or in the archive, and running the same
-//! command again completes it.
+//! A server killed while it archives: each segment is in the log or in the archive, and the same command completes the
+//! work.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -41,12 +41,12 @@ fn verified(log: &Path) -> Summary {
     kedge_log::verify::verify(&reader, &plan, |_| ()).unwrap()
 }
 
-/// Copies the archive's files together with the log's files to another directory.
+/// Merges the files of the archive and of the log into another directory.
 fn together(log: &Path, archive: &Path, to: &Path) {
     copy_directory(log, to);
     for (path, content) in every_file(archive) {
         let name = path.file_name().unwrap().to_str().unwrap();
-        // Files that a kill left unfinished have another kind of name.
+        // Files that a kill left unfinished have other names.
         if kedge_log::SegmentName::of_file(name).is_some() {
             std::fs::write(to.join(name), content).unwrap();
         }
@@ -115,10 +115,10 @@ async fn a_kill_at_any_step_of_archiving_loses_no_segment() {
         assert_eq!(found.actions, whole.actions, "{when}");
         assert!(found.histories, "{when}");
 
-        // The server starts with it, and running the same command again completes it.
+        // The server starts with it, and the same command completes the work.
         let server = setup.start();
         assert_eq!(server.readiness().await.0, 200, "{when}");
-        // A client from the previous round would take the same batch number for equivocation.
+        // A client from the previous round would take a reused batch number for equivocation.
         register(&connect(&setup.url()).await, rng.key()).await;
         json_of(&archive(&setup, &archived, KEEP_ONE));
         assert_eq!(sealed(&log).len(), 1, "{when}");
@@ -129,7 +129,7 @@ async fn a_kill_at_any_step_of_archiving_loses_no_segment() {
         let found = verified(&at("together"));
         assert!(found.actions > whole.actions && found.histories, "{when}");
     }
-    // Nothing yet, one more segment each time, the list, one segment less each time: nearly all of these were met.
+    // Nothing yet, one more segment each time, the list, one segment less each time: nearly all of these were hit.
     let segments = before.len() - 1;
     assert!(seen.len() > 2 * segments, "{seen:?}");
 }

@@ -1,5 +1,5 @@
-//! What the bond asks about archived batches: such a case waits for its segments, and the others are answered. A
-//! watchtower that begins later follows what is there.
+//! The bond's demands about archived batches: such a case waits for its segments, and the others are answered. A
+//! watchtower that starts later follows the local log.
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::support::program::kedge;
 use crate::support::server::Setup;
 use crate::support::{Rng, eventually, free_port, http};
 
-/// Longest time until the server answers, including the pauses between its looks.
+/// Longest time until the server answers, including the pauses between its checks.
 const ANSWER_LIMIT: Duration = Duration::from_mins(1);
 
 /// A server whose log has a bond.
@@ -39,7 +39,7 @@ fn operated(data: &Path, anvil: &Anvil, bonded: &Bonded) -> Setup {
         )
 }
 
-/// What a watchtower without a memory says about the log.
+/// The report of a watchtower without earlier memory.
 async fn watched(made: &Made, anvil: &Anvil, bonded: &Bonded, memory: &Path) -> String {
     let mut command = kedge();
     command
@@ -92,14 +92,14 @@ async fn a_case_about_archived_batches_keeps_no_other_one_waiting() {
     let without_answer = http::metric(port, "kedge_bond_cases_unanswerable", &[]).await;
     assert!(without_answer > 0.5, "{without_answer}");
 
-    // A watchtower begins at what is there, and says so, also when it reads the log a second time.
+    // A new watchtower begins at the first local batch, and says so, also when it reads the log a second time.
     for _ in 0..2 {
         let said = watched(&made, &anvil, &bonded, &at("tower")).await;
         assert!(said.contains("are archived and were not seen"), "{said}");
         assert!(said.contains("no fault"), "{said}");
     }
 
-    // Once its segments are back, the case is answered too.
+    // Once the segments are back, the case is answered too.
     server.stop();
     for (path, content) in crate::made::every_file(&at("archive")) {
         let name = path.file_name().unwrap();

@@ -1,4 +1,4 @@
-//! Copies of a running server, and what a copy may do when it is restored.
+//! Copies of a running server, and the limits of a restored copy.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -57,7 +57,8 @@ async fn backups_under_load(made: &Arc<Made>, directory: &Path) -> Vec<(PathBuf,
     backups
 }
 
-/// The server of a restored backup: it has what was reported, and stays read-only until its operator confirms it.
+/// Starts the server of a restored backup: it has the reported data, and stays read-only until its operator confirms
+/// it.
 async fn restored_read_only(from: &Path, reported: &Value, setup: &Setup) -> Server {
     let restored: Value = serde_json::from_str(&done(&restore(from, setup.data()))).unwrap();
     assert_eq!(restored["head"], reported["head"]);
@@ -77,7 +78,7 @@ async fn restored_read_only(from: &Path, reported: &Value, setup: &Setup) -> Ser
     server
 }
 
-/// Backups while others write, each restored and compared with what was acknowledged before it.
+/// Backups during writes, each restored and compared with the writes acknowledged before it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn a_backup_of_a_running_server_is_whole_and_signs_nothing_by_itself() {
     let mut rng = Rng::seeded("backup");
@@ -109,7 +110,7 @@ async fn a_backup_of_a_running_server_is_whole_and_signs_nothing_by_itself() {
         assert_eq!(std::fs::read(content).unwrap(), b"kept");
     }
 
-    // With the lost machine's mark it stays read-only, whatever flags are set.
+    // With the lost machine's mark it stays read-only, under any flags.
     let (from, reported) = &backups[0];
     let data = directory.path().join("restored-0");
     let setup = Setup::development(&data);
@@ -124,7 +125,7 @@ async fn a_backup_of_a_running_server_is_whole_and_signs_nothing_by_itself() {
     );
     server.stop();
 
-    // The chain shows it too: an older copy with the newest chain.
+    // The chain shows the same: an older copy with the newest chain.
     let older = directory.path().join("older");
     done(&restore(from, &older));
     std::fs::copy(
@@ -136,7 +137,7 @@ async fn a_backup_of_a_running_server_is_whole_and_signs_nothing_by_itself() {
     server.read_only().await;
     server.stop();
 
-    // An operator who is sure confirms it, and the server continues where the backup ends.
+    // An operator confirms the copy, and the server continues where the backup ends.
     let moved = directory.path().join("moved");
     done(&restore(from, &moved));
     let setup = Setup::development(&moved);
@@ -179,7 +180,7 @@ async fn what_is_no_whole_backup_is_not_made_and_not_restored() {
     let target = directory.path().join("target");
     let error = refused(&restore(&backup, &occupied));
     assert!(error.contains("not empty"), "{error}");
-    // Every file is checked, whichever is damaged.
+    // Every file is checked: damage to any of them is found.
     let files: Vec<_> = every_file(&backup.join("data")).into_keys().collect();
     assert!(
         files

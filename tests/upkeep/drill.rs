@@ -1,4 +1,4 @@
-//! The drill: a server is backed up, backed up again, killed, and restored as it stood at an earlier sequence.
+//! The drill: a server is backed up twice, killed, and restored as of an earlier sequence.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -35,7 +35,7 @@ pub(crate) fn json_of(output: &std::process::Output) -> Value {
     serde_json::from_str(&done(output)).unwrap()
 }
 
-/// Enough actions that segments are closed, some of them in their own batches.
+/// Sends enough actions to close segments, some of them in separate batches.
 pub(crate) async fn load(made: &Made, rounds: usize) {
     for _ in 0..rounds {
         let mut object = NewObject::default();
@@ -85,7 +85,7 @@ async fn export(client: &Client, account: &Account) -> Vec<String> {
     lines
 }
 
-/// The batches of an export: the last sequence of each, and when it was sealed.
+/// An export's batches: each one's last sequence and sealing time.
 fn batches(lines: &[String]) -> Vec<(u64, u64)> {
     let batch = |line: &String| match serde_json::from_str(line).unwrap() {
         Line::Batch(line) => {
@@ -147,7 +147,7 @@ async fn a_killed_server_is_restored_as_it_stood_at_a_sequence() {
     done(&kedge(&["verify", "data", "--dev"], &[&at("data")]));
     done(&kedge(&["verify", "log"], &[&at("data/log")]));
 
-    // Without any mark it accepts no writes; with the lost server's mark it accepts none whatever flags are set.
+    // Without any mark it accepts no writes; with the lost server's mark it accepts none under any flags.
     let log_before = every_file(&at("data/log"));
     for (has_mark, flags) in [(false, &[][..]), (true, &[][..]), (true, &[ACCEPT][..])] {
         let mut setup = made.setup.clone();
@@ -162,7 +162,7 @@ async fn a_killed_server_is_restored_as_it_stood_at_a_sequence() {
         assert_eq!(ready["sequence"], json!(sequence));
         let client = crate::support::connect(&setup.url()).await;
         let found = export(&client, &made.account).await;
-        // All lines except the signed checkpoint at its end are the original's first lines.
+        // All lines except the final signed checkpoint are the original's first lines.
         let (_, lines) = found.split_last().unwrap();
         assert_eq!(lines, &original[..lines.len()]);
         assert_eq!(batches(&found).len(), ends_after(sequence));
@@ -182,7 +182,7 @@ async fn a_killed_server_is_restored_as_it_stood_at_a_sequence() {
         "the log was changed"
     );
 
-    // A time cuts at the same point: between two batches that were sealed at different times.
+    // A time cuts at the same point: between two batches with different sealing times.
     let index = ends_after(sequence) - 1;
     let later = ends[index..]
         .iter()
@@ -198,7 +198,7 @@ async fn a_killed_server_is_restored_as_it_stood_at_a_sequence() {
     assert_eq!(restored["sequence"], json!(last.0));
 }
 
-/// Files that never change are one file with two names, and only their owner has access.
+/// Checks that unchanged files are hard links, and that only their owner has access.
 fn check_links(first: &Path, second: &Path, printed: &Value) {
     let inode = |path: &Path| std::fs::metadata(path).unwrap().ino();
     let (older, newer) = (
@@ -263,7 +263,7 @@ async fn an_older_backup_must_be_whole_and_of_the_same_log() {
     let error = refused(&back_up(&made.setup, &at("new"), Some(&at("unfinished"))));
     assert!(error.contains("not a complete backup"), "{error}");
 
-    // Another log: one of another contract, and one that only begins alike.
+    // Another log: one of another contract, and one with only the same beginning.
     let other = Setup::development(&at("other"));
     let running = other.start();
     let other = Made::running(other, &mut rng).await;
@@ -280,7 +280,7 @@ async fn an_older_backup_must_be_whole_and_of_the_same_log() {
     }
     assert!(!at("new").exists());
 
-    // A damaged backup: a file linked from it does not verify, and the command notices.
+    // A damaged backup: the command notices that a file linked from it does not verify.
     for (number, folder) in ["log", "files"].into_iter().enumerate() {
         let damaged = at(&format!("damaged-{number}"));
         copy_directory(&at("first"), &damaged);
@@ -299,7 +299,7 @@ async fn an_older_backup_must_be_whole_and_of_the_same_log() {
             "{error}"
         );
     }
-    // A backup cut off by a crash is not a backup, and the next one is made elsewhere.
+    // A backup cut off by a crash is not a backup; the next one goes elsewhere.
     let error = refused(&back_up(&made.setup, &at("unfinished"), Some(&at("first"))));
     assert!(error.contains("not empty"), "{error}");
     done(&back_up(&made.setup, &at("new"), Some(&at("first"))));
@@ -343,7 +343,7 @@ async fn a_cut_elsewhere_than_in_the_log_is_refused() {
     }
     let wrong = restore(&at("backup"), &at("restored"), &["--to-time", "noon"]);
     assert_eq!(wrong.status.code(), Some(2));
-    // Cutting at the last sequence leaves nothing out.
+    // A cut at the last sequence leaves nothing out.
     let whole = json_of(&restore(
         &at("backup"),
         &at("restored"),

@@ -50,7 +50,7 @@ impl Made {
         made
     }
 
-    /// Mints one by one, so that each has its own batch, and then as many at once.
+    /// Mints one by one, so that each has a separate batch, and then as many in one request.
     pub(crate) async fn mint(&self, count: usize) {
         for _ in 0..count {
             let object = NewObject::default();
@@ -75,12 +75,11 @@ impl Made {
         }
     }
 
-    /// Writes everything to table files, as an orderly close does.
+    /// Writes everything to table files, like an orderly close.
     pub(crate) fn settle(&self) {
         open_store(self.options()).unwrap().close().unwrap();
     }
 
-    /// The rows of some tables.
     pub(crate) fn rows(&self, tables: &[Table]) -> BTreeMap<&'static str, Vec<Row>> {
         let options = StoreOptions {
             access: kedge_storage::Access::Read,

@@ -1,5 +1,4 @@
-//! What keeps a store: stops that are cut short, copies, damage and its repair, missing marks, files that others may
-//! read.
+//! Upkeep of a store: interrupted stops, copies, damage and its repair, missing marks, files that others may read.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 

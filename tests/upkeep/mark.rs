@@ -1,4 +1,4 @@
-//! Copies for which nothing shows how far their headers were released, and chains that contradict them.
+//! Copies without evidence of how far their headers were released, and chains that contradict them.
 
 use kedge_client::NewObject;
 use kedge_protocol::signature::SigningKey;
@@ -49,7 +49,7 @@ async fn a_copy_without_its_mark_signs_nothing() {
     }
     assert_eq!(made.verify().batches, batches);
 
-    // Only once, for an operator who is sure; the next start has a mark again.
+    // Works once, for an operator who is sure; the next start has a mark again.
     std::fs::remove_file(&mark).unwrap();
     let server = made.setup.clone().flag(ACCEPT).start();
     made.mint(1).await;
@@ -60,8 +60,7 @@ async fn a_copy_without_its_mark_signs_nothing() {
     made.verify();
 }
 
-/// The chain is asked before the first write, and before files are removed that an old store does
-/// not name.
+/// The chain is asked before the first write, and before files are removed that an old store does not name.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_store_that_the_chain_contradicts_never_writes() {
     let mut rng = Rng::seeded("old store");
@@ -87,7 +86,7 @@ async fn a_store_that_the_chain_contradicts_never_writes() {
     .await;
     server.stop();
 
-    // Yesterday's whole machine: the store with its own mark. The chain knows more.
+    // Yesterday's whole machine: the store with its own mark. The chain has newer anchors.
     let newest = directory.path().join("newest");
     let newest_mark = std::fs::read(made.setup.high_water()).unwrap();
     std::fs::create_dir(&newest).unwrap();
@@ -112,7 +111,7 @@ async fn a_store_that_the_chain_contradicts_never_writes() {
     let server = made.setup.start();
     let file = made.account.file(uploaded.resource.id).await.unwrap();
     assert_eq!(&made.account.download(&file).await.unwrap()[..], b"kept");
-    // Files that nothing names are still removed.
+    // Unnamed files are still removed.
     server.stop();
     let orphan = data.join("files/ff").join("e".repeat(62));
     std::fs::create_dir_all(orphan.parent().unwrap()).unwrap();
@@ -130,8 +129,7 @@ fn hex_of(bytes: [u8; 32]) -> String {
     kedge_protocol::hash::to_hex(&bytes)[2..].to_owned()
 }
 
-/// While the node is down, a server with its mark serves; one without waits for the only other
-/// witness.
+/// With the node down, a server with its mark serves; one without waits for the node, the only other witness.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn with_the_node_down_the_mark_decides() {
     let mut rng = Rng::seeded("node down");
@@ -153,7 +151,7 @@ async fn with_the_node_down_the_mark_decides() {
     anvil.stop();
     let server = made.setup.start();
     made.mint(1).await;
-    // It is not known yet whether a newer copy names it.
+    // A newer copy may name it, which is not known yet.
     let orphan = made.setup.data().join("files/ff").join("e".repeat(62));
     std::fs::create_dir_all(orphan.parent().unwrap()).unwrap();
     std::fs::write(&orphan, "perhaps a newer copy's").unwrap();
@@ -166,7 +164,7 @@ async fn with_the_node_down_the_mark_decides() {
     let log = made.setup.log();
     assert!(log.contains(&format!("{ACCEPT} had no effect")), "{log}");
     server.stop();
-    // Setting the flag once changes nothing for later starts.
+    // The flag's one use changes nothing for later starts.
     assert!(!made.setup.high_water().exists());
     let server = made.setup.start();
     assert!(server.why_read_only().await.contains("is missing"));

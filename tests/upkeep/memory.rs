@@ -1,4 +1,4 @@
-//! What a check, a backup and a rebuild take in memory: it is what they may take, however long the log is.
+//! Memory of a check, a backup and a rebuild: it stays within its bound, however long the log is.
 
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -11,13 +11,13 @@ use crate::support::program::kedge;
 use crate::support::server::Setup;
 use crate::support::{Rng, copy_directory};
 
-/// Actions of the shorter log, and of the longer one.
+/// Actions of the shorter log and of the longer one.
 const SHORT: u64 = 100_000;
 const LONG: u64 = 4 * SHORT;
-/// The memory that each command may take.
+/// The memory bound of each command.
 const MEMORY: [&str; 2] = ["--memory", "128MiB"];
 /// Bytes that an action may add. The newest ids of actions and the window of the log that is compared with the indexes
-/// grow up to their bounds; a resource in memory would be several hundred bytes.
+/// grow up to their bounds; a resource in memory would take several hundred bytes.
 const GROWTH_BYTES: u64 = 160;
 
 /// The largest resident memory of a process, in KiB, while it runs.
@@ -48,7 +48,7 @@ fn peak_of(arguments: &[&str], paths: &[&Path]) -> u64 {
     peak * 1024
 }
 
-/// The largest memory of each command on the log as it is now. The server is started again.
+/// The peak of each command on the present log. The server is started again.
 fn peaks(made: &Made, server: &mut Option<crate::support::server::Server>, to: &Path) -> [u64; 3] {
     let at = |name: &str| to.join(name);
     std::fs::create_dir(to).unwrap();

@@ -1,4 +1,4 @@
-//! What must be the owner's alone, and what must not get lost unnoticed.
+//! Files that only the owner may access, and files whose loss must be noticed.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -44,7 +44,7 @@ async fn the_data_directory_is_the_owners_alone() {
     };
     is_private();
 
-    // As after copying, or a careless command.
+    // As after a copy, or a careless command.
     let of_store = |entry: std::io::Result<std::fs::DirEntry>| entry.unwrap().path();
     let store_files = std::fs::read_dir(made.setup.store()).unwrap().map(of_store);
     for file in store_files.collect::<Vec<_>>() {
@@ -77,7 +77,7 @@ async fn the_data_directory_is_the_owners_alone() {
     );
 }
 
-/// An empty file is what a crash left while it was written, or what an older program left.
+/// An empty file is left by a crash during its writing, or by an older program.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_empty_file_of_state_says_what_to_do() {
     let mut rng = Rng::seeded("empty file");

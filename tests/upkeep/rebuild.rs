@@ -1,4 +1,4 @@
-//! Damaged tables, and a store that is gone: the log rebuilds all of it.
+//! Damaged tables, and a lost store: the log rebuilds all of it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use kedge_storage::{OpenError, Store, StoreOptions, Table};
 use crate::made::{Made, done, every_file, kedge, refused};
 use crate::support::{Rng, copy_directory};
 
-/// Everything that must be the same afterwards: all tables except the store's own metadata.
+/// Tables that must be the same afterwards: all except the store's own metadata.
 fn tables() -> Vec<Table> {
     let all = Table::ALL.iter().copied();
     all.filter(|table| *table != Table::Meta).collect()
@@ -61,13 +61,12 @@ async fn varied(data: &Path, rng: &mut Rng) -> Made {
         .unwrap();
     made.mint(20).await;
     server.stop();
-    // All of it into table files.
+    // Moves all of it into table files.
     made.settle();
     made
 }
 
-/// Finds which table files belong to which table, from what a start reports about a copy that lacks
-/// one.
+/// The table files of each table, from a start's report about a copy that lacks one.
 fn files_of(made: &Made) -> BTreeMap<String, Vec<PathBuf>> {
     let mut found: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
     for path in every_file(&made.setup.store()).into_keys() {
@@ -157,7 +156,7 @@ async fn a_start_without_the_store_makes_the_same_rows() {
     assert_eq!(made.rows(&tables()), before);
     assert!(every_file(&data.join("log")) == log, "the log was changed");
 
-    // A server does the same, and continues as if nothing had been lost.
+    // A server rebuilds it too, and continues as if nothing had been lost.
     std::fs::remove_dir_all(made.setup.store()).unwrap();
     let server = made.setup.start();
     let account = &made.account;

@@ -1,5 +1,4 @@
-//! The keys that seal what the log holds besides its actions: they are rotated while the server runs, and a missing one
-//! is named.
+//! The keys that seal the log's side entries: rotation while the server runs, and reports of a missing key.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
@@ -30,7 +29,7 @@ struct Repeated {
 }
 
 impl Repeated {
-    /// Mints once.
+    /// Mints for the first time.
     async fn first(made: &Made, account: &Account, key: &SigningKey, template: Id) -> Self {
         let target = template.to_string();
         let body = json!({ "template_id": target }).to_string();
@@ -58,7 +57,7 @@ impl Repeated {
             answer: Value::Null,
         };
         repeated.answer = repeated.send(made, account, 201).await;
-        // The account did not sign this one itself, so it has to learn the nonce.
+        // The account did not sign this request, so it has to learn the nonce.
         account.me().await.unwrap();
         repeated
     }
@@ -121,7 +120,7 @@ impl Sealed {
         self.made.mint(1).await;
     }
 
-    /// Checks that the contents of the side entries are still valid.
+    /// Checks that the contents of the side entries still work.
     async fn counts(&self) {
         for repeated in &self.repeated {
             let again = repeated.send(&self.made, &self.account, 201).await;
@@ -225,7 +224,7 @@ async fn keys_rotate_while_the_server_runs_and_the_log_still_makes_every_row() {
     server.stop();
 }
 
-/// A server that writes nothing knows too little to choose a number.
+/// Checks that a server without write access makes no key, because it cannot know the next number.
 async fn makes_no_key_read_only(setup: &Setup) {
     std::fs::remove_file(setup.high_water()).unwrap();
     let server = setup.start();
@@ -266,7 +265,7 @@ async fn a_missing_key_is_named_and_its_number_is_not_given_again() {
     let _made_meanwhile = std::fs::remove_dir_all(setup.store());
     std::fs::rename(at("store"), setup.store()).unwrap();
 
-    // With it the server serves, and no backup is mistaken for one.
+    // With it the server serves, and refuses to make a backup without the key.
     server = setup.start();
     sealed.counts().await;
     let error = refused(&back_up(&setup, &at("backup"), None));
@@ -287,7 +286,7 @@ async fn a_missing_key_is_named_and_its_number_is_not_given_again() {
     put_back(3);
     server.stop();
 
-    // The newest one is needed in any case, because the next rotation must not reuse its number.
+    // The newest one is always needed, because the next rotation must not reuse its number.
     take(4);
     let (status, error) = setup.start_refused();
     assert!(!status.success());

@@ -1,4 +1,4 @@
-//! A supervisor with little patience: SIGTERM, and SIGKILL a moment later.
+//! An impatient supervisor: SIGTERM, and SIGKILL a moment later.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::made::Made;
 use crate::support::Rng;
 use crate::support::server::Setup;
 
-/// How often the server is stopped this way.
+/// Number of such stops.
 const STOPS: u64 = 30;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -26,7 +26,7 @@ async fn a_kill_during_an_orderly_stop_loses_nothing() {
         server = made.setup.start();
         let (status, ready) = server.readiness().await;
         assert_eq!(status, 200, "after stop {stop}: {ready}");
-        // By their ids, because the index of actions is what a stop writes.
+        // Looked up by id, because a stop writes the index of actions.
         let account = &made.account;
         made.ledger.check_some(account, || rng.next(), 30).await;
     }

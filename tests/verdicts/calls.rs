@@ -1,4 +1,4 @@
-//! What the contract is asked about a file: calls of its views, in Solidity's ABI.
+//! Calls of the contract's views about a file, in Solidity's ABI.
 
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::chain::Leaf;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 const HEADER: &str = "(uint64,uint64,uint32,bytes32,bytes32,bytes32,bytes32,bytes32,uint64)";
 const WORD_BYTES: usize = 32;
 
-/// The contract that is called.
+/// The contract to call.
 #[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum To {
@@ -21,11 +21,11 @@ pub(crate) enum To {
     Claims,
 }
 
-/// The query to the contract; its answer is the table's verdict.
+/// A query to the contract, whose answer is the table's verdict.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Debug)]
 pub(crate) struct Call {
     pub(crate) to: To,
-    /// The caller: only the claimant can submit a claim.
+    /// The sender: only the claimant can submit a claim.
     pub(crate) from: Address,
     pub(crate) calldata: String,
     /// A call that must return the leaf's content; none if no words are opened.
@@ -57,7 +57,7 @@ fn header_words(header: &BatchHeader) -> Vec<Hash> {
     ]
 }
 
-/// A call whose fixed arguments are followed by lists of words.
+/// A call with fixed arguments followed by lists of words.
 fn encoded(signature: &str, fixed: Vec<Hash>, lists: &[&[Hash]]) -> String {
     let mut place = fixed.len() + lists.len();
     let mut words = fixed;
@@ -125,7 +125,7 @@ impl Call {
         self
     }
 
-    /// The claim, sent by its claimant; none for a claim that is not anchored.
+    /// The claim, sent by its claimant; `None` for a claim that is not anchored.
     pub(crate) fn resolve(claim: &ClaimFile) -> Option<Self> {
         let calldata = to_hex(&resolve_claim(claim, 1)?);
         Some(Self {

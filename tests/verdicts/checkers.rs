@@ -22,7 +22,7 @@ fn of_claim(error: &ClaimError) -> &'static str {
     }
 }
 
-/// The contents of the actions that a receipt names, as far as they were sent.
+/// The contents of the actions in a receipt, as far as they were sent.
 fn contents_of(receipt: &BatchReceipt, sent: &[Hash]) -> Vec<Hash> {
     let actions = receipt.actions.iter();
     actions
@@ -72,7 +72,7 @@ fn the_library_comes_to_every_verdict() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The command of a user that has the file, and knows the log and its sequencer.
+/// The command of a user who has the file, and knows the log and its sequencer.
 fn command_line(row: &Row, log: &Log, file: &std::path::Path) -> Output {
     std::fs::write(file, row.text()).unwrap();
     let domain = log.domain();

@@ -1,4 +1,4 @@
-//! Claims, good and spoiled. Proofs are never alike, so those of the table are kept as long as they hold.
+//! Claims, good and spoiled. Each proof of a claim is different, so the table's proofs are kept as long as they hold.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -23,7 +23,7 @@ const CLAIMANT: &str = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
 const BASE_FIELD: &str = "0x30644e72e131a029b85045b68181585d97816a916871ca8d3c208c16d87cfd47";
 /// 2^256 in that field.
 const TWO_256_REDUCED: &str = "0x0e0a77c19a07df2f666ea36f7879462c0a78eb28f5c70b3dd35d438dc58f0d9d";
-/// A point of the twist that is not in the group: x = 1.
+/// A point of the twist outside of the group: x = 1.
 const OTHER_GROUP: [&str; 4] = [
     "0x0000000000000000000000000000000000000000000000000000000000000000",
     "0x0000000000000000000000000000000000000000000000000000000000000001",
@@ -33,10 +33,10 @@ const OTHER_GROUP: [&str; 4] = [
 
 static PROVING_KEY: LazyLock<ProvingKey> = LazyLock::new(|| keys::dev_insecure_proving().unwrap());
 
-/// The stored proofs of the table, by the names of their cases.
+/// The table's stored proofs, by the names of their cases.
 pub(crate) struct Kept {
     pub(crate) proofs: HashMap<String, ProofParts>,
-    /// Whether proofs that no longer hold may be replaced by new ones.
+    /// Whether invalid stored proofs may be replaced by new ones.
     pub(crate) may_prove: bool,
 }
 
@@ -106,8 +106,7 @@ fn unproved(name: &str, file: &ProofFile, choice: Choice) -> ClaimFile {
     claim
 }
 
-/// What is disclosed of which action: its sequence, the batches of its anchor, the mask, whether
-/// only hashes.
+/// The disclosed action: its sequence, the batches of its anchor, the mask, whether only hashes.
 const CLAIMS: [(u64, Option<u64>, u8, bool); 12] = [
     (10, Some(11), 15, false),
     (10, Some(11), 8, false),
@@ -226,7 +225,7 @@ fn words(maker: &mut Maker, good: &Good) {
     maker.turned(good, "/key_hash", ["key", ""]);
 }
 
-/// Words that are stated although they are hidden.
+/// Hidden words that the file states nevertheless.
 fn more_words(maker: &mut Maker, good: &Good) {
     let why = ["inputs", "ProofRefused"];
     maker.spoiled(good, "a kind that is hidden", why, |file| {
@@ -241,7 +240,7 @@ fn inputs(maker: &mut Maker, good: &Good) {
     for input in 0..13 {
         maker.turned(good, &format!("/public_inputs/{input}"), ["inputs", ""]);
     }
-    // The file is consistent in its words and numbers; only the proof shows the change.
+    // The file's words and numbers are consistent; only the proof shows the change.
     let agreed = |maker: &mut Maker, what: &str, edit: fn(&mut ClaimFile)| {
         let why = ["proof", "ProofRefused"];
         maker.spoiled(good, &format!("{what}, in its inputs too"), why, |file| {
@@ -281,7 +280,7 @@ fn sum(left: &Hash, right: &Hash, sign: i16) -> Hash {
     out
 }
 
-/// A field element, subtracted from the field's order or added to it.
+/// A field element, subtracted from the field's order or increased by it.
 fn with_order(value: &Value, negated: bool) -> Value {
     let word: Hash = serde_json::from_value(value.clone()).unwrap();
     let order: Hash = BASE_FIELD.parse().unwrap();
@@ -328,7 +327,7 @@ fn points(maker: &mut Maker, good: &Good, other: &Good) {
     maker.spoiled(good, "b negated", why, |file| {
         negate(file, &["/proof/b/2", "/proof/b/3"]);
     });
-    // Anyone who has a proof can write it in another form; it proves the same.
+    // Anyone who has a proof can write it in another form with the same meaning.
     maker.varied(good, "a and b negated", |file| {
         negate(file, &["/proof/a/1", "/proof/b/2", "/proof/b/3"]);
     });

@@ -1,4 +1,4 @@
-//! The log of `chain.json` as the files that its readers would hold: receipts, proof files, anchors.
+//! The log of `chain.json` as files of its readers: receipts, proof files, anchors.
 
 use kedge_protocol::action::ActionWords;
 use kedge_protocol::batch::{BatchHeader, SignedBatch};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 const VECTORS: &str = include_str!("../../crates/protocol/vectors/chain.json");
 
-/// A number that the vectors contain as a decimal string or as a number.
+/// A number that the vectors hold as a decimal string or as a number.
 fn number(value: &Value) -> u64 {
     value
         .as_u64()
@@ -97,7 +97,6 @@ impl Log {
         }
     }
 
-    /// The receipt of one action.
     pub(crate) fn receipt(&self, sequence: u64) -> Value {
         let record = self.record(sequence);
         json!({"version": 1, "domain": self.domain(), "leaf": Self::leaf(record),
@@ -105,7 +104,7 @@ impl Log {
                "batch": self.batch(number(&record["batch"]))})
     }
 
-    /// The receipt of all actions of a request, and the contents of those that were sent.
+    /// The receipt of all actions of a request, and the contents of the ones that were sent.
     pub(crate) fn receipts(&self, request: u64) -> (Value, Vec<Hash>) {
         let records = self.0["records"].as_array().unwrap().iter();
         let done = records.filter(|record| number(&record["request"]) == request);
@@ -124,8 +123,7 @@ impl Log {
         (receipt, Self::contents(request))
     }
 
-    /// The contents of all actions of a request, including failed ones, as computed by their
-    /// sender.
+    /// The contents of all actions of a request, failed ones included, as computed by their sender.
     fn contents(request: &Value) -> Vec<Hash> {
         let signature: Signature = read(&request["signature"]);
         let signer: Address = read(&request["message"]["signer"]);
@@ -201,7 +199,7 @@ impl Log {
         read(&self.checkpoint(batches)["batch_paths"][batch as usize])
     }
 
-    /// The checkpoints as the contract accepts them, one after the other.
+    /// The checkpoints in the order in which the contract accepts them.
     pub(crate) fn anchors(&self) -> Vec<Value> {
         let mut before = 0;
         let checkpoints = self.0["checkpoints"].as_array().unwrap().iter();
@@ -227,7 +225,7 @@ impl Log {
         json!(checkpoint.sign(&self.domain().separator(), &self.key("sequencer")))
     }
 
-    /// Signs a header as the sequencer: a header that no anchored history holds.
+    /// Signs a header as the sequencer, although no anchored history holds it.
     pub(crate) fn signed(&self, header: BatchHeader) -> Value {
         json!(header.sign(&self.domain().separator(), &self.key("sequencer")))
     }

@@ -1,5 +1,5 @@
-//! The table of files, `crates/protocol/vectors/files.json`: receipts, proof files and claims, good and spoiled, each with the
-//! verdict that every checker must reach. `KEDGE_WRITE_FILES=1` rewrites it.
+//! The table of files, `crates/protocol/vectors/files.json`: receipts, proof files and claims, good and spoiled, each
+//! with the verdict that every checker must reach. `KEDGE_WRITE_FILES=1` rewrites it.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -31,7 +31,6 @@ fn path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/protocol/vectors/files.json")
 }
 
-/// The stored table.
 fn kept() -> Vec<Row> {
     #[derive(Deserialize)]
     struct Table {
@@ -41,7 +40,6 @@ fn kept() -> Vec<Row> {
     serde_json::from_str::<Table>(&text).unwrap().cases
 }
 
-/// The proofs of its valid claims.
 fn kept_proofs() -> Kept {
     let may_prove = std::env::var_os("KEDGE_WRITE_FILES").is_some();
     if !path().exists() && may_prove {

@@ -1,4 +1,4 @@
-//! Proof files, good and spoiled: of anchored actions and others, in both forms.
+//! Proof files, good and spoiled: of anchored and other actions, in both forms.
 
 use kedge_protocol::action::{ActionWords, RequestHead};
 use kedge_protocol::batch::BatchHeader;
@@ -14,7 +14,7 @@ use super::table::{Good, Kind, Maker};
 /// The third action of batch 4, which has five leaves; its request's third action failed.
 const SPOILED: u64 = 10;
 
-/// Characters of every width. The last one is what some parsers read half a character as.
+/// Characters of every width; some parsers read half a character as the last one.
 const TARGET: &str = "größer 🦀\u{fffd}";
 
 fn proof(file: Value, name: &str) -> Good {
@@ -206,7 +206,7 @@ fn authorship(maker: &mut Maker, good: &Good) {
     });
 }
 
-/// An action of a log signed by the sequencer alone, with content that no rule of the service would allow.
+/// An action of a log that only the sequencer signed, with content that no rule of the service allows.
 fn own_log(maker: &mut Maker) {
     let log = Log::read();
     let signed = |kind: &str, deadline_s: u64, bend: fn(&mut BatchHeader)| {

@@ -105,7 +105,7 @@ fn single(maker: &mut Maker, good: &Good) {
         ..good.clone()
     };
     maker.spoiled(&other, "held against this one", ["content", ""], |file| {
-        // Spelled differently, so that the file differs; its meaning is the same.
+        // Spelled differently with the same meaning, so that the file differs.
         let contract = &mut file["domain"]["verifying_contract"];
         *contract = json!(contract.as_str().unwrap().to_lowercase());
     });
@@ -113,7 +113,7 @@ fn single(maker: &mut Maker, good: &Good) {
 
 type Bend = fn(&mut BatchHeader);
 
-/// Headers that the sequencer might sign, over one correct leaf.
+/// Headers that the sequencer might sign over one correct leaf.
 fn signed_by_the_sequencer(maker: &mut Maker, good: &Good) {
     let seal = |log: &Log, leaf: &ReceiptLeaf, bend: fn(&mut BatchHeader)| {
         let mut header = Log::header_over(leaf);
@@ -153,7 +153,7 @@ fn signed_by_the_sequencer(maker: &mut Maker, good: &Good) {
         let file = seal(&maker.log, leaf, |_| {});
         maker.good(&sealed(name, file));
     }
-    // Below, the good one is spoiled by another header with its own signature.
+    // Below, another signed header spoils the good one.
     let base = sealed("signed", seal(&maker.log, &leaf, |_| {}));
     let bends: [(&str, &'static str, Bend); 5] = [
         ("a count of 0", "count", |header| header.count = 0),
@@ -170,7 +170,7 @@ fn signed_by_the_sequencer(maker: &mut Maker, good: &Good) {
         let file = seal(&maker.log, &leaf, bend);
         maker.spoiled(&base, what, [refused, ""], |spoiled| *spoiled = file);
     }
-    // Apart from its size, a batch of 501 would hold the action correctly.
+    // Except for its size, a batch of 501 would hold the action correctly.
     let mut leaves = vec![keccak(b"another leaf"); 501];
     leaves[0] = leaf.hash().unwrap();
     let tree = BatchTree::new(&leaves);

@@ -1,4 +1,4 @@
-//! The table: what a case is, how a good file becomes a spoiled one, and the text of it all.
+//! The table: its cases, how a good file is spoiled, and its text.
 
 use kedge_protocol::Hash;
 use kedge_protocol::chain::Leaf;
@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 use super::calls::Call;
 use super::log::Log;
 
-/// The kind of file.
 #[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {
@@ -25,7 +24,6 @@ pub(crate) enum Kind {
     Claim,
 }
 
-/// A case of the table.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Row {
     pub(crate) name: String,
@@ -38,13 +36,12 @@ pub(crate) struct Row {
     pub(crate) contents: Vec<Hash>,
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<Box<RawValue>>,
-    /// The file if it is not JSON, or if its spelling matters.
+    /// The file's text, if it is not JSON or its spelling matters.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
 }
 
 impl Row {
-    /// The file's text.
     pub(crate) fn text(&self) -> &str {
         let text = self.text.as_deref();
         text.or_else(|| self.file.as_deref().map(RawValue::get))
@@ -52,7 +49,7 @@ impl Row {
     }
 }
 
-/// A good file, and what is needed to ask the contract about it.
+/// A good file, and the data for queries to the contract about it.
 #[derive(Clone)]
 pub(crate) struct Good {
     pub(crate) name: String,
@@ -123,7 +120,6 @@ pub(crate) fn turned(value: &Value) -> Value {
     json!(text)
 }
 
-/// The members of a header.
 const HEADER: [&str; 9] = [
     "number",
     "first_sequence",
@@ -136,7 +132,6 @@ const HEADER: [&str; 9] = [
     "sealed_at_ms",
 ];
 
-/// Collects the cases.
 pub(crate) struct Maker {
     pub(crate) log: Log,
     pub(crate) rows: Vec<Row>,
@@ -176,7 +171,7 @@ impl Maker {
         self.push_file(good, &good.name, None, call, &good.file);
     }
 
-    /// Adds a good file with a change that does not matter.
+    /// Adds a good file with a change that makes no difference.
     pub(crate) fn varied(&mut self, good: &Good, what: &str, edit: impl FnOnce(&mut Value)) {
         let mut file = good.file.clone();
         edit(&mut file);
@@ -185,8 +180,8 @@ impl Maker {
         self.push_file(good, &name, None, good.ask(&file), &file);
     }
 
-    /// Adds a spoiled file, the check that refuses it, and the contract's error, empty if the spoiled part is not sent
-    /// to the contract.
+    /// Adds a spoiled file, the check that refuses it, and the contract's error, empty if the contract does not get the
+    /// spoiled part.
     pub(crate) fn spoiled(
         &mut self,
         good: &Good,
@@ -217,7 +212,7 @@ impl Maker {
         });
     }
 
-    /// Changes every member of the header in turn: nobody signed that, and no history holds it.
+    /// Changes every member of the header in turn: no signature covers the result, and no history holds it.
     pub(crate) fn headers_turned(&mut self, good: &Good, contract: &'static str) {
         for member in HEADER {
             self.turned(
@@ -228,7 +223,7 @@ impl Maker {
         }
     }
 
-    /// Spoils the leaf's time, and its path to the signed header.
+    /// Spoils the leaf's time, and the leaf's path to the signed header.
     pub(crate) fn ways_spoiled(&mut self, good: &Good) {
         let why = ["path", "ActionNotInBatch"];
         self.spoiled(good, "an earlier time", why, |file| {
@@ -303,7 +298,7 @@ impl Maker {
         );
     }
 
-    /// A text: another spelling of a good file, or one that every reader must refuse.
+    /// Adds a text: another spelling of a good file, or one that every reader must refuse.
     pub(crate) fn respelled(
         &mut self,
         good: &Good,
@@ -319,8 +314,7 @@ impl Maker {
         self.rows.last_mut().unwrap().text = Some(text);
     }
 
-    /// Spellings on which JSON parsers differ; `member` is a number of the file, `number` its
-    /// value.
+    /// Spellings on which JSON parsers differ; `member` is a numeric member of the file, `number` its value.
     pub(crate) fn spellings(&mut self, good: &Good, member: &str, number: u64) {
         let stands = format!("\"{member}\":{number}");
         let form = Some("form");
@@ -349,7 +343,7 @@ impl Maker {
         });
     }
 
-    /// Structures that violate the format, wherever they are.
+    /// Violations of the format, wherever they are in the file.
     pub(crate) fn shapes_spoiled(&mut self, good: &Good) {
         let form = ["form", ""];
         for place in ["", "/domain", "/batch", "/batch/header"] {

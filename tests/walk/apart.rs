@@ -1,5 +1,4 @@
-//! Two organizations never see each other's private things: whatever one does, what the other sees of its own stays as
-//! it was, to the byte.
+//! Isolation of two organizations' private data: actions of one leave the other's view unchanged to the byte.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +10,10 @@ use crate::row::Auth;
 use crate::table::{find, table};
 use crate::world::text;
 
-/// Contained in everything private that the first organization writes.
+/// A word in everything private that the first organization writes.
 const WORD: &str = "zebra";
 
-/// Everything that one caller sees, by path.
+/// One caller's whole view, by path.
 async fn everything(server: &Server, bob: &Bob) -> BTreeMap<String, String> {
     let mut seen = BTreeMap::new();
     let mut paths: Vec<String> = table()
@@ -75,7 +74,7 @@ impl Bob {
     }
 }
 
-/// The first organization's actions: one of every kind, with the word in all of them.
+/// Acts as the first organization: one action of every kind, all with the word.
 async fn act(server: &Server, ann: &Caller) -> (String, String, String) {
     let open = json!({ "name": format!("open {WORD}"), "public_access": true });
     let open = ann.template(server, &open).await.expect(201).body;
@@ -131,7 +130,7 @@ async fn what_one_organization_sees_is_not_changed_by_the_other() {
     stream(&server, &bob, first).await;
     keys(&server, &ann, &bob).await;
     public(&server, &bob, &open, &shown).await;
-    // Public data is visible; what was given away is visible to the new owner.
+    // Public data is visible; a transferred object is visible to the new owner.
     let token = Some(bob.caller.token.as_str());
     server
         .get(&format!("/objects/{shown}"), token)
@@ -151,7 +150,7 @@ async fn what_one_organization_sees_is_not_changed_by_the_other() {
     server.get(&path, token).await.expect(200);
 }
 
-/// Everybody can read a public template and its objects; nobody else can change or mint them.
+/// Anyone can read a public template and its objects; no other organization can change or mint them.
 async fn public(server: &Server, bob: &Bob, template: &str, object: &str) {
     let token = Some(bob.caller.token.as_str());
     for path in [
@@ -197,7 +196,7 @@ async fn public(server: &Server, bob: &Bob, template: &str, object: &str) {
     }
 }
 
-/// Batches contain everybody's actions, and the export everybody's leaves: only hashes.
+/// Batches contain all organizations' actions, and the export all leaves: only hashes.
 async fn log(server: &Server, bob: &Bob, after: u64) {
     let token = Some(bob.caller.token.as_str());
     let batches = server

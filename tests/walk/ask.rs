@@ -1,4 +1,4 @@
-//! One request: what it asks, how it is signed, and what it shows of who asks.
+//! One request: its parts, its signature, and its credentials.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +24,7 @@ pub(crate) struct Ask {
     /// Kind, target and payload of each action; the payload of a body is filled in when it is sent.
     pub(crate) actions: Vec<(String, String, String)>,
     pub(crate) atomic: bool,
-    /// The signer, if it is not the caller.
+    /// The signer, if not the caller.
     pub(crate) signer: Option<Arc<Caller>>,
     pub(crate) headers: Vec<(&'static str, String)>,
 }
@@ -117,13 +117,11 @@ impl Ask {
     }
 }
 
-/// An answer as received.
 #[derive(Clone)]
 pub(crate) struct Got {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) bytes: Bytes,
-    /// The request id that was sent.
     pub(crate) request_id: String,
     /// A description of the request, for messages.
     pub(crate) asked: String,
@@ -150,7 +148,7 @@ impl Got {
 
 static NUMBER: AtomicU64 = AtomicU64::new(1);
 
-/// Sends a request and reads only the beginning of the answer: for endless answers.
+/// Sends a request and reads only the beginning of the answer, which may be endless.
 async fn begin(server: &Server, request: Request<Full<Bytes>>) -> (Parts, Bytes) {
     let response = server.http.request(request).await.unwrap();
     let (parts, mut body) = response.into_parts();

@@ -1,4 +1,4 @@
-//! Who may not: without credentials, with wrong, ended or contradicting ones, without the right, and
+//! Callers without authority: without credentials, with wrong, ended or contradicting ones, without the right, and
 //! without the role.
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::row::{Auth, Row, Signs};
 use crate::table::walk;
 use crate::world::{World, key_body, new_key};
 
-/// Credentials that were valid once.
+/// Credentials that were valid earlier.
 struct Ended {
     token: String,
     expired: String,
@@ -91,7 +91,7 @@ async fn unknown(world: &World, row: &Row) {
         (vec![key(&ended.expired)], "UNAUTHENTICATED"),
         (vec![key(&ended.deleted)], "UNAUTHENTICATED"),
         (vec![key(&ended.replaced)], "UNAUTHENTICATED"),
-        // Of two credentials, one invalid one is enough to refuse.
+        // One invalid credential of two is enough to refuse.
         (vec![good.clone(), key(&ended.deleted)], "UNAUTHENTICATED"),
         (vec![bearer(&ended.token), key(&world.key)], "TOKEN_EXPIRED"),
         // v2's credentials are never valid.
@@ -99,7 +99,7 @@ async fn unknown(world: &World, row: &Row) {
             vec![("app-id", "1".to_owned()), ("app-secret", "2".to_owned())],
             "UNAUTHENTICATED",
         ),
-        // Both are valid, but for two organizations.
+        // Both are valid, but for different organizations.
         (vec![good, key(&world.bobs_key)], "FORBIDDEN"),
         (vec![world.bob.bearer(), key(&world.key)], "FORBIDDEN"),
     ];

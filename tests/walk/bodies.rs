@@ -1,5 +1,4 @@
-//! Bodies that are not JSON, not of the right type, or hold unknown members; and every refusal that is specific to an
-//! endpoint.
+//! Bodies that are not JSON, have the wrong type, or hold unknown members; and every endpoint's specific refusals.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is true of every answer, whatever was asked.
+//! Properties of every answer to any request.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -24,7 +24,7 @@ fn members<'a>(field: &'a str, parameters: [&str; 2]) -> Vec<(&'a str, u64)> {
     field.split(", ").map(one).collect()
 }
 
-/// Checks what every answer must have.
+/// Checks the common properties of an answer.
 #[track_caller]
 pub(crate) fn every_answer(got: &Got) {
     let reported = got.reported();
@@ -113,7 +113,6 @@ fn error(got: &Got) {
     }
 }
 
-/// An object's keys, sorted.
 #[track_caller]
 pub(crate) fn names(value: &Value) -> Vec<&str> {
     let object = value.as_object().unwrap_or_else(|| panic!("{value}"));
@@ -122,7 +121,7 @@ pub(crate) fn names(value: &Value) -> Vec<&str> {
     names
 }
 
-/// Checks that this is a refusal with this code.
+/// Checks for a refusal with this code.
 #[track_caller]
 pub(crate) fn refused(got: &Got, code: &str) {
     assert!(got.status >= 400, "{code} expected: {}", got.reported());
@@ -131,7 +130,6 @@ pub(crate) fn refused(got: &Got, code: &str) {
     assert_eq!(got.status, status_of(code), "{}", got.reported());
 }
 
-/// The status of a code.
 pub(crate) fn status_of(code: &str) -> u16 {
     match code {
         "VALIDATION_ERROR" | "MALFORMED_JSON" | "CURSOR_INVALID" => 400,

@@ -1,5 +1,5 @@
-//! What the document states about refusals is what the server answers: no refusal that its row does not document, and
-//! no documented one that the walk never meets, except for those that are named here.
+//! Agreement of documented and actual refusals: the walk meets no undocumented refusal, and every documented one except
+//! those named here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ static DOCUMENTED: OnceCell<Refusals> = OnceCell::const_new();
 static SEEN: Mutex<Refusals> = Mutex::new(Refusals::new());
 static FINISHED: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
 
-/// The tests that meet refusals. The last one to end compares.
+/// Tests that meet refusals. The last one to end compares.
 const TESTS: [&str; 11] = [
     "a_lost_race_is_told",
     "a_new_password_ends_every_login_before_it",
@@ -35,7 +35,7 @@ const TESTS: [&str; 11] = [
     "the_others_ids_are_answered_as_ids_of_nothing",
 ];
 
-/// Refusals that the walk meets for no operation, and why.
+/// Refusals that the walk meets on no operation, and the reason.
 const NEVER: [(&str, &str); 5] = [
     (
         "INTERNAL",
@@ -65,7 +65,7 @@ const LARGE: &str =
     "takes a MiB of properties: the same rule as where templates are made, which is walked";
 const FULL: &str = "takes as many as there may be: races.rs does that with webhooks";
 
-/// Refusals of one operation that the walk does not meet, and why.
+/// Refusals of single operations that the walk does not meet, and the reason.
 const NEVER_HERE: [(&str, &str, &str); 27] = [
     ("DELETE /api-keys/{id}", "IDEMPOTENCY_MISMATCH", EMPTY),
     (
@@ -200,7 +200,7 @@ async fn documented(server: &Server) -> &'static Refusals {
     DOCUMENTED.get_or_init(read).await
 }
 
-/// The operation that a request goes to, if there is one.
+/// The operation of a request, if there is one.
 fn operation<'d>(documented: &'d Refusals, method: &str, path: &str) -> Option<&'d str> {
     let path = path.split('?').next().unwrap_or_default();
     let segments: Vec<&str> = path.split('/').collect();
@@ -219,8 +219,8 @@ fn operation<'d>(documented: &'d Refusals, method: &str, path: &str) -> Option<&
     Some(of)
 }
 
-/// What a server refuses is not counted any more, because it is asked for other reasons than to meet refusals. All of it
-/// must be documented all the same.
+/// Stops counting a server's refusals, because its requests have another purpose. They must all be documented
+/// nevertheless.
 pub(crate) fn leave_out(server: &Server) {
     locked(&UNCOUNTED).insert(server.url.clone());
 }
@@ -249,7 +249,7 @@ pub(crate) async fn saw(server: &Server, method: &str, path: &str, status: u16, 
         .insert(refusal);
 }
 
-/// A test has ended. The last one checks for documented refusals that were never met.
+/// Reports the end of a test. The last one checks for documented refusals that were never met.
 pub(crate) fn finished(test: &'static str) {
     assert!(TESTS.contains(&test), "{test} is not in the list");
     let mut finished = locked(&FINISHED);

@@ -1,5 +1,5 @@
-//! Two organizations never see each other's private things: every endpoint with the other's ids, in the path, the body,
-//! the query and the headers. What is the other's is answered like what does not exist.
+//! Isolation of two organizations by id: every endpoint with the other's ids, in the path, the body, the query and the
+//! headers. The other's resources are answered as missing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::row::{Auth, Gives, NOBODY, Row};
 use crate::table::{find, table, walk};
 use crate::world::World;
 
-/// An answer's headers that may differ: those of the request, the moment, and the limits.
+/// Headers that may differ between answers: those of the request, the time, and the limits.
 const MOMENTARY: [&str; 9] = [
     "x-request-id",
     "date",
@@ -80,7 +80,7 @@ async fn with_id(
             .collect(),
         ..ask.clone()
     };
-    // Requests on the caller's own organization name it.
+    // Requests about the caller's own organization name it.
     let own = |text: &str| text.replace(&world.ann.organization_id, &world.bob.organization_id);
     let own = |text: &str| own(text).replace(&world.ann.wallet_id, &world.bob.wallet_id);
     let actions = ask.actions.iter();
@@ -93,7 +93,7 @@ async fn with_id(
     world.call(row, &ask, &world.bob, &[credentials]).await
 }
 
-/// Whether ids with this prefix name what one organization has, and others may not see.
+/// Whether ids with this prefix name private resources of one organization.
 fn belongs_to_one(prefix: Prefix) -> bool {
     match prefix {
         Prefix::Wallet
@@ -151,7 +151,7 @@ async fn others_ids(world: Arc<World>, row: Arc<Row>) {
                 continue;
             }
             if row.path == "/objects/search" || row.path == "/objects/count" {
-                // Nothing is found of it, or it does not exist: the same answer for both.
+                // An empty result, or a missing resource: the same answer for both.
                 assert_eq!(shape(&others, id), shape(&missing, &nothing));
                 assert!(
                     !others.reported().contains(&world.object),
@@ -208,7 +208,7 @@ async fn queries(world: &World) {
     same(&others, &world.template, &missing, &nothing);
     for (parameter, id) in [
         ("/objects?owner_id", &world.ann.wallet_id),
-        // A caller's own failed attempts name them too.
+        // A caller's own failed attempts may name them too.
         ("/ebus/events?type=object.created&object_id", &world.object),
         (
             "/ebus/events?type=object.created&template_id",
@@ -246,7 +246,7 @@ async fn cursors(world: &World) {
     }
 }
 
-/// Nobody can join an organization by knowing only its name.
+/// Knowing an organization's name is not enough to join it.
 async fn registering(world: &World) {
     let row = find("POST", "/wallets/register");
     let reported = async |id: &str| {

@@ -1,4 +1,4 @@
-//! Every endpoint called well: by a token, by a key that has just the right, and by both.
+//! Every endpoint called rightly: with a token, with a key that has only the right it needs, and with both.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::row::{Auth, Gives, Row, Signs};
 use crate::table::walk;
 use crate::world::{World, key_body, new_key};
 
-/// Checks that this is a good answer of the endpoint.
+/// Checks for a good answer of the endpoint.
 #[track_caller]
 pub(crate) fn good(row: &Row, got: &Got) {
     let reported = got.reported();
@@ -65,9 +65,9 @@ fn has(row: &Row, value: &Value) {
     assert!(sequence.is_none_or(|sequence| sequence > 0), "{value}");
 }
 
-/// The rights that a key needs for a row. A preview shows objects, so it needs to read them; events of everything show
-/// what actions contain, and so do the deliveries of a webhook, which its secret signs. A key grants only what it has: the keys that the walk
-/// makes may read everything, those that it renews may do everything.
+/// The rights that a key needs for a row. A preview shows objects, so it needs to read them. Events of everything show
+/// actions' contents, and so do the deliveries of a webhook, which its secret signs. A key can grant only its own
+/// rights: the keys that the walk makes may read everything, those that it renews may do everything.
 pub(crate) fn needs(row: &Row, area: &str, access: &str) -> bool {
     let also = match row.path {
         "/ebus/actions/preview" => (area, access) == ("objects", "read"),

@@ -1,4 +1,4 @@
-//! Every endpoint when a limit is used up, and when the body is larger than accepted.
+//! Every endpoint when a limit is used up, and with a body that is too large.
 
 use std::sync::Arc;
 

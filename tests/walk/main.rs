@@ -1,6 +1,6 @@
-//! A walk over every endpoint of the service's document and of the API's description, with the real server over real
-//! sockets: what each answers when it is called well, and in each way that a call can go wrong; and that two
-//! organizations never see each other's private things.
+//! A walk over every endpoint of the service's document and of the API's description, on the real server over real
+//! sockets: the answers to valid calls and to each kind of invalid one, and the isolation of two organizations' private
+//! data.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -1,4 +1,4 @@
-//! Pages of other origins: who may call, and what of the answers they may read.
+//! Pages of other origins: which may call, and which parts of answers they may read.
 
 use crate::ask::{Ask, Got, send};
 use crate::check::every_answer;
@@ -89,7 +89,7 @@ async fn pages_of_listed_origins_may_call_and_read() {
         assert!(sent.contains(name), "{name}: {sent}");
     }
     assert!(preflight.headers.get("access-control-max-age").is_some());
-    // Refusals can be read too, and caches keep the origins' answers apart.
+    // Refusals can be read too, and caches keep each origin's answers apart.
     for (path, status) in [("/healthz", 200), (object.as_str(), 401), ("/moons", 404)] {
         let got = asked(&server, "GET", path, APP).await;
         assert_eq!(got.status, status);

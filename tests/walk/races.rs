@@ -1,4 +1,4 @@
-//! Lost races, and changes that end what came before them.
+//! Lost races, and changes that invalidate earlier state.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::row::Row;
 use crate::table::find;
 use crate::world::{BLIND, RECEIVER, World, text};
 
-/// Reads, changes with the tag that was read, and tries to change with it again.
+/// Reads, changes with the tag that was read, and tries another change with it.
 async fn conditional(
     world: &World,
     path: &str,
@@ -118,7 +118,7 @@ async fn a_new_password_ends_every_login_before_it() {
     };
     let one = text(&login(PASSWORD).await.json(), "refresh_token");
     let two = text(&login(PASSWORD).await.json(), "refresh_token");
-    // A refused change ends nothing.
+    // A refused change invalidates nothing.
     refused(
         &change("not the password at all").await,
         "CREDENTIALS_INVALID",
@@ -136,7 +136,7 @@ async fn a_new_password_ends_every_login_before_it() {
     crate::coverage::finished("a_new_password_ends_every_login_before_it");
 }
 
-/// Many concurrent requests create the last webhook for which there is room: one of them succeeds.
+/// Many concurrent requests create the last webhook that the limit allows: one of them succeeds.
 #[tokio::test]
 async fn the_last_place_is_taken_once() {
     const MOST: usize = 100;

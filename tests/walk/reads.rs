@@ -1,5 +1,5 @@
-//! What reads have in common: conditions, `min_sequence`, pages, cursors, the deprecated offset; and for every path:
-//! unsupported methods, ids of nothing, unknown parameters.
+//! Common features of reads: conditions, `min_sequence`, pages, cursors, the deprecated offset; and for every path:
+//! unsupported methods, ids without a resource, unknown parameters.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ async fn methods(world: &World, row: &Row) {
     }
 }
 
-/// Where `If-Match` has a meaning; it is refused anywhere else.
+/// Paths where `If-Match` has a meaning; others refuse it.
 const CONDITIONAL: [(&str, &str); 7] = [
     ("PATCH", "/wallets/me"),
     ("PATCH", "/organizations/me/members/{id}"),
@@ -83,7 +83,7 @@ async fn nobody_there(world: &World, row: &Row) {
 }
 
 async fn conditions(world: &World, row: &Row, ask: &Ask) {
-    // An organization shows how many requests it has sent, and the other steps send Ann's all the time.
+    // An organization shows its number of requests, and the other steps send Ann's all the time.
     let caller = match row.path {
         "/organizations/me" => &world.bob,
         _ => &world.ann,
@@ -95,7 +95,7 @@ async fn conditions(world: &World, row: &Row, ask: &Ask) {
         };
         world.call(row, ask, caller, &credentials).await
     };
-    // Others may change what a resource shows meanwhile, or a new minute begins; then its tag differs.
+    // Others may change the resource meanwhile, or a new minute may begin; then its tag differs.
     for _ in 0..20 {
         let first = got_for(ask).await;
         let tag = first.header("etag").to_owned();
@@ -271,7 +271,7 @@ async fn step(world: Arc<World>, row: Arc<Row>) {
 async fn every_read_and_every_path() {
     let world = World::new(&[]).await;
     for _ in 0..3 {
-        // Content for second pages.
+        // Enough content for second pages.
         world.new_object().await;
         world.new_template().await;
         world.new_webhook().await;

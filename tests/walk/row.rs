@@ -1,4 +1,4 @@
-//! What the walk knows of an endpoint: one row, written from the documents.
+//! A row of the walk: one endpoint's properties, written from the documents.
 
 use std::pin::Pin;
 
@@ -8,18 +8,18 @@ use crate::world::World;
 /// Makes a request that succeeds, or one that fails in its own way.
 pub(crate) type AskFn = for<'a> fn(&'a World) -> Pin<Box<dyn Future<Output = Ask> + Send + 'a>>;
 
-/// Who may call.
+/// The callers that an endpoint allows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Auth {
-    /// Anybody.
+    /// Any caller.
     Public,
     /// Callers that show an access token, an API key, or both.
     Any,
-    /// As [`Auth::Any`], but a key alone has no wallet.
+    /// Like `Any`, but a key alone has no wallet.
     Wallet,
 }
 
-/// What a request signs.
+/// The signed part of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Signs {
     Nothing,
@@ -74,7 +74,7 @@ pub(crate) struct Row {
     pub(crate) gives: Gives,
     /// Counts on no limit.
     pub(crate) free: bool,
-    /// Members that a good answer has.
+    /// Members of a good answer.
     pub(crate) keys: &'static [&'static str],
     pub(crate) ask: AskFn,
     pub(crate) cases: Vec<Case>,
@@ -93,7 +93,7 @@ impl Row {
         self.path.contains('{')
     }
 
-    /// The path with an id in every place for one: well-formed, but naming nothing.
+    /// The path with a well-formed id in every place for one, each of which names nothing.
     pub(crate) fn nowhere(&self) -> String {
         let named = self.path.replace("{delivery_id}", &format!("dlv_{NOBODY}"));
         named.replace("{id}", &format!("{}_{NOBODY}", self.prefix()))
@@ -102,7 +102,7 @@ impl Row {
     /// The prefix of the ids in the path.
     pub(crate) fn prefix(&self) -> &'static str {
         let known = [
-            // An address belongs there, so this is of the wrong form too.
+            // The path takes an address, so this also has the wrong form.
             ("/wallets/me/keys", "obj"),
             ("/organizations/me/members", "wal"),
             ("/organizations/me/invitations", "act"),
@@ -127,7 +127,7 @@ impl Row {
     }
 }
 
-/// The rest of an identifier that names nothing.
+/// An identifier without its prefix, which names nothing.
 pub(crate) const NOBODY: &str = "5yrzzxc7r7qyrbt578rhejqh4m";
 
 /// A request that is built with the world.
@@ -157,7 +157,7 @@ macro_rules! case {
 }
 pub(crate) use case;
 
-/// A row with the values that most rows share: a read of one thing by any authenticated caller.
+/// A row with the most common values: a read of one resource by any authenticated caller.
 pub(crate) fn row(method: &'static str, path: &'static str, ask: AskFn) -> Row {
     Row {
         method,

@@ -1,4 +1,4 @@
-//! Every endpoint that changes something: unsigned, signed wrongly, and sent again.
+//! Every endpoint that changes something: unsigned, signed wrongly, and sent twice.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::world::{World, upload};
 
 type Header = (&'static str, String);
 
-/// Things created besides the log, for one answer: a replayed answer does not contain them.
+/// Members outside of the log, made for one answer only: a replayed answer does not contain them.
 const SHOWN_ONCE: [&str; 2] = ["access_token", "refresh_token"];
 
 async fn sent(world: &World, row: &Row, ask: &Ask, mut headers: Vec<Header>) -> Got {
@@ -113,7 +113,7 @@ async fn bad_terms(world: &World, row: &Row, ask: &Ask) {
     refused(&sent(world, row, ask, far).await, "NONCE_REUSED");
 }
 
-/// An answer without the things that are shown only once.
+/// An answer without the members that are shown only once.
 fn reported(got: &Got) -> Value {
     let mut body = got.json();
     for name in SHOWN_ONCE {
@@ -161,8 +161,7 @@ fn good_again(first: &Got, second: &Got) {
     );
 }
 
-/// Requests that send or record something without a signature: an `Idempotency-Key` works there
-/// too.
+/// Requests that send or record something without a signature: an `Idempotency-Key` works there too.
 const KEPT: [&str; 3] = [
     "/disputes",
     "/webhooks/{id}/test",

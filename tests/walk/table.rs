@@ -56,7 +56,7 @@ async fn every_endpoint_has_its_row() {
 /// Steps in progress at one time: many, because reads wait for a sequence that is never reached.
 const STEPS: usize = 24;
 
-/// Takes a step for each of these rows, some at a time, and reports all that failed.
+/// Runs a step for each of these rows, some at a time, and reports all failures.
 pub(crate) async fn walk<F>(
     world: &Arc<World>,
     wanted: impl Fn(&Row) -> bool,

@@ -14,12 +14,12 @@ use crate::row::Row;
 
 pub(crate) const ACCESSES: [&str; 4] = ["create", "read", "update", "delete"];
 pub(crate) const OPTIONS: [&str; 3] = [
-    // Test messages reach nobody: nothing listens on port 1.
+    // Test messages reach no receiver, because nothing listens on port 1.
     "webhook_allowed_networks=[\"127.0.0.0/8\"]",
     "anchor_interval_s=1",
     "password_hashes_max=4",
 ];
-/// Where webhooks lead.
+/// The URL of all webhooks.
 pub(crate) const RECEIVER: &str = "http://127.0.0.1:1/";
 /// Base64 of 16 bytes.
 pub(crate) const BLIND: &str = "MDEyMzQ1Njc4OWFiY2RlZg==";
@@ -183,7 +183,7 @@ impl World {
         })
     }
 
-    /// A number that is never repeated.
+    /// A number that no other call returns.
     pub(crate) fn fresh(&self) -> u64 {
         self.number.fetch_add(1, Ordering::Relaxed)
     }
@@ -224,7 +224,6 @@ impl World {
         got
     }
 
-    /// A new template's id.
     pub(crate) async fn new_template(&self) -> String {
         let name = format!("template {}", self.fresh());
         self.ann.new_template(&self.server, &name).await

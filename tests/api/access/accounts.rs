@@ -1,4 +1,4 @@
-//! Registering, logging in, tokens.
+//! Registration, logins and tokens.
 
 use serde_json::json;
 
@@ -48,7 +48,7 @@ async fn a_wallet_registers_logs_in_and_refreshes() {
     let second = refresh(first).await.expect(200).body;
     let access = second["access_token"].as_str().unwrap();
     server.get("/wallets/me", Some(access)).await.expect(200);
-    // The second use ends the whole login.
+    // A second use of the token ends the whole login.
     refresh(first).await.refused(401, "CREDENTIALS_INVALID");
     refresh(second["refresh_token"].as_str().unwrap())
         .await

@@ -1,4 +1,4 @@
-//! An API key's rights of reading follow the content: wherever what an action contains comes out, the key needs the right to read it.
+//! Read rights of API keys follow the content: wherever an action's content appears, the key needs its read right.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use crate::feeds::event_stream::{Ask, EventStream};
 use crate::harness::{Answer, Caller, Server};
 
-/// What no answer may show without the right to read it.
+/// Text that no answer may show without the right to read it.
 const SECRET: &str = "zebra";
 
-/// The header of a new key with these rights.
+/// The header of a new API key with these rights.
 async fn key(server: &Server, by: &Caller, rights: &[&str]) -> (&'static str, String) {
     let mut permissions = serde_json::Map::new();
     for right in rights {
@@ -104,7 +104,7 @@ async fn events_show_a_key_what_it_may_read() {
         assert_eq!(types(&page), expected, "{rights:?}");
     }
 
-    // The stream shows the same, of the past and as it happens.
+    // The stream shows the same, for past and new events.
     let ask = Ask {
         query: "?after_sequence=0",
         api_key: Some(&only.1),
@@ -134,7 +134,7 @@ async fn first_delivery(server: &Server, key: &(&'static str, String), log: &str
     panic!("nothing was delivered");
 }
 
-/// Makes or changes a webhook with a key.
+/// Creates or changes a webhook with an API key.
 async fn hook(
     server: &Server,
     by: &Caller,
@@ -150,8 +150,8 @@ async fn hook(
         .await
 }
 
-/// The secret of a webhook for everything is not shown to a key that may not read everything: with it, one could send what
-/// the webhook sends.
+/// The secret of a webhook for all events needs the right to read everything: its holder could forge what the webhook
+/// sends.
 async fn a_secret_is_for_who_may_read(
     server: &Server,
     by: &Caller,
@@ -192,7 +192,7 @@ async fn a_key_has_no_events_sent_that_it_may_not_read() {
         let answer = make(key, events.clone()).await;
         assert_eq!(answer.status, status, "{events}: {}", answer.body);
     }
-    // A webhook for everything is not turned to another receiver by a key that may not read everything.
+    // A key that may not read everything cannot redirect a webhook for all events.
     let made = make(&wide, json!(["object.created"])).await.expect(201);
     let id = made.body["id"].as_str().unwrap();
     let path = format!("/webhooks/{id}");
@@ -216,7 +216,7 @@ async fn a_key_has_no_events_sent_that_it_may_not_read() {
     let everything = everything.body["id"].as_str().unwrap();
     a_secret_is_for_who_may_read(&server, &ann, everything, (&narrow, &wide)).await;
 
-    // What was sent before the webhook was narrowed is not sent again for a key that may not read it.
+    // Deliveries from before the webhook was narrowed are not resent for a key that may not read them.
     let template = ann.new_template(&server, "later").await;
     ann.new_object(&server, &template).await;
     let log = format!("{path}/deliveries");

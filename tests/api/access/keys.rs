@@ -1,4 +1,4 @@
-//! API keys: what they open, what they do not, and when they stop.
+//! API keys: what they allow, what they do not, and when they end.
 
 use std::path::Path;
 use std::time::Duration;
@@ -23,7 +23,6 @@ fn all_but(without: &[&str]) -> Value {
     json!({ "name": "robot", "permissions": Area::ALL.iter().map(grant).collect::<Vec<_>>() })
 }
 
-/// A key with its id and text.
 struct Key {
     id: String,
     text: String,
@@ -189,7 +188,7 @@ async fn a_right_that_is_missing_is_named_and_a_token_does_not_widen_it() {
     }
 }
 
-/// A thief of a narrow key who can also have requests signed must not come away with a wide one.
+/// A thief of a narrow key who can also get requests signed must not obtain a wide one.
 #[tokio::test]
 async fn a_key_makes_and_renews_no_wider_one() {
     let server = Server::start().await;
@@ -325,8 +324,7 @@ async fn a_key_ends_by_itself_by_rotation_and_at_once_by_deletion() {
     for key in [&first, &second] {
         key.get(&server, "/templates").await.expect(200);
     }
-    // Only the secret before the last rotation is still valid, and without an overlap not even that
-    // one.
+    // Only the secret before the last rotation is still valid; without an overlap that one is not either.
     let third = second.rotate(&server, &ann, r#"{"overlap_s":1}"#).await;
     first
         .get(&server, "/templates")

@@ -1,4 +1,4 @@
-//! A wallet that changes, its signing keys, its password, its logins; an organization's members.
+//! Changes of a wallet (keys, password, logins) and of an organization's members.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub(crate) async fn change_wallet(server: &Server, caller: &Caller, body: &str) 
         .await
 }
 
-/// Sends a body with a password, whose digest is signed.
+/// Sends a body with a password, signed by digest.
 pub(crate) async fn change_password(server: &Server, caller: &Caller, body: &Value) -> Answer {
     let body = body.to_string();
     let payload = digest_text(&sha256(body.as_bytes()));
@@ -91,7 +91,6 @@ pub(crate) async fn set_role(
         .await
 }
 
-/// Registers with an invitation.
 pub(crate) async fn join(
     server: &Server,
     email: &str,
@@ -119,7 +118,7 @@ fn new_password(current: &str, password: &str) -> Value {
     })
 }
 
-/// Changes that are refused, and change nothing.
+/// Checks that wrong changes are refused and change nothing.
 async fn wrong_changes(server: &Server, ann: &Caller) {
     let before = server.sequence().await;
     let cases = [
@@ -413,7 +412,7 @@ async fn token_keys(server: &Server) -> (Value, Vec<Value>) {
     (signing, keys.iter().map(|key| key["kid"].clone()).collect())
 }
 
-/// Verifiers keep the published keys for `max-age`: until then the old key signs, and both are published.
+/// Verifiers cache the published keys for `max-age`, so until then the old key signs and both are published.
 #[tokio::test]
 async fn a_new_token_key_is_published_before_it_signs() {
     let mut server = Server::start().await;
@@ -425,7 +424,7 @@ async fn a_new_token_key_is_published_before_it_signs() {
     assert_eq!((published.len(), &published[0]), (2, &before));
     let next = published[1].clone();
 
-    // The file states from when on, which a restart reads again.
+    // The file states when the key becomes valid; a restart reads that again.
     let keys = server.dir.path().join("data/keys");
     let files = std::fs::read_dir(&keys).unwrap();
     let mut names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
@@ -444,7 +443,7 @@ async fn a_new_token_key_is_published_before_it_signs() {
         (before.clone(), published.clone())
     );
 
-    // When its time has come, it signs, and the old one still counts.
+    // Once valid it signs, and the old one still counts.
     let begun = name.replace(&from.to_string(), &(unix_now_s() - 1).to_string());
     let keys = server.dir.path().join("data/keys");
     std::fs::rename(keys.join(&name), keys.join(begun)).unwrap();
@@ -452,7 +451,7 @@ async fn a_new_token_key_is_published_before_it_signs() {
     let server = server.restart().await;
     assert_eq!(token_keys(&server).await, (next.clone(), published));
 
-    // In a hurry the new key signs now.
+    // With `--now` the new key signs immediately.
     server.admin("rotate-token-key --now");
     let (signing, published) = token_keys(&server).await;
     assert_eq!(published[..2], [before, next]);

@@ -1,4 +1,4 @@
-//! Who may do what: accounts, members, API keys, and what ends with a right.
+//! Access: accounts, members, API keys, and what ends with a right.
 
 mod accounts;
 mod content;

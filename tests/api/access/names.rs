@@ -1,5 +1,5 @@
-//! What binds a name: e-mail addresses have one form, names hide nothing, and that an address is taken is for those to know who could
-//! register.
+//! Names: e-mail addresses have one form, names hide no characters, and only callers who could register learn that an
+//! address is taken.
 
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ async fn no_address_registers_beside_one_that_looks_like_it() {
         let answer = register(&server, &Caller::nobody(), &json!({ "email": same })).await;
         answer.refused(409, "EMAIL_TAKEN");
     }
-    // An address is stored in its form, and every way to write it logs in.
+    // An address is stored in its one form, and logs in however it is written.
     let international = json!({ "email": "u\u{308}@XN--BCHER-KVA.example" });
     let made = register(&server, &Caller::nobody(), &international).await;
     assert_eq!(made.expect(201).body["wallet"]["email"], "ü@bücher.example");
@@ -59,7 +59,7 @@ async fn no_address_registers_beside_one_that_looks_like_it() {
         .await
         .refused(401, "CREDENTIALS_INVALID");
 
-    // What is signed is not changed by the server: the caller writes it in its form.
+    // The server does not change what is signed, so the caller writes the one form.
     let ann = Caller::register(&server, "ann@example.com").await;
     for email in ["an\u{200b}n@example.com", "ann@xn--bcher-kva.example"] {
         let body = json!({ "email": email }).to_string();
@@ -102,14 +102,14 @@ async fn a_taken_address_is_shown_to_who_could_register_with_another_one() {
     let server = Server::start_with(&["rate_limits=on"]).await;
     let ann = Caller::register(&server, "ann@example.com").await;
     let taken = json!({ "email": "ann@example.com" });
-    // With an address that cannot register any more, both look alike.
+    // A signing address that is registered already cannot register again: taken and free e-mail addresses look alike.
     register(&server, &ann, &taken)
         .await
         .refused(409, "CONFLICT");
     register(&server, &ann, &json!({}))
         .await
         .refused(409, "CONFLICT");
-    // So they do with an invitation that was used.
+    // The same with an invitation that was used.
     let organization = organization_of(&server, &ann).await;
     let invited = invite(&server, &ann, &organization, &json!({}))
         .await
@@ -123,7 +123,7 @@ async fn a_taken_address_is_shown_to_who_could_register_with_another_one() {
         let (_, answer) = join(&server, email, code, &json!({})).await;
         answer.refused(403, "FORBIDDEN");
     }
-    // And for a change that would not be made.
+    // And with a change that fails its condition.
     for email in ["bob@example.com", "new@example.com"] {
         let body = json!({ "email": email }).to_string();
         let signed = [("wallet.update", ann.wallet_id.as_str(), body.as_str())];
@@ -135,7 +135,7 @@ async fn a_taken_address_is_shown_to_who_could_register_with_another_one() {
         let answer = server.call("PATCH", "/wallets/me", &headers, &body).await;
         answer.refused(412, "PRECONDITION_FAILED");
     }
-    // Asking costs what registering costs, and an address asks as often as it may guess.
+    // These questions count as registrations, so an address can ask as often as it can guess.
     let mut shown = 0;
     for _ in 0..21 {
         let answer = register(&server, &Caller::nobody(), &taken).await;

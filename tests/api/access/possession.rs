@@ -1,4 +1,4 @@
-//! A key joins a wallet with its own consent only: an address that belongs to a stranger can't be bound.
+//! Proof of possession: a key joins a wallet only with its own consent, so a stranger's address cannot be bound.
 
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::{from_hex, to_hex};
@@ -28,7 +28,7 @@ async fn remove(server: &Server, from: &Caller, key: Address) -> Answer {
         .await
 }
 
-/// Refused for want of consent.
+/// Checks that the answer refuses for want of consent; returns the error's message.
 #[track_caller]
 fn not_consenting(answer: &Answer, code: &str) -> String {
     answer.refused(422, "STATE_VIOLATION");
@@ -42,7 +42,7 @@ fn not_consenting(answer: &Answer, code: &str) -> String {
     errors[0]["message"].as_str().unwrap().to_owned()
 }
 
-/// n − s for s, with the other v: the same signature, spelled as the protocol refuses it.
+/// The malleated form of a signature: n − s for s and the other v, which the protocol refuses.
 fn high_s(signature: &Signature) -> String {
     const ORDER: &str = "0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141";
     let order: [u8; 32] = from_hex(ORDER).unwrap();
@@ -71,12 +71,12 @@ async fn a_strangers_address_stays_the_strangers() {
         "required",
     );
     assert!(message.contains("KeyConsent"), "{message}");
-    // What belongs to another wallet is answered like what belongs to none.
+    // An address of another wallet is answered like one of none.
     let taken = json!({ "address": bob.key.address() });
     let same = not_consenting(&add(&server, &ann, &taken).await, "required");
     assert_eq!(same, message);
 
-    // Nothing was bound: an object for the address goes nowhere, and its key registers.
+    // Nothing was bound: an object for the address reaches no wallet, and its key can register.
     let template = bob.new_template(&server, "thing").await;
     let object = bob.new_object(&server, &template).await;
     let to = json!({ "to": address }).to_string();
@@ -141,7 +141,7 @@ async fn a_consent_names_the_wallet_the_key_and_the_log() {
     }
 }
 
-/// A possession is read as X-Signature is.
+/// A possession has the same form as X-Signature.
 #[tokio::test]
 async fn a_consent_has_one_form() {
     let server = Server::start().await;
@@ -192,7 +192,7 @@ async fn a_consent_has_one_form() {
     );
 }
 
-/// A consent is for one wallet for ever. So that wallet may use it again, and no other ever.
+/// A consent names one wallet and never expires, so that wallet may use it again and no other can.
 #[tokio::test]
 async fn a_consent_is_the_wallets_that_it_names() {
     let server = Server::start().await;
@@ -206,7 +206,7 @@ async fn a_consent_is_the_wallets_that_it_names() {
     add(&server, &ann, &consent).await.expect(201);
     add(&server, &ann, &consent).await.refused(409, "CONFLICT");
     remove(&server, &ann, address).await.expect(200);
-    // The address stays ann's, also against its own key.
+    // The address stays Ann's, even against its own key.
     not_consenting(&add(&server, &bob, &consent).await, "signature");
     let for_bob = new.joining(&server, &bob.wallet_id);
     add(&server, &bob, &for_bob).await.refused(409, "CONFLICT");
@@ -216,7 +216,7 @@ async fn a_consent_is_the_wallets_that_it_names() {
         .refused(409, "CONFLICT");
     add(&server, &ann, &consent).await.expect(201);
 
-    // A key that registered a wallet is asked, and stays there all the same.
+    // The key's consent is valid, but the key registered a wallet and stays there.
     let of_bob = bob.joining(&server, &ann.wallet_id);
     add(&server, &ann, &of_bob).await.refused(409, "CONFLICT");
 }

@@ -1,5 +1,5 @@
-//! What ends with a right: invitations of a wallet that may not invite any more, revoked ones, members that were
-//! removed; and what no right lets anybody read or guess.
+//! What ends with a right: invitations of a wallet that lost the right to invite, revoked invitations, and removed
+//! members; and what no right reveals.
 
 use kedge_protocol::resource::Area;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn all_rights() -> Value {
     rights(|_| true)
 }
 
-/// A key's body with the right to read these areas.
+/// The body of an API key with the right to read these areas.
 fn rights(reads: impl Fn(&str) -> bool) -> Value {
     let areas = Area::ALL.iter().filter(|area| reads(area.text()));
     let permissions: Vec<Value> = areas
@@ -63,7 +63,7 @@ pub(crate) async fn remove(server: &Server, by: &Caller, member: &str) -> Answer
     delete(server, by, &path, "org.member_remove", "wallet_id").await
 }
 
-/// The store follows from its log: a replay decides everything as the server did.
+/// Checks that a replay of the log yields the server's store.
 fn verified(mut server: Server) {
     assert_eq!(server.terminate(), Some(0));
     let verified = server.verify_data();
@@ -205,7 +205,7 @@ async fn nobody_joins_by_an_invitation_of_somebody_who_is_demoted_meanwhile() {
     verified(server);
 }
 
-/// Nothing that the wallet had opens anything now: token, API key, refresh token, password.
+/// Checks that none of the wallet's credentials works: token, API key, refresh token, password.
 async fn shut_out(
     server: &Server,
     caller: &Caller,
@@ -226,7 +226,8 @@ async fn shut_out(
         .refused(401, "CREDENTIALS_INVALID");
 }
 
-/// A key of the organization with the signature of a removed member does not work either, and no list shows them.
+/// Checks that a removed member's signature fails with a key of the organization too, and that no list shows the
+/// member.
 async fn unlisted(server: &Server, ann: &Caller, removed: &Caller) {
     let makes_keys = json!([{ "resource": "api_keys", "crud": { "create": true } }]);
     let body = json!({ "name": "maker", "permissions": makes_keys });
@@ -401,14 +402,14 @@ fn copy(from: &std::path::Path, to: &std::path::Path) {
     }
 }
 
-/// The token of this login reads its caller's wallet.
+/// Checks that the token of this login reads its caller's wallet.
 async fn reads(server: &Server, caller: &Caller, answer: &Answer) {
     let token = answer.body["access_token"].as_str().unwrap();
     let me = server.get("/wallets/me", Some(token)).await.expect(200);
     assert_eq!(me.body["id"], caller.wallet_id.as_str());
 }
 
-/// A refresh token can be exchanged once, and so can the one that it leads to; used again, it ends them all.
+/// A refresh token and its successor can each be exchanged once; using either again ends the login.
 async fn exchanged_once(server: &Server, caller: &Caller, first: &Answer) {
     let second = refresh(server, &first.body["refresh_token"])
         .await
@@ -425,12 +426,12 @@ async fn exchanged_once(server: &Server, caller: &Caller, first: &Answer) {
     }
 }
 
-/// A store that is older than the headers its server released accepts no writes. Everyone who may read it can log in to
-/// do so, and logins follow their usual rules.
+/// A store that is older than the headers its server released accepts no writes. Logins still work, under their usual
+/// rules, because reading needs a token.
 #[tokio::test]
 async fn a_read_only_store_is_read_by_who_logs_in() {
     let mut server = Server::start().await;
-    // Tokens name their issuer, which is the first server's URL.
+    // Tokens name their issuer, the URL of the first server.
     let issuer = format!("public_url=\"{}\"", server.url);
     let ann = Caller::register(&server, "ann@example.com").await;
     let before = login(&server, "ann@example.com", PASSWORD)
@@ -449,7 +450,7 @@ async fn a_read_only_store_is_read_by_who_logs_in() {
         server.dir.path().join("data"),
         server.dir.path().join("old"),
     );
-    // The chain is the one that knows the anchors; everything else is from the old copy.
+    // The chain keeps its newest state, with the anchors; the rest is the old copy.
     std::fs::rename(&data, server.dir.path().join("newest")).unwrap();
     std::fs::rename(&old, &data).unwrap();
     let server = server.restart_with(&[&issuer]).await;
@@ -468,7 +469,7 @@ async fn a_read_only_store_is_read_by_who_logs_in() {
         .await
         .expect(200);
     reads(&server, &ann, &now).await;
-    // A token from before, and one from now.
+    // A token from before the restore, and one from after it.
     for first in [&before, &now] {
         exchanged_once(&server, &ann, first).await;
     }

@@ -1,4 +1,4 @@
-//! The edge against callers that show no credentials, send slowly, read nothing, or send what is not HTTP: over real
+//! The edge against callers that send no credentials, send slowly, read nothing, or do not speak HTTP: over real
 //! sockets, from several addresses of this machine.
 
 mod bodies;
@@ -34,7 +34,7 @@ async fn connect_from(server: &Server, host: u8) -> TcpStream {
     socket.connect(address).await.unwrap()
 }
 
-/// An answer of HTTP/1.1 as received.
+/// An HTTP/1.1 answer as received.
 #[derive(Debug)]
 struct Raw {
     head: String,
@@ -57,7 +57,7 @@ impl Raw {
         self.header("connection") == Some("close")
     }
 
-    /// Checks that it is an error in the service's form, with the headers that every answer has.
+    /// Checks for an error in the service's form, with the headers that every answer has.
     #[track_caller]
     fn refused(&self, status: u16, code: &str) {
         assert_eq!(
@@ -77,7 +77,7 @@ impl Raw {
     }
 }
 
-/// Reads one answer; its head states its length.
+/// Reads one answer, by the length in its head.
 async fn read_answer(stream: &mut TcpStream) -> Raw {
     let reading = async {
         let mut bytes = Vec::new();

@@ -1,8 +1,8 @@
-//! Rate limits over real sockets: every row of the two tables, what counts and what is free, who it counts on, and that
-//! every answer shows how the limits stand.
+//! Rate limits over real sockets: every row of the two tables, which requests count, whom they count on, and that every
+//! answer states the limits.
 //!
-//! Windows follow the wall clock, so one may end anywhere in a test. What is asserted holds within a window; a step
-//! that needs a whole one is repeated in the next.
+//! Windows follow the wall clock, so one may end anywhere in a test. Assertions hold within a window; a step that needs
+//! a whole one is repeated in the next.
 
 mod answers;
 mod callers;
@@ -48,7 +48,7 @@ fn members(field: &str) -> Vec<(&str, u64, u64)> {
     field.split(", ").map(member).collect()
 }
 
-/// The limits stated in an answer; both families of fields must be present and agree.
+/// The limits stated in an answer; checks that both families of fields are present and agree.
 #[track_caller]
 fn reported(answer: &Answer) -> Stated {
     let number = |name| {
@@ -80,7 +80,7 @@ fn reported(answer: &Answer) -> Stated {
     reported
 }
 
-/// The name of the limit that a refusal is for.
+/// The name of the limit in a refusal.
 #[track_caller]
 fn policy(answer: &Answer) -> &str {
     answer.refused(429, "RATE_LIMITED");
@@ -95,9 +95,9 @@ fn policy(answer: &Answer) -> &str {
     name
 }
 
-/// Sends until a request is refused. Within a window each answer has one less left than the
-/// previous one, and the refusal comes exactly when nothing is left. A window that ends meanwhile
-/// is followed by a whole one. `used` requests have been counted before.
+/// Sends until a request is refused. Within a window each answer has one less left than the previous one, and the
+/// refusal comes exactly when nothing is left. If a window ends meanwhile, a whole one follows. `used` requests were
+/// counted before.
 async fn use_up(
     limit: u64,
     name: &str,

@@ -17,7 +17,7 @@ async fn log_bytes(server: &Server, caller: &Caller) -> u64 {
     view["usage"]["log_bytes"].as_u64().unwrap()
 }
 
-/// Letters that no compression can shrink.
+/// Letters that do not compress.
 fn noise(bytes: usize) -> String {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut letter = || {
@@ -97,7 +97,7 @@ async fn free_organizations_leave_the_others_room_on_the_disk() {
     let bob = Caller::register(&server, "bob@example.com").await;
     let template = bob.new_template(&server, "ticket").await;
     server.terminate();
-    // As if the disk had less room than that.
+    // Pretends that the disk has less room than that.
     let server = server
         .restart_with(&["disk_kept_from_free=1000000000000000000", "rate_limits=on"])
         .await;
@@ -119,7 +119,7 @@ async fn free_organizations_leave_the_others_room_on_the_disk() {
     refused.refused(403, "QUOTA_EXCEEDED");
     assert_eq!(refused.body["body"]["policy"], "disk-share");
     server.get("/templates", Some(&ann.token)).await.expect(200);
-    // Nor is an upload written, whatever key it has.
+    // An upload is not written either, with any credentials.
     let mut headers = files::headers(&server, &ann, "a.txt", b"bytes");
     headers.push(("idempotency-key", "upload-1".to_owned()));
     let parts = [

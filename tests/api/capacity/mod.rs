@@ -1,4 +1,4 @@
-//! What is scarce: limits, quotas, shares, and callers that take too much.
+//! Scarce resources: limits, quotas, shares, and callers that take too much.
 
 mod edge;
 mod limits;

@@ -1,4 +1,4 @@
-//! More than the server can do in the given time: some requests are refused for now, nothing is lost.
+//! More load than the server can handle in time: some requests are refused for now, nothing is lost.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lasting_overload_refuses_some_and_what_was_let_in_is_done() {
-    // All callers are of one organization here.
+    // All callers belong to one organization here.
     let options = [
         "wait_target_ms=1",
         "requests_min=2",
@@ -49,8 +49,8 @@ async fn lasting_overload_refuses_some_and_what_was_let_in_is_done() {
     assert!(refused.load(Ordering::Relaxed), "all {done} were let in");
     assert_eq!(server.sequence().await, sequence + done);
 
-    // A single caller is admitted before long, however long it took before. On a busy machine the server may take the
-    // other load for its own for a while.
+    // A single caller is soon admitted, whatever the load before. On a busy machine the server may mistake the other
+    // load for its own for a while.
     let body = json!({ "template_id": template });
     let begun = Instant::now();
     loop {

@@ -1,5 +1,4 @@
-//! What one organization may have at one moment of what is scarce: it is refused past that, and the others do not
-//! notice.
+//! Shares of scarce resources: an organization past its share is refused, and the others do not notice.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +15,7 @@ use crate::feeds::event_stream::{Ask, EventStream};
 use crate::harness::{Answer, Caller, Server, Signed};
 use crate::resources::files::{id, upload};
 
-/// A request that the server does not answer yet, because it waits for a sequence that is never reached.
+/// A request that stays unanswered, because it waits for a sequence that is never reached.
 async fn waiting(server: &Server, caller: &Caller) -> TcpStream {
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
     let (name, value) = caller.bearer();
@@ -26,7 +25,7 @@ async fn waiting(server: &Server, caller: &Caller) -> TcpStream {
     stream
 }
 
-/// Checks that an answer refuses because a share is used up.
+/// Checks for a refusal because a share is used up.
 #[track_caller]
 fn share(answer: &Answer, name: &str, limit: &str) {
     answer.refused(429, "RATE_LIMITED");
@@ -49,7 +48,7 @@ async fn requests_in_flight_have_a_share_for_each_organization() {
     tokio::time::sleep(Duration::from_millis(300)).await;
     let refused = server.get("/batches", Some(&ann.token)).await;
     share(&refused, "requests-in-flight", "2");
-    // Nobody else is affected, and callers without an organization have the share of their address.
+    // No other organization is affected, and callers without one use the share of their address.
     server.get("/batches", Some(&bob.token)).await.expect(200);
     server.get("/batches", None).await.expect(200);
     bob.new_object(&server, &template).await;
@@ -178,12 +177,12 @@ async fn a_download_whose_place_another_address_gets_breaks_off_visibly() {
             .is_err();
         ends.push((is_open, bytes.ends_with(b"0\r\n\r\n")));
     }
-    // The slower one broke off; the other one came to its end.
+    // The slower one broke off; the other completed.
     ends.sort_unstable();
     assert_eq!(ends, [(false, false), (true, true)]);
 }
 
-/// Begins an export with a small window and reads none of it.
+/// Begins an export with a small window and does not read it.
 async fn unread_export(server: &Server, caller: &Caller) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4_096).unwrap();
@@ -256,7 +255,7 @@ async fn exports_have_a_share_and_who_does_not_read_loses_it() {
         )
         .await;
     assert_eq!(parts.status, 200);
-    // It is given up before long, and its share is released.
+    // The server soon gives it up, which releases its share.
     for _ in 0..100 {
         let request = hyper::Request::get(format!("{}/export", server.url))
             .header("authorization", format!("Bearer {}", ann.token))
@@ -270,7 +269,7 @@ async fn exports_have_a_share_and_who_does_not_read_loses_it() {
     panic!("an export that nobody reads keeps its place");
 }
 
-/// Sends the same request over this many connections at once; returns the answers. All connections are open before the
+/// Sends the same request over this many connections together; returns the answers. All connections are open before the
 /// first request is sent, and answers are parsed after the last one arrived, because a slow client would never fill a
 /// queue.
 async fn at_once(server: &Server, caller: &Caller, path: &str, count: usize) -> Vec<Answer> {
@@ -303,9 +302,8 @@ async fn at_once(server: &Server, caller: &Caller, path: &str, count: usize) -> 
         .collect()
 }
 
-/// One organization sends more requests than it may have waiting, while another one sends some now and then. The first
-/// one gets its share and is refused the rest; the other one is never refused and never waits for the first one's
-/// requests.
+/// One organization sends more requests than may wait, while another one sends a few. The first gets its share and is
+/// refused the rest; the second is never refused and never waits for the first.
 async fn others_have_their_turns(path: &str, others_path: &str, name: &str, line_max: usize) {
     // Every waiting request is served in the end, however slow the machine is.
     let options = [
@@ -356,7 +354,8 @@ async fn others_have_their_turns(path: &str, others_path: &str, name: &str, line
     );
 }
 
-/// Sends the same request over 80 connections at once. Checks that those that wait are served, and the others refused.
+/// Sends the same request over 80 connections together. Checks that the ones that fit the queue are served, and the
+/// others refused.
 async fn at_most_64_wait(server: &Server, caller: &Caller, path: &str, more: &str) {
     let (name, value) = caller.bearer();
     let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\n{more}{name}: {value}\r\n\r\n");
@@ -384,7 +383,7 @@ async fn at_most_64_wait(server: &Server, caller: &Caller, path: &str, more: &st
     );
 }
 
-/// Options with which nothing else is refused, and every waiting request is served in the end.
+/// Options under which nothing else is refused, and every waiting request is served in the end.
 const PATIENT: [&str; 3] = [
     "requests_max=65536",
     "downloads_max=65536",

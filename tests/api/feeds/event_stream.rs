@@ -1,5 +1,4 @@
-//! A reader of server-sent events on a socket of its own: as strict as the standard, and as slow
-//! as a test wants it to be.
+//! A reader of server-sent events over its own socket: as strict as the standard, and as slow as a test wants.
 
 use std::time::Duration;
 
@@ -9,10 +8,9 @@ use tokio::net::{TcpSocket, TcpStream};
 
 use crate::harness::Server;
 
-/// Far longer than anything here takes: a test that waits this long has failed.
+/// Far longer than any step takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// One block of a stream.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Block {
     pub(crate) id: Option<String>,
@@ -47,12 +45,11 @@ impl Block {
     }
 }
 
-/// A stream being read.
 pub(crate) struct EventStream {
     reader: BufReader<TcpStream>,
     pub(crate) head: String,
     pub(crate) status: u16,
-    /// The part of the body that was read but not returned yet.
+    /// Body text that was read but not returned yet.
     text: String,
     ended: bool,
     /// The last position that the server sent.
@@ -64,7 +61,7 @@ pub(crate) struct EventStream {
 pub(crate) struct Ask<'a> {
     pub(crate) query: &'a str,
     pub(crate) last_event_id: Option<&'a str>,
-    /// An API key that is shown too.
+    /// An API key to send in addition.
     pub(crate) api_key: Option<&'a str>,
     /// Bytes of the socket's receive buffer.
     pub(crate) receive_buffer: Option<u32>,
@@ -132,7 +129,7 @@ impl EventStream {
         Ok(())
     }
 
-    /// The next block; `None` when the stream has ended normally, an error when it was cut off.
+    /// The next block; `None` at a normal end of the stream, an error if it was cut off.
     pub(crate) async fn try_block(&mut self) -> std::io::Result<Option<Block>> {
         loop {
             if let Some((block, rest)) = self.text.split_once("\n\n") {
@@ -168,7 +165,6 @@ impl EventStream {
         }
     }
 
-    /// The next `count` events.
     pub(crate) async fn events(&mut self, count: usize) -> Vec<Value> {
         let mut events = Vec::with_capacity(count);
         while events.len() < count {

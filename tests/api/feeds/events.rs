@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::feeds::event_stream::{Ask, EventStream};
 use crate::harness::{Caller, Server, Signed};
 
-/// A page of the list; every event must match the document.
+/// A page of the list, with every event checked against the document.
 pub(crate) async fn list(server: &Server, caller: &Caller, query: &str) -> Value {
     let path = format!("/ebus/events{query}");
     let page = server
@@ -225,7 +225,7 @@ async fn refused_actions_are_told_to_who_sent_them() {
     for event in failed {
         assert_eq!(event["action_id"], Value::Null, "it is not in the log");
     }
-    // Each event comes after those reported before, and later ones come after it.
+    // Events are listed in order, and later ones follow.
     let all = list(&server, &ann, "").await;
     let all_types = types(items(&all));
     let end = all_types.len();
@@ -281,7 +281,7 @@ async fn an_organization_sees_its_own_doings_and_what_is_done_to_its_objects() {
         stamp["organization_id"],
         items(&list(&server, &ann, "").await)[0]["organization_id"]
     );
-    // By template: events on what was made from Ann's, whoever acted.
+    // By template: events on objects made from Ann's, of any actor.
     let of_template = list(&server, &bob, &format!("{query}&template_id={template_id}")).await;
     assert_eq!(items(&of_template).len(), 1);
     // A refused action on another's object is reported only to its own caller.
@@ -291,7 +291,7 @@ async fn an_organization_sees_its_own_doings_and_what_is_done_to_its_objects() {
     assert_eq!(seen(&server, &ann).await.len(), 2);
     assert_eq!(seen(&server, &bob).await.len(), 5);
     assert_eq!(server.get("/ebus/events", None).await.status, 401);
-    // Who acted on whose objects follows from the log, like everything else.
+    // Actors and owners follow from the log, like everything else.
     server.kill();
     let path = server.dir.path().join("data").join("store");
     kedge_upkeep::verify::store(&path, server.domain, server.sequencer, |_| ()).unwrap();

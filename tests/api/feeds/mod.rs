@@ -1,4 +1,4 @@
-//! What the server reports by itself: events, their streams, webhooks.
+//! What the server reports by itself: events, streams and webhooks.
 
 pub(crate) mod event_stream;
 mod events;

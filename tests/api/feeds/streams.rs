@@ -1,4 +1,4 @@
-//! Streams of events: live, resumed, filtered, ended.
+//! Event streams: live, resumed, filtered and ended.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ fn after(position: &str) -> Ask<'_> {
     }
 }
 
-/// From every position exactly the rest follows, by header and by parameter alike.
+/// From every position exactly the rest follows, by header or by parameter.
 async fn resumes_anywhere(server: &Server, caller: &Caller, listed: &[Value]) {
     for (n, event) in listed.iter().enumerate().take(listed.len() - 1) {
         let position = event["position"].as_str().unwrap();
@@ -117,7 +117,7 @@ async fn a_stream_is_the_list_from_where_it_begins() {
     };
     let mut resumed = EventStream::begin(&server, &ann.token, ask).await;
     assert_eq!(resumed.event().await["id"], listed[1]["id"]);
-    // None of this was Bob's.
+    // None of these events is Bob's.
     bob.new_template(&server, "his").await;
     assert_eq!(of_bob.event().await["type"], "template.created");
 }
@@ -203,7 +203,7 @@ async fn filters_and_signs_of_life() {
     ann.action(&server, ("emit", &object_id, "{}"))
         .await
         .expect(201);
-    // Filtered events show only in the position that a heartbeat carries.
+    // Filtered-out events move only the position, which heartbeats carry.
     while stream.last_id == begun_at {
         let block = stream.block().await.unwrap();
         assert!(block.data.is_none() && block.comment.is_some(), "{block:?}");
@@ -223,7 +223,7 @@ async fn nothing_is_lost_or_seen_twice_across_a_kill() {
     let mut position = "0".to_owned();
     for round in 0..3u32 {
         let mut stream = EventStream::begin(&server, &ann.token, after(&position)).await;
-        // A failure comes last: it is not part of the log, but its position must be remembered too.
+        // A failure comes last: it is not in the log, but its position must be remembered too.
         for _ in 0..=round {
             ann.bus(&server, &[emit; 20], false).await.expect(200);
             ann.action(&server, ("unlock", &object_id, "{}"))
@@ -264,7 +264,7 @@ async fn nothing_is_lost_or_seen_twice_across_a_kill() {
 async fn a_stream_ends_with_its_token() {
     let server = Server::start().await;
     let (ann, object_id) = caller_with_object(&server).await;
-    // The server's own keys, and a shorter life than its configuration allows.
+    // The server's own keys sign a token with a shorter life than configured.
     let keys = server.dir.path().join("data").join("keys");
     let tokens = AccessTokens::open(keys, server.url.clone(), 3, 1).unwrap();
     let me = server
@@ -294,7 +294,7 @@ async fn a_stream_ends_with_its_token() {
     assert_eq!(again.status, 401);
 }
 
-/// A member's streams end with the membership, with a last line that states why; later events are not sent.
+/// A member's stream ends with the membership; its last line states why, and later events are not sent.
 #[tokio::test]
 async fn a_stream_ends_with_its_readers_membership() {
     let server = Server::start().await;
@@ -369,7 +369,7 @@ async fn there_is_room_for_so_many_streams_and_other_requests_go_on() {
     drop(other);
 }
 
-/// Requests a stream until there is room for one.
+/// Opens a stream as soon as there is room.
 async fn until_open(server: &Server, caller: &Caller) -> EventStream {
     for _ in 0..600 {
         let stream = EventStream::open(server, &caller.token, Ask::default()).await;
@@ -432,7 +432,7 @@ async fn who_does_not_read_is_cut_off_and_others_are_not() {
 
 type Http2 = Client<HttpConnector, Empty<Bytes>>;
 
-/// A separate stream on the client's one connection.
+/// One more stream on the client's only connection.
 async fn open_http2(client: &Http2, server: &Server, caller: &Caller) -> (u16, Incoming) {
     let request = Request::get(format!("{}/ebus/events/stream", server.url))
         .header("authorization", format!("Bearer {}", caller.token))

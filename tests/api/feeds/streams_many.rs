@@ -1,5 +1,5 @@
-//! Thousands of streams on one server: what each costs, that each gets everything, and that sending to them holds up
-//! nobody else.
+//! Thousands of streams on one server: the cost of each, that each gets everything, and that sending to them delays no
+//! other request.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -12,10 +12,8 @@ use crate::feeds::event_stream::{Ask, EventStream};
 use crate::feeds::events::types;
 use crate::harness::{Caller, Server, Signed};
 
-/// Streams that are open when memory is first measured, so that one-time allocations have been
-/// made.
+/// Streams that are open at the first measurement of memory, after one-time allocations.
 const FIRST: usize = 500;
-/// All streams.
 const ALL: usize = 5_000;
 /// Files that the other tests of this process may have open.
 const OTHER_FILES: u64 = 1_000;
@@ -34,11 +32,11 @@ const OPTIONS: [&str; 2] = [
 /// Events that are sent to every stream while a neighbour writes: each is a few hundred bytes, which the sockets hold
 /// without being read.
 const EVENTS: usize = 60;
-/// The pause between two of them, so that sending never ends meanwhile.
+/// The pause between two events, so that sending never ends meanwhile.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// How many streams this process has room for: each is an open file, and shells often allow few
-/// until the limit is raised.
+/// The number of streams that this process can open: each is an open file, and shells often allow few until the limit
+/// is raised.
 fn room() -> usize {
     let limit = getrlimit(Resource::Nofile);
     let all = Rlimit {
@@ -113,7 +111,7 @@ async fn five_thousand_streams_are_cheap_and_get_everything() {
     );
 }
 
-/// Nobody reads meanwhile, so that the processor is the server's.
+/// The streams stay unread meanwhile, which leaves the processor to the server.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sending_to_thousands_of_streams_refuses_no_neighbours_request() {
     let all = room();

@@ -1,4 +1,4 @@
-//! Webhooks: what receivers get, when they get it again, and where nothing is ever sent.
+//! Webhooks: what receivers get, when it is sent again, and which addresses are never contacted.
 
 mod busy;
 mod receiver;
@@ -53,7 +53,7 @@ async fn deliveries(server: &Server, caller: &Caller, path: &str) -> Vec<Value> 
     answer.expect(200).body["items"].as_array().unwrap().clone()
 }
 
-/// The webhook's deliveries once they are as the test requires.
+/// The webhook's deliveries, once they satisfy the test.
 async fn settled(
     server: &Server,
     caller: &Caller,
@@ -222,7 +222,7 @@ async fn a_receiver_that_is_gone_is_switched_off_in_the_log() {
         .get(&format!("/ebus/actions/{sequence}"), Some(&ann.token))
         .await;
     assert_eq!(action.expect(200).body["action_type"], "system.webhook_off");
-    // Events meanwhile are not delivered later; events afterwards are.
+    // Events during the pause are not delivered later; events after it are.
     ann.new_template(&server, "two").await;
     let again = format!(
         "{path}/deliveries/{}/redeliver",
@@ -297,7 +297,7 @@ async fn one_organizations_receivers_leave_attempts_to_the_others() {
     let begun = std::time::Instant::now();
     bob.new_template(&server, "ticket").await;
     good.wait(|messages| messages.len() == 1).await;
-    // Before any attempt at the other receiver is given up.
+    // Before any attempt at the other receiver was given up.
     assert!(begun.elapsed() < Duration::from_secs(8));
     assert_eq!(dead.so_far().len(), 1, "a quarter of the attempts");
 }
@@ -326,7 +326,7 @@ async fn every_event_arrives_at_least_once_across_kill_9() {
     };
     expect(&made.body);
     receiver.wait(|messages| messages.len() >= 4).await;
-    // Not even queued when the server is killed.
+    // The kill comes before these are even queued.
     let more = ann.bus(&server, &vec![mint; 40], false).await.expect(200);
     expect(&more.body);
     server.kill();

@@ -1,4 +1,4 @@
-//! Claims: what holds is recorded in the log, once, for its claimant; everything else is refused and leaves no trace.
+//! Claims: a valid claim is recorded in the log, once, for its claimant; anything else is refused and leaves no trace.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::forgery::another;
 use crate::harness::{Answer, Caller, PASSWORD, Server};
 
-/// The development key, made once for all tests.
+/// The development proving key, made once for all tests.
 fn key() -> Arc<ProvingKey> {
     static KEY: OnceLock<Arc<ProvingKey>> = OnceLock::new();
     let made = || Arc::new(kedge_client::claims::dev_insecure_proving().unwrap());
@@ -72,7 +72,7 @@ impl Log {
         proof.await.unwrap()
     }
 
-    /// A claim on the mint for this claimant: it discloses what was done, but not by whom.
+    /// A claim on the mint for this claimant: it discloses the action, but not its signer.
     async fn claim(&self, claimant: Address, purpose: u8) -> ClaimFile {
         let choice = Choice {
             mask: Mask::new(0b0101).unwrap(),
@@ -144,7 +144,7 @@ async fn a_claim_that_holds_is_recorded_once() {
     let bob = register(&log.client, "bob@example.com").await;
     assert_eq!(code_of(bob.dispute(dispute.id).await), "RESOURCE_NOT_FOUND");
 
-    // Another purpose, submitted many times at once.
+    // Another purpose, submitted many times in parallel.
     let file = log.own_claim(2).await;
     let bring = || log.ann.bring_claim(&file);
     let (one, two, three, four) = tokio::join!(bring(), bring(), bring(), bring());
@@ -204,7 +204,7 @@ async fn a_claim_is_its_claimants_to_bring() {
     let thief = [bob.bearer()];
     let refused = log.server.call("POST", "/disputes", &thief, &body).await;
     refused.refused(403, "FORBIDDEN");
-    // With the thief's own address in it, the proof is valid for nobody.
+    // The proof holds for no other address, such as the thief's.
     let mut stolen = file.clone();
     stolen.binding.claimant = bob.key.address();
     let body = stolen.normal_form().unwrap();
@@ -212,7 +212,7 @@ async fn a_claim_is_its_claimants_to_bring() {
     refused.refused(400, "VALIDATION_ERROR");
     assert_eq!(log.server.sequence().await, before);
 
-    // A key is not a wallet, whatever its rights.
+    // An API key is no wallet, whatever its rights.
     let grant = json!({ "resource": "batches", "crud": { "create": true, "read": true } });
     let robot = json!({ "name": "robot", "permissions": [grant] });
     let robot = bob.new_key(&log.server, &robot).await.expect(201).body;
@@ -228,7 +228,7 @@ async fn a_claim_is_its_claimants_to_bring() {
     assert!(log.ann.bring_claim(&file).await.unwrap().is_new);
 }
 
-/// A change of a claim's JSON, and the pointer of the resulting error.
+/// A change of a claim's JSON, with the pointer of the resulting error.
 type Spoilt = (&'static str, fn(&mut Value));
 
 const SPOILT: &[Spoilt] = &[
@@ -300,7 +300,7 @@ async fn what_does_not_hold_is_refused_where_it_is_wrong_and_leaves_no_trace() {
     assert_eq!(log.server.sequence().await, before);
     assert!(log.ann.bring_claim(&file).await.unwrap().is_new);
 
-    // On a chain with real value there is no key until the operator names one.
+    // A chain with real value has no key until the operator names one.
     let worth = Log::start(&["chain_id=1"]).await;
     let refused = worth.bring(&body).await;
     refused.refused(503, "UNAVAILABLE");

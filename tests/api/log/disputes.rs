@@ -1,4 +1,4 @@
-//! Disputes: evidence that shows a fault is recorded in the log, evidence that shows none is not.
+//! Disputes: evidence of a fault is recorded in the log, other evidence is not.
 
 use std::time::Duration;
 
@@ -87,7 +87,7 @@ async fn check_action(server: &Server, ann: &Caller, dispute: &Value, file: &Evi
     );
     assert_eq!(proof.action.target, dispute["subject_id"]);
 
-    // Any reader of it reaches the same verdict.
+    // Any reader of the log reaches the same verdict.
     let evidence = EvidenceFile::parse(&dispute["evidence"].to_string()).unwrap();
     let verdict = evidence.check(&Trust::new(server.domain, server.sequencer));
     assert_eq!(verdict.unwrap().fault.text(), dispute["fault"]);

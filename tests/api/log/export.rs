@@ -1,4 +1,4 @@
-//! The export of a log of two organizations, checked by somebody else: whole, anchored, and with one byte changed
+//! The export of a log of two organizations, checked by an outsider: whole, anchored, and with one byte changed
 //! anywhere.
 
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ fn kedge(arguments: &[&str]) -> Output {
     command.args(arguments).output().unwrap()
 }
 
-/// Runs `kedge verify export` and returns what it shows, or its objection.
+/// Runs `kedge verify export`; returns its report, or its objection.
 fn verify(source: &str, trust: &[&str]) -> Result<Value, String> {
     let mut arguments = vec!["verify", "export", source, "--json"];
     arguments.extend_from_slice(trust);
@@ -84,7 +84,7 @@ async fn work(server: &Server) -> (Caller, Caller) {
     (ann, eve)
 }
 
-/// Anchors now, and waits until the chain cannot give it up.
+/// Anchors now, and waits for finality.
 async fn anchored(server: &Server) {
     let socket = server.dir.path().join("data/admin.sock");
     let anchored = kedge(&["admin", "anchor-now", "--socket", socket.to_str().unwrap()]);
@@ -149,8 +149,7 @@ async fn a_stranger_reaches_the_heads_of_server_and_contract() {
         (&json!(true), &json!(305))
     );
 
-    // The part after a batch can be checked without the part before it, and shortened logs are
-    // noticed.
+    // The part after a batch can be checked without the part before it; shortened logs are noticed.
     let batches = reported["checkpoint"]["batches"].as_u64().unwrap();
     for from in 0..=batches {
         let lines = export(&server, &format!("?from={from}"), Some(&eve.token)).await;
@@ -199,7 +198,7 @@ async fn one_changed_byte_is_named_by_its_line() {
         assert!(changed > 0, "{wanted}");
         let mut without = lines.clone();
         without.remove(at);
-        // An outsider cannot notice a request that was left out; its leaves are still there.
+        // An outsider cannot notice a request that was left out, because its leaves remain.
         assert_eq!(check(&server, &without).is_ok(), wanted == "request");
     }
     let request: Value = serde_json::from_str(&lines[place("request")]).unwrap();

@@ -232,7 +232,7 @@ impl Life {
         self.bob.bus(&self.server, &burn, false).await.expect(200);
     }
 
-    /// What the operator does, and the consequences of a stolen key.
+    /// Actions of the operator, and the consequences of a stolen key.
     async fn system(&self) {
         let socket = self.server.dir.path().join("data/admin.sock");
         for tier in ["developer", "enterprise"] {

@@ -1,4 +1,4 @@
-//! What the log shows to others: its parts, its export, and disputes about it.
+//! The log for others: its parts, its export, and disputes about it.
 
 mod claims;
 mod disputes;

@@ -1,4 +1,4 @@
-//! What a stranger can check: batches, leaves, consistency, the signed head.
+//! Public data of the log, for strangers: batches, leaves, consistency, the signed head.
 
 use kedge_protocol::Hash;
 use kedge_protocol::batch::SignedBatch;
@@ -142,7 +142,7 @@ async fn headers_describe_the_answer() {
     );
 }
 
-/// The header of a batch in the protocol's form.
+/// The header of a batch has the protocol's form.
 #[tokio::test]
 async fn a_batch_is_signed_by_the_sequencer() {
     let server = Server::start().await;

@@ -1,5 +1,5 @@
-//! What answers state beyond their resource: what became of a spent nonce, whose signature it was, the state that a
-//! condition names, numbers to the digit, lists the way they were requested.
+//! What answers state besides their resource: the outcome of a spent nonce, the signer of a signature, the state that a
+//! condition names, exact numbers, lists in the requested order.
 
 use http_body_util::Full;
 use hyper::Request;
@@ -36,7 +36,7 @@ async fn a_spent_nonce_says_what_came_of_it() {
     assert_eq!(reason(&again), (&json!("done"), &done.body["sequence"]));
     assert_eq!(again.header("x-nonce-highest"), "100");
 
-    // A request with several actions: the first of those that were done is named.
+    // For a request with several actions, the first action that was done is named.
     let mut terms = ann.terms(&server);
     terms.nonce = 101;
     let actions = [
@@ -56,7 +56,7 @@ async fn a_spent_nonce_says_what_came_of_it() {
     assert!(unlocked.is_u64(), "{}", batch.body);
     assert_eq!(reason(&again), (&json!("done"), unlocked));
 
-    // A request that was refused as a whole reports that nothing was done and nothing will be.
+    // A request that was refused as a whole reports that none of it was done or will be.
     lock(&server, &ann, 102, &object).await.expect(201);
     let mut terms = ann.terms(&server);
     terms.nonce = 103;
@@ -69,8 +69,7 @@ async fn a_spent_nonce_says_what_came_of_it() {
     let far = lock(&server, &ann, u64::MAX, &object).await;
     assert_eq!(reason(&far), (&json!("refused"), &Value::Null));
 
-    // Below the window the outcome is unknown. Inside it the position is known, also after a
-    // restart.
+    // Below the window the outcome is unknown. Inside it the position is known, also after a restart.
     lock(&server, &ann, 3_000, &object)
         .await
         .refused(422, "STATE_VIOLATION");
@@ -165,7 +164,7 @@ async fn an_organization_has_a_tag() {
         let headers = [&[ann.bearer()], more].concat();
         server.call("GET", "/organizations/me", &headers, "").await
     };
-    // A minute may end between two requests, but not three times in a row.
+    // A minute may end between two requests, but not three times in succession.
     let mut known = get(&[]).await.expect(200);
     for tries in 0..3 {
         let tag = known.header("etag").to_owned();
@@ -295,7 +294,7 @@ async fn the_document_is_compressed_for_who_accepts_it() {
     assert!(bytes.len() * 5 < document.len(), "{}", bytes.len());
     let (_, same) = get(&[("accept-encoding", "gzip")]).await;
     assert_eq!(bytes, same);
-    // Each form has a tag of its own.
+    // Each coding has a separate tag.
     let tag = zipped.headers["etag"].to_str().unwrap();
     assert_ne!(plain.headers["etag"], tag);
     let (known, nothing) = get(&[("accept-encoding", "gzip"), ("if-none-match", tag)]).await;

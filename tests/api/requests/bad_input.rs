@@ -1,4 +1,4 @@
-//! Everything that is wrong is refused with its own code, and changes nothing.
+//! Wrong input is refused with the code for its fault, and changes nothing.
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::harness::{Answer, Caller, Server, Signed, Terms, bus_members, signature};
 
-/// What each request is signed as, what is sent, and how it is refused.
+/// The text that each request signs, the text that it sends, and its refusal.
 fn wrongly_signed<'a>(
     domain: &Domain,
     good: impl Fn() -> Terms,
@@ -86,7 +86,7 @@ async fn signatures_that_are_not_right() {
         .refused(401, "UNAUTHENTICATED");
     assert_eq!(server.sequence().await, before);
 
-    // A replay of a request that was done, and of one that was refused as a whole.
+    // Replays of a request that was done, and of one that was refused as a whole.
     let terms = good();
     send(&ann, terms, body).await.expect(200);
     send(&ann, terms, body).await.refused(409, "NONCE_REUSED");
@@ -255,7 +255,7 @@ async fn bus_bodies_that_are_not_right() {
     assert_eq!(server.sequence().await, before);
 }
 
-/// A PATCH takes a merge patch under the media type of merge patches, and every answer that should says so.
+/// A PATCH takes a merge patch under its media type, and every answer that should says so.
 #[tokio::test]
 async fn a_merge_patch_is_taken_by_its_name() {
     let server = Server::start().await;
@@ -291,7 +291,7 @@ async fn a_merge_patch_is_taken_by_its_name() {
     }
 }
 
-/// A PATCH of an object under a media type.
+/// Sends a PATCH of an object under a media type.
 async fn patched(
     server: &Server,
     caller: &Caller,

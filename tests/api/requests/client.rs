@@ -76,7 +76,7 @@ async fn manages_keys(server: &Server, ann: &Account, signing_key: &SigningKey, 
     let shown = format!("{made:?}");
     assert!(!shown.contains(&made.key), "{shown}");
 
-    // With the key alone: the nonces are found from the first refusal.
+    // With the key alone, nonces are learned from the first refusal.
     let robot = connect(server, Some(&made.key)).await;
     let robot: Account = robot.account(signing_key.clone());
     let template = NewTemplate {

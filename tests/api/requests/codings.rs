@@ -48,7 +48,7 @@ fn decoded(coding: &str, bytes: &[u8]) -> Vec<u8> {
     read
 }
 
-/// A template and 60 objects in one batch; the id of the template and of the first object.
+/// Makes a template and 60 objects in one batch; returns the ids of the template and of the first object.
 async fn filled(server: &Server, ann: &Caller) -> (String, String) {
     let template_id = ann.new_template(server, "ticket").await;
     let object_id = ann.new_object(server, &template_id).await;
@@ -57,7 +57,7 @@ async fn filled(server: &Server, ann: &Caller) -> (String, String) {
     (template_id, object_id)
 }
 
-/// Large answers come in every form, with a tag for each, and conditions accept the tag of any form.
+/// Checks that a large answer comes in every coding, each with a tag, and that conditions accept any of these tags.
 async fn comes_in_every_form(server: &Server, ann: &Caller, path: &str) {
     let get = ("GET", path);
     let (plain, whole) = read(server, ann, get, &[]).await;
@@ -129,7 +129,7 @@ async fn every_large_answer_is_compressed_for_who_accepts_it() {
     .await;
     assert_eq!(text(&small, "content-encoding"), "");
     assert_eq!(text(&small, "vary"), "");
-    // A caller that refuses plain bytes gets none, and one that accepts nothing else gets them.
+    // A caller that refuses plain bytes gets none; one that accepts only these gets them.
     for (accepted, coding) in [
         ("identity;q=0, gzip", "gzip"),
         ("*;q=0, zstd;q=0.001", "zstd"),
@@ -163,7 +163,7 @@ async fn an_export_is_compressed_while_it_is_written() {
     }
 }
 
-/// Secrets next to chosen text, contents of files, and streams of events stay as they are.
+/// Secrets next to chosen text, contents of files, and event streams are not compressed.
 #[tokio::test]
 async fn secrets_files_and_streams_are_sent_as_they_are() {
     let server = Server::start().await;
@@ -211,7 +211,7 @@ async fn secrets_files_and_streams_are_sent_as_they_are() {
     assert!(!stream.headers().contains_key("content-encoding"));
 }
 
-/// A PATCH of an object, sent to `url` under a condition.
+/// Sends a PATCH of an object to `url` under a condition.
 async fn patched(
     server: &Server,
     (url, ann): (&str, &Caller),
@@ -260,7 +260,7 @@ async fn a_change_accepts_the_tag_of_every_form() {
     }
 }
 
-/// What a client meets behind proxies that compress by themselves.
+/// Conditions through proxies that compress.
 #[tokio::test]
 async fn conditions_hold_behind_proxies_that_compress() {
     let server = Server::start().await;

@@ -1,4 +1,4 @@
-//! A reverse proxy that compresses answers, and does with their entity tags what the usual ones do.
+//! A reverse proxy that compresses answers, and treats their entity tags as common proxies do.
 
 use std::io::Write as _;
 
@@ -15,7 +15,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::TcpListener;
 
-/// What becomes of a tag.
+/// The proxy's treatment of entity tags.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Tags {
     /// The proxy compresses and weakens tags, as nginx does when it is configured to ask for plain answers.
@@ -26,7 +26,6 @@ pub(crate) enum Tags {
     PassedOn,
 }
 
-/// A running proxy.
 pub(crate) struct Compressor(String);
 
 impl Compressor {

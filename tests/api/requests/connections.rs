@@ -1,5 +1,5 @@
-//! Changed bytes of whole connections, HTTP/1.1 and HTTP/2, on a real server: it answers nothing but what it documents for
-//! broken requests, ends each connection once the caller has, and serves everybody else.
+//! Mutated bytes of whole HTTP/1.1 and HTTP/2 connections to a real server: it sends only documented answers to broken
+//! requests, ends each connection after its caller does, and keeps serving other callers.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
@@ -10,17 +10,17 @@ use kedge_fuzz::Fuzz;
 
 use crate::harness::Server;
 
-/// A connection that its caller has ended ends within this time: a request that was read whole is answered first.
+/// Longest time until a connection ends after its caller ended it: a complete request is answered first.
 const END_LIMIT: Duration = Duration::from_secs(20);
-/// A server that has been silent for so long has mostly answered everything.
+/// After this silence the server has usually answered everything.
 const SILENCE: Duration = Duration::from_millis(40);
-/// And for so long, always.
+/// After this silence it has always answered everything.
 const LONG_SILENCE: Duration = Duration::from_secs(2);
-/// More of an answer is not looked at.
+/// Longer answers are cut off here.
 const ANSWER_MAX: u64 = 1 << 20;
 /// RFC 9113, 3.4.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// Every so many inputs, another caller asks.
+/// Another caller asks after this many inputs.
 const ASK_EVERY: u64 = 50;
 
 const DATA: u8 = 0;
@@ -45,7 +45,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// A block of headers, with names of the static table and values as they are (RFC 7541, appendix A).
+/// A header block, with names of the static table and literal values (RFC 7541, appendix A).
 fn block(method: u8, path: &str) -> Vec<u8> {
     // The method, `:scheme: http`, `:path`, `:authority`.
     let mut block = vec![method, 0x86, 0x04, path.len() as u8];
@@ -57,7 +57,7 @@ fn block(method: u8, path: &str) -> Vec<u8> {
 const GET: u8 = 0x82;
 const POST: u8 = 0x83;
 
-/// Conversations to begin with: each kind of frame in its place.
+/// Seeds of conversations: each kind of frame in its place.
 fn conversations() -> Vec<Vec<u8>> {
     let settings = frame(SETTINGS, 0, 0, &[0, 4, 0, 1, 0, 0]);
     let get = |stream| {
@@ -94,7 +94,7 @@ fn conversations() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Sends bytes, reads what is answered until that has been silent for a while, ends, and reads the rest.
+/// Sends bytes, reads the answer until it pauses for `silence`, closes, and reads the rest.
 fn exchange(server: &Server, bytes: &[u8], silence: Duration) -> Vec<u8> {
     let address = server.url.strip_prefix("http://").unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
@@ -114,7 +114,7 @@ fn exchange(server: &Server, bytes: &[u8], silence: Duration) -> Vec<u8> {
     answer
 }
 
-/// Reads to the end of the connection; false if it is silent for longer than its time-out.
+/// Reads to the end of the connection; false after a silence longer than its time-out.
 fn read(stream: &mut TcpStream, answer: &mut Vec<u8>) -> bool {
     match stream.take(ANSWER_MAX).read_to_end(answer) {
         Ok(_) => true,
@@ -127,14 +127,14 @@ fn read(stream: &mut TcpStream, answer: &mut Vec<u8>) -> bool {
     }
 }
 
-/// Whether somebody else is served.
+/// Checks that another caller is served.
 fn is_served(server: &Server) {
     let answer = exchange(server, LAST, END_LIMIT);
     let answer = String::from_utf8_lossy(&answer);
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
 }
 
-/// The frames of an answer: their kinds, and the codes of errors. A frame that is not whole was cut off by the end.
+/// The frames of an answer: kinds and error codes. An incomplete frame was cut off by the end.
 fn frames(mut answer: &[u8]) -> String {
     let mut seen: Vec<String> = Vec::new();
     while let [a, b, c, kind, _, _, _, _, _, rest @ ..] = answer {
@@ -150,7 +150,7 @@ fn frames(mut answer: &[u8]) -> String {
             (HEADERS, [status, ..]) => format!(" {status:x}"),
             _ => String::new(),
         };
-        // A server has nothing to send of any other kind.
+        // A server sends no other kinds.
         assert!(
             *kind != PUSH && *kind <= CONTINUATION,
             "a frame of kind {kind}"
@@ -173,7 +173,7 @@ fn statuses(answer: &[u8]) -> String {
         .filter(|status| status.bytes().all(|byte| byte.is_ascii_digit()))
         .collect();
     for status in &statuses {
-        // 505 and 501 are answers to what is not spoken here; 503 needs load.
+        // 505 and 501 refuse what is not implemented here; 503 needs load.
         let is_known =
             matches!(status.as_bytes()[0], b'1'..=b'4') || ["501", "505"].contains(status);
         assert!(is_known, "{text}");
@@ -183,17 +183,17 @@ fn statuses(answer: &[u8]) -> String {
     format!("{} {}", statuses.join(","), codes.join(","))
 }
 
-/// A way to speak with the server.
+/// A protocol to talk to the server.
 struct Protocol<'a> {
     name: &'a str,
     words: &'a [&'a str],
-    /// Follows every input, so that the server ends a sound connection.
+    /// Sent after every input, so that the server ends an intact connection.
     last: &'a [u8],
-    /// What an answer shows.
+    /// The summary of an answer.
     outcome: fn(&[u8]) -> String,
 }
 
-/// Every input, another caller between them, and the log at the end.
+/// Runs every input, with another caller in between, and checks the log at the end.
 fn run(server: &Server, protocol: &Protocol<'_>, seeds: Vec<Vec<u8>>) {
     let cache = std::env::var_os("KEDGE_FUZZ_CACHE");
     let cache = cache.unwrap_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("fuzz").into());
@@ -207,7 +207,7 @@ fn run(server: &Server, protocol: &Protocol<'_>, seeds: Vec<Vec<u8>>) {
         }
         let sent = [input, protocol.last].concat();
         let seen = (protocol.outcome)(&exchange(server, &sent, SILENCE));
-        // Digits do not count in what a target saw, but these are all that differs.
+        // A target's digits are ignored in its outcome, but here they are all that differs.
         let letter = |digit: u8| char::from(b'a' + digit - b'0');
         let letters = seen.bytes().map(|byte| match byte {
             b'0'..=b'9' => letter(byte),

@@ -1,4 +1,4 @@
-//! The console's paths, on a program with the console in it and on one without; both answer in the service's form.
+//! The console's paths, on a program with the console and on one without; both answer in the service's form.
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -42,7 +42,7 @@ async fn the_console_or_how_to_get_it() {
     let (status, _, text) = fetch(&server, "GET", "/console/nothing.js").await;
     assert_eq!(status, 404);
     assert!(text.contains("RESOURCE_NOT_FOUND"), "{text}");
-    // Nothing of it costs a caller's share.
+    // These requests do not count on a caller's limits.
     let (_, headers, _) = fetch(&server, "GET", "/console").await;
     assert_eq!(
         headers["x-ratelimit-limit"],

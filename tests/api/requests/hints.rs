@@ -1,4 +1,4 @@
-//! What a caller learns who got something wrong: all of it at once, in one wording, and what to do.
+//! Answers to a caller's mistakes: all of them in one answer, in one wording, with what to do.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::harness::{Answer, Caller, Server, signature};
 
 const UNKNOWN: &str = "is not known here; remove it";
 
-/// The places that an answer names, in order.
+/// The pointers of an answer's errors, in order.
 fn places(answer: &Answer) -> Vec<&str> {
     let errors = answer.body["body"]["errors"].as_array().unwrap();
     let mut places: Vec<&str> = errors
@@ -39,18 +39,18 @@ async fn a_body_with_several_faults_is_answered_with_all_of_them() {
     assert_eq!(places(&of_value), ["/events/0", "/events/1", "/url"]);
     let missing = hook(json!({ "description": 7 })).await;
     assert_eq!(places(&missing), ["/description", "/events", "/url"]);
-    // One fault is reported as before.
+    // A single fault is reported as before.
     let one = hook(json!({ "url": url, "events": ["*"], "colour": "red" })).await;
     assert_eq!(places(&one), ["/colour"]);
     assert_eq!(message(&one), format!("/colour {UNKNOWN}"));
-    // However many there are, an answer stays short.
+    // With many faults an answer stays short.
     let mut many = json!({ "url": url, "events": ["*"] });
     for n in 0..200 {
         many[format!("m{n}")] = json!(n);
     }
     assert_eq!(places(&hook(many).await).len(), 20);
 
-    // Without a signature too.
+    // The same without a signature.
     let body = json!({ "email": 5, "pasword": "x" }).to_string();
     let login = server.call("POST", "/wallets/login", &[], &body).await;
     login.refused(400, "VALIDATION_ERROR");

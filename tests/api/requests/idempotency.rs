@@ -1,4 +1,4 @@
-//! Requests that are retried, and requests with conditions.
+//! Retried requests, and requests with conditions.
 
 use std::sync::Arc;
 
@@ -111,7 +111,7 @@ async fn a_request_with_a_key_is_done_once_and_answered_again() {
         .await
         .expect(201);
     assert_ne!(fresh.body["id"], first.body["id"]);
-    // A key belongs to one organization: the same text from another one is another key.
+    // A key belongs to one organization: the same text from another organization is another key.
     let bob = Caller::register(&server, "bob@example.com").await;
     let his = bob.new_template(&server, "ticket").await;
     let his = json!({ "template_id": his, "properties": { "n": 1 } });
@@ -268,7 +268,7 @@ async fn a_key_is_forgotten_when_its_time_is_over() {
         .send(&server)
         .await
         .expect(201);
-    // It has expired after two more seconds at most.
+    // Expired after two more seconds at most.
     tokio::time::sleep(std::time::Duration::from_millis(2_100)).await;
     let second = mint(&server, &ann, "k", &body)
         .send(&server)
@@ -277,7 +277,7 @@ async fn a_key_is_forgotten_when_its_time_is_over() {
     assert_ne!(first.body["id"], second.body["id"]);
 }
 
-/// Polls requests in turns, so that they are in flight together; returns the answers' statuses as they come.
+/// Polls requests in turns, so that they are in flight together; returns the answers' statuses in order of arrival.
 async fn statuses(racing: impl Iterator<Item = impl Future<Output = Answer>>) -> Vec<u16> {
     let mut racing: Vec<_> = racing.map(Box::pin).collect();
     let mut answers = Vec::new();

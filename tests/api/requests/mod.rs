@@ -1,4 +1,4 @@
-//! What a request may be, and what its answer states.
+//! Forms of requests, and the contents of their answers.
 
 mod answers;
 mod bad_input;

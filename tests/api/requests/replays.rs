@@ -1,5 +1,5 @@
-//! Whom a stored answer is for: its asker, while the asker may make the request; and for how long: as long as the key is
-//! remembered, whatever became of the signature's deadline and nonce.
+//! Stored answers are for the caller that asked, while it may still make the request, and last as long as the key is
+//! remembered, also after the signature's deadline and with a spent nonce.
 
 use std::time::Duration;
 
@@ -15,7 +15,6 @@ use crate::harness::{Answer, Caller, Server, Signed, Terms, signature};
 struct Asked<'a> {
     path: &'a str,
     signed: Signed<'a>,
-    /// Its `Idempotency-Key`.
     key: &'a str,
 }
 
@@ -57,7 +56,7 @@ fn replayed(first: &Answer, again: &Answer) {
     assert_eq!((first.status, &first.body), (again.status, &again.body));
 }
 
-/// A refusal that shows nothing of what is stored.
+/// Checks for a refusal that shows nothing of what is stored.
 #[track_caller]
 fn refused(answer: &Answer, status: u16, code: &str, secrets: &[&Value]) {
     answer.refused(status, code);
@@ -99,19 +98,19 @@ async fn a_stored_answer_is_for_its_asker_while_the_asker_may_ask() {
         refused(&seen, 403, "FORBIDDEN", &secrets);
         let seen = asked.by(&server, &bob).await;
         refused(&seen, 403, "FORBIDDEN", &secrets);
-        // Nor does another body tell a member that the key is used.
+        // Another body does not reveal to a member that the key is used.
         let other = Asked {
             signed: (signed.0, signed.1, "{}"),
             ..asked
         };
         let seen = other.by(&server, &bob).await;
         refused(&seen, 403, "FORBIDDEN", &secrets);
-        // A colleague who may do the same learns that the key is used, and no more.
+        // A colleague with the same rights learns that the key is used, and no more.
         role(&server, &ann, &bob, "owner").await;
         let seen = asked.by(&server, &bob).await;
         refused(&seen, 422, "IDEMPOTENCY_MISMATCH", &secrets);
         replayed(&first, &asked.by(&server, &ann).await);
-        // The asker who may not do it any more.
+        // The caller that asked, after losing the right.
         role(&server, &bob, &ann, "member").await;
         let seen = asked.by(&server, &ann).await;
         refused(&seen, 403, "FORBIDDEN", &secrets);
@@ -168,7 +167,7 @@ async fn a_stored_answer_is_for_the_api_key_that_asked() {
     }
     replayed(&first, &asked.send(&server, &ann, &keys[0]).await);
 
-    // What is not signed has its asker too.
+    // Unsigned requests have their caller too.
     let hook = json!({ "url": "http://127.0.0.1:9/", "events": ["*"] }).to_string();
     let kind = ("webhook.create", "");
     let made = ann.change(&server, ("POST", "/webhooks"), kind, &hook);
@@ -215,9 +214,9 @@ async fn a_retry_after_the_deadline_is_answered_and_nothing_else_is() {
     send(&plain).await.refused(401, "DEADLINE_EXPIRED");
     send(&unsent).await.refused(401, "DEADLINE_EXPIRED");
     assert_eq!(server.sequence().await, sequence);
-    // The place that it took is free again.
+    // The failed request released its place.
     send(&unsent).await.refused(401, "DEADLINE_EXPIRED");
-    // After the deadline too, the signature must be right and the signer the asker's.
+    // After the deadline, the signature must still be right and the signer the one that asked.
     let mut forged = kept.clone();
     forged.retain(|(name, _)| !name.starts_with("x-signature"));
     let terms = Terms {

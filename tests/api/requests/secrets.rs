@@ -1,4 +1,4 @@
-//! A secret that an answer shows once is in the replays of that answer too, for its signer, and nowhere else.
+//! A secret that an answer shows once is also in replays of that answer for its signer, and nowhere else.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ struct Making<'a> {
 }
 
 impl Making<'_> {
-    /// Signs it afresh and sends it with this `Idempotency-Key`.
+    /// Signs it with a new nonce and sends it with this `Idempotency-Key`.
     async fn send(&self, server: &Server, caller: &Caller, key: &str) -> Answer {
         let action = (self.kind, self.target, self.body);
         let mut headers = signature(&caller.key, &caller.terms(server), &[action]);
@@ -76,7 +76,7 @@ async fn a_replay_shows_the_secret_to_its_signer_alone() {
     );
     let invited = invitations.made_and_replayed(&server, &ann, "i").await;
 
-    // A colleague who may do the same, and guesses the key, gets nothing of the answer.
+    // A colleague with the same rights who guesses the key gets nothing of the answer.
     let mut bob = Caller::nobody();
     let mut registration = bob.registration("bob@example.com");
     registration["organization_id"] = json!(organization);
@@ -92,7 +92,7 @@ async fn a_replay_shows_the_secret_to_its_signer_alone() {
     seen.refused(422, "IDEMPOTENCY_MISMATCH");
     assert_eq!(seen.header("idempotent-replayed"), "");
 
-    // It outlasts a crash.
+    // It survives a crash.
     server.kill();
     let server = server.restart().await;
     let again = rotated.send(&server, &ann, "r").await;

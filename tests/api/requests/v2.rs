@@ -1,4 +1,4 @@
-//! Callers of v2: where they are redirected, what the answers state, and that nothing leads elsewhere.
+//! Callers of v2: where they are redirected, what the answers state, and that there are no other redirects.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
@@ -21,7 +21,7 @@ fn announces_the_end(answer: &Answer, successor: &str) {
     only_a_message(answer);
 }
 
-/// v2's envelope, with the headers of every answer.
+/// Checks for v2's envelope, with the headers of every answer.
 #[track_caller]
 fn only_a_message(answer: &Answer) {
     let members: Vec<&String> = answer.body.as_object().unwrap().keys().collect();
@@ -153,7 +153,7 @@ async fn the_static_headers_of_v2_are_no_credentials() {
     }
 }
 
-/// Runs curl and returns the status it ends with, and the body.
+/// Runs curl; returns its exit status and the body.
 fn curl(arguments: &[&str]) -> (u16, Value) {
     let output = Command::new("curl")
         .args(["-s", "-S", "--max-time", "20", "-w", "\n%{http_code}"])
@@ -191,7 +191,7 @@ async fn curl_follows() {
     assert_eq!(body["wallet"]["id"], ann.wallet_id.as_str());
 }
 
-/// The server's log at its start.
+/// The server's first log lines with this option.
 fn logged_at_start(option: &str) -> String {
     let dir = tempfile::tempdir().unwrap();
     let mut child = kedge()

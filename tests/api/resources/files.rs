@@ -1,4 +1,4 @@
-//! Files: contents on disk once, whole or not at all; answers that nothing runs.
+//! Files: contents are on disk once, complete or not at all; browsers never run them.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -236,7 +236,7 @@ async fn the_client_uploads_and_checks_what_comes_back() {
     );
 }
 
-/// A part after the end is refused, in both forms of errors.
+/// Checks that a part past the end is refused, in both forms of errors.
 async fn no_such_part(server: &Server, caller: &Caller, wanted: (&str, &str)) {
     let (parts, read) = content(server, caller, wanted, &[("range", "bytes=10-")]).await;
     assert_eq!(parts.status, 416);
@@ -353,7 +353,7 @@ async fn nothing_of_a_file_runs_and_no_name_leads_astray() {
     }
     assert_eq!(files(&folder(&server)).len(), 1);
 
-    // Without a part `name` the file's name is the filename of the part `file`.
+    // Without a part `name`, the name is the filename of the part `file`.
     let signed = headers(&server, &ann, "reported.txt", page);
     let reported = form(&[("name=\"file\"; filename=\"reported.txt\"", page)]);
     let made = post(&server, &signed, reported).await.expect(201);
@@ -366,7 +366,7 @@ async fn nothing_of_a_file_runs_and_no_name_leads_astray() {
     }
 }
 
-/// Sends forms that are no upload, each signed rightly.
+/// Sends forms that are no uploads, each signed rightly.
 async fn wrong_forms(server: &Server, ann: &Caller, [named, file]: [Part<'_>; 2]) {
     let signed = || headers(server, ann, "a.txt", file.1);
     for (parts, pointer) in [
@@ -477,7 +477,7 @@ async fn what_is_too_large_or_past_the_quota_is_refused() {
         message.contains("150000") && message.contains("in use"),
         "{message}"
     );
-    // A refusal releases its part of the quota; another organization has its own.
+    // A refusal releases its part of the quota; another organization has a separate one.
     upload(&server, &ann, "fits", &large[..50_000])
         .await
         .expect(201);

@@ -1,5 +1,5 @@
-//! Changed multipart bodies on a real server: each is answered, never with a fault of the server; what is accepted is the
-//! file that was signed; and nothing stays in the folder of what is being received.
+//! Mutated multipart bodies on a real server: each is answered, never with a server error; an accepted one is the
+//! signed file; and no partial upload stays behind.
 
 use std::path::Path;
 

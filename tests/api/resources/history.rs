@@ -1,4 +1,4 @@
-//! An object's history at its bounds, and the object as it once stood.
+//! An object's history at its bounds, and past states of the object.
 
 use std::ops::RangeInclusive;
 
@@ -22,7 +22,7 @@ async fn change(caller: &Caller, server: &Server, object: &str, first: u64, coun
     }
 }
 
-/// All pages of an object's history, newest first, and what was pruned.
+/// All pages of an object's history, newest first, and the number of pruned entries.
 async fn history(
     caller: &Caller,
     server: &Server,
@@ -46,7 +46,7 @@ async fn history(
     }
 }
 
-/// The state has one row for the object and two for its milestones, however long its history is;
+/// Checks that the state has one row for the object and two for its milestones, however long its history is, and that
 /// the log has one for each request.
 async fn has_one_row_each(mut server: Server) {
     let requests = 3 + 2 + 1 + 1 + 1 + 3;
@@ -136,7 +136,7 @@ async fn a_history_lists_the_last_thousand_actions() {
     has_one_row_each(server).await;
 }
 
-/// There is no state before the mint or after the head, and none for who does not see the object.
+/// No state exists before the mint or after the head, or for callers that may not see the object.
 async fn past_states_have_bounds(
     server: &Server,
     ann: &Caller,
@@ -202,13 +202,13 @@ async fn an_object_is_rebuilt_as_it_stood() {
         ("emit", id, r#"{"anything":1}"#),
         ("transfer", id, &to_bob),
     ];
-    // The state read after each step must be returned for that sequence ever after.
+    // The state read after each step must be returned for that sequence from then on.
     let mut then = vec![(first, read(path.clone()).await.expect(200))];
     for step in steps {
         let done = ann.action(&server, step).await.expect(201);
         let sequence = done.body["sequence"].as_u64().unwrap();
         then.push((sequence, read(path.clone()).await.expect(200)));
-        // Actions of others come between, and do not affect it.
+        // Actions on other objects come in between, and do not affect it.
         bob.new_template(&server, &format!("between {sequence}"))
             .await;
     }
@@ -236,7 +236,7 @@ async fn an_object_is_rebuilt_as_it_stood() {
     past_states_have_bounds(&server, &ann, id, first..=head).await;
 }
 
-/// The payloads are more than is read in one turn, twice: on the way back, and when they are applied.
+/// The payloads exceed what is read in one turn, twice: on the way back, and when they are applied.
 #[tokio::test]
 async fn an_object_with_large_changes_is_rebuilt_in_turns() {
     let server = Server::start().await;

@@ -1,4 +1,4 @@
-//! The index over properties: what is written to it, and that it is what a replay makes.
+//! The property index: its entries, and that a replay rebuilds it.
 
 use std::net::TcpListener;
 
@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use crate::harness::{Caller, Server, Signed};
 use crate::resources::search::{found, is, items_id, mint_all, new_template, schema};
 
-/// The rows that the server has written so far.
+/// The number of rows that the server has written so far.
 async fn rows_written(port: u16) -> u64 {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
     let request = "GET /metrics HTTP/1.1\r\nhost: metrics\r\n\r\n";
@@ -41,8 +41,7 @@ async fn an_index_writes_what_changes_in_it_and_nothing_where_there_is_none() {
     let mut before = rows_written(port).await;
     let mut done = async |step: Signed<'_>| {
         let answer = ann.action(&server, step).await.expect(201).body;
-        // Each is a batch, and the tree over the batches gets one more row for each level that the
-        // batch completes.
+        // Each is a batch, and the tree over the batches gets one more row for each level that the batch completes.
         let levels = answer["batch_number"].as_u64().unwrap().trailing_ones();
         let now = rows_written(port).await;
         let written = now - before - u64::from(levels);
@@ -86,7 +85,7 @@ async fn the_index_is_what_a_replay_of_the_log_makes() {
     let of_template = is("template_id", "eq", template.as_str());
     let items = found(&ann, &server, &of_template, &json!({})).await;
     let ids: Vec<String> = items.iter().map(items_id).collect();
-    // Several changes of one object in one request, some of them undone again.
+    // Several changes of one object in one request, some of which cancel out.
     let changes: [Signed<'_>; 7] = [
         ("update", &ids[0], r#"{"properties":{"price":5}}"#),
         (
@@ -120,7 +119,7 @@ async fn the_index_is_what_a_replay_of_the_log_makes() {
     };
     let store = open();
     let snapshot = store.snapshot();
-    // One entry for each indexed path of each object, of the only template that has any.
+    // One entry for each indexed path of each object, of the only template with any.
     assert_eq!(snapshot.raw_rows(Table::PropertyIndex).count(), 3 * 3);
     let object = snapshot.object(ids[2].parse().unwrap()).unwrap().unwrap();
     drop((snapshot, store));
@@ -133,7 +132,7 @@ async fn the_index_is_what_a_replay_of_the_log_makes() {
         store.close().unwrap();
         verify().map_err(|error| error.to_string())
     };
-    // A misplaced entry, its correction, and an entry too many.
+    // A misplaced entry, its correction, and a surplus entry.
     server.is_spoilt = true;
     let moved = changes(Some(value(None)), value(Some("7"))).unwrap_err();
     assert!(moved.contains("property_index"), "{moved}");

@@ -213,7 +213,7 @@ async fn mint_of(server: &Server, ann: &Caller, templates: [&String; 4]) -> Vec<
     made
 }
 
-/// Locks an object; returns when that was.
+/// Locks an object; returns the time of that.
 async fn lock(server: &Server, ann: &Caller, object: &str) -> String {
     let locked = ann.action(server, ("lock", object, "{}")).await;
     locked.expect(201);

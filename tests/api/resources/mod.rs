@@ -1,4 +1,4 @@
-//! Objects, templates and files: made, changed, listed and found.
+//! Objects, templates and files: creation, changes, lists and searches.
 
 pub(crate) mod files;
 mod forms;

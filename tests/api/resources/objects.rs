@@ -1,4 +1,4 @@
-//! Templates, objects, the bus, receipts and proofs: the main way.
+//! Templates, objects, the bus, receipts and proofs: the main path.
 
 use kedge_protocol::Hash;
 use kedge_protocol::proof::ProofFile;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Caller, Server, Signed};
 
-/// An outsider does not learn that the object exists.
+/// Checks that an outsider does not learn that the object exists.
 async fn unseen_by_others(server: &Server, id: &str) {
     let eve = Caller::register(server, "eve@example.com").await;
     let path = format!("/objects/{id}");

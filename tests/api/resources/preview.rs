@@ -1,4 +1,4 @@
-//! Previews: what actions would do, and what to sign, with nothing stored.
+//! Previews: the effects of actions, and what to sign, with nothing stored.
 
 use kedge_protocol::Hash;
 use serde_json::{Value, json};
@@ -69,7 +69,7 @@ async fn later_actions_see_the_earlier_ones_and_nothing_is_stored() {
         .get(&format!("/objects/{id}"), Some(&ann.token))
         .await;
     assert_eq!(object.expect(200).body["version"], 1);
-    // Asked again, the next nonce is the same.
+    // A second preview has the same next nonce.
     let message = |answer: &Value| answer["typed_data"]["message"].clone();
     assert_eq!(message(&answer)["nonce"], "4");
     assert_eq!(message(&atomic)["nonce"], "4");

@@ -80,7 +80,7 @@ pub(crate) fn is(field: &str, op: &str, value: impl Into<Value>) -> Value {
     json!({ "field": field, "op": op, "value": value.into() })
 }
 
-/// A changed object is found under its new price alone, and as the newest.
+/// Checks that a changed object is found only under its new price, as the newest.
 async fn moves_in_the_index(caller: &Caller, server: &Server, of_template: &Value, object: &Value) {
     let id = items_id(object);
     let price = ("update", id.as_str(), r#"{"properties":{"price":11}}"#);
@@ -131,7 +131,7 @@ async fn objects_are_found_counted_and_sorted_as_they_change() {
     ];
     assert_eq!(prices(&all), order);
 
-    // One more than a double can distinguish, and a key with a dot in it.
+    // A number one more than a double can distinguish, and a key with a dot in it.
     for (filter, count) in [
         (is("properties.price", "eq", 9_007_199_254_740_992_u64), 0),
         (is("properties.price", "gt", 9_007_199_254_740_992_u64), 1),

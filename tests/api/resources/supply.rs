@@ -1,4 +1,5 @@
-//! Two organizations that mint each other's bounded templates: nobody waits forever, and nobody else waits at all.
+//! Two organizations that mint each other's bounded templates: neither waits forever, and no other organization waits
+//! at all.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,8 +26,7 @@ async fn bounded(server: &Server, caller: &Caller, round: usize) -> String {
     made.body["id"].as_str().unwrap().to_owned()
 }
 
-/// Sends a batch that uses up both templates, the first one first; returns how many mints were
-/// done.
+/// Sends a batch that uses up both templates, the first one first; returns the number of mints that were done.
 async fn use_up(server: &Server, caller: &Caller, first: &str, second: &str) -> usize {
     let mut mints: Vec<Signed<'_>> = vec![("mint", first, "{}"); SUPPLY];
     mints.extend(vec![("mint", second, "{}"); SUPPLY]);

@@ -76,7 +76,7 @@ async fn schemas_are_enforced_with_pointers() {
     refused_at(&patch(r#"{"properties":{"n":0}}"#).await, "/properties/n");
     patch(r#"{"properties":{"n":7}}"#).await.expect(200);
 
-    // On the bus the payload is a part of the body, and so are its errors.
+    // On the bus the payload is a part of the body, so its errors have pointers into the body.
     let open = ann.action(&server, ("x.open", &id, r#"{"door":1}"#)).await;
     refused_at(&open, "/payload/gate");
     let set = r#"{"attributes":{"n":"seven"}}"#;
@@ -146,7 +146,7 @@ async fn a_template_changes_until_something_is_minted() {
     // Bob sees it, because it is public, but it is not his.
     let foreign = bob.patch_template(&server, &id, &json!({})).await;
     foreign.refused(403, "FORBIDDEN");
-    // A name that was given up is free, and the new schema applies at once.
+    // The old name is free again, and the new schema applies immediately.
     ann.new_template(&server, "first").await;
     let mint = |properties: Value| json!({ "template_id": id, "properties": properties });
     refused_at(&ann.mint(&server, &mint(json!({}))).await, "/properties/n");
@@ -225,7 +225,7 @@ async fn custom_kinds_are_for_those_whom_the_template_names() {
             }
         }
     }
-    // A kind of another resource is not allowed on the bus, whoever signs it.
+    // Kinds of other resources are not allowed on the bus, whatever the signer.
     let dotted = ann.action(&server, ("template.update", &id, "{}")).await;
     refused_at(&dotted, "/action_type");
 }
@@ -248,8 +248,8 @@ async fn a_supply_is_exact_for_many_clients_and_refusals() {
         let email = format!("caller{number}@example.com");
         callers.push(Caller::register(&server, &email).await);
     }
-    // 8 × 6 × 3 mints are requested. The schema refuses a third of them. An atomic request that holds one of these, or
-    // no longer fits, releases everything that was reserved for it.
+    // 8 × 6 × 3 mints are requested, a third of which the schema refuses. An atomic request with one of these, or one
+    // that no longer fits, releases everything that was reserved for it.
     let (good, bad) = (r#"{"properties":{"n":1}}"#, r#"{"properties":{"n":"1"}}"#);
     let server = Arc::new(server);
     let mut work = JoinSet::new();
@@ -282,7 +282,7 @@ async fn a_supply_is_exact_for_many_clients_and_refusals() {
         .get(&format!("/templates/{id}"), Some(&ann.token))
         .await;
     assert_eq!(template.expect(200).body["minted_count"], minted);
-    // What the atomic requests left over is minted one by one; then nothing is left.
+    // Single mints use up what the atomic requests left over; then nothing is left.
     for _ in minted..SUPPLY {
         let body = json!({ "template_id": id, "properties": { "n": 2 } });
         ann.mint(&server, &body).await.expect(201);

@@ -1,4 +1,4 @@
-//! Uploads that break off, and servers that die with one in flight.
+//! Uploads that break off, and servers killed during one.
 
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -46,7 +46,7 @@ async fn a_crash_leaves_nothing_that_is_not_named() {
         2,
         "the crash left the half of an upload"
     );
-    // The state after a crash between putting a content into its place and the commit.
+    // The state after a crash between renaming a content into place and the commit.
     let orphan = folder(&server).join("ab");
     std::fs::create_dir_all(&orphan).unwrap();
     std::fs::write(orphan.join("cd".repeat(31)), "orphan").unwrap();

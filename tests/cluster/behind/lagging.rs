@@ -1,4 +1,4 @@
-//! A node that lags: what it has not read yet is no reason to refuse a caller.
+//! A node that lags must not refuse a caller for what it has not read yet.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use crate::support::{Rng, connect, eventually, register};
 const PATIENCE: Duration = Duration::from_secs(30);
 /// What each caller reads: its own organization.
 const OWN: &str = "/organizations/me";
-/// How often a node is paused, and how many callers ask it each time.
+/// How often a node is paused, and the number of callers each time.
 const ROUNDS: usize = 6;
 const CALLERS: usize = 4;
-/// How long a pause lasts. It is shorter than the lease, so nothing else happens.
+/// Length of a pause: shorter than the lease, so that nothing else happens.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// A caller whom the leader has just registered.
@@ -56,13 +56,13 @@ impl Newcomer {
         }
     }
 
-    /// The read that waits for what the caller has written.
+    /// The path of a read that waits for the caller's last write.
     fn after_own(&self) -> String {
         format!("{OWN}?min_sequence={}", self.sequence)
     }
 }
 
-/// A refusal that says to try again.
+/// Checks for a refusal that asks for a retry.
 #[track_caller]
 fn is_to_be_repeated(answer: &Answer) {
     assert_eq!(answer.status, 503, "{}{}", answer.head, answer.body);
@@ -87,17 +87,17 @@ async fn a_node_that_lags_refuses_nobody_whom_it_has_not_read() {
 
     is_to_be_repeated(&http::get_with(port, OWN, &caller.bearer).await);
     is_to_be_repeated(&http::get_with(port, OWN, &caller.api_key).await);
-    // An API key proves nothing before it is read, so it does not wait.
+    // An API key proves nothing before its entry is read, so it does not wait.
     let begun = Instant::now();
     is_to_be_repeated(&http::get_with(port, &caller.after_own(), &caller.api_key).await);
     assert!(begun.elapsed() < PAUSE, "{:?}", begun.elapsed());
-    // Nor does what this service has not signed.
+    // A token that this service has not signed does not wait either.
     let forged = caller.bearer.trim_end().to_owned();
     let forged = format!("{}AAAA\r\n", &forged[..forged.len() - 4]);
     let answer = http::get_with(port, &caller.after_own(), &forged).await;
     assert_eq!(answer.status, 401, "{}", answer.body);
     assert!(begun.elapsed() < PAUSE, "{:?}", begun.elapsed());
-    // Who names a sequence waits for it, and learns that it is not there.
+    // A request that names a sequence waits for it, and is refused if it stays missing.
     let answer = http::get_with(port, &caller.after_own(), &caller.bearer).await;
     assert_eq!(answer.status, 409, "{}", answer.body);
     assert!(

@@ -1,5 +1,5 @@
-//! Nodes that start with less of the log than was anchored: an older copy of their data, or none. They read the rest from
-//! the stream, and lead like any other.
+//! Nodes that start with less of the log than was anchored: an older copy of their data, or none. They read the rest
+//! from the stream, and can lead like others.
 
 use std::fs;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::support::{Rng, copy_directory, eventually};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Runs `kedge admin …` against a node: whether it succeeded, and what it printed.
+/// Runs `kedge admin …` against a node; returns whether it succeeded, and its output.
 fn admin(cluster: &Cluster, index: usize, arguments: &[&str]) -> (bool, String) {
     let socket = cluster.nodes[index].setup.data().join("admin.sock");
     let output = kedge()
@@ -26,7 +26,7 @@ fn admin(cluster: &Cluster, index: usize, arguments: &[&str]) -> (bool, String) 
     (output.status.success(), text)
 }
 
-/// Some changes, which the leader anchors.
+/// Makes some changes, which the leader anchors.
 async fn change_and_anchor(cluster: &Cluster, signer: &mut Signer) {
     let leader = cluster.leader().await;
     for _ in 0..10 {
@@ -37,7 +37,7 @@ async fn change_and_anchor(cluster: &Cluster, signer: &mut Signer) {
     assert!(worked && text.contains("block_number"), "{text}");
 }
 
-/// Waits until a node is ready, and shows why not.
+/// Waits until a node is ready; shows the reason if it never is.
 async fn becomes_ready(cluster: &Cluster, index: usize) {
     let is_ready = || async {
         let ready = ready(&cluster.nodes[index].setup).await?;
@@ -70,7 +70,7 @@ async fn a_node_that_starts_with_less_than_was_anchored_catches_up_and_leads() {
     cluster.nodes[follower].start();
     becomes_ready(&cluster, follower).await;
 
-    // Nothing but its keys.
+    // Only its keys.
     cluster.nodes[follower].kill();
     for folder in ["log", "store"] {
         fs::remove_dir_all(data.join(folder)).unwrap();
@@ -79,7 +79,7 @@ async fn a_node_that_starts_with_less_than_was_anchored_catches_up_and_leads() {
     cluster.nodes[follower].start();
     becomes_ready(&cluster, follower).await;
 
-    // It says what it is, and what it has.
+    // It reports its role and its frames.
     let (worked, text) = admin(&cluster, follower, &["recover"]);
     assert!(worked && text.contains("batches_on_chain"), "{text}");
     let (worked, text) = admin(&cluster, follower, &["anchor-now"]);
@@ -88,7 +88,7 @@ async fn a_node_that_starts_with_less_than_was_anchored_catches_up_and_leads() {
         "{text}"
     );
 
-    // The other one is lost, and comes back once this one has led: then that has to be asked nothing.
+    // The other one is lost, and returns only once this one leads: leading must not depend on it.
     cluster.nodes[leader].kill();
     let leads = || async {
         let ready = ready(&cluster.nodes[follower].setup).await?;

@@ -1,4 +1,4 @@
-// Ten and more requests with the client that openapi-generator makes for fetch.
+// At least ten requests with the client that openapi-generator makes for fetch.
 
 import assert from 'node:assert/strict';
 import * as generated from './fetch/index.js';

@@ -1,4 +1,4 @@
-// Ten and more requests with the client that hey-api makes.
+// At least ten requests with the client that hey-api makes.
 
 import assert from 'node:assert/strict';
 import { client } from './hey/client.gen.js';

@@ -1,5 +1,5 @@
-// Signs what a generated client sends: a `fetch` that finds the request's operation in the document and replaces the
-// five headers of the signature. The client fills them with anything of their form.
+// Signs a generated client's requests: a `fetch` that finds the request's operation in the document and replaces the
+// five headers of the signature, which the client fills with well-formed placeholders.
 
 import { createHash, randomBytes } from 'node:crypto';
 import { bytesToHex, concat, keccak256, numberToHex } from 'viem';
@@ -34,7 +34,7 @@ function operationOf(document, method, path) {
   throw new Error(`no operation ${method} ${path}`);
 }
 
-/** Kind, target and payload, for the rules that the test's requests meet. */
+/** Kind, target and payload, by the document's rules for the operations of these tests. */
 function signed(rule, id, body) {
   const value = JSON.parse(body);
   const targets = { '': '', 'id of the path': id, 'template_id of the body': value.template_id };
@@ -73,7 +73,7 @@ export class Signer {
     };
   }
 
-  /** In the place of `fetch`. */
+  /** A replacement for `fetch`. */
   fetch = async (input, init) => {
     const request = new Request(input, init);
     const body = await request.text();

@@ -1,4 +1,4 @@
-// Ten and more requests with openapi-fetch and the types of openapi-typescript.
+// At least ten requests with openapi-fetch and the types of openapi-typescript.
 
 import assert from 'node:assert/strict';
 import createClient from 'openapi-fetch';

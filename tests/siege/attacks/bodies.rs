@@ -1,4 +1,4 @@
-//! Bodies that do not come: announced and not sent, sent a little faster than the slowest that is accepted, and sent to
+//! Bodies that do not arrive: announced and not sent, sent slightly faster than the slowest accepted rate, and sent to
 //! requests that read none.
 
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::frames::{self, DATA};
 const CONNECTIONS: usize = 2_000;
 /// The largest body that the server accepts.
 const BODY_BYTES: usize = 16 << 20;
-/// What is sent of it at once.
+/// Bytes that are sent of it immediately.
 const SENT_BYTES: usize = 24 << 10;
 
-/// Half of them with the attacker's token, half as anybody.
+/// Half of them with the attacker's token, half without credentials.
 fn announcing(field: &Field, number: usize, bytes: usize) -> String {
     let more = format!("content-type: application/json\r\ncontent-length: {bytes}\r\n");
     if number.is_multiple_of(2) {
@@ -30,7 +30,7 @@ async fn announced(field: Arc<Field>, number: usize) {
     let Some(mut stream) = field.connect(number).await else {
         return;
     };
-    // What nobody with a token may announce is refused.
+    // Without a token a longer body is refused.
     let bytes = if number.is_multiple_of(2) {
         BODY_BYTES
     } else {
@@ -68,7 +68,7 @@ async fn slow(field: Arc<Field>, number: usize) {
     }
 }
 
-/// Fills the windows of requests that wait for something else than their bodies: 1 MiB a stream, 4 MiB a connection.
+/// Fills the windows of requests that do not wait for their bodies: 1 MiB a stream, 4 MiB a connection.
 async fn unwanted(field: Arc<Field>, number: usize) {
     const STREAMS: u32 = 4;
     const PIECES: usize = 63;

@@ -1,4 +1,4 @@
-//! Connections for their own sake: 10,000 that stay idle, and as many as can be opened and closed.
+//! Connection floods: 10,000 that stay idle, and as many as can be opened and closed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::frames;
 
 const IDLE: usize = 10_000;
 
-/// Asks once, and then stays; a quarter of them over HTTP/2.
+/// Sends one request, and then idles; a quarter of the connections use HTTP/2.
 async fn idle(field: Arc<Field>, number: usize) {
     let Some(mut stream) = field.connect(number).await else {
         return;
@@ -31,7 +31,7 @@ async fn idle(field: Arc<Field>, number: usize) {
 async fn brief(field: Arc<Field>, number: usize) {
     if let Some(mut stream) = field.connect(number).await {
         field.did();
-        // It is reset, or closed in the middle of a request, or at once.
+        // Reset, or closed in the middle of a request or before one.
         let begun: &[u8] = [&b"GET /he"[..], b""][number % 2];
         let _ = stream.write_all(begun).await;
         if number.is_multiple_of(3) {
@@ -44,7 +44,7 @@ async fn brief(field: Arc<Field>, number: usize) {
 #[ignore = "a siege: make siege"]
 fn idle_connections() {
     let count = possible(IDLE);
-    // They would otherwise be closed before all are there.
+    // They would otherwise be closed before all are open.
     Siege::new("10,000 idle connections", 512)
         .set("header_timeout_s", "120")
         .set("idle_timeout_s", "120")

@@ -1,5 +1,5 @@
-//! Floods of frames that cost their sender little: CONTINUATION without end (CVE-2024-27316), large headers by
-//! reference to the decoder's table, and frames of control.
+//! Floods of frames that are cheap to send: endless CONTINUATION (CVE-2024-27316), large headers by reference to the
+//! decoder's table, and control frames.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::frames::{
 
 const CONNECTIONS: usize = 16;
 
-/// Sends `first` and then `again`, until the server has enough. With `reads`, what it answers is read.
+/// Sends `first` and then `again`, until the server closes. With `reads`, its answers are read.
 async fn flood(field: &Field, number: usize, first: &[u8], again: &[u8], reads: bool) {
     let Some(mut stream) = field.connect(number).await else {
         return;
@@ -43,7 +43,7 @@ async fn continuations(field: Arc<Field>, number: usize) {
     let mut first = Vec::new();
     frames::frame(&mut first, HEADERS, END_STREAM, 1, &block);
     let mut more = Vec::new();
-    // Empty ones, small ones and full ones.
+    // Empty, small and full ones.
     let mut field_block = Vec::new();
     frames::field(
         &mut field_block,
@@ -93,7 +93,7 @@ async fn references(field: Arc<Field>, number: usize) {
     }
 }
 
-/// Frames of one kind, on connections that read the answers and on such that do not.
+/// Frames of one kind, on connections that read the answers and on others that do not.
 async fn control(field: Arc<Field>, number: usize) {
     let block = frames::block("GET", "/batches?min_sequence=1000000000", &field.bearer());
     let mut first = Vec::new();

@@ -1,4 +1,4 @@
-//! Heads that never end: a byte now and then (slowloris), and lines of TLS and HTTP/2 that begin and stop.
+//! Endless heads: a byte now and then (slowloris), and TLS and HTTP/2 handshakes that begin and stop.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ async fn slow_head(field: Arc<Field>, number: usize) {
     }
 }
 
-/// 2,000 connections whose heads come a byte every half second.
+/// 2,000 connections whose heads grow by a byte every half second.
 pub(crate) async fn slow_heads(field: Arc<Field>) {
     swarm(&field, CONNECTIONS, slow_head).await;
 }

@@ -51,7 +51,7 @@ async fn bodies(field: Arc<Field>, number: usize) {
     repeat(&field, number, &field.post(path, &body)).await;
 }
 
-/// Wide objects that are accepted: minted, and patched member by member.
+/// Accepted wide objects: minted, and patched member by member.
 async fn wide_objects(field: Arc<Field>, number: usize) {
     let properties: Map<_, _> = (0..20_000).map(|n| (format!("m{n}"), json!(n))).collect();
     let object = NewObject {

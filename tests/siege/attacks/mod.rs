@@ -1,4 +1,4 @@
-//! The attacks, by what they are after.
+//! The attacks, by their target.
 
 mod bodies;
 mod connections;

@@ -1,4 +1,4 @@
-//! One organization asks for more than its share of what reads need: searches, pages, streams, downloads.
+//! One organization demands more than its share of read resources: searches, pages, streams, downloads.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::field::{Field, PAUSE, read_to_end, repeat, swarm};
 
 const CONNECTIONS: usize = 200;
 
-/// Searches and counts that no index helps.
+/// Searches and counts without an index.
 async fn search(field: Arc<Field>, number: usize) {
     let path = ["/objects/search", "/objects/count"][number % 2];
     let body = r#"{"filter":{"field":"properties.filler","op":"contains","value":"y"}}"#;
@@ -27,7 +27,7 @@ async fn page(field: Arc<Field>, number: usize) {
     repeat(&field, number, field.head("GET", &path, "").as_bytes()).await;
 }
 
-/// Opens an event stream from the log's begin; every second one is never read.
+/// Opens an event stream from the log's beginning; every second one is never read.
 async fn stream(field: Arc<Field>, number: usize) {
     let unread = number.is_multiple_of(2);
     let Some(mut stream) = field.connect_with(number, unread.then_some(4_096)).await else {

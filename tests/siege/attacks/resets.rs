@@ -9,10 +9,10 @@ use crate::field::{Field, read_to_end, swarm};
 use crate::frames::{self, END_STREAM};
 
 const CONNECTIONS: usize = 16;
-/// Requests of one write.
+/// Requests in one write.
 const OF_WRITE: usize = 50;
 
-/// Cancels each request: at once, or when the next 50 are sent, by which time the server works on it.
+/// Cancels each request: immediately, or when the next 50 are sent, by which time the server works on it.
 async fn resets(field: Arc<Field>, number: usize) {
     let Some(mut stream) = field.connect(number).await else {
         return;
@@ -51,7 +51,7 @@ async fn resets(field: Arc<Field>, number: usize) {
     }
 }
 
-/// Requests that are cancelled, as fast as they can be sent.
+/// Requests that are cancelled, at the highest possible rate.
 pub(crate) async fn rapid_resets(field: Arc<Field>) {
     swarm(&field, CONNECTIONS, resets).await;
 }

@@ -1,4 +1,4 @@
-//! Templates with as many and as long regular expressions as they may have.
+//! Templates with the most and the longest regular expressions allowed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,13 +11,13 @@ use crate::field::{Field, swarm};
 
 /// Regular expressions of one template.
 const PATTERNS: usize = 64;
-/// Places of each, which take longest to compile for what they count as.
+/// Repetitions in each, the most expensive to compile for their counted size.
 const PLACES: usize = 24;
 
-/// So many are named.
+/// The number of schemas so far.
 static NAMED: AtomicUsize = AtomicUsize::new(0);
 
-/// No two are the same, so that nothing that was compiled before helps.
+/// A name and a schema that differ in every call, so that no compiled expression can be reused.
 fn heavy() -> (String, Properties) {
     let number = NAMED.fetch_add(1, Ordering::Relaxed);
     let member = |n| {
@@ -29,7 +29,7 @@ fn heavy() -> (String, Properties) {
     (format!("heavy {number}"), schema.into_iter().collect())
 }
 
-/// Each is made, changed, which everybody's changes wait for, and used.
+/// Each template is created, changed (which other clients' changes wait for) and used.
 async fn templates(field: Arc<Field>, _: usize) {
     let (name, schema) = heavy();
     let template = NewTemplate {

@@ -1,5 +1,5 @@
-//! One organization, or many who belong to none, against the others: the queue of writes, files, webhooks, passwords,
-//! signatures that are wrong.
+//! One organization, or many callers without one, against the others: the queue of writes, files, webhooks, passwords,
+//! wrong signatures.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::besieged::Siege;
 use crate::field::{Field, exchange, repeat, swarm};
 use crate::support::Rng;
 
-/// Changes of one request.
+/// Changes in one request.
 const OF_BATCH: usize = 500;
 
 async fn batches(field: Arc<Field>, number: usize) {
@@ -42,7 +42,7 @@ async fn singles(field: Arc<Field>, number: usize) {
     }
 }
 
-/// Everybody changes one object.
+/// All attackers change one object.
 async fn one_object(field: Arc<Field>, _: usize) {
     singles(field, 0).await;
 }
@@ -51,18 +51,18 @@ async fn files(field: Arc<Field>, number: usize) {
     let bytes = vec![number as u8; 1 << 20];
     if let Ok(made) = field.account.upload("filler.bin", &bytes).await {
         field.did();
-        // The content again, by another way.
+        // Reads the content back.
         let _ = field.account.download(&made.resource).await;
     }
 }
 
-/// Passwords that are wrong, of accounts that do not exist. Each is hashed all the same.
+/// Wrong passwords for accounts that do not exist. Each is hashed all the same.
 async fn logins(field: Arc<Field>, number: usize) {
     let body = format!(r#"{{"email":"nobody{number}@example.com","password":"wrong password"}}"#);
     repeat(&field, number, &field.post("/wallets/login", &body)).await;
 }
 
-/// Signatures that are well-formed and wrong: each costs the server a check.
+/// Well-formed wrong signatures: each costs the server a check.
 async fn signatures(field: Arc<Field>, number: usize) {
     let Some(mut stream) = field.connect(number).await else {
         return;
@@ -104,7 +104,7 @@ async fn signatures(field: Arc<Field>, number: usize) {
     }
 }
 
-/// A receiver that accepts and never answers, twenty webhooks to it, and changes that all of them hear of.
+/// A receiver that accepts and never answers, twenty webhooks to it, and changes that all of them report.
 async fn webhooks(field: Arc<Field>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());

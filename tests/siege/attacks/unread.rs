@@ -1,4 +1,4 @@
-//! Answers that are never read: windows of zero over HTTP/2, and small buffers over HTTP/1.1.
+//! Unread answers: windows of zero over HTTP/2, and small buffers over HTTP/1.1.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::frames::{self, END_STREAM};
 /// A page of the attacker's largest objects.
 const LARGE: &str = "/ebus/actions?limit=400";
 
-/// Asks for 100 large answers, with windows of zero.
+/// Requests 100 large answers, with windows of zero.
 async fn zero_windows(field: Arc<Field>, number: usize) {
     const STREAMS: u32 = 100;
     let Some(mut stream) = field.connect(number).await else {
@@ -28,7 +28,6 @@ async fn zero_windows(field: Arc<Field>, number: usize) {
     read_to_end(&mut stream).await;
 }
 
-/// Sends requests and reads nothing.
 async fn unread(field: Arc<Field>, number: usize) {
     const REQUESTS: usize = 50;
     let Some(mut stream) = field.connect_with(number, Some(4_096)).await else {
@@ -43,7 +42,7 @@ async fn unread(field: Arc<Field>, number: usize) {
     if stream.write_all(request.as_bytes()).await.is_ok() {
         field.did();
     }
-    // The server ends it: then it can be written to no more.
+    // Once the server has ended it, writes fail.
     while stream.write_all(b"\r\n").await.is_ok() {
         tokio::time::sleep(100 * PAUSE).await;
     }

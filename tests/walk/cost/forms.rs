@@ -1,8 +1,8 @@
-//! JSON values of a size, each in a form that some way of reading or comparing takes longest for.
+//! JSON values of a given size, each in the worst form for some way of reading or comparing.
 
 use std::collections::BTreeSet;
 
-/// Levels of a deep value: with a body around it, as many as are read.
+/// Levels of a deep value: the most that are read, less the body around it.
 const DEPTH: usize = 50;
 
 pub(super) type Form = (&'static str, fn(usize) -> String);
@@ -22,7 +22,7 @@ const FORMS: &[Form] = &[
     ("a long number", |bytes| "7".repeat(bytes.max(1))),
 ];
 
-/// The forms for a member that the document describes with this type: the ones of that type, and one of another.
+/// The forms for a member that the document describes with this type: those of the type, and one of another.
 pub(super) fn fitting(kind: Option<&str>) -> Vec<&'static Form> {
     let fits = |name: &str| match kind {
         Some("string") => {
@@ -47,7 +47,7 @@ pub(super) fn numbers(bytes: usize) -> String {
     format!("[{}1]", "1,".repeat(bytes / 2))
 }
 
-/// An object with members `prefix0`, `prefix1` and so on, in an order that is not that of their names.
+/// An object with members `prefix0`, `prefix1` and so on, not in the order of their names.
 pub(super) fn members(prefix: &str, bytes: usize, value: &str) -> String {
     let count = (bytes / (prefix.len() + value.len() + 9)).max(1);
     let member = |i: usize| format!(r#""{prefix}{}":{value}"#, i * 7_919 % count);
@@ -64,7 +64,7 @@ pub(super) fn names(prefix: &str, bytes: usize) -> String {
     format!("[{}]", (0..count).map(name).collect::<Vec<_>>().join(","))
 }
 
-/// Different lists of lists that hold nothing else.
+/// Different lists of lists with no other content.
 pub(super) fn alike(bytes: usize) -> String {
     let (mut length, mut shapes) = (2, BTreeSet::new());
     for bits in 1.. {

@@ -1,4 +1,4 @@
-//! The inputs of an endpoint that its own document names: members of its body, parameters of its query, and headers.
+//! An endpoint's inputs according to the document: members of its body, query parameters, and headers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use crate::ask::Ask;
 use crate::row::{Auth, Row, Takes};
 use crate::world::form;
 
-/// Bytes of a body's member: the most that a payload takes is twice as much.
+/// Bytes of a body's member: half of the largest payload.
 const MEMBER_BYTES: usize = 512 * 1024;
-/// Bytes of a body without credentials, less what is around the member.
+/// Bytes of a body without credentials, less the part around the member.
 const PUBLIC_BYTES: usize = 15 * 1024;
-/// Bytes of a header or of a query: all headers together have little more.
+/// Bytes of a header or a query: all headers together have little more.
 const HEADER_BYTES: usize = 8 * 1024;
-/// Headers whose values are read.
+/// Headers that the server reads.
 const HEADERS: &[&str] = &[
     "accept",
     "accept-encoding",
@@ -36,7 +36,7 @@ const HEADERS: &[&str] = &[
     "x-signature",
 ];
 
-/// The inputs of an endpoint. `ask` is a request that it takes; each input is grown in a copy of it.
+/// The inputs of an endpoint. `ask` is a valid request; each input grows in a copy of it.
 pub(super) fn of(row: &Row, ask: Ask, document: &Value) -> Vec<Dimension> {
     let method = row.method.to_lowercase();
     let operation = &document["paths"][row.path][method.as_str()];
@@ -80,7 +80,7 @@ fn resolved<'d>(document: &'d Value, part: &'d Value) -> &'d Value {
     }
 }
 
-/// The members of the objects that fit a schema, with the type of each that has one.
+/// Collects the members of objects that fit a schema, with the type of each that has one.
 fn add_members(document: &Value, schema: &Value, kinds: &mut BTreeMap<String, Option<String>>) {
     let schema = resolved(document, schema);
     for (name, member) in schema["properties"].as_object().into_iter().flatten() {

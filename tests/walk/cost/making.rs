@@ -1,4 +1,4 @@
-//! Making templates, objects, variations and files: schemas, and what is held against them.
+//! Creation of templates, objects, variations and files: schemas, and checks against them.
 
 use super::Dimension;
 use super::forms::{alike, members, names};
@@ -16,7 +16,7 @@ pub(super) fn dimensions() -> Vec<Dimension> {
     dimensions
 }
 
-/// A request that makes a template with this schema.
+/// A request that creates a template with this schema.
 fn making(world: &World, schema: &str) -> Ask {
     let body = format!(r#"{{"name":"made {}","schema":{schema}}}"#, world.fresh());
     Ask::get("/templates")

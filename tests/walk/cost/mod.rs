@@ -1,7 +1,6 @@
-//! What every endpoint costs as each of its inputs grows: an input is made twice as large, and twice as large again, and
-//! the server's processor time must not more than triple both times. Every member of every body, every parameter of a
-//! query and every header is an input, as the server's own document names them; what an endpoint looks at besides is in
-//! `stored.rs`.
+//! The cost of every endpoint as its inputs grow: each time an input doubles, twice in a row, the server's processor
+//! time must not more than triple both times. Every member of every body, every query parameter and every header of the
+//! server's document is an input; costs of stored data are in `stored.rs`.
 
 mod forms;
 mod inputs;
@@ -19,11 +18,11 @@ use crate::row::Row;
 use crate::table::{find, table};
 use crate::world::World;
 
-/// Processor time that is no harm, whatever it grows from: below it, differences are noise.
+/// Processor time that is harmless with any growth: below it, differences are noise.
 const HARMLESS: Duration = Duration::from_millis(100);
-/// Growth at one doubling that is more than in proportion, with the noise of a shared machine.
+/// Growth per doubling that is more than proportional, with the noise of a shared machine.
 const TOO_MUCH: f64 = 3.0;
-/// How often a cost is measured; the least counts.
+/// Number of measurements of a cost; the least counts.
 const TIMES: usize = 3;
 
 type Asked = Pin<Box<dyn Future<Output = Ask> + Send>>;
@@ -32,13 +31,12 @@ type Asked = Pin<Box<dyn Future<Output = Ask> + Send>>;
 pub(crate) struct Dimension {
     method: &'static str,
     path: &'static str,
-    /// What grows.
     name: String,
     /// Its largest size.
     most: usize,
-    /// The request is refused for other reasons than its size.
+    /// Whether the request is refused for other reasons than its size.
     is_refused: bool,
-    /// Makes the request with this size.
+    /// Makes the request at this size.
     ask: Box<dyn Fn(Arc<World>, usize) -> Asked + Send>,
 }
 
@@ -58,7 +56,7 @@ impl Dimension {
         format!("{} {}: {}", self.method, self.path, self.name)
     }
 
-    /// The least processor time of the request with this size.
+    /// The least processor time of the request at this size.
     async fn cost(&self, world: &Arc<World>, size: usize, times: usize) -> Duration {
         let row = find(self.method, self.path);
         let mut least = Duration::MAX;
@@ -79,7 +77,7 @@ impl Dimension {
         least
     }
 
-    /// What is wrong with its cost.
+    /// The fault in its cost, if any.
     async fn fault(&self, world: &Arc<World>) -> Option<String> {
         if self.cost(world, self.most, 1).await < HARMLESS {
             return None;
@@ -106,7 +104,7 @@ async fn check(world: &Arc<World>, dimensions: Vec<Dimension>) {
 }
 
 async fn world() -> Arc<World> {
-    // Comparing groups is work of the tests.
+    // Comparing groups is extra work of test builds.
     let world = World::new(&["compare_groups_every=1000000"]).await;
     crate::coverage::leave_out(&world.server);
     world
@@ -126,7 +124,7 @@ async fn every_input_of_every_endpoint_doubled() {
     check(&world, dimensions).await;
 }
 
-/// Endpoints whose cost depends on what is stored, or on more than one input.
+/// Endpoints whose cost depends on stored data, or on more than one input.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_stored_doubled() {
     let world = world().await;

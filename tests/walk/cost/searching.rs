@@ -6,10 +6,9 @@ use super::stored::{BYTES, object_of, stored};
 use crate::ask::Ask;
 use crate::world::World;
 
-/// Conditions of a filter.
 const CONDITIONS: usize = 120;
 
-/// A search for an object of a template that fulfils any of these conditions.
+/// A search for an object of a template that meets any of these conditions.
 async fn search(world: &World, path: &str, properties: &str, conditions: &[String]) -> Ask {
     let template = world.new_template().await;
     object_of(world, &template, properties).await;

@@ -1,4 +1,4 @@
-//! Requests that are short for what they reach: large objects, templates and schemas, long histories and lists.
+//! Short requests about much stored data: large objects, templates and schemas, long histories and lists.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::world::{World, text};
 
 /// Bytes of an object's properties, and of a patch.
 pub(super) const BYTES: usize = 480 * 1024;
-/// Things in a list, as many as a page may have.
+/// Items of a list, as many as a page may have.
 const ITEMS: usize = 1_000;
 
-/// Endpoints that read one row, or rows whose number has a small bound, or write what they read piece by piece.
+/// Endpoints that read one row, or a bounded number, or write what they read piece by piece.
 const BOUNDED: &[&str] = &[
     "POST /wallets/register",
     "POST /wallets/login",
@@ -165,7 +165,7 @@ fn preview(actions: &str) -> Ask {
     Ask::get("/ebus/actions/preview").with_body(actions)
 }
 
-/// A patch of nothing that is there.
+/// A patch of members that do not exist.
 fn nulls(bytes: usize) -> String {
     format!(r#"{{"properties":{}}}"#, members("x", bytes, "null"))
 }

@@ -1,4 +1,4 @@
-//! Registering, logging in, and the caller's own wallet.
+//! Registration, login, and the caller's own wallet.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ fn patch(world: &World, body: &serde_json::Value) -> Ask {
     Ask::json("/wallets/me", body).signing("wallet.update", &world.ann.wallet_id)
 }
 
-/// Adds a key to the wallet, and returns it.
+/// Adds a key to the wallet; returns it.
 async fn added_key(world: &World) -> Caller {
     let key = Caller::nobody();
     let body = key.joining(&world.server, &world.ann.wallet_id).to_string();

@@ -24,7 +24,7 @@ const DISPUTE: [&str; 7] = [
     "sequence",
 ];
 
-/// Evidence that was never submitted before, altered by `bend`.
+/// Submits new evidence, altered by `bend`.
 async fn bring(world: &World, bend: impl FnOnce(&mut Value)) -> Ask {
     let file = forgery::equivocation(&world.server).await;
     let mut body = forgery::json(&file);

@@ -1,4 +1,4 @@
-//! The service itself: free for everybody.
+//! The service itself: free for all callers.
 
 use crate::ask::Ask;
 use crate::row::{Auth, Gives, Row, ask, row};

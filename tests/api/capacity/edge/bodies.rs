@@ -1,4 +1,4 @@
-//! Bodies: an announced length reserves nothing, what arrives counts, and it has to arrive.
+//! Bodies: an announced length reserves nothing, received bytes count, and bodies must make progress.
 
 use std::time::{Duration, Instant};
 
@@ -61,12 +61,12 @@ async fn one_address_leaves_room_for_the_bodies_of_others() {
             .unwrap();
         open.push(stream);
     }
-    // The last one has no room; it learns that once it has sent everything.
+    // The last one has no room, which its caller learns after sending everything.
     let last = open.last_mut().unwrap();
     last.write_all(" ".repeat(16_384 - 12_000).as_bytes())
         .await
         .unwrap();
-    // This address's share is used up, nobody else's is.
+    // This address's share is used up; no other is.
     let refused = read_answer(open.last_mut().unwrap()).await;
     refused.refused(429, "RATE_LIMITED");
     assert_eq!(refused.body["body"]["policy"], "body-bytes");
@@ -79,7 +79,7 @@ async fn one_address_leaves_room_for_the_bodies_of_others() {
     other.refused(401, "CREDENTIALS_INVALID");
 }
 
-/// The memory of bodies without credentials is small here: 128 KiB.
+/// Bodies without credentials have little memory here: 128 KiB.
 #[tokio::test]
 async fn bodies_announced_from_many_addresses_keep_nobody_from_logging_in() {
     let server = Server::start_with(&["body_bytes_max=16384", "body_bytes_total_max=65536"]).await;
@@ -98,7 +98,7 @@ async fn bodies_announced_from_many_addresses_keep_nobody_from_logging_in() {
     }
     tokio::time::sleep(Duration::from_millis(300)).await;
     logs_in().await;
-    // They send as much as they may hold, and stop before the end.
+    // They send as much as they may hold, but not the end.
     let part = " ".repeat(16_000);
     for stream in &mut open {
         stream.write_all(part.as_bytes()).await.unwrap();
@@ -107,7 +107,7 @@ async fn bodies_announced_from_many_addresses_keep_nobody_from_logging_in() {
     for _ in 0..3 {
         logs_in().await;
     }
-    // There was no room for most of them; they learn that once they have sent everything.
+    // Most of them had no room, and are refused after sending everything.
     let mut refused = 0;
     for stream in &mut open {
         stream.write_all(&[b' '; 384]).await.unwrap();
@@ -146,14 +146,14 @@ async fn chunked_bodies_stay_within_their_share() {
     }
     let mut open = senders.join_all().await;
     let grown = server.memory_bytes().saturating_sub(before);
-    // Buffers that bodies have outgrown stay with the allocator for a while, at most as many bytes again, and each
+    // The allocator keeps buffers that bodies have outgrown for a while, at most as many bytes again, and each
     // connection has its own buffers. Without the share it would be more than was sent.
     let sent = 6 * MIB * BODIES as u64;
     assert!(
         grown < sent * 2 / 3,
         "{grown} bytes for {sent} bytes of bodies"
     );
-    // Some have no room; they learn that once they have sent everything.
+    // Some have no room, and are refused after sending everything.
     let mut refused = 0;
     for stream in &mut open {
         stream.write_all(b"0\r\n\r\n").await.unwrap();

@@ -1,4 +1,4 @@
-//! Connections: answers that nobody reads, connections that ask nothing, and one address that wants all.
+//! Connections: unread answers, connections without requests, and one address that takes all connections.
 
 use std::time::{Duration, Instant};
 
@@ -52,7 +52,7 @@ async fn answers_that_nobody_takes_have_a_bound_and_an_end() {
         grown < SHARE + 48 * MIB,
         "{grown} bytes for {ANSWERS} answers of {bytes}"
     );
-    // Nobody reads them, so the connection ends, and everything they held is released.
+    // They stay unread, so the connection ends, and everything they held is released.
     let end = tokio::time::timeout(Duration::from_mins(1), &mut ended).await;
     end.expect("the server closes the connection").unwrap();
     drop(given);
@@ -65,7 +65,7 @@ async fn answers_that_nobody_takes_have_a_bound_and_an_end() {
 #[tokio::test]
 async fn a_connection_that_asks_nothing_is_closed() {
     let server = Server::start_with(&["idle_timeout_s=2"]).await;
-    // Before its client's connections have been idle for as long, or it could use one that is just being closed.
+    // Registers first: later its client might reuse a connection that is just being closed.
     let ann = Caller::register(&server, "ann@example.com").await;
     let (mut sender, mut ended) = connect_http2(&server, 1 << 20).await;
     let request = http2_request(&server, "GET", "/version", "");
@@ -73,7 +73,7 @@ async fn a_connection_that_asks_nothing_is_closed() {
     assert_eq!(response.await.unwrap().status(), 200);
     let end = tokio::time::timeout(Duration::from_secs(10), &mut ended).await;
     end.expect("an idle connection ends").unwrap();
-    // A connection with a request stays, however long that takes.
+    // A connection with a request stays open, however long the request takes.
     let (mut sender, mut ended) = connect_http2(&server, 1 << 20).await;
     let request = http2_request(&server, "GET", "/ebus/events/stream", &ann.token);
     let stream = sender.send_request(request.body(Full::default()).unwrap());
@@ -83,7 +83,7 @@ async fn a_connection_that_asks_nothing_is_closed() {
     assert!(end.is_err(), "an event stream is a request");
 }
 
-/// Holds all of twenty places by as many connections of each address, so that no place is anybody else's.
+/// Takes all twenty connections, two from each address, so that no address has more than another.
 async fn hold_all_evenly(server: &Server) -> Vec<TcpStream> {
     let mut open = Vec::new();
     for host in 20..30 {
@@ -96,7 +96,7 @@ async fn hold_all_evenly(server: &Server) -> Vec<TcpStream> {
     open
 }
 
-/// Whether the server closes the connection at once.
+/// Whether the server closes the connection within 300 ms.
 async fn is_closed(stream: &mut TcpStream) -> bool {
     let mut byte = [0; 1];
     let read = tokio::time::timeout(Duration::from_millis(300), stream.read(&mut byte));
@@ -156,7 +156,7 @@ async fn a_few_addresses_that_hold_all_keep_nobody_out() {
         "header_timeout_s=60",
     ];
     let server = Server::start_with(&options).await;
-    // The oldest has a request in flight: its body is not whole.
+    // The oldest has a request in flight: its body is incomplete.
     let login_of_ann = login("ann@example.com");
     let (begun, rest) = login_of_ann.split_at(login_of_ann.len() - 4);
     let mut working = connect_from(&server, 2).await;
@@ -191,8 +191,8 @@ async fn a_few_addresses_that_hold_all_keep_nobody_out() {
             closed.push(number);
         }
     }
-    // Of the two that had the most, by turns, and of each those that had waited longest. One more gave way for the one that
-    // turned out to be at work.
+    // Connections of the two largest addresses were closed in turn, the longest idle of each first. One more was closed
+    // in place of the one that was in use.
     let (of_one, of_other) = closed.split_at(closed.partition_point(|number| *number < 7));
     assert!(of_one.iter().copied().eq(0..of_one.len()), "{closed:?}");
     assert!(

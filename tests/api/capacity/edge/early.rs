@@ -129,7 +129,7 @@ async fn whoever_sends_more_than_is_read_gets_the_answer_and_sees_that_the_conne
         answer.refused(404, "RESOURCE_NOT_FOUND");
         assert!(answer.closes());
     }
-    // A caller that waits to be asked for the body does not have to send it.
+    // A caller that sent `Expect` does not have to send the body.
     let expects = [
         ("Expect", "100-continue".to_owned()),
         ("Content-Length", "9000".to_owned()),
@@ -172,7 +172,7 @@ async fn a_client_that_keeps_connections_gets_every_refusal() {
     let server = Server::start().await;
     let ann = Caller::register(&server, "ann@example.com").await;
     for refusal in refusals(&server, &ann).await {
-        // If it is too large for the server to read, the next request uses another connection.
+        // If the body is too large for the server to read, the next request uses another connection.
         for length in [20_000, 2_000_000, 30_000_000] {
             let body = " ".repeat(length);
             let mut request = Request::builder()
@@ -188,7 +188,7 @@ async fn a_client_that_keeps_connections_gets_every_refusal() {
     }
 }
 
-/// A signed request whose answer states the highest nonce: 2 were spent.
+/// Sends a signed request whose answer must state the highest nonce, 2.
 async fn send_signed(server: &Server, fields: Vec<(&'static str, String)>, body: &str) -> Raw {
     let mut fields = fields;
     fields.push(("Content-Length", body.len().to_string()));
@@ -225,7 +225,7 @@ async fn refusals_of_signed_requests_tell_the_highest_nonce_to_whom_it_concerns(
     let late = send_signed(&server, late, &good).await;
     late.refused(401, "DEADLINE_EXPIRED");
     assert_eq!(late.header("x-nonce-highest"), Some("2"));
-    // Somebody else's address reveals nothing.
+    // Another caller's address reveals nothing.
     for fields in [signed(&bob, &ann), ann.false_signature(&server)] {
         let foreign = send_signed(&server, fields, &good).await;
         assert_eq!(foreign.status(), 401);

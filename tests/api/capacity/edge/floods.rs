@@ -1,5 +1,5 @@
-//! HTTP/2 frames without end that serve no request: a connection that sends them is closed soon, and an address that opens
-//! one after the other costs little.
+//! Endless HTTP/2 frames that serve no request: the server soon closes such a connection, and an address that opens one
+//! after the other costs little.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ fn frame(kind: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// How many frames were sent until the server closed the connection.
+/// The number of frames that were sent until the server closed the connection.
 async fn flood(server: &Server, host: u8, again: &[u8]) -> usize {
     let mut stream = connect_from(server, host).await;
     let mut headers = vec![0x83, 0x86, 0x04, PATH.len() as u8];
@@ -37,7 +37,7 @@ async fn flood(server: &Server, host: u8, again: &[u8]) -> usize {
     let sending = async {
         while to.write_all(&again.repeat(64)).await.is_ok() {
             sent += 64;
-            // The server has its turn to close.
+            // Lets the server close.
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };

@@ -1,4 +1,4 @@
-//! A process that may open few files: connections get what the log and the store do not need.
+//! A process with a low limit of open files: connections get what the log and the store do not need.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ async fn idle_connections_leave_the_log_its_files() {
     let server = Server::start_allowed(1_024, &[&listen]).await;
     let ann = Caller::register(&server, "ann@example.com").await;
     let template = ann.new_template(&server, "ticket").await;
-    // This process may open few files too.
+    // The same limit applies to this process.
     let mut idle: Vec<TcpStream> = Vec::new();
     let maximum = getrlimit(Resource::Nofile).maximum;
     let all = Rlimit {
@@ -33,7 +33,7 @@ async fn idle_connections_leave_the_log_its_files() {
     for _ in 0..30 {
         let properties = json!({ "text": "x".repeat(100_000) });
         let body = json!({ "template_id": template, "properties": properties });
-        // So many new connections may hold up the others for a moment; nothing is lost by trying again.
+        // The many new connections may delay others for a moment; a retry loses nothing.
         let mut minted = ann.mint(&server, &body).await;
         for _ in 0..50 {
             if minted.status != 503 {

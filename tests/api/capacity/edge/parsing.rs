@@ -1,4 +1,4 @@
-//! What is not HTTP is refused in the service's own form.
+//! Input that is not HTTP is refused in the service's own form.
 
 use http_body_util::Full;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -48,7 +48,7 @@ async fn what_cannot_be_parsed_is_refused_like_everything_else() {
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
         assert!(answer.header("date").is_some() && answer.header("x-sequence").is_some());
     }
-    // An old client needs no host.
+    // HTTP/1.0 needs no Host.
     let old = ask(
         &mut connect_from(&server, 1).await,
         "GET /healthz HTTP/1.0\r\n\r\n",
@@ -76,7 +76,7 @@ async fn a_host_names_the_same_as_a_target_with_a_host() {
     }
 }
 
-/// What is read in pieces has no other coding: a proxy may take such a body for another one.
+/// A chunked message has no other coding, because a proxy may read such a body differently.
 #[tokio::test]
 async fn the_only_coding_of_a_message_is_chunked() {
     let server = Server::start().await;
@@ -103,7 +103,7 @@ async fn the_only_coding_of_a_message_is_chunked() {
     }
 }
 
-/// A page in a browser reads why its request could not be parsed, as it reads every other refusal.
+/// A page in a browser can read why its request could not be parsed, like any other refusal.
 #[tokio::test]
 async fn a_page_may_read_the_refusal_of_what_cannot_be_parsed() {
     const A: &str = "https://a.example";
@@ -217,7 +217,7 @@ async fn a_bad_request_after_good_ones_leaves_their_answers_as_they_are() {
     assert_eq!(all.matches("HTTP/1.1 200").count(), 2, "{all}");
     assert_eq!(all.matches("HTTP/1.1 400").count(), 1, "{all}");
     assert!(all.trim_end().ends_with('}'), "{all}");
-    // One request after the other, on a connection that was quiet between them.
+    // One request after the other, on a connection with pauses between them.
     let mut stream = connect_from(&server, 1).await;
     assert_eq!(ask(&mut stream, good).await.status(), 200);
     stream.write_all(b"NO HTTP\r\n\r\n").await.unwrap();
@@ -241,7 +241,7 @@ async fn headers_that_are_too_large_over_http2_are_refused_too() {
         assert!(response.headers().contains_key("x-request-id"));
         assert!(response.headers().contains_key("x-ratelimit-limit"));
     }
-    // What is far too large is refused before it is a request.
+    // An oversized request is refused while it is parsed.
     let mut request = http2_request(&server, "GET", "/healthz", "");
     for _ in 0..2_500 {
         request = request.header("x", "y");

@@ -1,5 +1,5 @@
-//! How long a connection waits for what: for a first byte, for the rest of a head, and for its next request. Also a proxy
-//! that keeps connections: it never meets one that the server is just closing.
+//! Time-outs of a connection: for its first byte, for the rest of a head, and for its next request. A proxy that keeps
+//! connections never meets one that the server is just closing.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,10 +17,10 @@ use super::{ask, connect_from, login};
 use crate::harness::Server;
 
 const VERSION: &str = "GET /version HTTP/1.1\r\nHost: a\r\n\r\n";
-/// How much later than promised a connection may end.
+/// How late a connection may end.
 const MARGIN: Duration = Duration::from_secs(4);
 
-/// How long until the server closes the connection.
+/// The time until the server closes the connection.
 async fn until_closed(stream: &mut TcpStream) -> Duration {
     let begun = Instant::now();
     let mut rest = Vec::new();
@@ -73,7 +73,7 @@ async fn each_wait_of_a_connection_has_its_own_time() {
         let mut stream = connect_from(&server, 1).await;
         let answer = ask(&mut stream, VERSION).await;
         assert_eq!(answer.header("keep-alive"), Some("timeout=5"), "{answer:?}");
-        // Longer than a head may take, and then a POST, which no client sends a second time.
+        // Longer than a head may take, then a POST, which clients do not repeat.
         tokio::time::sleep(Duration::from_millis(3_500)).await;
         let answer = ask(&mut stream, &login("ann@example.com")).await;
         answer.refused(401, "CREDENTIALS_INVALID");
@@ -140,8 +140,8 @@ async fn a_connection_that_ends_is_not_promised() {
     assert_eq!(answer.header("keep-alive"), Some("timeout=75"));
 }
 
-/// A proxy in front, as a pool of connections: it closes those that are unused before the server does, and after its
-/// callers do. Each change comes when a connection has waited for almost as long as the proxy keeps it.
+/// A proxy with a pool of connections: it closes unused ones before the server does, and after its callers do. Each
+/// change arrives when a connection has been idle almost as long as the proxy keeps it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_proxy_never_meets_a_connection_that_is_being_closed() {
     const KEPT: Duration = Duration::from_secs(3);
@@ -159,7 +159,7 @@ async fn a_proxy_never_meets_a_connection_that_is_being_closed() {
         let proxy = proxy
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(KEPT)
-            // A proxy sends no change a second time.
+            // A proxy never repeats a change.
             .retry_canceled_requests(false)
             .build_http::<Full<Bytes>>();
         for turn in 0..3 {

@@ -1,4 +1,4 @@
-//! Work before the right to it: lengths and signatures first, and slow work in fair turns.
+//! Expensive work comes last: lengths and signatures are checked first, and slow work has fair turns.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use super::{ask, connect_from, login, post, read_answer};
 use crate::harness::{Caller, Server};
 
-/// NFKC makes it eighteen times as long.
+/// A character that NFKC makes eighteen times as long.
 const GROWS: &str = "\u{fdfa}";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -38,7 +38,7 @@ async fn a_registration_without_a_right_signature_costs_next_to_nothing() {
     );
     assert!(took < Duration::from_secs(3), "{took:?}");
     assert!(grown < 32 << 20, "{grown} bytes");
-    // A password that is checked only after the signature: this one is made of guessed words.
+    // The password, made of common words, is checked only after the signature.
     let mut body = nobody.registration("ann@example.com");
     body["password"] = "passwordpassword".into();
     let body = body.to_string();
@@ -73,7 +73,7 @@ async fn many_logins_of_one_address_do_not_delay_anothers() {
         .await
         .refused(401, "CREDENTIALS_INVALID");
     let took = begun.elapsed();
-    // The time of one login before it, its own, and many refusals.
+    // Covers one login before it, its own, and many refusals.
     assert!(
         took < 4 * one + Duration::from_secs(1),
         "{took:?}, alone {one:?}"

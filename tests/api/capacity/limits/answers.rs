@@ -1,4 +1,4 @@
-//! How answers show the limits: in their headers whatever the status is, and at `GET /organizations/me`.
+//! How answers state the limits: in their headers with any status, and at `GET /organizations/me`.
 
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
@@ -16,7 +16,7 @@ fn names(answer: &Answer) -> Vec<&str> {
 const TIER: [&str; 2] = ["tier-minute", "tier-day"];
 const ADDRESS: [&str; 1] = ["address"];
 
-/// Writes of objects and templates have limits of their own.
+/// Checks that writes of objects and of templates have separate limits.
 async fn writes_have_their_own(server: &Server, ann: &Caller, template_id: &str) {
     let taken = ann
         .template(server, &json!({ "name": "t" }))
@@ -43,7 +43,7 @@ async fn every_answer_tells_of_the_limits() {
     let lock = ("lock", object_id.as_str(), "{}");
     let update = ("update", object_id.as_str(), r#"{"properties":{"a":1}}"#);
 
-    // The organization's limits, as soon as it is known.
+    // As soon as the organization is known, its limits.
     let tag = me(&server, &ann).await.header("etag").to_owned();
     let known = [ann.bearer(), ("if-none-match", tag)];
     let token = Some(ann.token.as_str());
@@ -104,7 +104,7 @@ async fn every_answer_tells_of_the_limits() {
 
 #[tokio::test]
 async fn an_overloaded_server_still_tells_of_the_limits_and_counts_nothing() {
-    // It cannot be predicted how many requests it takes until the slow one has the permit.
+    // The number of requests until the slow one has the permit is unpredictable.
     let many = "address_requests_per_minute=100000";
     let options = [ON, many, "requests_max=1"];
     let server = Server::start_with(&options).await;
@@ -114,7 +114,7 @@ async fn an_overloaded_server_still_tells_of_the_limits_and_counts_nothing() {
     let mut refused = server.get("/checkpoint", None).await;
     for asked in 0..5_000 {
         // Refused as soon as a slow request holds the only permit. A slow one that arrived while another request held
-        // it was refused itself, so more of them follow.
+        // it was refused itself, so more of them are sent.
         if refused.status != 200 {
             break;
         }

@@ -1,4 +1,4 @@
-//! Callers without a known organization, and logins that fail.
+//! Callers without a known organization, and failed logins.
 
 use std::net::Ipv4Addr;
 
@@ -24,7 +24,7 @@ async fn an_address_has_a_hundred_requests_a_minute() {
     let port = free_port();
     let metrics = format!("metrics_listen=\"127.0.0.1:{port}\"");
     let server = Server::start_with(&[ON, &metrics]).await;
-    // A request refused for another reason counts too: guessing paths and tokens is not free.
+    // Requests refused for other reasons count too: guessing paths and tokens is not free.
     use_up(100, "address", 0, async |number| match number % 5 {
         0 => server.get("/batches", None).await,
         1 => server.get("/nothing", None).await,
@@ -35,7 +35,7 @@ async fn an_address_has_a_hundred_requests_a_minute() {
     .await;
     let series = r#"kedge_rate_limited_total{policy="address"}"#;
     assert_eq!(metric(port, series).await, 1);
-    // Nobody has declared that the peer can be trusted.
+    // The peer is not configured as a trusted proxy.
     let answer = from(&server, "203.0.113.7").await;
     assert!(reported(&answer).remaining < 100, "{:?}", answer.headers);
     server.get("/healthz", None).await.expect(200);
@@ -67,7 +67,7 @@ async fn behind_a_trusted_proxy_callers_are_told_apart() {
     let options = [ON, trusted, "address_requests_per_minute=3"];
     let server = Server::start_with(&options).await;
     let cases = [
-        // One caller behind two proxies; it wrote the entries before its address itself.
+        // One caller behind two proxies, who wrote the entries before its address.
         (
             "198.51.100.7, 10.1.1.1",
             "203.0.113.9, 198.51.100.7",
@@ -87,7 +87,7 @@ async fn behind_a_trusted_proxy_callers_are_told_apart() {
     }
 }
 
-/// Logs in with wrong passwords until it is refused; windows may end meanwhile.
+/// Logs in with wrong passwords until the limit refuses; windows may end meanwhile.
 async fn guess(server: &Server, email: impl Fn(u32) -> String, most: u32) -> (Answer, u32) {
     for number in 0..=2 * most {
         let answer = log_in(server, &email(number), "wrong horse battery").await;
@@ -146,7 +146,7 @@ async fn an_address_is_shut_after_failures_of_any_accounts() {
     let again = log_in(&server, "guess-0@example.com", PASSWORD).await;
     let is_new_window = reported(&again).reset > reported(&refused).reset;
     assert!(again.status == 429 || is_new_window, "{}", again.body);
-    // An account that was logged in to from here is not kept out by guesses at others.
+    // An account that has logged in from this address is not locked out by guesses at others.
     log_in(&server, "ann@example.com", PASSWORD)
         .await
         .expect(200);
@@ -221,7 +221,7 @@ async fn a_guesser_with_many_addresses_has_an_hours_guesses_and_a_known_device_g
                 _ => refused = Some(answer),
             }
         }
-        // Half of them together, and the next one twelve minutes later.
+        // Half of them in one go, and the next one twelve minutes later.
         assert_eq!(tried, 5);
         let refused = refused.unwrap();
         assert_eq!(policy(&refused), "login-account-hour");
@@ -232,7 +232,7 @@ async fn a_guesser_with_many_addresses_has_an_hours_guesses_and_a_known_device_g
         messages.push(message.split(';').next().unwrap().to_owned());
     }
     assert_eq!(messages[0], messages[1], "nothing shows that one exists");
-    // The right password is no exception at an address that is not known.
+    // From an unknown address the right password is no exception.
     let unknown = log_in(work, "ann@example.com", PASSWORD).await;
     assert_eq!(policy(&unknown), "login-account-hour");
     log_in(home, "ann@example.com", PASSWORD).await.expect(200);

@@ -1,4 +1,4 @@
-//! The endpoints' own limits, what is counted once and what not at all, and what a crash leaves.
+//! The endpoints' own limits, what counts once or not at all, and what a crash loses.
 
 use std::time::Duration;
 
@@ -73,7 +73,7 @@ async fn each_endpoint_has_its_limit() {
 async fn what_has_not_changed_costs_nothing() {
     let server = Server::start_with(&[ON]).await;
     let ann = Caller::register(&server, "ann@example.com").await;
-    // Twice, because a window may end once meanwhile.
+    // Twice, because a window may end in between.
     for _ in 0..2 {
         let first = me(&server, &ann).await.expect(200);
         let known = ("if-none-match", first.header("etag").to_owned());
@@ -110,7 +110,7 @@ async fn until_refused(server: &Server, ann: &Caller, known: &str, most: u64) ->
 async fn naming_every_state_costs_and_naming_the_right_one_is_free_a_bounded_number_of_times() {
     const MINUTE: u64 = 100;
     let server = Server::start_with(&[ON]).await;
-    // A window may end once meanwhile.
+    // A window may end in between.
     let bob = Caller::register(&server, "bob@example.com").await;
     let let_in = until_refused(&server, &bob, "*", 2 * MINUTE + 1).await;
     assert!(let_in >= MINUTE - 1, "{let_in}");
@@ -132,7 +132,7 @@ async fn a_days_count_survives_kill_9() {
     }
     let before = organization(&server, &ann).await;
     assert_eq!(sent_today(&before), 21);
-    // Two more rows: the second one was begun after all of these requests.
+    // Two more rows: the second one began after all of these requests.
     let rows = "kedge_usage_rows_written_total";
     let wanted = metric(port, rows).await + 2;
     let mut more = 0;
@@ -156,7 +156,7 @@ async fn a_days_count_survives_kill_9() {
     } else {
         assert_eq!(sent_today(&after), 1, "a new day has begun meanwhile");
     }
-    // A server that is stopped properly forgets nothing.
+    // An orderly stop loses nothing.
     assert_eq!(server.terminate(), Some(0));
     let server = server.restart_with(&options).await;
     let last = organization(&server, &ann).await;

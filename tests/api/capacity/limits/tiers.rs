@@ -1,4 +1,4 @@
-//! The rows of the table of tiers, and changes from one to another.
+//! The rows of the tier table, and changes of an organization's tier.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ async fn a_free_organization_has_a_hundred_requests_a_minute() {
     let server = Server::start_with(&[ON]).await;
     let ann = Caller::register(&server, "ann@example.com").await;
     let bob = Caller::register(&server, "bob@example.com").await;
-    // Every request that names the organization counts, even if it is refused for another reason.
+    // Every request that names the organization counts, even one refused for another reason.
     let refused = use_up(100, "tier-minute", 0, async |number| {
         let path = match number % 4 {
             0 => "/wallets/me",
@@ -26,7 +26,7 @@ async fn a_free_organization_has_a_hundred_requests_a_minute() {
         message.contains("tier-minute of 100 requests a minute"),
         "{message}"
     );
-    // Others have their own, and free requests stay free.
+    // Others have their own limits, and free requests stay free.
     me(&server, &bob).await.expect(200);
     server.get("/healthz", Some(&ann.token)).await.expect(200);
 }

@@ -8,10 +8,10 @@ use super::receiver::{Message, Reaction, Receiver};
 use super::{QUICK, all_are, hook, numbers, settled, system, update};
 use crate::harness::{Caller, Server};
 
-/// Attempts in flight for one webhook at a time.
+/// Attempts of one webhook that may be in flight.
 const AT_ONCE: usize = 8;
 
-/// Mints so many objects in batches.
+/// Mints `count` objects in batches.
 async fn mint(server: &Server, caller: &Caller, count: usize) {
     let template = caller.new_template(server, "ticket").await;
     let mint = ("mint", template.as_str(), "{}");
@@ -37,7 +37,7 @@ fn ids(messages: &[Message]) -> HashSet<&str> {
 
 #[tokio::test]
 async fn a_long_queue_arrives_once_over_few_connections() {
-    // More than may be pending at once.
+    // More than may be pending.
     const EVENTS: usize = 1_500;
     let (server, ann) = system(QUICK).await;
     let receiver = Receiver::good().await;
@@ -82,7 +82,7 @@ async fn a_receiver_that_closes_every_connection_gets_everything_at_its_first_at
     assert!(found.iter().all(|item| item["attempts"] == json!(1)));
 }
 
-/// A server may close a connection at the moment when the next message is on its way.
+/// A receiver may close a connection just when the next message is sent.
 #[tokio::test]
 async fn a_connection_that_ends_under_a_message_costs_no_attempt() {
     const EVENTS: usize = 60;

@@ -19,11 +19,10 @@ use tokio_rustls::TlsAcceptor;
 /// How long a test waits for messages before it fails.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A message as received.
 #[derive(Clone, Debug)]
 pub(super) struct Message {
     headers: HeaderMap,
-    /// The number of the connection that it came over, from 0.
+    /// The number of its connection, from 0.
     pub(super) connection: usize,
     pub(super) bytes: Bytes,
     pub(super) body: Value,
@@ -65,11 +64,9 @@ impl Message {
 /// A receiver's reaction to a message.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Reaction {
-    /// Answers with this status.
     Status(u16),
     /// Answers with this status and a header.
     With(u16, &'static str, &'static str),
-    /// Never answers.
     Silence,
     /// Closes the connection instead of an answer.
     HangUp,
@@ -88,7 +85,7 @@ impl Drop for Receiver {
 }
 
 impl Receiver {
-    /// Reacts to each message, given the ones before it.
+    /// Reacts to each message, given the messages before it.
     pub(super) async fn start<F>(react: F) -> Self
     where
         F: Fn(&Message, &[Message]) -> Reaction + Send + Sync + 'static,
@@ -145,7 +142,7 @@ impl Receiver {
         Self::start(|_, _| Reaction::Status(204)).await
     }
 
-    /// The messages received once `enough` returns true.
+    /// The messages received, once `enough` is true of them.
     pub(super) async fn wait(&self, enough: impl Fn(&[Message]) -> bool) -> Vec<Message> {
         let mut messages = self.messages.clone();
         let arrived = messages.wait_for(|messages| enough(messages));
@@ -161,7 +158,6 @@ impl Receiver {
     }
 }
 
-/// Serves one connection.
 async fn serve<S, F>(
     stream: S,
     connection: usize,

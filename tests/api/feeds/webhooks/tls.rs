@@ -1,5 +1,4 @@
-//! Webhooks over TLS: a receiver whose certificate is signed by its own authority, which the operator's server knows,
-//! or does not.
+//! Webhooks over TLS: the receiver's certificate comes from a private authority, which the server trusts or not.
 
 use std::sync::Arc;
 
@@ -16,7 +15,7 @@ use crate::harness::{Caller, Server};
 /// An authority made for one test.
 struct Authority {
     issuer: Issuer<'static, KeyPair>,
-    /// Its certificate in the form that an operator stores.
+    /// Its certificate as PEM.
     pem: String,
 }
 
