@@ -1,5 +1,5 @@
 //! The project's rules that no compiler checks: which crate may see which, how long a file may be, what the sources
-//! must not contain, and that the documents name tests that exist.
+//! must not contain, and that the documents name files, commands and tests that exist.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -9,6 +9,8 @@ mod circles;
 mod dependencies;
 #[path = "tidy/layout.rs"]
 mod layout;
+#[path = "tidy/links.rs"]
+mod links;
 #[path = "tidy/lists.rs"]
 mod lists;
 #[path = "tidy/order.rs"]
