@@ -30,7 +30,7 @@ tell() {
 
     open         http://$listen/consoles/kedge.html
     numbers      requests, errors, commits, anchor lag, disk and queue of the server, and the alerts that fire
-    alerts       http://$listen/api/v1/alerts; each has its entry in docs/OPERATIONS.md
+    alerts       http://$listen/api/v1/alerts; each has its entry in dashboards/RUNBOOK.md
     a query      http://$listen/api/v1/query?query=kedge_anchor_lag_seconds
     charts       Grafana with the dashboards of dashboards/grafana: see dashboards/README.md
     Ctrl-C       stops Prometheus; its data stays in .monitor for 15 days

@@ -163,7 +163,7 @@ impl AdminSocket {
     fn rotate_token_key(&self, now: bool) -> Result<Map<String, Value>, String> {
         if self.app.replica.get().is_some() && self.app.engine.leads() {
             let why = "this node leads: the others would lack its key, and be out of service until they have it. Run this on a \
-                       node that follows, and copy the file as docs/OPERATIONS.md says (Keys of several nodes)";
+                       node that follows, and copy the file as docs/operations/keys.md says (Keys of several nodes)";
             return Err(why.to_owned());
         }
         let now_s = now_s();

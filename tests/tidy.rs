@@ -1,5 +1,5 @@
 //! The project's rules that no compiler checks: allowed dependencies, file lengths, forbidden content in sources, and
-//! that tests named in documents exist.
+//! that files, commands and tests named in documents exist.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -9,6 +9,8 @@ mod circles;
 mod dependencies;
 #[path = "tidy/layout.rs"]
 mod layout;
+#[path = "tidy/links.rs"]
+mod links;
 #[path = "tidy/lists.rs"]
 mod lists;
 #[path = "tidy/order.rs"]

@@ -129,7 +129,7 @@ impl AdminSocket {
         if self.app.is_shared {
             return Err(
                 "several nodes share this log, and a key made here would be unknown to the others, \
-                 which stop then: see \"Keys of several nodes\" in docs/OPERATIONS.md"
+                 which stop then: see \"Keys of several nodes\" in docs/operations/keys.md"
                     .to_owned(),
             );
         }
@@ -155,7 +155,7 @@ impl AdminSocket {
         if self.app.is_shared && id.is_none() {
             return Err(format!(
                 "several nodes share the token keys, so name the one to retire, here and on each of the others: {}. See \
-                 \"Keys of several nodes\" in docs/OPERATIONS.md",
+                 \"Keys of several nodes\" in docs/operations/keys.md",
                 ids.join(", ")
             ));
         }

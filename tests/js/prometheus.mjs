@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { eventually, freePort, start, stop } from './harness.mjs';
 
 const folder = (name) => fileURLToPath(new URL(`../../${name}/`, import.meta.url));
+const DASHBOARDS = folder('dashboards');
 const PROMETHEUS = folder('dashboards/prometheus');
 const GRAFANA = folder('dashboards/grafana/dashboards');
 const DOCS = folder('docs');
@@ -60,7 +61,8 @@ export async function startPrometheus(target) {
 /** The dashboards: [file name, content]. */
 export const dashboards = () => filesOf(GRAFANA, '.json').map(([name, text]) => [name, JSON.parse(text)]);
 
-/** The texts of the alerts' unit tests, of the documents, and of the console. */
+/** The texts of the alerts' unit tests, of their runbook, of all documents, and of the console. */
 export const alertTests = () => filesOf(join(PROMETHEUS, 'tests'), '.yml').map(([, text]) => text).join('\n');
-export const documents = () => Object.fromEntries(filesOf(DOCS, '.md'));
+export const runbook = () => readFileSync(join(DASHBOARDS, 'RUNBOOK.md'), 'utf8');
+export const documents = () => [...filesOf(DOCS, '.md'), ...filesOf(join(DOCS, 'operations'), '.md')].map(([, text]) => text).concat(runbook()).join('\n');
 export const consoles = () => filesOf(join(PROMETHEUS, 'consoles'), '.html');

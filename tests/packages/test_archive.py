@@ -29,9 +29,10 @@ CONTENTS = [
     "share/doc/kedge/THIRD-PARTY.txt",
     "share/doc/kedge/kedge.cdx.json",
     "share/doc/kedge/README.md",
-    "share/doc/kedge/docs/OPERATIONS.md",
+    "share/doc/kedge/docs/operations/install.md",
     "share/kedge/kedge.toml",
     "share/kedge/contracts/KedgeAnchor.json",
+    "share/kedge/dashboards/RUNBOOK.md",
     "share/kedge/dashboards/grafana/dashboards/kedge-overview.json",
     "share/kedge/dashboards/prometheus/rules/alerts.yml",
     "share/kedge/packages/compose/compose.yaml",
@@ -75,12 +76,12 @@ class Archive(unittest.TestCase):
                 self.assertTrue((unpacked() / name).stat().st_size > 0)
 
     def test_the_docs_name_this_version(self):
-        for page in ["README.md", "docs/OPERATIONS.md"]:
+        for page in ["docs/TOUR.md", "docs/operations/install.md"]:
             named = re.findall(r"kedge[-:](\d+\.\d+\.\d+)", (ROOT / page).read_text())
             self.assertEqual(set(named), {harness.VERSION}, page)
 
     def test_the_docs_command_installs_it_and_leaves_folders_as_they_are(self):
-        for page in ["README.md", "docs/OPERATIONS.md"]:
+        for page in ["docs/TOUR.md", "docs/operations/install.md"]:
             [command] = re.findall(r"sudo (tar -C .+?\.tar\.gz)", (ROOT / page).read_text())
             with tempfile.TemporaryDirectory() as prefix:
                 share = Path(prefix) / "share"

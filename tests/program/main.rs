@@ -4,6 +4,7 @@
 
 mod chain;
 mod commands;
+mod documents;
 mod health;
 mod import;
 mod import_csv;

@@ -19,6 +19,7 @@ pub(crate) mod http;
 pub(crate) mod ledger;
 pub(crate) mod liar;
 pub(crate) mod losses;
+pub(crate) mod markdown;
 mod ports;
 pub(crate) mod program;
 pub(crate) mod remade;

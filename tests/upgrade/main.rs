@@ -21,7 +21,7 @@ use support::connect;
 use support::program::kedge;
 use support::server::{Server, Setup};
 
-/// States with an older store format: their rows are rebuilt from the log first, as docs/OPERATIONS.md says.
+/// States whose store has an older format: their rows are rebuilt from the log first, as docs/operations/running.md says.
 const REBUILT_FIRST: &[&str] = &[];
 
 /// Runs a command of the program, which must succeed.

@@ -255,8 +255,8 @@ fn next(mark: &Path, list: &List) -> String {
         }
         Mark::Missing | Mark::Unreadable(_) => format!(
             "it opens read-only: there is no mark in {path} to show how far headers were released. \
-             Put the lost server's mark there if you have it; docs/OPERATIONS.md lists the \
-             alternatives"
+             Put the lost server's mark there if you have it; docs/operations/backup.md \
+             lists the alternatives"
         ),
     }
 }

@@ -27,7 +27,7 @@ pub enum SecretError {
     Open(PathBuf),
     /// The file is empty.
     #[error(
-        "{path} is empty: it should hold 0x and 64 hexadecimal digits. Restore the key from a backup; docs/OPERATIONS.md lists what the loss of each key costs",
+        "{path} is empty: it should hold 0x and 64 hexadecimal digits. Restore the key from a backup; docs/operations/reference.md lists what the loss of each key costs",
         path = .0.display()
     )]
     Empty(PathBuf),

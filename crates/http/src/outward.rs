@@ -47,7 +47,7 @@ mod tests {
         ];
         assert_eq!(hidden.map(without_paths), shown);
         for same in [
-            "read/write is off; see https://example.com/a and docs/OPERATIONS.md",
+            "read/write is off; see https://example.com/a and docs/operations/running.md",
             "1 / 2 of the disk is full\nrun `kedge rebuild`",
         ] {
             assert_eq!(without_paths(same), same);

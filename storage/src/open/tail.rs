@@ -30,7 +30,7 @@ impl std::fmt::Display for Unsigned {
             f,
             "the request at sequence {sequence} is not signed by whom it names ({what}), although the sequencer has put it into \
              the log: nothing is written and nothing is anchored. Find out how it got there (KedgeUnsignedAction in \
-             docs/OPERATIONS.md), and restore the log as it was before it (`kedge restore --to-sequence {}`)",
+             dashboards/RUNBOOK.md), and restore the log as it was before it (`kedge restore --to-sequence {}`)",
             sequence.saturating_sub(1),
         )
     }
