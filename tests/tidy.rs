@@ -448,8 +448,7 @@ fn metrics_are_named_in_one_place_of_a_crate() {
         .into_iter()
         .filter(|(path, _)| !is_test_file(path))
         .collect();
-    let defines =
-        |path: &str| path.ends_with("/metric_definitions.rs") || path == "src/metrics.rs";
+    let defines = |path: &str| path.ends_with("/metric_definitions.rs") || path == "src/metrics.rs";
     let mut names: BTreeMap<String, String> = BTreeMap::new();
     for (path, text) in &files {
         let code = without_tests(text);
