@@ -1,4 +1,4 @@
-//! The names and meanings of this crate's metrics, in one place.
+//! Names and descriptions of this crate's metrics.
 
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
 
@@ -7,7 +7,7 @@ use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogra
 pub const DECISIONS: &str = "kedge_decisions_total";
 /// Units decided again because something they rested on had changed.
 pub const STALE_UNITS: &str = "kedge_stale_units_total";
-/// Units that wait in the sequencer for their turn.
+/// Units that wait in the sequencer for an earlier ticket.
 pub const SEQUENCER_EARLY: &str = "kedge_sequencer_early_units";
 /// Live object actors, labelled `shard`.
 pub const OBJECT_ACTORS_LIVE: &str = "kedge_object_actors_live";
@@ -148,8 +148,8 @@ pub fn describe() {
     start_at_zero();
 }
 
-/// Sets what only a leader measures to where it begins: a node that leads no longer would show its last values for ever,
-/// and alerts of them would not end.
+/// Resets the metrics that only a leader measures. Otherwise a node that no longer leads would show its last values,
+/// and their alerts would not end.
 pub fn no_longer_leads() {
     for name in [
         ANCHOR_LAG_BATCHES,
@@ -159,11 +159,11 @@ pub fn no_longer_leads() {
     ] {
         gauge!(name).set(0.0);
     }
-    // It asks the chain's node no more, and knows nothing bad of it.
+    // A node that follows does not probe the chain's node.
     gauge!(CHAIN_NODE_REACHABLE).set(1.0);
 }
 
-/// A counter that first appears with its first event shows no rate for that event.
+/// Registers the counters at zero: one that first appears with its first event shows no rate for that event.
 fn start_at_zero() {
     for name in [STALE_UNITS, BATCHES_SEALED, ACTIONS_COMMITTED, OVERLOADED] {
         counter!(name).increment(0);
