@@ -1,4 +1,4 @@
-//! The metrics of the store.
+//! Names and descriptions of the store's metrics.
 
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram};
 
@@ -29,7 +29,7 @@ pub const COMMITS_FENCED: &str = "kedge_storage_commits_fenced_total";
 /// Commits that failed.
 pub const COMMIT_FAILURES: &str = "kedge_storage_commit_failures_total";
 
-/// Snapshots held; each keeps what was replaced or deleted since.
+/// Held snapshots; each keeps rows replaced or deleted since.
 pub const SNAPSHOTS: &str = "kedge_storage_snapshots";
 /// 1 while the store accepts no commits.
 pub const READ_ONLY: &str = "kedge_storage_read_only";

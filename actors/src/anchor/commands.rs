@@ -28,7 +28,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Anchors what is new without waiting for the interval. Returns once the anchor is submitted.
+    /// Anchors the log's growth without waiting for the interval. Returns once the anchor is submitted.
     pub async fn anchor_now(&self) -> Result<AnchorReport, String> {
         let late = "the anchor was not started in time; it will be retried";
         self.ask_anchor(AnchorMessage::Now, late).await

@@ -179,7 +179,7 @@ fn what_the_chain_holds_up_is_given_up_once_the_server_ends() {
     bench.ending.store(true, Ordering::Relaxed);
     let given_up = bench.writer.step().unwrap_err();
     assert!(given_up.to_string().contains("given up"), "{given_up}");
-    // What is durable is answered.
+    // Durable groups are answered.
     bench.release().answer();
     assert!(is_answered(&mut first_reply) && !is_answered(&mut second_reply));
     drop(bench);
