@@ -165,7 +165,7 @@ impl Outlet {
         metrics::gauge!(metric::CHAIN_BATCHES).set(head.batches as f64);
     }
 
-    /// Notifies the listeners and acknowledges side writes.
+    /// Notifies webhooks and listeners, even if the callers are gone.
     fn wake(&self, afterwards: &Afterwards) {
         for (placed, _) in &afterwards.placed {
             placed
