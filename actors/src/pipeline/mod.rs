@@ -8,7 +8,6 @@
 //!   `resources` decide; `decided`, `refused` and `decision` are the result. `rights` and `supply` keep concurrent
 //!   requests from disturbing each other.
 //! - Bounds: `room`, `admission` and `in_flight`.
-//! - `threads`: the actors' threads.
 
 pub(crate) mod admission;
 pub(crate) mod catalog;

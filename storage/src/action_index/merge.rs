@@ -25,7 +25,7 @@ pub(super) fn next(files: &[Arc<IdFile>]) -> Option<&[Arc<IdFile>]> {
     files.get(chosen)
 }
 
-/// The newest files that are all of one tier or smaller, from the smallest tier on, as far as they reach back.
+/// The oldest files of the newest run of one tier or smaller; the smallest tier with a long enough run wins.
 fn choose(tiers: &[u32]) -> Option<std::ops::Range<usize>> {
     let largest = tiers.iter().copied().max()?;
     (0..=largest).find_map(|tier| {
