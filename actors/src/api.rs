@@ -188,7 +188,6 @@ impl Submission {
 /// Sealed batch with its Merkle tree, for paths and multiproofs.
 pub struct SealedBatch {
     pub signed: SignedBatch,
-    /// The batch's identifier.
     pub id: Id,
     pub tree: BatchTree,
 }
@@ -206,7 +205,6 @@ pub enum Made {
 #[derive(Clone, Debug)]
 pub struct Done {
     pub sequence: u64,
-    /// Its leaf hash.
     pub leaf: Hash,
     /// The log's head after it.
     pub head: Hash,
@@ -237,7 +235,6 @@ impl Done {
 #[derive(Clone, Debug)]
 pub enum ActionOutcome {
     Done(Done),
-    /// It was refused and changed nothing.
     Refused(Refusal),
 }
 
@@ -348,7 +345,6 @@ pub enum SubmitError {
         "this node follows the log, and the node that leads it did not take the request; try again"
     )]
     NotLeading,
-    /// The store accepts no writes now.
     #[error("{0}")]
     ReadOnly(String),
     /// A read that the request needs failed, or the server is stopping. Nothing was done, and nothing will be.

@@ -67,15 +67,12 @@ pub struct Options {
     pub shards: usize,
     /// Object actors that may be live, over all shards.
     pub objects_live_max: usize,
-    /// Organization actors that may be live.
     pub organizations_live_max: usize,
-    /// Requests that may be in flight.
     pub requests_max: usize,
     /// Requests that may always be in flight, however long they take.
     pub requests_min: usize,
     /// If more than a tenth of the requests take longer than this for half a second, fewer are admitted.
     pub wait_target: Duration,
-    /// Actions that may be in flight.
     pub actions_max: usize,
     /// Bound on the bytes of all objects that decisions in flight produce; more are refused.
     pub decided_bytes_max: usize,
@@ -101,13 +98,10 @@ pub struct Options {
 
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The store could not be read.
     #[error("the store could not be read: {0}")]
     Read(#[from] ReadError),
-    /// An actor did not start.
     #[error("an actor did not start: {0}")]
     Spawn(#[from] SpawnErr),
-    /// A thread or its runtime did not start.
     #[error("a thread or its runtime did not start: {0}")]
     Thread(#[from] std::io::Error),
 }

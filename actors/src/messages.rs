@@ -58,7 +58,6 @@ pub enum RedeliverError {
     /// No such delivery.
     #[error("there is no such delivery")]
     NotFound,
-    /// The webhook is switched off.
     #[error("the webhook is not active; activate it first")]
     Off,
     /// It could not be stored now.

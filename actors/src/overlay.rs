@@ -178,7 +178,7 @@ mod tests {
         let mut overlay = overlay(&[3, 4, 4, 9]);
         overlay.drop_unit(4);
         assert_eq!((overlay.depth(), ***overlay.top()), (1, 3));
-        // 9 was dropped with 4; its own refusal must not drop what came after.
+        // 9 was dropped with 4; its own refusal must not drop 11.
         overlay.push(11, Arc::new(Versioned::decided(11)));
         overlay.drop_unit(9);
         assert_eq!(***overlay.top(), 11);

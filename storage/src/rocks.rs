@@ -173,7 +173,6 @@ impl Database {
         &self.db
     }
 
-    /// The index of actions.
     pub(crate) fn actions(&self) -> &ActionIndex {
         &self.actions
     }

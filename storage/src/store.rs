@@ -55,7 +55,6 @@ pub struct StoreOptions {
     pub replay_bytes_max: u64,
     /// Options of the log's segments.
     pub segments: kedge_log::LogOptions,
-    /// What may be changed.
     pub access: Access,
     /// Shares the log with other nodes; `None` on a single node.
     pub replicate: Option<Replicate>,
@@ -190,7 +189,6 @@ pub(crate) struct Writing {
     pub(crate) side_keys: Mutex<SideKeys>,
 }
 
-/// An open store.
 pub struct Store {
     pub(crate) database: Arc<Database>,
     /// Rows that RocksDB does not have yet.
@@ -224,7 +222,6 @@ impl fmt::Debug for Store {
 }
 
 impl Store {
-    /// Whether it accepts commits.
     pub fn mode(&self) -> Mode {
         match self.why_read_only() {
             Some(why) => Mode::ReadOnly(why),

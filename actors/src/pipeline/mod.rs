@@ -71,9 +71,7 @@ pub(crate) struct Pipeline {
 pub(crate) struct Sizes {
     /// Shards that host object actors, at least one.
     pub(crate) shards: usize,
-    /// Object actors that may be live, over all shards.
     pub(crate) objects_live_max: usize,
-    /// Organization actors that may be live.
     pub(crate) organizations_live_max: usize,
     /// Keys whose versions the sequencer remembers.
     pub(crate) recent_keys_max: usize,

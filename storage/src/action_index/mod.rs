@@ -144,7 +144,6 @@ impl ActionIndex {
         }
     }
 
-    /// The sequence of an action.
     pub(crate) fn sequence(&self, id: [u8; 16]) -> Result<Option<u64>, FileError> {
         let files = {
             let state = self.state();
@@ -162,7 +161,6 @@ impl ActionIndex {
         Ok(None)
     }
 
-    /// The complete files.
     pub(crate) fn files(&self) -> Arc<Vec<Arc<IdFile>>> {
         Arc::clone(&self.state().files)
     }

@@ -18,14 +18,12 @@ fn anchor(number: u64, bytes: &[u8]) -> Result<AnchorRow, CodecError> {
 }
 
 impl Snapshot {
-    /// An anchor by number.
     pub fn anchor(&self, number: u64) -> Result<Option<AnchorRow>, ReadError> {
         self.get(Table::Anchors, &row_key(number), |bytes| {
             anchor(number, bytes)
         })
     }
 
-    /// An anchor's number by its id.
     pub fn anchor_number(&self, id: Id) -> Result<Option<u64>, ReadError> {
         if id.prefix != Prefix::Anchor {
             return Ok(None);
@@ -38,7 +36,6 @@ impl Snapshot {
         self.list(Table::Anchors, ROWS, page, anchor)
     }
 
-    /// The newest anchor.
     pub fn last_anchor(&self) -> Result<Option<AnchorRow>, ReadError> {
         let page = Page {
             after: None,

@@ -340,7 +340,6 @@ impl Snapshot {
         Ok(actions)
     }
 
-    /// A batch by number.
     pub fn batch(&self, number: u64) -> Result<Option<SignedBatch>, ReadError> {
         if number >= self.head()?.batches {
             return Ok(None);
@@ -355,7 +354,6 @@ impl Snapshot {
         self.not_here(is_archived, || format!("batch {number} is missing"))
     }
 
-    /// A batch's number by its id.
     pub fn batch_number(&self, id: Id) -> Result<Option<u64>, ReadError> {
         if id.prefix != Prefix::Batch {
             return Ok(None);

@@ -66,7 +66,7 @@ fn model_of(snapshot: &Snapshot) -> Model {
     })
 }
 
-/// Every way of reading returns what the rows hold.
+/// Compares every way of reading with the expected rows.
 fn read_in_all_ways(snapshot: &Snapshot, expected: &Model) {
     assert_eq!(&model_of(snapshot), expected);
     for (table, rows) in TABLES.into_iter().zip(expected) {

@@ -35,7 +35,6 @@ use crate::tables::anchors::AnchorRow;
 pub struct Progress {
     /// Checked batches.
     pub batches: u64,
-    /// Batches in total.
     pub batches_total: u64,
     /// The last checked sequence.
     pub sequence: u64,
@@ -64,7 +63,6 @@ pub struct Plan {
     pub keys: SequencerKeys,
     /// Whether requests' signatures are checked; headers' always are.
     pub request_signatures: bool,
-    /// Threads that check batches.
     pub threads: usize,
     /// Actions of a window that is compared with the indexes: 24 bytes of memory each.
     pub window_actions: usize,

@@ -24,7 +24,7 @@ pub(super) struct Standing {
     pub(super) is_acted_on: bool,
 }
 
-/// Before a resource's first action.
+/// State before a resource's first action.
 pub(super) const NOTHING: Standing = Standing {
     version: 0,
     integrity: Hash::ZERO,

@@ -236,7 +236,7 @@ fn an_action_that_its_author_did_not_sign_is_read_and_nothing_follows_it() {
     store.close().unwrap();
     assert_eq!(contents(&log_path(directory.path())), before);
 
-    // Damage next to it is damage.
+    // Damage next to it is still found.
     tamper(directory.path(), "meta", b"head", |row| {
         *row.last_mut().unwrap() ^= 1;
     });

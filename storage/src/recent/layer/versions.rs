@@ -9,7 +9,6 @@ type Value = Bytes<22>;
 
 /// Write of a group to a row.
 pub(super) struct Version {
-    /// The group's number.
     group: u64,
     /// `None` deletes.
     value: Option<Value>,
