@@ -10,11 +10,11 @@
 //! from a larger holder:
 //!
 //! 1. from the address that holds the most, if that is at least two more than the newcomer's. All organizations that
-//! one address signs up count as one.
+//!    one address signs up count as one.
 //! 2. otherwise from the organization that holds the most, by the same rule. This rule works where an untrusted proxy
-//! hides all addresses.
+//!    hides all addresses.
 //! 3. otherwise from the slowest of all, if that has had its place for a while and moves little. Otherwise many
-//! addresses with one organization each could hold all places by reading nearly nothing.
+//!    addresses with one organization each could hold all places by reading nearly nothing.
 //!
 //! Among the candidates the slowest loses its place, and of equally slow ones the oldest. The first two rules only ever
 //! make the numbers more equal, so no place moves back and forth. Callers can continue where they were: an event stream
