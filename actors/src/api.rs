@@ -1,4 +1,4 @@
-//! What goes into the engine and what comes out of it.
+//! Input and output of the engine: submissions, their outcomes and errors.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -18,27 +18,16 @@ use parking_lot::Mutex;
 
 use crate::overlay::Versioned;
 
-/// Who sends the request, as authenticated by the edge.
+/// The authenticated sender of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Asker {
     /// A wallet. Its organization's actor checks that the signer is one of its keys.
-    Wallet {
-        /// The wallet.
-        wallet_id: Id,
-        /// Its organization.
-        organization_id: Id,
-    },
-    /// An organization, by an API key alone. The signer determines which of its wallets it is.
-    Organization {
-        /// The organization.
-        organization_id: Id,
-    },
+    Wallet { wallet_id: Id, organization_id: Id },
+    /// An organization, by an API key alone. The signer determines the wallet.
+    Organization { organization_id: Id },
     /// The operator, on behalf of an organization.
-    Operator {
-        /// The organization.
-        organization_id: Id,
-    },
-    /// Nobody yet: the request registers a wallet.
+    Operator { organization_id: Id },
+    /// An unregistered signer, whose request registers a wallet.
     Registration,
 }
 
@@ -56,12 +45,12 @@ impl Asker {
     }
 }
 
-/// A secret that is stored in the commit of the action that made or renewed its owner, but never in the log.
+/// Secret stored in the commit of the action that creates or renews its owner, but never in the log.
 #[derive(Clone, PartialEq, Eq)]
 pub enum NewSecret {
     /// The password's hash (PHC string) of a wallet that is being registered.
     Password(String),
-    /// What is stored of an API key's or a webhook's secret.
+    /// The stored form of an API key's or a webhook's secret.
     Token(Vec<u8>),
 }
 
@@ -74,23 +63,22 @@ impl std::fmt::Debug for NewSecret {
     }
 }
 
-/// What is remembered, in the same commit, of a request with an idempotency key.
+/// Record of a request with an idempotency key, stored in the request's commit.
 pub struct Keep {
     /// Hash of caller, endpoint and key.
     pub key: [u8; 32],
     /// Hash of the request's content.
     pub request: [u8; 32],
-    /// Until when, Unix seconds.
+    /// Expiry, Unix seconds.
     pub until_s: u64,
-    /// The request's id.
     pub request_id: Arc<str>,
-    /// How many objects have been made from the template that the request acts on.
+    /// How many objects the template that the request acts on had minted.
     pub minted: u64,
-    /// Whether its answer shows what its action made or changed; the log has only the action.
+    /// Whether the answer shows the resources that its action changed; the log has only the action.
     pub shows_resources: bool,
     /// A secret that the answer shows once, sealed; set before the request is submitted.
     pub sealed_secret: OnceLock<Vec<u8>>,
-    /// Held until the request has ended, so that no other request starts with the same key.
+    /// The lock on the key, held until the request has ended, so that no other request starts with it.
     pub in_progress: Mutex<Option<Box<dyn std::any::Any + Send + Sync>>>,
 }
 
@@ -100,8 +88,8 @@ impl Keep {
         self.sealed_secret.get().map_or(&[], Vec::as_slice)
     }
 
-    /// The request has ended and its effects can be read, so the next request with the key may start. Call this before
-    /// the answer goes out, because the next one may follow at once.
+    /// Lets the next request with the key start. Must be called once the effects can be read and before the answer is
+    /// sent, because the next request may follow immediately.
     pub(crate) fn release(&self) {
         drop(self.in_progress.lock().take());
     }
@@ -115,10 +103,9 @@ impl std::fmt::Debug for Keep {
     }
 }
 
-/// The state of a resource that a caller has seen, as its entity tag states it.
+/// State of a resource as the caller's entity tag names it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Expected {
-    /// Its version.
     pub version: u64,
     /// The first bytes of its integrity.
     pub integrity: [u8; 8],
@@ -135,7 +122,7 @@ impl Expected {
         }
     }
 
-    /// Refuses if a request names states and the resource is in none of them.
+    /// Refuses a request that names states if the resource is in none of them.
     pub(crate) fn check(
         states: Option<&[Self]>,
         resource: &'static str,
@@ -154,46 +141,40 @@ impl Expected {
 /// One action of a submission. Texts are ranges of the submission's `text`.
 #[derive(Clone, Debug)]
 pub struct SubmittedAction {
-    /// What it does.
     pub kind: Kind,
     /// The target, as signed.
     pub target: Range<usize>,
     /// The payload, as signed.
     pub payload: Range<usize>,
-    /// What may be disclosed of the payload, where the payload is a digest of a body with secrets.
+    /// The part of the payload that may be disclosed, if the payload is a digest of a body with secrets.
     pub disclosed: Option<Range<usize>>,
-    /// hashStruct of the action.
+    /// EIP-712 `hashStruct` of the action.
     pub action_hash: Hash,
-    /// The action's content.
     pub content: Hash,
 }
 
 /// A request whose signature has been checked.
 #[derive(Clone, Debug)]
 pub struct Submission {
-    /// Who sends it.
     pub asker: Asker,
     /// Signer, nonce, deadline, atomic.
     pub head: RequestHead,
-    /// The signature.
     pub signature: Signature,
     /// The EIP-712 digest that was signed.
     pub digest: Hash,
-    /// The seed of the salts.
     pub salt_seed: Hash,
     /// The texts that the actions point into.
     pub text: String,
     /// The actions, in request order; 1 to 500.
     pub actions: Vec<SubmittedAction>,
-    /// A secret that is stored with it.
     pub secret: Option<NewSecret>,
-    /// Act only if the resource acted on is in one of these states (If-Match); for requests with one action.
+    /// The states in which the resource may be acted on (If-Match); only for requests with one action.
     pub expected: Option<Vec<Expected>>,
-    /// What to remember of it, if it has an idempotency key.
+    /// The record for its idempotency key, if it has one.
     pub keep: Option<Arc<Keep>>,
     /// When the caller stops waiting: work that has not begun by then never begins.
     pub expires_at: Instant,
-    /// Where the times of its steps are noted, if it is sampled for tracing.
+    /// Receives the times of its steps, if it is sampled for tracing.
     pub timing: Option<Arc<RequestTiming>>,
 }
 
@@ -204,48 +185,42 @@ impl Submission {
     }
 }
 
-/// A batch as it was sealed, with its tree available for paths and multiproofs.
+/// Sealed batch with its Merkle tree, for paths and multiproofs.
 pub struct SealedBatch {
-    /// The signed header.
     pub signed: SignedBatch,
-    /// The batch's identifier.
     pub id: Id,
-    /// The tree over its leaves.
     pub tree: BatchTree,
 }
 
-/// What an action made or changed; [`Done::images`] fills in sequence and times.
+/// Resources that an action created or changed; [`Done::images`] fills in sequence and times.
 #[derive(Clone, Debug)]
 pub enum Made {
-    /// An object, as it is after the action.
+    /// An object after the action.
     Object(Arc<Versioned<Object>>),
     /// Other resources, the one acted on first.
     Resources(Arc<Versioned<Vec<Image>>>),
 }
 
-/// An action that was done and is durable.
+/// A durable action.
 #[derive(Clone, Debug)]
 pub struct Done {
-    /// Its place in the log.
     pub sequence: u64,
-    /// Its leaf hash.
     pub leaf: Hash,
-    /// The log's head with it.
+    /// The log's head after it.
     pub head: Hash,
-    /// The resource that it acted on, or made first.
+    /// The resource acted on, or the first one created.
     pub resource: Id,
-    /// That resource's version with it.
+    /// That resource's version after it.
     pub version: u64,
     /// That resource's integrity before it.
     pub previous_integrity: Hash,
-    /// That resource's integrity with it.
+    /// That resource's integrity after it.
     pub integrity: Hash,
-    /// What it made or changed.
     pub made: Made,
 }
 
 impl Done {
-    /// What it made or changed, placed; the resource acted on first.
+    /// The resources it created or changed, with sequence and time; the one acted on first.
     pub fn images(&self, timestamp_ms: u64) -> Vec<Image> {
         let mut images = match &self.made {
             Made::Object(object) => vec![Image::Object(Object::clone(object))],
@@ -259,24 +234,20 @@ impl Done {
 /// The outcome of one action of a submission.
 #[derive(Clone, Debug)]
 pub enum ActionOutcome {
-    /// It was done.
     Done(Done),
-    /// It was refused and changed nothing.
     Refused(Refusal),
 }
 
-/// Where a submission's done actions were placed: one batch, consecutively, at one time.
+/// Position of a submission's done actions in the log: one batch, consecutive, with one timestamp.
 #[derive(Clone)]
 pub struct Placement {
-    /// The batch.
     pub batch: Arc<SealedBatch>,
-    /// The sequence of the first.
+    /// Sequence of the first action.
     pub first_sequence: u64,
-    /// The first one's index among the batch's leaves.
+    /// Leaf index of the first action in the batch.
     pub first_leaf_index: u32,
-    /// How many there are.
     pub count: u32,
-    /// When they were placed, milliseconds.
+    /// When they were placed, Unix milliseconds.
     pub timestamp_ms: u64,
 }
 
@@ -294,13 +265,12 @@ impl Placement {
     }
 }
 
-/// The outcome of a submission. Everything in it is durable.
+/// Durable outcome of a submission.
 #[derive(Clone)]
 pub struct Committed {
-    /// Where its actions were placed; `None` if none was done and nothing changed.
     pub placement: Option<Placement>,
-    /// One for each action, in request order. Where an atomic submission failed, the actions that would have succeeded
-    /// on their own are refused too: see [`Committed::first_refusal`].
+    /// One outcome for each action, in request order. If an atomic submission failed, the actions that would have
+    /// succeeded alone are refused too: see [`Committed::first_refusal`].
     pub actions: Vec<ActionOutcome>,
     /// The action at which an atomic submission failed.
     pub failed_index: Option<usize>,
@@ -309,7 +279,7 @@ pub struct Committed {
 }
 
 impl Committed {
-    /// The first refused action: its index in the request, and why.
+    /// Index and reason of the first refused action.
     pub fn first_refusal(&self) -> Option<(usize, &Refusal)> {
         let skip = self.failed_index.unwrap_or(0);
         let mut actions = self.actions.iter().enumerate().skip(skip);
@@ -320,14 +290,11 @@ impl Committed {
     }
 }
 
-/// What happened to the request with a nonce that cannot be spent now.
+/// Outcome of the earlier request with the same nonce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Past {
-    /// Some of it was done.
-    Done {
-        /// The sequence of its first action; only for the signer's own organization.
-        sequence: Option<u64>,
-    },
+    /// At least one action was done; `sequence` is the first one's, for callers of the signer's own organization.
+    Done { sequence: Option<u64> },
     /// Nothing was done, and nothing will be.
     Refused,
 }
@@ -338,14 +305,12 @@ pub enum SubmitError {
     /// The nonce cannot be spent.
     #[error("{error}")]
     Nonce {
-        /// Why.
         error: NonceError,
-        /// The signer's highest spent nonce.
         highest: u64,
-        /// What happened to the request that used the nonce, where that is known.
+        /// The outcome of the request that used the nonce, if known.
         past: Option<Past>,
     },
-    /// The same signed request failed as a whole before. That is remembered until its deadline.
+    /// The same signed request failed as a whole before. The store remembers that until its deadline.
     #[error("this signed request was refused before; sign a new one with a new salt seed")]
     Replayed,
     /// The deadline passed before the actions could be placed.
@@ -357,7 +322,7 @@ pub enum SubmitError {
     /// The signer is not an active key of a wallet of the API key's organization.
     #[error("the signing address is not an active key of a wallet of the API key's organization")]
     SignerNotOfOrganization,
-    /// The caller's wallet does not exist (any more).
+    /// The caller's wallet does not exist or was removed.
     #[error("the caller's wallet does not exist")]
     NoSuchWallet,
     /// Too many requests are in flight.
@@ -368,11 +333,11 @@ pub enum SubmitError {
         "the organization has {limit} requests in flight, its share; try again when one has ended"
     )]
     Share {
-        /// How many it may have.
+        /// The organization's share.
         limit: usize,
     },
-    /// The caller's time ended before anything was begun: the request waited for supply that other requests hold, or
-    /// for its turn.
+    /// The caller's time ended while the request waited for supply that other requests hold, or for its turn. Nothing
+    /// was begun.
     #[error("the request waited for others until it timed out; nothing was changed, try again")]
     Waited,
     /// Another node leads the log. Nothing was done, and nothing will be.
@@ -380,15 +345,13 @@ pub enum SubmitError {
         "this node follows the log, and the node that leads it did not take the request; try again"
     )]
     NotLeading,
-    /// The store accepts no writes now.
     #[error("{0}")]
     ReadOnly(String),
-    /// Something that the request needs could not be read, or the server is stopping. Nothing was done, and nothing
-    /// will be.
+    /// A read that the request needs failed, or the server is stopping. Nothing was done, and nothing will be.
     #[error("the request could not be carried out now; nothing was changed")]
     Unavailable,
-    /// It was on its way to the disk when the wait for its answer ended. It may be in the log already, may still get
-    /// there, or may be lost.
+    /// The wait for the answer ended after the request was placed. It may be in the log, may still get there, or may be
+    /// lost.
     #[error("it is not known whether the request was carried out, or still will be")]
     Unknown,
 }

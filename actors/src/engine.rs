@@ -1,9 +1,9 @@
 //! The engine: everything between a verified request and its durable outcome. [`Engine::start`] spawns the actors and
 //! the committer; the handle is cheap to clone.
 //!
-//! Reading needs the store alone, and lasts as long as the process. Deciding and writing are a part of their own
-//! (`leading.rs`): a single node always has it, and one of several nodes has it while it leads the log. While it does
-//! not, what the leader wrote arrives by [`Follower`](following::Follower).
+//! Reading needs only the store and works as long as the process runs. The write path (`leading.rs`) is separate: a
+//! single node always has it, a node of a cluster only while it leads the log. A node that follows applies the leader's
+//! frames with [`Follower`](following::Follower).
 
 mod clock;
 pub(crate) mod following;
@@ -48,40 +48,37 @@ use crate::timekeeper::Timekeeper;
 
 use self::leading::Leading;
 
-/// How the engine is set up.
+/// Options of the engine.
 #[derive(Clone)]
 pub struct Options {
-    /// Time and the disk.
+    /// Clock and disk.
     pub env: Arc<dyn Env>,
-    /// What the log is bound to.
+    /// The EIP-712 domain that the log is bound to.
     pub domain: Domain,
-    /// Sign batches and checkpoints; each key signs only its own.
+    /// Keys that sign batches and checkpoints; each key signs only its own batches.
     pub keys: HeldKeys,
-    /// The contract that anchors the log. A new log waits until the contract has named the first key.
+    /// Contract that anchors the log. A new log signs nothing until the contract has named the first key.
     pub contract: Option<Address>,
-    /// Gives the time, and reports when it cannot be trusted.
+    /// The time source, which also reports when the time cannot be trusted.
     pub time: Arc<Timekeeper>,
-    /// What its parts run on.
+    /// Threads, or a simulator's tasks.
     pub running: Running,
     /// Shards that host object actors.
     pub shards: usize,
     /// Object actors that may be live, over all shards.
     pub objects_live_max: usize,
-    /// Organization actors that may be live.
     pub organizations_live_max: usize,
-    /// Requests that may be in flight.
     pub requests_max: usize,
     /// Requests that may always be in flight, however long they take.
     pub requests_min: usize,
-    /// If over a tenth of all requests takes longer for half a second, fewer may be in flight.
+    /// If more than a tenth of the requests take longer than this for half a second, fewer are admitted.
     pub wait_target: Duration,
-    /// Actions that may be in flight.
     pub actions_max: usize,
-    /// Bytes of the objects that decisions in flight leave, of all organizations together; more are refused.
+    /// Bound on the bytes of all objects that decisions in flight produce; more are refused.
     pub decided_bytes_max: usize,
-    /// One of this many commit groups is compared with what its records make; 0 compares none.
+    /// Every n-th commit group is compared with the rows that its records give; 0 compares none.
     pub compare_groups_every: u64,
-    /// How large a part of the requests in flight may belong to one organization, percent.
+    /// Largest part of the requests in flight that one organization may have, percent.
     pub organization_share_percent: u8,
     /// Keys whose versions the sequencer remembers.
     pub recent_keys_max: usize,
@@ -89,26 +86,22 @@ pub struct Options {
     pub catalog_bytes_max: usize,
     /// Wallets whose addresses are cached.
     pub recipients_max: usize,
-    /// The folder whose disk is watched.
+    /// Data directory; the free space of its disk is watched.
     pub data_path: PathBuf,
-    /// With fewer free bytes, no write is begun.
+    /// Free bytes below which no write begins.
     pub disk_reserve_bytes: u64,
-    /// Whether other nodes share the log. Then the loss of leadership ends what decides and writes, but not the process.
+    /// Whether other nodes share the log. If so, losing leadership ends the write path but not the process.
     pub replicated: bool,
-    /// Bytes of texts of one commit group, at most.
+    /// Bound on the bytes of texts in one commit group.
     pub group_bytes_max: usize,
 }
 
-/// Why the engine does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The store could not be read.
     #[error("the store could not be read: {0}")]
     Read(#[from] ReadError),
-    /// An actor did not start.
     #[error("an actor did not start: {0}")]
     Spawn(#[from] SpawnErr),
-    /// A thread or its runtime did not start.
     #[error("a thread or its runtime did not start: {0}")]
     Thread(#[from] std::io::Error),
 }
@@ -118,45 +111,44 @@ pub(crate) struct Inner {
     pub(crate) store: Arc<Store>,
     published: Arc<ArcSwap<Published>>,
     pub(crate) compared: Arc<AtomicU64>,
-    /// How far can be read.
+    /// Sequence up to which reads see the log.
     visible: watch::Sender<u64>,
     listeners: Arc<Listeners>,
     reader: Reader,
-    /// What decides and writes, while this node does.
+    /// The write path, while this node leads.
     pub(crate) leading: ArcSwapOption<Leading>,
     keepers: Mutex<Option<Keepers>>,
     room: Arc<Room>,
     closing: AtomicBool,
     /// Why writes are refused for now.
     stalled: ArcSwapOption<String>,
-    /// Nobody waits any longer for what is in flight.
+    /// True while callers must not wait any longer for requests in flight.
     overdue: watch::Sender<bool>,
     disk: Disk,
     disk_full: Arc<AtomicBool>,
     sink: FailureSink,
     failed: Failure,
-    /// The keepers are being stopped.
+    /// Set while the maintenance threads are being stopped.
     ending: Arc<AtomicBool>,
     pub(crate) checkpoint: Mutex<Option<SignedCheckpoint>>,
     pub(crate) signing: Arc<Signing>,
     pub(crate) node: ArcSwapOption<NodeHealth>,
-    /// What was seen of the contract.
+    /// Checkpoints that the contract was seen to hold.
     pub(crate) seen_anchors: SeenAnchors,
-    /// What stands in the way of anchors, if anything does.
+    /// What stands in the way of anchors, if anything.
     pub(crate) anchor_trouble: ArcSwapOption<AnchorTrouble>,
-    /// Where a node that follows reads the newest anchor.
+    /// Source of the newest anchor for a node that follows.
     pub(crate) anchored: OnceLock<Arc<dyn Anchored>>,
 }
 
-/// A handle to the running engine.
 #[derive(Clone)]
 pub struct Engine {
     pub(crate) inner: Arc<Inner>,
 }
 
 impl Engine {
-    /// Carries out a request. What it returns is durable. An error means that nothing was done and nothing will be,
-    /// except [`SubmitError::Unknown`]: then the request's nonce shows which.
+    /// Carries out a request; the result is durable. After an error nothing was done and nothing will be, except for
+    /// [`SubmitError::Unknown`]: then the request's nonce shows the outcome.
     pub async fn submit(
         &self,
         submission: impl Into<Arc<Submission>>,
@@ -174,7 +166,7 @@ impl Engine {
         let (reply, mut answer) = oneshot::channel();
         let unit = Box::new(Unit::new(submission, parts, place, reply));
         let fate = Arc::clone(&unit.fate);
-        // Whether the caller goes away or its time runs out: work that was not begun ends with it.
+        // If the caller goes away or its time runs out, work that has not begun ends.
         let waiter = unit.waiter();
         let sent = leading
             .directory
@@ -182,7 +174,7 @@ impl Engine {
         sent.map_err(|_| SubmitError::Unavailable)?;
         let mut failed = leading.failed.clone();
         drop(leading);
-        // A commit that waits for room on the disk may take any time; the caller need not wait for it.
+        // A commit may wait for disk space for any length of time; the caller need not wait for it.
         let answered = tokio::select! {
             biased;
             answered = &mut answer => answered.ok(),
@@ -195,7 +187,7 @@ impl Engine {
         if waiter.0.give_up() {
             return Err(SubmitError::Waited);
         }
-        // What is not placed by now never will be.
+        // If it is not placed by now, it never will be.
         let nothing_done = fate.abandon();
         let last_moment = answer.try_recv().ok();
         last_moment.unwrap_or(Err(if nothing_done {
@@ -205,8 +197,8 @@ impl Engine {
         }))
     }
 
-    /// Refuses if as many requests are in flight as may be. Checked before anything else is done for another request,
-    /// so that refusing costs as little as possible.
+    /// Refuses if too many requests are in flight. Called before any other work for a request, so that a refusal is as
+    /// cheap as possible.
     pub fn check_room(&self) -> Result<(), SubmitError> {
         self.inner.room.check()
     }
@@ -230,17 +222,17 @@ impl Engine {
         }
     }
 
-    /// Stores something outside the log; durable when it returns.
+    /// Stores a row outside the log; durable when it returns.
     pub async fn side_write(&self, write: SideWrite) -> Result<(), SubmitError> {
         self.side_writes(vec![write]).await
     }
 
-    /// Stores several things outside the log in one commit; durable when it returns.
+    /// Stores several rows outside the log in one commit; durable when it returns.
     pub async fn side_writes(&self, writes: Vec<SideWrite>) -> Result<(), SubmitError> {
         self.side_writes_with_events(writes, Vec::new()).await
     }
 
-    /// Stores several things outside the log, and the events about them, in one commit.
+    /// Stores several rows outside the log, with their events, in one commit.
     pub(crate) async fn side_writes_with_events(
         &self,
         writes: Vec<SideWrite>,
@@ -277,12 +269,12 @@ impl Engine {
         self.inner.published.load_full()
     }
 
-    /// What decisions look up: committed wallets, templates and variations.
+    /// The committed wallets, templates and variations that decisions look up.
     pub fn world(&self) -> impl World + use<> {
         self.inner.reader.clone()
     }
 
-    /// Waits until everything up to `sequence` can be read; false if that takes too long.
+    /// Waits until everything up to `sequence` can be read; false after `timeout`.
     pub async fn wait_for(&self, sequence: u64, timeout: Duration) -> bool {
         let progress = Progress::new(
             self.inner.visible.subscribe(),
@@ -291,7 +283,7 @@ impl Engine {
         progress.wait_for(sequence, timeout).await
     }
 
-    /// Waits for an organization's events.
+    /// A listener for an organization's events.
     pub fn listen(&self, organization: Id) -> Listener {
         let turns = self.inner.options.running.turns();
         self.inner.listeners.join(organization, turns)
@@ -301,37 +293,35 @@ impl Engine {
         &self.inner.listeners
     }
 
-    /// What its parts run on.
     pub fn running(&self) -> &Running {
         &self.inner.options.running
     }
 
-    /// What the log is bound to.
+    /// The EIP-712 domain that the log is bound to.
     pub fn domain(&self) -> &Domain {
         &self.inner.options.domain
     }
 
-    /// The sequencer's keys as the committed log names them, each with the first batch for which it is valid.
+    /// The sequencer's keys that the committed log names, each with its first batch.
     pub fn sequencer_keys(&self) -> Result<SequencerKeys, ReadError> {
         self.published().snapshot.sequencer_keys()
     }
 
-    /// The contract that anchors the log.
     pub fn contract(&self) -> Option<Address> {
         self.inner.options.contract
     }
 
-    /// Whether the sequencer key with this address is held.
+    /// Whether this server holds the sequencer key with this address.
     pub fn holds(&self, key: Address) -> bool {
         self.inner.options.keys.get(key).is_some()
     }
 
-    /// The server's time, milliseconds.
+    /// The server's time, Unix milliseconds.
     pub fn now_ms(&self) -> u64 {
         self.inner.options.time.now_ms()
     }
 
-    /// Whether changes are accepted: the store accepts them, and batches are signed.
+    /// Whether changes are accepted: the store accepts them and batches can be signed.
     pub fn mode(&self) -> Mode {
         match (self.inner.store.mode(), self.inner.signing.stopped()) {
             (Mode::ReadWrite, Some(why)) => Mode::ReadOnly(why.to_string()),
@@ -344,27 +334,26 @@ impl Engine {
         self.inner.store.set_read_only(why);
     }
 
-    /// Bytes that are free on the disk.
+    /// Free bytes on the data directory's disk.
     pub fn disk_free_bytes(&self) -> u64 {
         self.inner.disk.last_free_bytes()
     }
 
-    /// True while the disk is too full to accept writes.
+    /// True while the disk has too little free space to accept writes.
     pub fn disk_full(&self) -> bool {
         self.inner.disk_full.load(Ordering::Relaxed)
     }
 
-    /// Requests that may be in flight.
+    /// The present limit on requests in flight.
     pub fn requests_max(&self) -> usize {
         self.inner.options.requests_max
     }
 
-    /// Requests in flight.
     pub fn requests_under_way(&self) -> usize {
         self.inner.room.in_flight()
     }
 
-    /// How many groups have been compared with what their records make, since the start.
+    /// How many groups have been compared with the rows of their records since the start.
     pub fn groups_compared(&self) -> u64 {
         self.inner.compared.load(Ordering::Relaxed)
     }
@@ -395,7 +384,7 @@ impl Engine {
         &self.inner.reader
     }
 
-    /// Reports when the engine cannot continue.
+    /// A watch on the first failure of the engine.
     pub fn failure(&self) -> Failure {
         self.inner.failed.clone()
     }

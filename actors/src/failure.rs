@@ -1,29 +1,26 @@
-//! Where the engine's parts report that they cannot continue: the committer and the threads that follow it, and the
-//! supervisor of the actors. The process then ends. A part that has failed makes nothing durable and answers nothing
-//! any more.
+//! Failure reports of the committer, the threads that follow it and the actors' supervisor. After one the process ends;
+//! the part that failed makes nothing durable and answers nothing any more.
 
 use std::fmt::Display;
 
 use kedge_runtime::executor::{Panicked, Part, Running, Waits};
 use tokio::sync::watch;
 
-/// Keeps the first failure.
+/// Sender of the first failure.
 #[derive(Clone)]
 pub(crate) struct FailureSink(watch::Sender<Option<String>>);
 
-/// Sees the first failure. It holds no part of the engine.
+/// Receiver of the first failure. It keeps no part of the engine alive.
 #[derive(Clone)]
 pub struct Failure(watch::Receiver<Option<String>>);
 
-/// Both ends.
 pub(crate) fn channel() -> (FailureSink, Failure) {
     let (sender, receiver) = watch::channel(None);
     (FailureSink(sender), Failure(receiver))
 }
 
 impl FailureSink {
-    /// Reports why the engine cannot continue. The first reason stays: later ones follow from it and would only hide
-    /// it.
+    /// Reports why the engine cannot continue. The first reason stays: later ones only follow from it.
     pub(crate) fn report(&self, why: &impl Display) {
         self.0.send_if_modified(|first| {
             let is_first = first.is_none();
@@ -34,12 +31,12 @@ impl FailureSink {
         });
     }
 
-    /// True once something has failed.
+    /// True after a failure.
     pub(crate) fn is_set(&self) -> bool {
         self.0.borrow().is_some()
     }
 
-    /// Starts a part, and reports at once if it fails or panics.
+    /// Starts a part, and reports immediately if it fails or panics.
     pub(crate) fn start<E, F>(
         &self,
         running: &Running,
@@ -54,7 +51,7 @@ impl FailureSink {
         running.start(part, run, move |result| failed.ended(part, result))
     }
 
-    /// A part has ended: reports if it failed or panicked.
+    /// Reports a part that failed or panicked.
     fn ended<E: Display>(&self, part: &str, result: Result<Result<(), E>, Panicked>) {
         match result {
             Ok(Ok(())) => {}
@@ -65,12 +62,12 @@ impl FailureSink {
 }
 
 impl Failure {
-    /// Why the engine cannot continue, if it cannot.
+    /// Why the engine cannot continue; `None` while it can.
     pub fn reason(&self) -> Option<String> {
         self.0.borrow().clone()
     }
 
-    /// Resolves with the reason once the engine cannot continue, or with `None` once it has ended in order.
+    /// Resolves with the reason once the engine cannot continue, or with `None` after an orderly end.
     pub async fn wait(&mut self) -> Option<String> {
         let seen = self.0.wait_for(Option::is_some).await;
         seen.ok().and_then(|why| why.clone())

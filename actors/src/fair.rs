@@ -1,11 +1,10 @@
-//! Turns at something scarce, with a share for each holder. A holder that has its share waits only for its own turns to
-//! end or is refused. Of those that wait, whoever has the fewest turns is next, and of equals whoever has waited longest.
-//! So however many one holder wants, or a few together, everybody else's next turn is as near as before.
+//! Fair queue for a scarce resource, with a share for each key. A key at its share waits only for its own permits, or
+//! is refused. The next free permit goes to the waiting key with the fewest permits; ties go to the longest wait.
+//! However many permits one key or a few keys want, every other key waits no longer than before.
 //!
-//! Requests at the edge, event streams that send, long reads, pages of lists, claims, attempts at webhooks and look-ups
-//! of names take their turns here: they end by themselves, after a known time. Downloads and event streams do not, so
-//! their places are given out by another rule (`places.rs`). Signed requests in flight have the same as
-//! here in `pipeline/room.rs`.
+//! The queue serves requests at the edge, sends of event streams, long reads, pages of lists, claims, webhook attempts
+//! and name look-ups: each ends by itself after a bounded time. Downloads and event streams do not, so another rule
+//! allots their places (`places.rs`). Signed requests in flight have the same shares in `pipeline/room.rs`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -19,16 +18,16 @@ pub fn share(all: usize, percent: u8) -> usize {
     (all * usize::from(percent) / 100).max(1)
 }
 
-/// Why there is no turn.
+/// Reason why no permit is available.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Full {
-    /// All turns are in use.
+    /// All permits are in use.
     All,
     /// The caller's key has its full share.
     Share,
 }
 
-/// Turns, a limited number at a time.
+/// Fair queue over a limited number of permits.
 pub struct Turns<K: Eq + Hash + Clone> {
     all: usize,
     share: usize,
@@ -37,29 +36,29 @@ pub struct Turns<K: Eq + Hash + Clone> {
     lines: Mutex<Lines<K>>,
 }
 
-/// Who has turns, and who waits for them.
+/// Permits in use and waiters, by key.
 struct Lines<K: Eq + Hash + Clone> {
     of: HashMap<K, Line<K>>,
     in_use: usize,
     waiting: usize,
-    /// The number of the next one that waits.
+    /// Number of the next waiter.
     next: u64,
 }
 
-/// The turns of one key.
+/// Permits and waiters of one key.
 struct Line<K: Eq + Hash + Clone> {
     in_use: usize,
-    /// By number, which rises with time.
+    /// By number; numbers rise with time.
     waiting: BTreeMap<u64, oneshot::Sender<Turn<K>>>,
 }
 
-/// A turn: it ends when this is dropped.
+/// Permit, returned on drop.
 pub struct Turn<K: Eq + Hash + Clone> {
     turns: Arc<Turns<K>>,
     key: K,
 }
 
-/// Whoever waits for a turn, until it has one or goes away.
+/// Waiter for a permit; leaves the queue on drop.
 struct Waiting<'a, K: Eq + Hash + Clone> {
     turns: &'a Turns<K>,
     key: K,
@@ -92,12 +91,13 @@ impl<K: Eq + Hash + Clone> Drop for Waiting<'_, K> {
 }
 
 impl<K: Eq + Hash + Clone> Turns<K> {
-    /// `all` at one time, at most `share` of them for each key; each may have `line_max` in use and waited for.
+    /// A queue with `all` permits, at most `share` of them for each key; a key may have `line_max` in use and waiting.
     pub fn new(all: usize, share: usize, line_max: usize) -> Arc<Self> {
         Self::with(all, share, line_max, false)
     }
 
-    /// The same for turns that may last long: no key that has some gets more than are free, so a few keys never have all.
+    /// A queue for permits that may be held for long: a key that has some gets no more than are free, so a few keys
+    /// never hold all.
     pub fn leaving_room(all: usize, share: usize, line_max: usize) -> Arc<Self> {
         Self::with(all, share, line_max, true)
     }
@@ -117,33 +117,33 @@ impl<K: Eq + Hash + Clone> Turns<K> {
         })
     }
 
-    /// How many each key may have at one time.
+    /// How many permits each key may have in use.
     pub fn share(&self) -> usize {
         self.share
     }
 
-    /// How many each key may have in use and wait for.
+    /// How many permits each key may have in use and wait for.
     pub fn line_max(&self) -> usize {
         self.line_max
     }
 
-    /// True if all turns are in use.
+    /// True if all permits are in use.
     pub fn is_full(&self) -> bool {
         self.lines.lock().in_use >= self.all
     }
 
-    /// Takes a turn if one is free now.
+    /// Takes a permit if one is free now.
     pub fn try_take(self: &Arc<Self>, key: K) -> Result<Turn<K>, Full> {
         self.try_take_in(&mut self.lines.lock(), key)
     }
 
-    /// Whoever waits could not use a turn that is free: they have their shares.
+    /// Waiters are all at their share, so a free permit cannot be theirs.
     fn try_take_in(self: &Arc<Self>, lines: &mut Lines<K>, key: K) -> Result<Turn<K>, Full> {
         let line = lines.of.get(&key);
         if line.map_or(0, Line::length) >= self.line_max {
             return Err(Full::Share);
         }
-        // Before the share: a key that may have all turns, and has them, leaves none for others.
+        // Checked before the share: a key that may have every permit, and has them, leaves none for others.
         if lines.in_use >= self.all {
             return Err(Full::All);
         }
@@ -156,7 +156,7 @@ impl<K: Eq + Hash + Clone> Turns<K> {
         Ok(Turn { turns, key })
     }
 
-    /// Waits for a turn; fails at once if too many of the same key are waiting already.
+    /// Waits for a permit; fails immediately if too many requests of the same key wait already.
     pub async fn take(self: &Arc<Self>, key: K) -> Result<Turn<K>, Full> {
         let (sender, turn) = oneshot::channel();
         let waiting = {
@@ -180,12 +180,11 @@ impl<K: Eq + Hash + Clone> Turns<K> {
         };
         let turn = turn.await;
         drop(waiting);
-        // The sender is dropped only with whoever waits.
+        // Only a waiter that leaves drops its sender.
         turn.map_err(|_| Full::All)
     }
 
-    /// Gives a turn that is free to whoever is next.
-    /// Whether a key that has so many of the turns in use may have one more.
+    /// Whether a key with `own` of the `in_use` permits may have one more.
     fn allows(&self, own: usize, in_use: usize) -> bool {
         let has_room = own == 0 || !self.leaves_room || own < self.all - in_use;
         own < self.share && has_room
@@ -217,7 +216,7 @@ impl<K: Eq + Hash + Clone> Turns<K> {
         drop(lines);
         let turns = Arc::clone(self);
         if let Some((_, sender)) = first.flatten() {
-            // If nobody waits for it any more, the turn is dropped here, and so passed on.
+            // If the waiter has left, the permit is dropped here and so passed on.
             let _ = sender.send(Turn { turns, key });
         }
     }
@@ -237,7 +236,7 @@ impl<K: Eq + Hash + Clone> Lines<K> {
         })
     }
 
-    /// Changes a key's line, and forgets it if nothing is left of it.
+    /// Changes a key's entry, and removes it once it is empty.
     fn change<T>(&mut self, key: &K, change: impl FnOnce(&mut Line<K>) -> T) -> Option<T> {
         let line = self.of.get_mut(key)?;
         let changed = change(line);
@@ -306,7 +305,7 @@ mod tests {
             drop(held.remove(0));
             let (key, turn) = next.recv().await.unwrap();
             given.push(key);
-            // Kept, so that each is counted.
+            // Each permit is kept, so that it counts.
             held.push(turn);
         }
         assert_eq!(given, ["eve", "gus", "ann", "bob"]);
@@ -325,7 +324,7 @@ mod tests {
         drop(gone);
         drop(held);
         assert!(waiting.await.unwrap());
-        // Also one that was given its turn and went away before it saw it.
+        // Also a waiter that got its permit and left before seeing it.
         let held = turns.take("ann").await.unwrap();
         let mut gone = Box::pin(turns.take("bob"));
         let soon = tokio::time::timeout(Duration::from_millis(20), &mut gone);

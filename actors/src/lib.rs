@@ -2,15 +2,14 @@
 //! anchoring around `chain`. A request becomes a unit; the organization's actor admits it, object actors decide its
 //! actions, the Sequencer places them, the committer makes them durable, and only then is anything answered.
 //!
-//! Each folder uses only those above it:
+//! Each folder uses only the ones above it:
 //!
-//! - The ground floor, in this folder: `api` (what goes in and comes out), `overlay` (decisions in flight),
-//!   `messages` (to the actors that are started on the engine), `fair`, `places`, `failure`,
-//!   `metric_definitions`.
-//! - `events`: reading them, waiting for them, and those outside the log.
+//! - In this folder: `api` (input and output of the engine), `overlay` (decisions in flight), `messages` (to the actors
+//!   that are started on the engine), `fair`, `places`, `failure`, `metric_definitions`.
+//! - `events`: listeners, and the events outside the log.
 //! - `pipeline`: from a request to its place in the log.
 //! - `commit`: from a place in the log to a durable answer.
-//! - `engine`: starts all of these, and is the way in.
+//! - `engine`: starts all of these; the entry point.
 //! - `anchor` and `webhooks`: the actors that serve the chain and the receivers.
 
 mod anchor;

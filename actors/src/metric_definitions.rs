@@ -1,51 +1,38 @@
-//! The names and meanings of this crate's metrics, in one place.
+//! Names and descriptions of this crate's metrics.
 
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
 
 /// Decisions by actors, labelled `actor` (object, organization) and `basis` (committed, overlay,
 /// new, any).
 pub const DECISIONS: &str = "kedge_decisions_total";
-/// Units decided again because something they rested on had changed.
+/// Units decided again because a state they depended on had changed.
 pub const STALE_UNITS: &str = "kedge_stale_units_total";
-/// Units that wait in the sequencer for their turn.
+/// Units that wait in the sequencer for an earlier ticket.
 pub const SEQUENCER_EARLY: &str = "kedge_sequencer_early_units";
 /// Live object actors, labelled `shard`.
 pub const OBJECT_ACTORS_LIVE: &str = "kedge_object_actors_live";
-/// Live organization actors.
 pub const ORGANIZATION_ACTORS_LIVE: &str = "kedge_organization_actors_live";
 /// Time to form a commit group before it is written.
 pub const GROUP_FORM_SECONDS: &str = "kedge_group_form_seconds";
-/// Batches sealed.
 pub const BATCHES_SEALED: &str = "kedge_batches_sealed_total";
-/// Actions committed.
 pub const ACTIONS_COMMITTED: &str = "kedge_actions_committed_total";
-/// Actions of a batch.
 pub const BATCH_ACTIONS: &str = "kedge_batch_actions";
-/// The sequence of the log's last action.
 pub const CHAIN_SEQUENCE: &str = "kedge_chain_sequence";
-/// Batches in the log.
 pub const CHAIN_BATCHES: &str = "kedge_chain_batches";
-/// Requests in flight in the engine.
 pub const REQUESTS_UNDER_WAY: &str = "kedge_requests_under_way";
-/// How long the oldest request in the engine has been in flight.
 pub const REQUEST_OLDEST_SECONDS: &str = "kedge_request_oldest_seconds";
-/// How many requests may be in flight in the engine.
 pub const REQUESTS_UNDER_WAY_MAX: &str = "kedge_requests_under_way_max";
-/// Requests refused because too many were in flight.
 pub const OVERLOADED: &str = "kedge_requests_overloaded_total";
 /// 1 while no batch is signed, because the sequencer's key for it is not known or not held.
 pub const SIGNING_STOPPED: &str = "kedge_signing_stopped";
-/// 1 while the disk is too full to accept writes.
 pub const DISK_FULL: &str = "kedge_disk_full";
-/// Free space on the disk of the data directory.
 pub const DISK_FREE_BYTES: &str = "kedge_disk_free_bytes";
 /// 1 while nothing is written because the clock is not believed.
 pub const CLOCK_OUT_OF_BOUNDS: &str = "kedge_clock_out_of_bounds";
-/// How far the clock is ahead of what the time should be.
+/// How far the clock is ahead of the expected time.
 pub const CLOCK_AHEAD_SECONDS: &str = "kedge_clock_ahead_seconds";
 /// How far the clock is ahead of the chain's newest block, counting its age since it was seen.
 pub const CLOCK_AHEAD_OF_BLOCK_SECONDS: &str = "kedge_clock_ahead_of_block_seconds";
-/// Batches that are not anchored yet.
 pub const ANCHOR_LAG_BATCHES: &str = "kedge_anchor_lag_batches";
 /// Seconds since the oldest batch that is not anchored was sealed.
 pub const ANCHOR_LAG_SECONDS: &str = "kedge_anchor_lag_seconds";
@@ -58,7 +45,7 @@ pub const WEBHOOK_ATTEMPT_SECONDS: &str = "kedge_webhook_attempt_seconds";
 /// Deliveries to webhooks that have ended, labelled `status` (delivered, failed).
 pub const WEBHOOK_DELIVERIES: &str = "kedge_webhook_deliveries_total";
 
-/// Registers what the metrics mean with the recorder.
+/// Registers the metrics' descriptions with the recorder.
 pub fn describe() {
     describe_counter!(
         DECISIONS,
@@ -148,8 +135,8 @@ pub fn describe() {
     start_at_zero();
 }
 
-/// Sets what only a leader measures to where it begins: a node that leads no longer would show its last values for ever,
-/// and alerts of them would not end.
+/// Resets the metrics that only a leader measures. Otherwise a node that no longer leads would show its last values,
+/// and their alerts would not end.
 pub fn no_longer_leads() {
     for name in [
         ANCHOR_LAG_BATCHES,
@@ -159,11 +146,11 @@ pub fn no_longer_leads() {
     ] {
         gauge!(name).set(0.0);
     }
-    // It asks the chain's node no more, and knows nothing bad of it.
+    // A node that follows does not probe the chain's node.
     gauge!(CHAIN_NODE_REACHABLE).set(1.0);
 }
 
-/// A counter that first appears with its first event shows no rate for that event.
+/// Registers the counters at zero: one that first appears with its first event shows no rate for that event.
 fn start_at_zero() {
     for name in [STALE_UNITS, BATCHES_SEALED, ACTIONS_COMMITTED, OVERLOADED] {
         counter!(name).increment(0);

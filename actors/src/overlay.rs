@@ -1,12 +1,12 @@
-//! Speculation: what a resource will be once the decisions on it are committed.
+//! Speculative state: a resource after each pending decision on it.
 
 use std::collections::VecDeque;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A resource as one decision leaves it. The sequencer sets the sequence that the decision was given. Until then it is
-/// zero, and nothing that rests on it may be placed.
+/// A resource as one decision leaves it. The Sequencer sets the sequence of the decision's action. Until then the
+/// sequence is zero, and nothing that depends on this state may be placed.
 #[derive(Debug)]
 pub struct Versioned<T> {
     value: T,
@@ -14,12 +14,12 @@ pub struct Versioned<T> {
 }
 
 impl<T> Versioned<T> {
-    /// A decision that has no sequence yet.
+    /// The result of a decision that has no sequence yet.
     pub fn decided(value: T) -> Self {
         Self::placed(value, 0)
     }
 
-    /// A resource that was placed at `sequence`.
+    /// The result of an action that was placed at `sequence`.
     pub fn placed(value: T, sequence: u64) -> Self {
         Self {
             value,
@@ -27,17 +27,16 @@ impl<T> Versioned<T> {
         }
     }
 
-    /// The value, to replace it before anybody else sees it.
+    /// The value, for replacement before it is shared.
     pub(crate) fn value_mut(&mut self) -> &mut T {
         &mut self.value
     }
 
-    /// The sequence that it was placed at; 0 before that.
+    /// The sequence of its action; 0 before it is placed.
     pub fn sequence(&self) -> u64 {
         self.sequence.load(Ordering::Acquire)
     }
 
-    /// Sets the sequence.
     pub fn set_sequence(&self, sequence: u64) {
         self.sequence.store(sequence, Ordering::Release);
     }
@@ -51,7 +50,7 @@ impl<T> Deref for Versioned<T> {
     }
 }
 
-/// The committed state of a resource, followed by the pending decisions, by their tickets.
+/// The committed state of a resource and the pending decisions after it, by ticket.
 #[derive(Debug)]
 pub(crate) struct Overlay<T> {
     base: Arc<Versioned<T>>,
@@ -59,7 +58,6 @@ pub(crate) struct Overlay<T> {
 }
 
 impl<T> Overlay<T> {
-    /// Starts from a committed state.
     pub(crate) fn new(base: Arc<Versioned<T>>) -> Self {
         Self {
             base,
@@ -67,12 +65,12 @@ impl<T> Overlay<T> {
         }
     }
 
-    /// What the next decision rests on.
+    /// The state that the next decision starts from.
     pub(crate) fn top(&self) -> &Arc<Versioned<T>> {
         self.tail.back().map_or(&self.base, |(_, top)| top)
     }
 
-    /// The committed state, which the next [`Self::settle`] drops if a decision is pending.
+    /// The committed state. The next [`Self::settle`] drops it if a decision is pending.
     pub(crate) fn base(&self) -> &Arc<Versioned<T>> {
         &self.base
     }
@@ -82,14 +80,14 @@ impl<T> Overlay<T> {
         self.tail.is_empty()
     }
 
-    /// How many units' decisions are pending.
+    /// Number of units with pending decisions.
     pub(crate) fn depth(&self) -> usize {
         self.tail.len()
     }
 
-    /// Puts a decision on top. Of one unit's decisions only the last is kept: they commit together and are dropped
-    /// together, so no later decision rests on one of the others. A batch that changes a resource fifty times would
-    /// otherwise leave fifty versions of it here until the resource is next acted on.
+    /// Adds a decision. Only the last decision of each unit is kept: a unit's decisions commit and are dropped
+    /// together, so nothing depends on the earlier ones. Otherwise a batch that changes a resource fifty times would
+    /// leave fifty versions of it until the next action on it.
     pub(crate) fn push(&mut self, ticket: u64, next: Arc<Versioned<T>>) {
         match self.tail.back_mut() {
             Some((newest, top)) if *newest == ticket => *top = next,
@@ -97,8 +95,9 @@ impl<T> Overlay<T> {
         }
     }
 
-    /// Drops what came before the newest decision that is committed: tickets commit in order. A refused unit's decision
-    /// has no sequence; it stays until the refusal arrives here. Returns the last that was dropped, for its memory.
+    /// Drops the states before the newest committed decision: tickets commit in order. A refused unit's decision has no
+    /// sequence; it stays until the refusal arrives here. Returns the last state that was dropped, for reuse of its
+    /// memory.
     pub(crate) fn settle(&mut self, committed_ticket: u64) -> Option<Arc<Versioned<T>>> {
         let mut dropped = None;
         while let Some((ticket, decided)) = self.tail.front() {
@@ -112,8 +111,8 @@ impl<T> Overlay<T> {
         dropped
     }
 
-    /// Drops a refused unit's decision and everything that rests on them. If a unit's decisions are gone already (with
-    /// those they rested on), nothing else is dropped.
+    /// Drops a refused unit's decisions and all decisions that depend on them. If the unit's decisions were dropped
+    /// before, nothing else is dropped.
     pub(crate) fn drop_unit(&mut self, refused: u64) {
         if let Some(place) = self.tail.iter().position(|(ticket, _)| *ticket == refused) {
             self.tail.truncate(place);
@@ -179,7 +178,7 @@ mod tests {
         let mut overlay = overlay(&[3, 4, 4, 9]);
         overlay.drop_unit(4);
         assert_eq!((overlay.depth(), ***overlay.top()), (1, 3));
-        // 9 was dropped with 4; its own refusal must not drop what came after.
+        // 9 was dropped with 4; its own refusal must not drop 11.
         overlay.push(11, Arc::new(Versioned::decided(11)));
         overlay.drop_unit(9);
         assert_eq!(***overlay.top(), 11);

@@ -1,25 +1,24 @@
-//! Places for what lasts: downloads and event streams. Turns come back by themselves within milliseconds; a place is
-//! kept as long as its caller likes.
+//! Places for long transfers: downloads and event streams. Fair permits (`fair.rs`) come back within milliseconds; a
+//! place is kept as long as its caller likes.
 //!
-//! A share for each organization does not protect such places. Organizations are free, so a few of them would hold
-//! every place with their shares, and everybody else would be refused for as long as they hold them. A bound for each
-//! address does not protect them either: callers of one network share an address, and some callers have many. A
-//! smaller share, or a faster lowest pace, would only hurt callers who need many places while there are plenty.
+//! A share for each organization does not protect such places: organizations are free, so a few of them could hold
+//! every place with their shares and lock all others out. A bound for each address does not protect them either:
+//! callers of one network share an address, and some callers have many. A smaller share, or a faster lowest pace, would
+//! only hurt callers who need many places while there are plenty.
 //!
-//! So a caller may have its share as long as places are free, and once all are taken, they are levelled. A newcomer
-//! gets the place of somebody who holds more:
+//! So a caller may have its share as long as places are free, and once all are taken, a newcomer takes over a place
+//! from a larger holder:
 //!
-//! 1. from the address that holds the most, if that holds at least two more than the newcomer's. However many
-//!    organizations one address signs up, they count as one.
-//! 2. otherwise from the organization that holds the most, by the same rule. This one works where a proxy that is not
-//!    trusted hides all addresses.
+//! 1. from the address that holds the most, if that is at least two more than the newcomer's. All organizations that
+//!    one address signs up count as one.
+//! 2. otherwise from the organization that holds the most, by the same rule. This rule works where an untrusted proxy
+//!    hides all addresses.
 //! 3. otherwise from the slowest of all, if that has had its place for a while and moves little. Otherwise many
-//!    addresses with one organization each would hold all places by reading nearly nothing.
+//!    addresses with one organization each could hold all places by reading nearly nothing.
 //!
-//! Of those who come into question, the slowest loses its place, and of equally slow ones the oldest. The first two
-//! rules only ever make the numbers more equal, so nobody can take a place back and forth. Both kinds of callers can
-//! continue where they were: an event stream resumes after its last event, a download with a range, an export with
-//! `from`.
+//! Among the candidates the slowest loses its place, and of equally slow ones the oldest. The first two rules only ever
+//! make the numbers more equal, so no place moves back and forth. Callers can continue where they were: an event stream
+//! resumes after its last event, a download with a range, an export with `from`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -32,31 +31,31 @@ use tokio::sync::Notify;
 
 use crate::fair::Full;
 
-/// Bytes a second below which a caller moves little: far below any network on which a download makes sense.
+/// Pace below which a caller moves little: far below any network on which a download makes sense.
 const SLOW_BYTES_PER_S: u64 = 32 * 1024;
 
-/// A limited number of places, for holders (organizations) at addresses.
+/// Limited number of places for holders (organizations) at addresses.
 pub struct Places<H: Eq + Hash + Copy, A: Eq + Hash + Copy> {
     all: usize,
     share: usize,
-    /// How long a place is kept at least by a caller who holds no more than others.
+    /// How long a caller that holds no more than others keeps its place at least.
     patience: Duration,
     taken: Mutex<Taken<H, A>>,
 }
 
 struct Taken<H, A> {
     next: u64,
-    /// Numbers rise with time.
+    /// By number; numbers rise with time.
     occupants: BTreeMap<u64, Arc<Occupant<H, A>>>,
     holders: HashMap<H, Arc<AtomicUsize>>,
     addresses: HashMap<A, Arc<AtomicUsize>>,
 }
 
-/// Who has a place.
+/// Holder of a place.
 struct Occupant<H, A> {
     holder: H,
     address: A,
-    /// Places of the same holder, and of the same address.
+    /// How many places the same holder and the same address have.
     of_holder: Arc<AtomicUsize>,
     of_address: Arc<AtomicUsize>,
     since: Instant,
@@ -64,17 +63,17 @@ struct Occupant<H, A> {
     lost: Notify,
 }
 
-/// A place, until it is dropped or lost to another caller.
+/// Place, held until it is dropped or lost to another caller.
 pub struct Place<H: Eq + Hash + Copy, A: Eq + Hash + Copy> {
     places: Arc<Places<H, A>>,
     number: u64,
     occupant: Arc<Occupant<H, A>>,
-    /// Whether somebody gave it up for this one.
+    /// Whether another caller lost it to this one.
     pub is_reassigned: bool,
 }
 
 impl<H, A> Occupant<H, A> {
-    /// Bytes a second that it has moved.
+    /// Bytes a second moved so far.
     fn pace(&self, now: Instant) -> u64 {
         let age_ms = now.saturating_duration_since(self.since).as_millis();
         let age_ms = u64::try_from(age_ms).unwrap_or(u64::MAX).max(1);
@@ -83,8 +82,8 @@ impl<H, A> Occupant<H, A> {
 }
 
 impl<H: Eq + Hash + Copy, A: Eq + Hash + Copy> Places<H, A> {
-    /// `all` places, at most `share` of them for each holder while there are others. One that is held by somebody who
-    /// holds no more than others is kept for `patience` at least.
+    /// `all` places, at most `share` of them for each holder. A caller that holds no more than others keeps its place
+    /// for `patience` at least.
     pub fn new(all: usize, share: usize, patience: Duration) -> Arc<Self> {
         Arc::new(Self {
             all,
@@ -99,15 +98,16 @@ impl<H: Eq + Hash + Copy, A: Eq + Hash + Copy> Places<H, A> {
         })
     }
 
-    /// How many of them one holder may have.
+    /// How many places one holder may have.
     pub fn share(&self) -> usize {
         self.share
     }
 
-    /// Takes a place at a time; if all are taken, one of somebody who holds more.
+    /// Takes a free place or, if there is none, one of a larger holder.
     ///
     /// # Errors
-    /// [`Full::Share`] if the holder has its share, [`Full::All`] if all places are taken and nobody has to give one up.
+    /// [`Full::Share`] if the holder has its share, [`Full::All`] if all places are taken and no holder must give one
+    /// up.
     pub fn try_take(
         self: &Arc<Self>,
         holder: H,
@@ -117,7 +117,7 @@ impl<H: Eq + Hash + Copy, A: Eq + Hash + Copy> Places<H, A> {
         let mut taken = self.taken.lock();
         let is_full = taken.occupants.len() >= self.all;
         if taken.of_holder(&holder) >= self.share {
-            // A holder that may have all places, and has them, leaves none for others.
+            // A holder that may have every place, and has them, leaves none for others.
             return Err(if is_full { Full::All } else { Full::Share });
         }
         if is_full {
@@ -146,7 +146,7 @@ impl<H: Eq + Hash + Copy, A: Eq + Hash + Copy> Taken<H, A> {
         count.map_or(0, |count| count.load(Ordering::Relaxed))
     }
 
-    /// The number of the place that a newcomer gets; none if it holds as much as everybody else.
+    /// Number of the place that a newcomer takes over; none if the newcomer holds as much as every other caller.
     fn loser(&self, (holder, address): (H, A), now: Instant, patience: Duration) -> Option<u64> {
         let (of_holder, of_address) = (self.of_holder(&holder), self.of_address(&address));
         let most = |of: fn(&Occupant<H, A>) -> &AtomicUsize| {
@@ -156,7 +156,7 @@ impl<H: Eq + Hash + Copy, A: Eq + Hash + Copy> Taken<H, A> {
         };
         let most_of_address = most(|occupant| &occupant.of_address);
         if most_of_address > of_address + 1 {
-            // Of the address's organizations the one with the most: the others may be well-behaved.
+            // The address's organization with the most places: the others may be well-behaved.
             let of_most = |occupant: &Occupant<H, A>| {
                 occupant.of_address.load(Ordering::Relaxed) == most_of_address
             };
@@ -226,14 +226,14 @@ impl<H: Eq + Hash + Copy, A: Eq + Hash + Copy> Taken<H, A> {
 }
 
 impl<H: Eq + Hash + Copy, A: Eq + Hash + Copy> Place<H, A> {
-    /// Notes that its caller has taken so many bytes.
+    /// Counts the bytes that its caller has taken.
     pub fn moved(&self, bytes: usize) {
         self.occupant
             .bytes
             .fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Resolves when another caller got the place.
+    /// Resolves when another caller has taken the place over.
     pub async fn lost(&self) {
         self.occupant.lost.notified().await;
     }

@@ -1,4 +1,4 @@
-//! Segments of the log that leave its directory while the server runs, and those that are in it.
+//! Archiving of log segments while the server runs: segments in the log's directory, and their removal.
 
 use kedge_log::{HeldSegments, SealedFile};
 
@@ -7,20 +7,19 @@ use crate::snapshot::ReadError;
 use crate::store::{CommitError, Store, no_log};
 use crate::tables::anchors::AnchorStatus;
 
-/// Batches at the log's end that a start reads, including the one before them.
+/// Batches at the log's end that a start reads, including the one before the tail.
 const STARTED_BATCHES: u64 = 3;
-/// How many of the newest anchors are searched for the last finalized one: only the newest few can be anything else.
+/// Number of newest anchors that are searched for the last finalized one: only the newest few can have another status.
 const ANCHORS_LOOKED_AT: usize = 64;
 
 impl Store {
-    /// How much of the log its directory holds, without reading a file; `None` if the store was opened without a log.
+    /// Extent of the log in its directory, without reading a file; `None` if the store was opened without a log.
     pub fn held_segments(&self) -> Option<HeldSegments> {
         self.database.log().map(kedge_log::LogReader::held)
     }
 
-    /// Writes to the disk everything that was applied, including the index of actions, while commits continue. Returns
-    /// the sealed segments, from the log's beginning on, that neither a start nor an anchor needs any more: those that
-    /// a finalized anchor covers.
+    /// Writes all applied rows and the action index to the disk while commits continue. Returns the sealed segments,
+    /// from the log's beginning on, that a start does not need and a finalized anchor covers.
     ///
     /// # Errors
     /// [`CommitError`] if the log accepts nothing, or rows could not be written.
@@ -56,7 +55,7 @@ impl Store {
         Ok(files.take_while(is_settled).collect())
     }
 
-    /// Removes the sealed segments that hold nothing from this frame on. The caller must have copies elsewhere.
+    /// Removes the sealed segments that end before this frame. The caller must have copies elsewhere.
     ///
     /// # Errors
     /// [`CommitError`] if the log accepts nothing, or a file could not be removed: it can be retried.
@@ -66,7 +65,7 @@ impl Store {
         removed.map_err(|error| CommitError::Failed(error.to_string()))
     }
 
-    /// Notes where the removed segments are, for readers that ask for them.
+    /// Notes where the removed segments are, for error texts.
     pub fn set_archive(&self, place: String) {
         if let Some(log) = self.database.log() {
             log.set_archive(place);

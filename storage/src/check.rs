@@ -1,6 +1,5 @@
-//! The batches of the log, recomputed from their requests. Opening does it for the last ones, `verify` for all. What a
-//! batch states about itself is checked separately ([`own`]), by several threads if need be; a [`Walk`] then joins
-//! batch to batch.
+//! Checks of the log's batches, recomputed from their requests. Opening checks the last ones, `verify` all. Each batch
+//! is checked alone ([`own`]), by several threads if need be; a [`Walk`] then joins batch to batch.
 
 mod fault;
 pub(crate) mod own;
@@ -18,10 +17,10 @@ use crate::tables::meta::LogHead;
 pub use fault::Fault;
 pub(crate) use fault::ensure;
 
-/// Joins batches that were checked individually, in order, to the log before them.
+/// Walk that joins individually checked batches, in order, to the log before them.
 pub(crate) struct Walk<'a> {
     snapshot: &'a Snapshot,
-    /// The log before the next batch.
+    /// The log's head before the next batch.
     pub(crate) head: LogHead,
     /// The log tree before the next batch.
     tree: Frontier,
@@ -50,7 +49,7 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Joins the next batch as it was read; `each` sees every request of it, and its leaves.
+    /// Joins the next batch; `each` gets every request with its leaves.
     pub(crate) fn join(
         &mut self,
         read: Result<OwnBatch, ReadError>,
@@ -101,7 +100,7 @@ impl<'a> Walk<'a> {
         )
     }
 
-    /// Appends the batch to the log tree; the store must hold every node that this makes.
+    /// Appends the batch to the log tree; the store must hold every new node.
     fn append(&mut self, batch: &SignedBatch) -> Result<(), Fault> {
         let first = batch.header.first_sequence;
         let made = self.tree.append(log_tree::leaf(&batch.header.hash()));

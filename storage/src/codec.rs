@@ -1,6 +1,5 @@
-//! The one place that knows how rows become bytes: bincode's legacy layout (fixed-width little endian numbers, u64
-//! lengths) after one leading format byte. Another codec would change this file alone; the first byte identifies old
-//! rows.
+//! The row codec: bincode's legacy layout (fixed-width little endian numbers, u64 lengths) after one leading format
+//! byte. Another codec would change this file alone; the first byte identifies old rows.
 
 use bincode::config::{Configuration, Fixint, Limit, LittleEndian};
 use bincode::enc::write::Writer;
@@ -10,13 +9,13 @@ pub use kedge_log::CodecError;
 pub(crate) use kedge_log::codec::FORMAT;
 use kedge_log::codec::body;
 
-/// No row is larger. A damaged length field must not become an allocation.
+/// Bound on a row. A damaged length field must not become an allocation.
 const ROW_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 const CONFIG: Configuration<LittleEndian, Fixint, Limit<ROW_BYTES_MAX>> =
     bincode::config::legacy().with_limit::<ROW_BYTES_MAX>();
 
-/// Lets bincode append to a vector.
+/// bincode writer that appends to a vector.
 struct Behind<'a>(&'a mut Vec<u8>);
 
 impl Writer for Behind<'_> {
@@ -33,7 +32,7 @@ pub(crate) fn encode_into<T: Encode>(out: &mut Vec<u8>, row: &T) {
         .expect("bincode encodes every row, and writing to memory cannot fail");
 }
 
-/// Reads a row; every byte must be used.
+/// Reads a row that must use every byte.
 pub(crate) fn decode<'a, T: BorrowDecode<'a, ()>>(bytes: &'a [u8]) -> Result<T, CodecError> {
     match decode_beginning(bytes)? {
         (row, []) => Ok(row),
@@ -41,7 +40,7 @@ pub(crate) fn decode<'a, T: BorrowDecode<'a, ()>>(bytes: &'a [u8]) -> Result<T, 
     }
 }
 
-/// Reads a row that other bytes follow.
+/// Reads a row at the beginning of `bytes`, and returns the rest.
 pub(crate) fn decode_beginning<'a, T: BorrowDecode<'a, ()>>(
     bytes: &'a [u8],
 ) -> Result<(T, &'a [u8]), CodecError> {

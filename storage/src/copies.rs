@@ -6,33 +6,31 @@ use crate::snapshot::ReadError;
 use crate::store::Store;
 use crate::tables::meta::LogHead;
 
-/// Why a copy was not made.
+/// Reason why a copy was not made.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
     /// The log's files could not be copied.
     #[error("the log could not be copied: {0}")]
     Log(#[from] kedge_log::CopyError),
-    /// The store cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// There is no log.
     #[error("the store has no log")]
     NoLog,
 }
 
-/// A copy of the log.
+/// Result of copying the log.
 #[derive(Debug)]
 pub struct LogCopy {
-    /// Where it ends.
+    /// The copy's head.
     pub head: LogHead,
-    /// The names of the sealed segments reused from an older copy.
+    /// Names of the sealed segments reused from an older copy.
     pub taken: Vec<String>,
 }
 
 impl Store {
-    /// Copies the log to the directory `to` while commits continue, up to some frame that was durable at the call.
-    /// Sealed segments that `older`, the directory of an older copy, holds too are linked from there. The rows follow
-    /// from the log.
+    /// Copies the log to the directory `to` while commits continue, up to a frame that was durable at the call. Sealed
+    /// segments that `older`, the directory of an older copy, also holds are linked from there. The rows follow from
+    /// the log.
     ///
     /// # Errors
     /// [`CopyError`] if a file cannot be read or written.

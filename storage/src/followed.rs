@@ -1,4 +1,4 @@
-//! What a store does with a log that several nodes share: frames of others, and what a leader left unapplied.
+//! A log shared by several nodes: frames of other nodes, and frames that a leader left unapplied.
 
 use std::sync::atomic::Ordering;
 
@@ -10,7 +10,7 @@ use crate::snapshot::{ReadError, Snapshot};
 use crate::store::{CommitError, Store, no_log};
 
 impl Store {
-    /// Appends a frame that another node encoded, as it is, and returns the position after it. It is durable after
+    /// Appends a frame that another node encoded, unchanged, and returns the position after it. It is durable after
     /// [`Store::sync_through`].
     ///
     /// # Errors
@@ -29,7 +29,7 @@ impl Store {
         Some(writing.durability.durable())
     }
 
-    /// The frames that are durable in the log and whose rows were never written: what was on its way when a leader ended.
+    /// The durable frames of the log whose rows were never written: in flight when a leader ended.
     ///
     /// # Errors
     /// [`ReadError`] if the log or the rows cannot be read.
@@ -60,7 +60,7 @@ impl Store {
         })
     }
 
-    /// Names the key that signs from batch 0 on, in a log of several nodes that has no batch yet.
+    /// Names the key that signs from batch 0 on, in a shared log that has no batch yet.
     pub fn name_first_key(&self, key: Address) -> Result<Snapshot, CommitError> {
         let mut group = Group::new();
         group.put_first_key(key);

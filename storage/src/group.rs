@@ -1,5 +1,5 @@
-//! Commit groups: everything that becomes durable, and visible, at once. A group is a frame of the log and the rows
-//! that this frame leaves in the store.
+//! Commit groups. A group is a frame of the log and the rows that follow from this frame; they become durable, and then
+//! visible, together.
 
 mod compare;
 mod counts;
@@ -26,18 +26,18 @@ use crate::tables::{self, Table, claim_key, evidence_key, list_key, lookup, name
 pub use side::SideWrite;
 use writes::Writes;
 
-/// Everything that one commit writes. Building it needs no store and does no I/O.
+/// All writes of one commit. Building it needs no store and does no I/O.
 pub struct Group {
     writes: Writes,
-    /// What goes to the log; `None` if the rows follow from what the log already holds.
+    /// The log's frame; `None` if the log already has the source of the rows.
     frame: Option<Box<Frame>>,
-    /// Why it cannot go to the log.
+    /// Why the frame cannot go to the log.
     refused: Option<FrameRefused>,
-    /// The ids of its actions, with their sequences.
+    /// Ids of its actions, with their sequences.
     pub(crate) action_ids: Vec<([u8; 16], u64)>,
-    /// The first request's first sequence: what was made since is new to the store.
+    /// Sequence of the first request: later resources are new to the store.
     first_sequence: Option<u64>,
-    /// The time of the log's last batch, if the group states where the log ends.
+    /// The time of the log's last batch, if the group has a head.
     pub(crate) sealed_at_ms: Option<u64>,
 }
 
@@ -48,12 +48,12 @@ impl Default for Group {
 }
 
 impl Group {
-    /// An empty group, which goes to the log and to the store.
+    /// An empty group for the log and the store.
     pub fn new() -> Self {
         Self::with_capacity_bytes(0)
     }
 
-    /// An empty group for rows only: the log already holds what they follow from.
+    /// An empty group for rows alone: the log already has their source.
     pub fn of_rows() -> Self {
         Self {
             writes: Writes::default(),
@@ -86,7 +86,7 @@ impl Group {
         self.sealed_at_ms = None;
     }
 
-    /// What goes to the log.
+    /// The frame for the log.
     pub(crate) fn frame(&self) -> Result<&Frame, FrameRefused> {
         match (&self.frame, &self.refused) {
             (_, Some(refused)) => Err(refused.clone()),
@@ -108,12 +108,12 @@ impl Group {
         self.writes.len_bytes()
     }
 
-    /// How many writes there are, counting each write to the same row.
+    /// Number of writes, counting repeated writes to one row.
     pub fn len(&self) -> usize {
         self.writes.len()
     }
 
-    /// Takes the ids of the group's actions with their sequences out of the group, for [`Store::index`].
+    /// Takes the ids of the group's actions with their sequences, for [`Store::index`].
     ///
     /// [`Store::index`]: crate::Store::index
     pub fn take_action_ids(&mut self) -> Vec<([u8; 16], u64)> {
@@ -144,7 +144,7 @@ impl Group {
         self.note_side(table, key);
     }
 
-    /// A request's record, with the contents of its actions (in order), which determine their ids.
+    /// Adds a request's record, with the contents of its actions (in order), which determine their ids.
     pub fn put_request(&mut self, record: &RequestRecord<'_>, contents: &[Hash]) {
         assert_eq!(
             record.actions.len(),
@@ -166,7 +166,7 @@ impl Group {
         );
     }
 
-    /// A sealed batch and its leaf hashes.
+    /// Adds a sealed batch and its leaf hashes.
     pub fn put_batch(&mut self, batch: &SignedBatch, leaves: &[Hash]) {
         assert_eq!(
             batch.header.count as usize,
@@ -178,8 +178,7 @@ impl Group {
         self.put(Table::BatchIds, &batch.id().bytes, &key);
     }
 
-    /// As [`Self::put_batch`], for a batch whose leaves were computed from the requests of the group, as are those of all
-    /// its other batches.
+    /// As [`Self::put_batch`], for a group whose batches all have leaves computed from its requests.
     pub fn put_placed_batch(&mut self, batch: &SignedBatch, leaves: &[Hash]) {
         self.put_batch(batch, leaves);
         if let Some(frame) = &mut self.frame {
@@ -187,14 +186,13 @@ impl Group {
         }
     }
 
-    /// A node of the log tree.
+    /// Adds a node of the log tree.
     pub fn put_node(&mut self, node: &NewNode) {
         self.put(Table::Tree, &node_key(node.level, node.index), &node.hash.0);
     }
 
-    /// A wallet's state, its e-mail address and its signing addresses. An address once written stays the wallet's for
-    /// ever; `previous_email` is the one that it gives up, if it changed. A removed wallet gives up its e-mail address
-    /// too.
+    /// Writes a wallet, its e-mail address and its signing addresses. A signing address stays the wallet's for ever;
+    /// `previous_email` is the released address, if it changed. A removed wallet releases its e-mail address too.
     pub fn put_wallet(&mut self, wallet: &Wallet, previous_email: Option<&str>) {
         if let Some(previous) = previous_email.filter(|email| *email != wallet.email) {
             let email = tables::kind_key(lookup::WALLET_EMAIL, previous.as_bytes());
@@ -213,8 +211,7 @@ impl Group {
         }
     }
 
-    /// A template's state, and its name in its organization; `previous_name` is the one that it gives up, if it
-    /// changed.
+    /// Writes a template, and its name in its organization; `previous_name` is the released name, if it changed.
     pub fn put_template(&mut self, template: &Template, previous_name: Option<&str>) {
         if let Some(previous) = previous_name.filter(|name| *name != template.name) {
             let within = &template.organization_id;
@@ -227,7 +224,7 @@ impl Group {
         self.put(Table::Lookup, &name, &template.id.bytes);
     }
 
-    /// A variation, and its name in its template.
+    /// Writes a variation, and its name in its template.
     pub fn put_variation(&mut self, variation: &Variation) {
         self.put_resource(variation);
         let within = &variation.template_id;
@@ -235,7 +232,7 @@ impl Group {
         self.put(Table::Lookup, &name, &variation.id.bytes);
     }
 
-    /// A dispute, its place in its organization's list, and the evidence or context by which it can be found.
+    /// Writes a dispute, its entry in its organization's list, and the evidence or context that leads to it.
     pub fn put_dispute(&mut self, dispute: &Dispute) {
         self.put_resource(dispute);
         let organization = &dispute.organization_id;
@@ -246,7 +243,7 @@ impl Group {
         self.put(Table::Lookup, &key, &dispute.id.bytes);
     }
 
-    /// A resource's state, and its place in the list that names it.
+    /// Writes a resource, and its entry in its list.
     pub fn put_resource<T: Resource>(&mut self, resource: &T) {
         let id = resource.id().bytes;
         self.put_with(T::TABLE, &id, |out| encode_into(out, &Row(resource)));
@@ -263,7 +260,7 @@ impl Group {
         self.put(Table::ForeignActions, &key, &[]);
     }
 
-    /// An event outside the log; `number` counts those of the same organization.
+    /// Adds an event outside the log; `number` counts the events of the same organization.
     pub fn put_event(&mut self, position: Position, number: u64, event: &EventRow) {
         let key = event_key(event.organization_id, position);
         self.put_with(Table::Events, &key, |out| {
@@ -271,7 +268,7 @@ impl Group {
         });
     }
 
-    /// The place of the last event outside the log.
+    /// Sets the position of the last event outside the log.
     pub fn put_last_event(&mut self, position: Position) {
         let place = position_bytes(position);
         self.put(Table::Meta, meta::EVENTS_KEY, &place);
@@ -282,12 +279,12 @@ impl Group {
         self.delete(Table::Events, &event_key(organization, position));
     }
 
-    /// The log's first key.
+    /// Sets the log's first key.
     pub(crate) fn put_first_key(&mut self, key: Address) {
         self.put(Table::Meta, meta::FIRST_KEY_KEY, &key.0);
     }
 
-    /// Where the log ends with this group.
+    /// Sets the log's head after this group.
     pub fn put_head(&mut self, head: &LogHead) {
         self.sealed_at_ms = Some(head.last_sealed_at_ms);
         self.put_with(Table::Meta, meta::HEAD_KEY, |out| {

@@ -1,5 +1,5 @@
-//! The high-water mark: how far signed headers were released, kept outside the data directory, so that a store restored
-//! from an earlier copy is recognised. Signing those numbers again would be equivocation.
+//! The high-water mark of released headers. It is kept outside the data directory, so that a store restored from an
+//! earlier copy is recognised: signing those batch numbers again would be equivocation.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,19 +12,18 @@ use kedge_runtime::env::{Env, File, Mode, read_up_to, write_all};
 const MAGIC: [u8; 8] = *b"kedgehw1";
 const BODY_BYTES: usize = 48;
 const SLOT_BYTES: usize = BODY_BYTES + 8;
-/// Slots are in different disk sectors.
+/// Distance that puts slots in different disk sectors.
 const SLOT_DISTANCE: u64 = 4096;
-/// Two slots take turns as the mark advances, without a sync: a crash of the machine can damage both. The third one is
-/// durable before the first advance, and stays as it is until the next start.
+/// Slots that take turns as the mark advances, without a sync: a crash of the machine can damage both. The third slot
+/// is durable before the first advance, and unchanged until the next start.
 const TURNS: [u64; 2] = [0, SLOT_DISTANCE];
 const AT_START: u64 = 2 * SLOT_DISTANCE;
 
-/// How far headers were released.
+/// Number of released batches and their head.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Released {
-    /// How many batches.
     pub batches: u64,
-    /// The head after the last of them.
+    /// The head after the last released batch.
     pub head: Hash,
 }
 
@@ -50,18 +49,18 @@ impl Released {
     }
 }
 
-/// What the mark's file holds.
+/// Content of the mark's file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Mark {
-    /// Headers were released up to here.
+    /// Headers were released up to this one.
     Released(Released),
-    /// There is no file: how far headers were released is unknown.
+    /// There is no file: the released headers are unknown.
     Missing,
-    /// There is one, but without a valid mark. The text states what is wrong with it.
+    /// The file has no valid mark; the text states why.
     Unreadable(String),
 }
 
-/// Why the mark cannot be written.
+/// Error of writing the mark.
 #[derive(Debug, thiserror::Error)]
 #[error("the high-water mark {path}: {source}")]
 pub struct HighWaterError {
@@ -69,12 +68,12 @@ pub struct HighWaterError {
     source: io::Error,
 }
 
-/// The mark's file, held open.
+/// Open file of the mark.
 pub struct HighWater {
     file: Arc<dyn File>,
     path: PathBuf,
-    /// How far headers had been released when it was opened: a node that reads an older part of its log again must not
-    /// set the mark back.
+    /// Released batches when it was opened: a node that reads an older part of its log again must not set the mark
+    /// back.
     batches_before: u64,
 }
 
@@ -114,11 +113,11 @@ impl HighWater {
             )
     }
 
-    /// Opens an existing mark, which was read as `released`, to advance it.
+    /// Opens an existing mark, which was read as `released`, for advances.
     pub fn open(env: &dyn Env, path: &Path, released: Released) -> Result<Self, HighWaterError> {
         let open = || {
             let file = env.open(path, Mode::Write)?;
-            // One slot at least is whole on the disk at any time.
+            // At any time at least one slot on the disk is whole.
             file.sync()?;
             write_all(&*file, &released.to_slot(), AT_START)?;
             file.sync()?;
@@ -127,8 +126,8 @@ impl HighWater {
         Self::of_file(open(), path, released)
     }
 
-    /// Puts a new mark at `path`, replacing whatever is there. A crash leaves the old file or the whole new one: it is
-    /// written elsewhere, made durable, and then renamed.
+    /// Writes a new mark at `path`, replacing any file there. It is written elsewhere, made durable and then renamed,
+    /// so a crash leaves the old file or the whole new one.
     pub fn put(env: &dyn Env, path: &Path, released: Released) -> Result<Self, HighWaterError> {
         let put = || {
             let mut fresh = path.as_os_str().to_owned();
@@ -139,7 +138,7 @@ impl HighWater {
                 _ => {}
             }
             let file = env.open(fresh, Mode::Create)?;
-            // All slots, so that advancing the mark never makes the file longer.
+            // All slots, so that an advance never makes the file longer.
             for offset in TURNS.into_iter().chain([AT_START]) {
                 write_all(&*file, &released.to_slot(), offset)?;
             }
@@ -170,8 +169,8 @@ impl HighWater {
         }
     }
 
-    /// Notes that headers up to `released` are about to leave. Call it after their commit and before they leave. The
-    /// page cache outlives the process; only a crash of the machine can lose the last update.
+    /// Advances the mark to `released`. Call it after the headers' commit and before they leave. The page cache
+    /// outlives the process; only a crash of the machine can lose the last update.
     pub fn advance(&self, released: Released) -> io::Result<()> {
         if released.batches < self.batches_before {
             return Ok(());
@@ -181,12 +180,12 @@ impl HighWater {
         written.map_err(|error| self.named("writing", &error))
     }
 
-    /// How many batches had been released when the mark was opened.
+    /// Number of released batches when the mark was opened.
     pub fn batches_before(&self) -> u64 {
         self.batches_before
     }
 
-    /// An error of the file, with what was being done and the file's name.
+    /// Adds the operation and the file's name to an error.
     fn named(&self, doing: &str, error: &io::Error) -> io::Error {
         let text = format!("{doing} {}: {error}", self.path.display());
         io::Error::new(error.kind(), text)

@@ -1,15 +1,15 @@
-//! The store: a log in its own files, the rows that follow from it in RocksDB through typed tables, snapshots for
-//! readers, and an opening that trusts nothing it has not recomputed.
+//! The store: a log in files, the rows that follow from it in RocksDB through typed tables, snapshots for readers, and
+//! an opening that trusts only data that it has recomputed.
 //!
-//! - [`Store::begin`] checks that the log is whole and returns what it has more than the rows; the caller, which knows
-//!   the rules, applies that; [`Opening::finish`] then recomputes the last batches, holds them against the head and
-//!   against the high-water mark of released headers, and reports what is wrong and what to do.
-//! - A [`Group`] gathers what one commit writes. [`Store::append`] puts it into the log, [`Store::sync_through`] makes
-//!   that durable, and [`Store::apply`] then writes the rows and gives a [`Snapshot`] with them. A step that a full disk
-//!   refuses can be tried again.
-//! - [`Store::release`] advances the mark, after the commit and before headers leave. Without a path for it the mark
-//!   lies in the data directory: there it shows writes that were lost, but not that the whole directory is an old copy.
-//! - [`verify`](mod@verify) walks a whole store; a caller that knows the rules replays on the way.
+//! - [`Store::begin`] checks that the log is whole and returns the frames whose rows are missing; the caller, which
+//!   knows the rules, applies them; [`Opening::finish`] then recomputes the last batches, compares them with the head
+//!   and with the high-water mark of released headers, and reports faults and their remedies.
+//! - A [`Group`] gathers the writes of one commit. [`Store::append`] puts it into the log, [`Store::sync_through`]
+//!   makes that durable, and [`Store::apply`] then writes the rows and returns a [`Snapshot`] with them. A step that a
+//!   full disk refuses can be retried.
+//! - [`Store::release`] advances the mark, after the commit and before headers leave. Without a path for it the mark is
+//!   in the data directory: there it shows lost writes, but not that the whole directory is an old copy.
+//! - [`verify`](mod@verify) walks a whole store; a caller that knows the rules replays meanwhile.
 //!
 //! RocksDB's types stay inside, and so does the row layout: other crates see protocol types.
 

@@ -1,5 +1,5 @@
-//! The table files that the manifest names. RocksDB opens a file when it first reads it. A start looks at all of them,
-//! so a copy that lacks some never serves.
+//! Check of the table files that the manifest names. RocksDB opens a file when it first reads it. A start looks at all
+//! of them, so that an incomplete copy never serves.
 
 use std::path::Path;
 

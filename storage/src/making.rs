@@ -1,5 +1,5 @@
-//! A store that is being made for the first time: a file marks it until it is complete. Whatever a crash leaves with
-//! that file holds nothing yet, and is removed when the store is made again.
+//! Creation of a store: a file marks it until it is complete. A directory that a crash left with that file holds no
+//! data yet, and is removed when the store is created again.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -9,7 +9,7 @@ use std::path::Path;
 /// The file's name in the directory of the store.
 const NAME: &str = "MAKING";
 
-/// Held while a store is being made: other openers leave it alone meanwhile.
+/// Lock held while a store is being created, so that other openers leave it alone.
 pub(crate) struct Making<'a> {
     path: &'a Path,
     _locked: File,
@@ -20,7 +20,7 @@ pub(crate) fn is_unfinished(path: &Path) -> bool {
     path.join(NAME).exists()
 }
 
-/// Creates the directory and notes that a store is being made in it.
+/// Creates the directory and marks it as unfinished.
 pub(crate) fn begin(path: &Path) -> io::Result<Making<'_>> {
     std::fs::DirBuilder::new()
         .recursive(true)
@@ -37,14 +37,14 @@ pub(crate) fn begin(path: &Path) -> io::Result<Making<'_>> {
 }
 
 impl Making<'_> {
-    /// It is a store now. Durable before anything is committed to it.
+    /// Removes the mark, durably, before anything is committed to the store.
     pub(crate) fn end(self) -> io::Result<()> {
         std::fs::remove_file(self.path.join(NAME))?;
         File::open(self.path)?.sync_all()
     }
 }
 
-/// Removes what a crash left of a store that was never finished.
+/// Removes the remains of a store that was never finished.
 pub(crate) fn clear(path: &Path) -> io::Result<()> {
     let named = path.join(NAME);
     let file = match File::open(&named) {
@@ -53,7 +53,7 @@ pub(crate) fn clear(path: &Path) -> io::Result<()> {
         Err(error) => return Err(error),
     };
     lock(&file)?;
-    // The process that held it may have ended meanwhile.
+    // The process that held the lock may have ended meanwhile.
     match std::fs::metadata(&named) {
         Ok(now) if now.ino() == file.metadata()?.ino() => {}
         _ => return Ok(()),

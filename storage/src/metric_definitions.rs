@@ -1,42 +1,32 @@
-//! The metrics of the store.
+//! Names and descriptions of the store's metrics.
 
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram};
 
-/// Appending a group to the log.
 pub const APPEND_SECONDS: &str = "kedge_storage_append_seconds";
 /// A sync of the log; it may make several groups durable.
 pub const SYNC_SECONDS: &str = "kedge_storage_log_sync_seconds";
-/// Writing a group's rows to the tables in memory.
 pub const WRITE_SECONDS: &str = "kedge_storage_write_seconds";
 /// Bytes of segments before they were compressed, and after.
 pub const SEALED_RAW_BYTES: &str = "kedge_storage_sealed_raw_bytes_total";
-/// Bytes of compressed segments.
 pub const SEALED_BYTES: &str = "kedge_storage_sealed_bytes_total";
-/// Bytes of a group in the log.
 pub const GROUP_BYTES: &str = "kedge_storage_group_bytes";
-/// Writes of a group.
 pub const GROUP_WRITES: &str = "kedge_storage_group_writes";
-/// Actions of a group.
 pub const GROUP_ACTIONS: &str = "kedge_storage_group_actions";
-/// Rows that went to RocksDB.
 pub const FLUSHED_ROWS: &str = "kedge_storage_flushed_rows_total";
 /// Bytes of rows in memory that RocksDB does not have yet.
 pub const RECENT_BYTES: &str = "kedge_storage_recent_bytes";
-/// Bytes committed.
 pub const COMMITTED_BYTES: &str = "kedge_storage_committed_bytes_total";
 /// Commits that ended because another node leads.
 pub const COMMITS_FENCED: &str = "kedge_storage_commits_fenced_total";
-/// Commits that failed.
 pub const COMMIT_FAILURES: &str = "kedge_storage_commit_failures_total";
 
-/// Snapshots held; each keeps what was replaced or deleted since.
+/// Held snapshots; each keeps rows replaced or deleted since.
 pub const SNAPSHOTS: &str = "kedge_storage_snapshots";
-/// 1 while the store accepts no commits.
 pub const READ_ONLY: &str = "kedge_storage_read_only";
 /// 1 if the end of the log holds an action that its author did not sign.
 pub const UNSIGNED_ACTION: &str = "kedge_storage_unsigned_action";
 
-/// Registers what the metrics mean with the recorder.
+/// Registers the metrics' descriptions with the recorder.
 pub fn describe() {
     describe_histogram!(
         APPEND_SECONDS,

@@ -1,5 +1,5 @@
-//! Opening: the log is checked, the rows are brought up to its end, and nothing is served before the log's tail was
-//! recomputed and found to match the head.
+//! Opening of a store: the log is checked, the rows are brought up to its end, and nothing is served before the log's
+//! tail was recomputed and matches the head.
 
 mod error;
 mod fit;
@@ -30,7 +30,7 @@ pub use opening::Opening;
 
 use error::{of_format, of_rocks, of_system, unreadable};
 
-/// Whether there is nothing that RocksDB could have written.
+/// True if RocksDB cannot have written anything here.
 fn is_empty(path: &Path) -> Result<bool, OpenError> {
     if making::is_unfinished(path) {
         return Ok(true);
@@ -62,7 +62,7 @@ fn open_database(options: &StoreOptions, access: Files) -> Result<Database, Open
     let actions = open_index(options, access)?;
     open(access, actions).map_err(|error| {
         let error = of_rocks(path)(error);
-        // What RocksDB fails on first is often a missing file: name all of them.
+        // RocksDB often fails first on a missing file: name all of them.
         match error {
             OpenError::Corruption { .. } => open_index(options, Files::Read)
                 .and_then(|actions| open(Files::Lenient, actions).map_err(of_rocks(path)))
@@ -75,8 +75,8 @@ fn open_database(options: &StoreOptions, access: Files) -> Result<Database, Open
     })
 }
 
-/// Opens a store to be written to. On a disk without a free byte RocksDB cannot even begin to write: then it opens the
-/// store to be read, and returns why.
+/// Opens a store for writing. On a completely full disk RocksDB cannot even begin to write: then it opens the store for
+/// reading, and returns why.
 fn open_or_look(options: &StoreOptions) -> Result<(Database, Option<String>), OpenError> {
     match open_database(options, Files::Write) {
         Ok(database) => Ok((database, None)),
@@ -90,7 +90,7 @@ fn open_or_look(options: &StoreOptions) -> Result<(Database, Option<String>), Op
     }
 }
 
-/// Opens the index of actions, which is in files next to RocksDB's own.
+/// Opens the action index, whose files are next to RocksDB's.
 fn open_index(options: &StoreOptions, access: Files) -> Result<ActionIndex, OpenError> {
     let dir = options.path.join(action_index::DIRECTORY);
     let env = Arc::clone(&options.env);
@@ -105,7 +105,7 @@ fn open_index(options: &StoreOptions, access: Files) -> Result<ActionIndex, Open
     })
 }
 
-/// The format that a store with other tables than this program's states, if it is another one.
+/// The error for a store in another format, if its tables are not this program's.
 fn other_format(path: &Path) -> Option<OpenError> {
     let meta = Table::Meta.name();
     let options = rocksdb::Options::default();
@@ -118,7 +118,7 @@ fn other_format(path: &Path) -> Option<OpenError> {
     }
 }
 
-/// Makes a store without rows. A crash during that leaves nothing that could be mistaken for a store.
+/// Creates a store without rows. A crash meanwhile leaves nothing that could be mistaken for a store.
 fn make(options: &StoreOptions) -> Result<Database, OpenError> {
     let path = options.path.as_path();
     let making = making::begin(path).map_err(of_system(path))?;
@@ -134,7 +134,7 @@ fn whole(database: &Database, path: &Path) -> Result<(), OpenError> {
     live_files::check(database, path).map_err(|error| in_use(path).unwrap_or(error))
 }
 
-/// Reports whether another process has the store: what was found wrong with it is then no damage.
+/// The error for a store that another process uses: apparent faults are then no damage.
 fn in_use(path: &Path) -> Option<OpenError> {
     // A store opened with none of its tables is locked, refused, and left as it is.
     let probed = rocksdb::DB::open(&rocksdb::Options::default(), path);
@@ -159,13 +159,13 @@ fn index_actions(database: &Database, snapshot: &Snapshot, head: &LogHead) {
                 let ids: Vec<_> = ids.zip(record.first_sequence..).collect();
                 index.add(&ids);
             }
-            // `verify` names it; the other actions can be found meanwhile.
+            // `verify` names the damage; the other actions can still be found.
             Err(error) => tracing::warn!(%error, "the actions of a request cannot be found by id"),
         }
     }
 }
 
-/// Writes a new store's own description.
+/// Writes a new store's metadata.
 fn initialize(database: &Database, domain: &Domain) -> Result<(), rocksdb::Error> {
     let meta = database.table(Table::Meta);
     let mut batch = rocksdb::WriteBatch::default();
@@ -191,7 +191,7 @@ fn initialize(database: &Database, domain: &Domain) -> Result<(), rocksdb::Error
     database.raw().flush_cf(meta)
 }
 
-/// Checks the store's own description; returns the head, and up to which frame its rows follow the log.
+/// Checks the store's metadata; returns the head, and the frame up to which its rows follow the log.
 fn check_meta(
     snapshot: &Snapshot,
     options: &StoreOptions,

@@ -1,11 +1,11 @@
-//! Rows that are newer than RocksDB's. RocksDB holds the rows as they stood after one frame of the log, and never
-//! anything in between. What later frames leave is kept here, in memory, and goes there in one piece
-//! ([`Recent::flush`]). A row that changes a hundred times between two flushes is written once. Nothing here is
-//! durable, and nothing has to be: the log has it (adr/0016).
+//! Rows that are newer than RocksDB's. RocksDB holds the rows after one frame of the log, and never a state between two
+//! frames. The rows of later frames are kept here, in memory, and are flushed in one piece ([`Recent::flush`]). A row
+//! that changes a hundred times between two flushes is written once. None of this is durable, because the log has it
+//! (adr/0016).
 //!
-//! What is written between two flushes is a [`Layer`]. A flush freezes the layer, writes it to RocksDB in the order of
+//! The writes between two flushes form a [`Layer`]. A flush freezes the layer, writes it to RocksDB in the order of
 //! keys, and drops it when its last reader is done; meanwhile commits write to the next one. Readers look into the
-//! layers first, newest first, each as it stood after the group that the reader's snapshot ends with.
+//! layers first, newest first, each in its state after the group of the reader's snapshot.
 
 mod layer;
 mod readers;
@@ -27,29 +27,28 @@ pub(crate) use layer::{Key, Layer, Range, Row};
 use readers::Readers;
 pub(crate) use readers::Reading;
 
-/// At most this many bytes are added by RocksDB before a key and a value: the kind, the family, two lengths.
+/// Bound on the bytes that RocksDB adds before a key and a value: the kind, the family, two lengths.
 const WRITE_HEADER_BYTES_MAX: usize = 16;
 
-/// What a snapshot is made of.
+/// The parts of the next snapshot.
 struct Current {
-    /// RocksDB's rows.
     base: Arc<Base>,
-    /// What is being written to RocksDB, or could not be written yet.
+    /// The layer that is being flushed, or could not be flushed yet.
     frozen: Option<Arc<Layer>>,
-    /// What commits write to.
+    /// The layer that commits write to.
     active: Arc<Layer>,
-    /// The last group that was applied.
+    /// The last applied group.
     group: u64,
-    /// Keeps the rows of that group from being dropped while they have no other reader.
+    /// Keeps the rows of that group while they have no other reader.
     reading: Reading,
 }
 
-/// What a flush leaves to the next one.
+/// State from one flush to the next.
 #[derive(Default)]
 struct Flushing {
-    /// Rows are in RocksDB's memory and could not be written to the disk.
+    /// True if rows in RocksDB's memory could not be written to the disk.
     is_pending: bool,
-    /// Layers that are in RocksDB; readers may still look at them.
+    /// Flushed layers that may still have readers.
     done: Vec<Arc<Layer>>,
 }
 
@@ -58,7 +57,7 @@ pub(crate) struct Recent {
     database: Arc<Database>,
     readers: Arc<Readers>,
     current: Mutex<Current>,
-    /// Held while a group is written, and while a layer is frozen: a layer ends between two groups.
+    /// Held while a group is written, and while a layer is frozen, so that a layer ends between two groups.
     writing: Mutex<()>,
     flushing: Mutex<Flushing>,
 }
@@ -90,7 +89,7 @@ impl Recent {
         self.writing.lock()
     }
 
-    /// The rows as they are after the last group.
+    /// The rows after the last group.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let current = self.current();
         let layers = [Some(&current.active), current.frozen.as_ref()];
@@ -106,15 +105,14 @@ impl Recent {
         )
     }
 
-    /// Writes the rows of a group, and that everything up to this frame is applied with them. Returns the rows after
-    /// it.
+    /// Writes the rows of a group, and the last applied frame with them. Returns the rows after it.
     pub(crate) fn apply(&self, group: &Group, applied: Applied) -> Snapshot {
         let writing = self.writing();
         let (active, number) = {
             let current = self.current();
             (Arc::clone(&current.active), current.group + 1)
         };
-        // A reader that begins meanwhile reads as of the last group, which is among them.
+        // A reader that begins meanwhile reads the last group, which is among them.
         let read = self.readers.groups();
         active.write(group.writes(), number, &read);
         let row = applied.to_row();
@@ -128,27 +126,27 @@ impl Recent {
         self.snapshot()
     }
 
-    /// How many snapshots are held.
+    /// Number of held snapshots.
     pub(crate) fn snapshots(&self) -> usize {
         let held: usize = self.readers.counts().values().sum();
         // One of them is internal.
         held.saturating_sub(1)
     }
 
-    /// About how many bytes of memory commits have filled since the last flush began.
+    /// Approximate memory that commits have filled since the last flush began.
     pub(crate) fn active_bytes(&self) -> usize {
         self.current().active.len_bytes()
     }
 
-    /// About how many bytes of memory all layers use that are not in RocksDB.
+    /// Approximate memory of all layers that are not in RocksDB.
     pub(crate) fn len_bytes(&self) -> usize {
         let current = self.current();
         let frozen = current.frozen.as_ref();
         current.active.len_bytes() + frozen.map_or(0, |layer| layer.len_bytes())
     }
 
-    /// Writes the rows of every applied group to the disk, along with what else RocksDB has in memory. After a
-    /// failure it can be called again. Returns how many rows were written.
+    /// Flushes the rows of every applied group to the disk, along with RocksDB's own memory. After a failure it can be
+    /// called again. Returns the number of written rows.
     pub(crate) fn flush(&self) -> Result<usize, rocksdb::Error> {
         let mut flushing = self.flushing.lock();
         let mut rows = 0;
@@ -186,7 +184,7 @@ impl Recent {
         Ok(rows)
     }
 
-    /// Shows readers what was written to RocksDB itself: rows that no group writes.
+    /// Shows readers rows that were written to RocksDB directly.
     pub(crate) fn rebase(&self) {
         // A newer base is never replaced by an older one.
         let _no_flush = self.flushing.lock();
@@ -194,14 +192,14 @@ impl Recent {
         self.current().base = base;
     }
 
-    /// Drops the layers that have no reader any more, because dropping a hundred thousand rows would delay a reader.
+    /// Drops the layers without readers here, because dropping a hundred thousand rows would delay a reader.
     pub(crate) fn drop_read(&self) {
         if let Some(mut flushing) = self.flushing.try_lock() {
             flushing.done.retain(|layer| Arc::strong_count(layer) > 1);
         }
     }
 
-    /// Ends the layer that commits write to, and begins the next one.
+    /// Freezes the active layer, and begins the next one.
     fn freeze(&self) -> Arc<Layer> {
         let _between_groups = self.writing();
         let mut current = self.current();
@@ -217,9 +215,9 @@ impl Recent {
         (batch.batch, rows)
     }
 
-    /// Fails while RocksDB recovers from a flush that failed. A flush that is requested meanwhile fails too, and each
-    /// request keeps its background thread busy for a second, while the recovery waits for that thread to be idle: enough
-    /// requests keep it waiting for ever.
+    /// Fails while RocksDB recovers from a failed flush. A flush requested meanwhile fails too and keeps its background
+    /// thread busy for a second, while the recovery waits for that thread to be idle: enough requests would block it
+    /// for ever.
     fn check_writable(&self) -> Result<(), rocksdb::Error> {
         let nothing = WriteBatch::default();
         self.database.raw().write_opt(nothing, &row_writes())
@@ -233,8 +231,8 @@ impl Recent {
     }
 }
 
-/// How rows are written: the log has them already, so there is no write-ahead log. They come in the order of keys: the
-/// place of a row in RocksDB's memory is found from the previous row's place.
+/// Options for writing rows: no write-ahead log, because the log has them, and hints, because they come in the order of
+/// keys and each row's place is found from the previous one's.
 pub(crate) fn row_writes() -> WriteOptions {
     let mut options = WriteOptions::default();
     options.disable_wal(true);
@@ -242,7 +240,7 @@ pub(crate) fn row_writes() -> WriteOptions {
     options
 }
 
-/// Rows on their way to RocksDB.
+/// Batch of rows for RocksDB.
 struct Rows<'a> {
     families: Vec<&'a ColumnFamily>,
     batch: WriteBatch,
@@ -275,7 +273,7 @@ pub(crate) fn write_batch(database: &Database, group: &Group) -> WriteBatch {
     rows.batch
 }
 
-/// The rows of a group, and that everything up to this frame is applied with them.
+/// The rows of a group, and the last applied frame with them.
 pub(crate) fn batch_through(database: &Database, group: &Group, applied: Applied) -> WriteBatch {
     let mut batch = write_batch(database, group);
     batch.put_cf(database.table(Table::Meta), APPLIED_KEY, applied.to_row());

@@ -1,4 +1,4 @@
-//! What a store is checked against before it accepts commits: the mark of released headers.
+//! Check of a store against the mark of released headers, before it accepts commits.
 
 use std::path::Path;
 
@@ -8,21 +8,20 @@ use kedge_runtime::env::Env;
 use crate::high_water::{HighWater, HighWaterError, Mark, Released};
 use crate::tables::meta::LogHead;
 
-/// The mark's name inside the data directory, if no other place is set.
+/// The mark's default name inside the data directory.
 pub(crate) const MARK_FILE: &str = "RELEASED";
 
-/// What to do with a store that has batches while nothing shows how far its headers were released: there is no
-/// high-water mark, or an empty or unreadable one.
+/// Treatment of a store that has batches but no readable high-water mark of released headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MissingMark {
-    /// It opens read-only.
+    /// Opens it read-only.
     ReadOnly,
-    /// The operator has confirmed that it is the newest copy, and it gets its own mark.
+    /// Creates a new mark, because the operator has confirmed that it is the newest copy.
     Accepted,
 }
 
 impl MissingMark {
-    /// Why a store with such a mark accepts no commits, if that is so.
+    /// Why a store with such a mark accepts no commits; `None` if it does.
     pub(crate) fn refuses(self, mark: &Mark, batches: u64, path: &Path) -> Option<String> {
         let what = match mark {
             // A new log: nothing can have been released.
@@ -40,8 +39,8 @@ impl MissingMark {
     }
 }
 
-/// Why a log of `batches` batches that lacks released ones, or holds others in their place, accepts no commits.
-/// `stored` returns the hash chain's head after a batch.
+/// Why a log of `batches` batches that lacks released ones, or has others in their place, accepts no commits. `stored`
+/// returns the hash chain's head after a batch.
 pub(crate) fn equivocation(
     batches: u64,
     stored: impl FnOnce(u64) -> Option<Hash>,
@@ -63,8 +62,8 @@ pub(crate) fn equivocation(
     })
 }
 
-/// Opens the mark of a store that does not end before it. A mark that is older because the machine crashed is advanced
-/// to the head; if there is none, a new one is made.
+/// Opens the mark of a store that does not end before it. A mark that a crash of the machine set back is advanced to
+/// the head; a missing one is created.
 pub(crate) fn open_mark(
     env: &dyn Env,
     path: &Path,

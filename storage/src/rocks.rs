@@ -1,4 +1,4 @@
-//! RocksDB's setup, and the one handle to it.
+//! RocksDB's configuration, and the one handle to it.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,54 +16,54 @@ use crate::action_index::{ActionIndex, FileError};
 use crate::metric_definitions::READ_ONLY;
 use crate::tables::{Shape, Table, expiry};
 
-/// What to do if tables are damaged.
+/// Remedy for damaged tables.
 pub(crate) const WHAT_TO_DO: &str = "Every row follows from the log: stop the server and run `kedge rebuild` to rebuild the store from it";
 
-/// What an open store may use, and where it is.
+/// Memory of an open store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     pub(crate) block_cache_bytes: usize,
     pub(crate) memtable_bytes: usize,
 }
 
-/// What time it is at the least: that of the log's last batch, Unix seconds. Expiring rows go by it and not by the
-/// system's clock, which may be wrong. Until somebody has read where the log ends it is 0, and nothing expires.
+/// Lower bound on the time: that of the log's last batch, Unix seconds. Rows expire by it and not by the system's
+/// clock, which may be wrong. Until the log's end is known it is 0, and nothing expires.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct LogTime(Arc<AtomicU64>);
 
 impl LogTime {
-    /// The log ends with a batch of this time.
+    /// Advances to the time of the log's last batch.
     pub(crate) fn reached(&self, sealed_at_ms: u64) {
         self.0.fetch_max(sealed_at_ms / 1_000, Ordering::Relaxed);
     }
 
-    /// Whether a row with this time of expiry is over.
+    /// Whether a row with this expiry has expired.
     fn is_past(&self, until_s: u64) -> bool {
         until_s < self.0.load(Ordering::Relaxed)
     }
 }
 
-/// The opened database; every table is there.
+/// Open database with every table.
 pub(crate) struct Database {
     db: DB,
     actions: ActionIndex,
     time: LogTime,
     /// The log that the rows follow from; a scratch database has none.
     log: OnceLock<LogReader>,
-    /// What was found damaged first.
+    /// The first damage found.
     damage: OnceLock<String>,
 }
 
 /// How a database is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Access {
-    /// To be written to; it must be there.
+    /// For writing; it must exist.
     Write,
-    /// To be written to; made if it is not there.
+    /// For writing; created if absent.
     Create,
-    /// To be read; nothing is changed.
+    /// For reading; nothing is changed.
     Read,
-    /// To be read although some of its files are missing or damaged.
+    /// For reading, although some of its files are missing or damaged.
     Lenient,
 }
 
@@ -84,7 +84,7 @@ impl Database {
                 let options = table_options(table, budget, &cache, &time);
                 ColumnFamilyDescriptor::new(table.name(), options)
             })
-            // RocksDB wants its own default family named too; nothing is in it.
+            // RocksDB also requires its default family, which stays empty.
             .chain([ColumnFamilyDescriptor::new(
                 rocksdb::DEFAULT_COLUMN_FAMILY_NAME,
                 memory_options(budget),
@@ -104,9 +104,9 @@ impl Database {
         })
     }
 
-    /// Says which log the rows follow from; only the first one counts.
+    /// Sets the log that the rows follow from, once.
     pub(crate) fn set_log(&self, log: LogReader) {
-        // It is set once, by whoever opens the database.
+        // The opening sets it once.
         let _ = self.log.set(log);
     }
 
@@ -115,7 +115,7 @@ impl Database {
         self.log.get()
     }
 
-    /// Notes that the log could not be read. What the system lacks for now is no damage.
+    /// Notes that the log could not be read. A temporary lack of resources is no damage.
     pub(crate) fn note_log_damage(&self, error: &kedge_log::ReadError) {
         let is_missing = matches!(error, kedge_log::ReadError::Missing { .. });
         if !is_missing && !error.is_for_now() {
@@ -138,7 +138,7 @@ impl Database {
         &self.time
     }
 
-    /// Notes that a table could not be read: what was acknowledged may be in it.
+    /// Notes that a table could not be read: acknowledged rows may be in it.
     pub(crate) fn note_damage(&self, table: Table, error: &rocksdb::Error) {
         let is_damage = match error.kind() {
             ErrorKind::Corruption => true,
@@ -154,7 +154,7 @@ impl Database {
         }
     }
 
-    /// Notes that the ids of actions could not be read.
+    /// Notes that the action ids could not be read.
     pub(crate) fn note_index_damage(&self, error: &FileError) {
         if matches!(error, FileError::Io { source, .. } if is_scarce(source)) {
             return;
@@ -164,7 +164,7 @@ impl Database {
         ));
     }
 
-    /// What was found damaged since the store was opened.
+    /// The first damage found since the store was opened.
     pub(crate) fn damage(&self) -> Option<&str> {
         self.damage.get().map(String::as_str)
     }
@@ -173,7 +173,6 @@ impl Database {
         &self.db
     }
 
-    /// The index of actions.
     pub(crate) fn actions(&self) -> &ActionIndex {
         &self.actions
     }
@@ -196,7 +195,7 @@ pub(crate) fn is_no_space(text: &str) -> bool {
     text.contains("No space left on device") || text.contains("Disk quota exceeded")
 }
 
-/// What the system says of an error that can be over soon: of RocksDB's errors the text is all there is.
+/// The system's messages for errors that may pass: RocksDB's errors have only a text.
 const FOR_NOW: [&str; 4] = [
     "Too many open files",
     "Cannot allocate memory",
@@ -204,28 +203,27 @@ const FOR_NOW: [&str; 4] = [
     "Interrupted system call",
 ];
 
-/// Whether a text says that the system lacked something for now, so that the same read can succeed later.
+/// Whether a text reports a temporary lack of resources, after which the same read can succeed.
 pub(crate) fn is_for_now(text: &str) -> bool {
     FOR_NOW.iter().any(|lack| text.contains(lack))
 }
 
-/// Files of tables that RocksDB may have open, of so many that the process may have open in all.
+/// How many of the process's `open_files_max` RocksDB may use for table files.
 pub fn table_files_max(open_files_max: u64) -> u64 {
     (open_files_max / 4).clamp(TABLE_FILES.0, TABLE_FILES.1)
 }
 
-/// The fewest files of tables that may be open, and the most.
+/// Smallest and largest number of open table files.
 const TABLE_FILES: (u64, u64) = (128, 1_024);
 
 fn database_options(budget: Budget, create: bool) -> RocksOptions {
     let mut options = RocksOptions::default();
     options.create_if_missing(create);
     options.create_missing_column_families(true);
-    // There is no write-ahead log (`Store::apply`): what is not flushed is applied again from the log. All tables
-    // reach the disk together, with the row that says up to which frame.
+    // There is no write-ahead log (`Store::apply`): rows that are not flushed are applied again from the log. All
+    // tables reach the disk together, with the row that names the applied frame.
     options.set_atomic_flush(true);
-    // With one writer nothing is out of order. It is this way of writing that takes hints for where the
-    // next row goes.
+    // With one writer nothing is out of order. Only this way of writing takes hints for the next row's place.
     options.set_unordered_write(true);
     options.set_db_write_buffer_size(budget.memtable_bytes);
     let table_files = open_files_max().map_or(TABLE_FILES.1, table_files_max);
@@ -274,7 +272,7 @@ fn table_options(table: Table, budget: Budget, cache: &Cache, time: &LogTime) ->
     if table.grows_with_mints() {
         options.set_level_zero_file_num_compaction_trigger(GROWING_FLUSHES);
         let mut levels = [compression(shape); LEVELS];
-        // What was just flushed is soon read and written again.
+        // Freshly flushed files are soon read and written again.
         levels[0] = DBCompressionType::None;
         options.set_compression_per_level(&levels);
     }
@@ -284,11 +282,11 @@ fn table_options(table: Table, budget: Budget, cache: &Cache, time: &LogTime) ->
 /// RocksDB's own number of levels.
 const LEVELS: usize = 7;
 
-/// So many flushed files of a growing table are merged at once. With each merge the first level's files are written
-/// again, and RocksDB's own four files mean twice as many merges. A read looks into the filter of each.
+/// Number of flushed files of a growing table that are merged together. Each merge writes the first level's files
+/// again, and RocksDB's default of four would double the merges. A read checks the filter of each.
 const GROWING_FLUSHES: i32 = 8;
 
-/// How old a file of expiring rows may get before it is looked through.
+/// Age of a file of expiring rows at which it is compacted.
 const EXPIRED_LOOK_S: u64 = 24 * 60 * 60;
 
 fn drop_expired(time: &LogTime, row: &[u8]) -> CompactionDecision {
@@ -298,12 +296,11 @@ fn drop_expired(time: &LogTime, row: &[u8]) -> CompactionDecision {
     }
 }
 
-/// The bounds of a family's rows in memory.
+/// Memory bounds of a family's rows.
 fn memory_options(budget: Budget) -> RocksOptions {
     let mut options = RocksOptions::default();
-    // The shared bound (db_write_buffer_size) flushes. This one is also the room that RocksDB
-    // wants to see before it continues after a full disk. Small arenas keep twenty tables from
-    // filling the bound with air.
+    // The shared bound (db_write_buffer_size) triggers flushes. This one is also the room that RocksDB requires before
+    // it continues after a full disk. Small arenas keep twenty tables from filling the bound with unused memory.
     options.set_write_buffer_size(budget.memtable_bytes);
     options.set_max_write_buffer_number(4);
     options.set_arena_block_size(128 * 1024);

@@ -1,4 +1,4 @@
-//! Which key seals the log's side entries.
+//! Choice of the key that seals the log's side entries.
 
 use kedge_log::{IoError, KeyId, SideKeys};
 
@@ -8,20 +8,18 @@ use crate::store::Store;
 /// Frames at the log's end that are searched for the newest one with side entries.
 const FRAMES_LOOKED_AT: u64 = 1_000;
 
-/// Why sealing keeps its key. Nothing has changed then.
+/// Reason why the sealing key stays unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum SealError {
-    /// The store was opened read-only.
     #[error("the store is read-only: its log accepts nothing")]
     ReadOnly,
-    /// The key cannot begin to seal.
     #[error("the key cannot begin to seal: {0}")]
     Log(#[from] IoError),
 }
 
 impl Store {
     /// Seals the side entries of later commits under the newest of these keys, unless they are already sealed under
-    /// that one or a newer one. Returns the number of the key that seals from now on. The key must be durable.
+    /// that one or a newer one. Returns the number of the sealing key. The key must be durable.
     ///
     /// # Errors
     /// [`SealError`] if the log accepts nothing, or no randomness is available.
@@ -32,8 +30,7 @@ impl Store {
         Ok(sealing)
     }
 
-    /// The number of the key under which the newest side entries are sealed; `None` if there are none near the log's
-    /// end.
+    /// Number of the key that sealed the newest side entries; `None` if there are none near the log's end.
     ///
     /// # Errors
     /// [`ReadError`] if the log's end cannot be read.

@@ -1,5 +1,4 @@
-//! Snapshots: the store as it stood after a commit, readable from any thread for as long as it is
-//! held.
+//! Snapshots: the store after a commit, readable from any thread for as long as it is held.
 
 mod error;
 mod rows;
@@ -52,20 +51,20 @@ impl Base {
     }
 }
 
-/// The store at one moment: its rows, and the log up to the end that they state. Cheap to clone; the database stays
-/// open while one is held.
+/// The store at one moment: its rows, and the log up to their head. Cheap to clone; the database stays open while one
+/// is held.
 #[derive(Clone)]
 pub struct Snapshot(Arc<Moment>);
 
 struct Moment {
     base: Arc<Base>,
-    /// What is newer than those rows, newest first.
+    /// Layers newer than those rows, newest first.
     layers: Vec<Arc<Layer>>,
     /// The last group whose rows are visible in the layers.
     group: u64,
-    /// Keeps those rows.
+    /// Keeps those rows from being dropped.
     _reading: Option<Reading>,
-    /// Where the log ends, cached at the first request.
+    /// The log's head, cached at the first request.
     head: OnceLock<LogHead>,
 }
 
@@ -78,16 +77,16 @@ impl std::fmt::Debug for Snapshot {
 /// A key and its value.
 pub type RawRow = (Box<[u8]>, Box<[u8]>);
 
-/// A key and its value, borrowed.
+/// A borrowed key and its value.
 pub(crate) type RowRef<'a> = (&'a [u8], &'a [u8]);
 
 impl Snapshot {
-    /// RocksDB's present rows, for a store in which nothing is newer.
+    /// RocksDB's present rows, for a store without recent ones.
     pub(crate) fn take(database: &Arc<Database>) -> Self {
         Self::over(Arc::new(Base::take(database)), Vec::new(), 0, None)
     }
 
-    /// RocksDB's rows, and those of the layers above them, newest first, as they were after a group.
+    /// RocksDB's rows, and those of the layers above them, newest first, in their state after a group.
     pub(crate) fn over(
         base: Arc<Base>,
         layers: Vec<Arc<Layer>>,
@@ -107,7 +106,7 @@ impl Snapshot {
         self.0.base.database()
     }
 
-    /// Passes a row of the layers to `found`, if one has it.
+    /// Passes a recent row to `found`, if a layer has it.
     fn recent<T>(
         &self,
         table: Table,
@@ -119,7 +118,7 @@ impl Snapshot {
         layers.find_map(|layer| layer.get(table, key, *group, &mut found))
     }
 
-    /// Where the log ends.
+    /// The log's head.
     pub fn head(&self) -> Result<LogHead, ReadError> {
         if let Some(head) = self.0.head.get() {
             return Ok(*head);
@@ -134,7 +133,7 @@ impl Snapshot {
         Ok(*self.0.head.get_or_init(|| head))
     }
 
-    /// Up to which frame of the log everything is applied.
+    /// The last frame whose rows are applied.
     pub(crate) fn applied(&self) -> Result<Applied, ReadError> {
         let applied = self.get(Table::Meta, APPLIED_KEY, Applied::of_row)?;
         applied.ok_or_else(|| ReadError::Missing {
@@ -185,14 +184,14 @@ impl Snapshot {
             .transpose()
     }
 
-    /// The index of actions as it is now. The caller must ignore entries for actions later than the snapshot.
+    /// Looks into the present action index. The caller must ignore actions later than the snapshot.
     pub(crate) fn indexed_action(&self, id: [u8; 16]) -> Result<Option<u64>, ReadError> {
         let database = self.database();
         let found = database.actions().sequence(id);
         found.map_err(ReadError::ids(database))
     }
 
-    /// The files with the ids of actions.
+    /// The files of action ids.
     pub(crate) fn id_files(&self) -> Arc<Vec<Arc<IdFile>>> {
         self.database().actions().files()
     }
@@ -229,7 +228,7 @@ impl Snapshot {
             .iter_mut()
             .map(|found| match found.take() {
                 Some(value) => Ok(value),
-                // There is one for each that was not found.
+                // There is one value for each key that was not found.
                 None => others
                     .next()
                     .unwrap_or(Ok(None))
@@ -238,7 +237,7 @@ impl Snapshot {
             .collect()
     }
 
-    /// The rows of a table from `from` on, forwards or backwards (then `from` itself or the nearest below comes first).
+    /// The rows of a table from `from` on, forwards or backwards (then `from` or the nearest key below it comes first).
     pub(crate) fn rows_from<'a>(
         &'a self,
         table: Table,
@@ -283,7 +282,7 @@ impl Snapshot {
     /// A cursor over a table, for walks through large parts of it.
     pub(crate) fn cursor(&self, table: Table) -> Cursor<'_> {
         let mut options = in_order();
-        // Rows read once would only evict from the cache those that are read again.
+        // A single read must not evict rows that are read repeatedly from the cache.
         options.fill_cache(false);
         options.set_readahead_size(READAHEAD_BYTES);
         let family = self.database().table(table);
@@ -317,7 +316,7 @@ impl Snapshot {
         rows.into_iter().flatten()
     }
 
-    /// Every row of a table as it is stored, in key order: for comparing two stores byte by byte.
+    /// Every row of a table in its stored form, in key order, for comparing two stores byte by byte.
     pub fn raw_rows(&self, table: Table) -> impl Iterator<Item = Result<RawRow, ReadError>> {
         let all = (Bound::Unbounded, Bound::Unbounded);
         let base = self.base_rows(table, IteratorMode::Start, in_order());
@@ -331,12 +330,12 @@ impl Snapshot {
     }
 }
 
-/// For rows in key order, whatever the table is built for.
+/// Options for reads in key order, whatever the table is built for.
 fn in_order() -> ReadOptions {
     let mut options = ReadOptions::default();
     options.set_total_order_seek(true);
     options
 }
 
-/// Bytes that a cursor reads at once.
+/// Read-ahead of a cursor.
 const READAHEAD_BYTES: usize = 1024 * 1024;

@@ -25,10 +25,10 @@ use crate::snapshot::Snapshot;
 use crate::tables::Table;
 use crate::tables::meta::{Applied, LogHead};
 
-/// A frame takes at least this many bytes in the log's file.
+/// Smallest size of a frame in the log's file.
 const FRAME_BYTES_MIN: u64 = 4096;
 
-/// The options for opening a store.
+/// Options for opening a store.
 #[derive(Clone, Debug)]
 pub struct StoreOptions {
     /// Time, randomness and the files of the log and of the mark.
@@ -39,30 +39,29 @@ pub struct StoreOptions {
     pub log_path: PathBuf,
     /// The chain and contract that the log is bound to.
     pub domain: Domain,
-    /// The key that signs from batch 0 on, if the log has to be begun. An existing log names it itself.
+    /// The key that signs from batch 0 on, if the log is new. An existing log names it itself.
     pub sequencer: Address,
-    /// The keys that seal the log's side entries and open them.
+    /// The keys that seal and open the log's side entries.
     pub side_keys: SideKeys,
-    /// The high-water mark of released headers; outside the data directory, so that a restored directory does not bring
-    /// an old mark along. `None`: next to the rows, where the mark shows lost writes but not that the whole directory
-    /// is an old copy.
+    /// Path of the high-water mark; outside the data directory, so that a restored directory does not bring an old mark
+    /// along. `None`: next to the rows, where the mark shows lost writes but not that the whole directory is an old
+    /// copy.
     pub high_water_path: Option<PathBuf>,
-    /// Memory for blocks read from files.
+    /// Cache of blocks read from files.
     pub block_cache_bytes: usize,
     /// Memory for rows not yet written to table files.
     pub memtable_bytes: usize,
-    /// At most this many bytes of log may have their rows only in memory: a start applies up to as much again.
+    /// Bound on the log bytes whose rows are only in memory: a start applies up to as much again.
     pub replay_bytes_max: u64,
-    /// How the log's segments are kept.
+    /// Options of the log's segments.
     pub segments: kedge_log::LogOptions,
-    /// What may be changed.
     pub access: Access,
     /// Shares the log with other nodes; `None` on a single node.
     pub replicate: Option<Replicate>,
 }
 
-/// Puts the log in files into one that other nodes share. The store then begins no log of its own: its first frame is
-/// whatever the nodes agree on, and frames of others arrive with [`Store::append_stored`].
+/// Turns the log in files into one shared with other nodes. The store then begins no log: the nodes agree on the first
+/// frame, and frames of other nodes arrive with [`Store::append_stored`].
 #[derive(Clone)]
 pub struct Replicate(pub Arc<dyn Fn(FileLog) -> Box<dyn Log> + Send + Sync>);
 
@@ -73,8 +72,8 @@ impl fmt::Debug for Replicate {
 }
 
 impl StoreOptions {
-    /// StoreOptions for a store whose rows are in `path` and whose log is in the directory `log` next to it, with little
-    /// memory and without keys for side entries, on the system's own disk.
+    /// Options for a store with rows in `path` and the log in the directory `log` next to it, with little memory and
+    /// without keys for side entries, on the real disk.
     pub fn of_store(path: &Path, domain: Domain, sequencer: Address) -> Self {
         Self {
             env: Arc::new(RealEnv),
@@ -109,42 +108,41 @@ pub enum Access {
     Write,
     /// Only the rows: the log is applied to them.
     Derive,
-    /// Nothing, not even what a recovery would: for inspecting a store that is not running.
+    /// Nothing, not even by a recovery: for inspecting a stopped store.
     Read,
 }
 
 /// Whether the store accepts commits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Mode {
-    /// It does.
     ReadWrite,
-    /// It does not; the text states why, and what to do about it.
+    /// The text states why not, and the remedy.
     ReadOnly(String),
 }
 
-/// Why a group was not committed.
+/// Reason why a group was not committed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CommitError {
-    /// The disk is full. Retry the same step: it works once there is room, for at least `memtable_bytes`.
+    /// The disk is full. The same step succeeds once there is room for at least `memtable_bytes`.
     #[error("the disk is full: {0}")]
     NoSpace(String),
     /// The store was opened read-only.
     #[error("the store is read-only: {0}")]
     ReadOnly(String),
-    /// The store accepted no commits at that moment ([`Store::set_read_only`]). Retry the same step.
+    /// The store accepts no commits for now ([`Store::set_read_only`]). Retry the same step.
     #[error("the store accepts no commits for now: {0}")]
     Suspended(String),
-    /// This node does not lead, or another one leads by now. Nothing of the group is durable, and nothing of it will be.
+    /// This node does not lead, or another one leads by now. Nothing of the group is durable or will be.
     #[error("another node leads the log: {0}")]
     Fenced(String),
-    /// The write failed and how much of it is on the disk is unknown: the process must end.
+    /// The write failed, and it is unknown how much of it is on the disk: the process must end.
     #[error("the write failed: {0}")]
     Failed(String),
 }
 
 impl CommitError {
-    /// Counts it. A leader that another one replaced has lost nothing, and what finds no room is tried again: only a write
-    /// that failed is a failure of the store.
+    /// Counts the error. A replaced leader has lost nothing, and a step without room is retried: only a failed write is
+    /// a failure of the store.
     fn count(&self) {
         match self {
             Self::Failed(_) => counter!(names::COMMIT_FAILURES).increment(1),
@@ -182,7 +180,7 @@ impl From<SyncError> for CommitError {
     }
 }
 
-/// The end of the log that is written to.
+/// The writable end of the log.
 pub(crate) struct Writing {
     pub(crate) log: Mutex<Box<dyn Log>>,
     pub(crate) durability: Arc<dyn Durability>,
@@ -191,25 +189,24 @@ pub(crate) struct Writing {
     pub(crate) side_keys: Mutex<SideKeys>,
 }
 
-/// An open store.
 pub struct Store {
     pub(crate) database: Arc<Database>,
     /// Rows that RocksDB does not have yet.
     pub(crate) recent: Recent,
-    /// Bytes of memory that those may use before they are flushed.
+    /// Bound on the memory of recent rows before they are flushed.
     pub(crate) recent_bytes_max: usize,
     pub(crate) path: PathBuf,
     /// `None` if the log accepts nothing.
     pub(crate) writing: Option<Writing>,
     /// Whether rows may be written at all.
     pub(crate) rows_writable: bool,
-    /// Bytes of log whose rows may not be on the disk yet: roughly those since the last requested flush.
+    /// Bytes of log whose rows may not be on the disk yet: roughly since the last requested flush.
     pub(crate) unflushed_bytes: AtomicU64,
     pub(crate) replay_bytes_max: u64,
     pub(crate) high_water: Option<HighWater>,
-    /// Why it was opened read-only; that lasts until it is opened again.
+    /// Why it was opened read-only, until it is opened again.
     pub(crate) read_only: Option<String>,
-    /// Whether the end of its log holds an action that its author did not sign.
+    /// Whether the log's end holds an action that its author did not sign.
     pub(crate) has_unsigned_action: bool,
     /// Why it accepts no commits for now.
     pub(crate) suspended: RwLock<Option<String>>,
@@ -225,7 +222,6 @@ impl fmt::Debug for Store {
 }
 
 impl Store {
-    /// Whether it accepts commits.
     pub fn mode(&self) -> Mode {
         match self.why_read_only() {
             Some(why) => Mode::ReadOnly(why),
@@ -233,7 +229,7 @@ impl Store {
         }
     }
 
-    /// Whether the end of its log holds an action that its author did not sign. Nothing may attest such a log.
+    /// Whether the log's end holds an action that its author did not sign. Such a log must not be attested.
     pub fn has_unsigned_action(&self) -> bool {
         self.has_unsigned_action
     }
@@ -249,7 +245,7 @@ impl Store {
         why.clone()
     }
 
-    /// Damage makes it refuse new requests, but no commit: what is placed already must not get lost.
+    /// Damage makes it refuse new requests, but no commit: placed actions must not get lost.
     fn accepts_commits(&self) -> Result<(), CommitError> {
         if let Some(why) = &self.read_only {
             return Err(CommitError::ReadOnly(why.clone()));
@@ -258,13 +254,13 @@ impl Store {
             .map_or(Ok(()), |why| Err(CommitError::Suspended(why)))
     }
 
-    /// True while it accepts no commits for a reason that may go away ([`Store::resume`]).
+    /// True while it accepts no commits for a temporary reason ([`Store::resume`]).
     pub fn is_suspended(&self) -> bool {
         let why = self.suspended.read();
         self.read_only.is_none() && why.is_some()
     }
 
-    /// Accepts no commit from now on. The first reason given stays.
+    /// Refuses commits from now on. The first reason stays.
     pub fn set_read_only(&self, why: impl Into<String>) {
         let why = why.into();
         let mut suspended = self.suspended.write();
@@ -275,8 +271,7 @@ impl Store {
         }
     }
 
-    /// Accepts commits again, if it was opened for that. Call it once the reason given to [`Store::set_read_only`] is
-    /// gone.
+    /// Accepts commits again, if it was opened for that. Call it once the reason of [`Store::set_read_only`] is gone.
     pub fn resume(&self) {
         let mut suspended = self.suspended.write();
         if let Some(why) = suspended.take() {
@@ -286,13 +281,13 @@ impl Store {
         }
     }
 
-    /// The store in its state after the last commit.
+    /// The store after the last commit.
     pub fn snapshot(&self) -> Snapshot {
         self.recent.snapshot()
     }
 
-    /// Makes a group durable and applies it. Returns the store after it. Only one thread commits. To continue after
-    /// [`CommitError::NoSpace`], take the steps one by one: the log may have the group already.
+    /// Makes a group durable and applies it. Returns the store after it. Only one thread commits. After
+    /// [`CommitError::NoSpace`] continue with the single steps: the log may have the group already.
     pub fn commit(&self, group: impl Borrow<Group>) -> Result<Snapshot, CommitError> {
         let group = group.borrow();
         let position = self.append(group)?;
@@ -331,12 +326,12 @@ impl Store {
         Ok(position)
     }
 
-    /// Makes everything that was appended up to this position durable. After [`CommitError::Failed`] it is unknown what
-    /// is on the disk: the process must end.
+    /// Makes everything appended up to this position durable. After [`CommitError::Failed`] the disk's content is
+    /// unknown: the process must end.
     ///
     /// # Errors
-    /// [`CommitError::Fenced`] if the log gave up what was appended, because this node's leadership ended first: then
-    /// nobody may be answered.
+    /// [`CommitError::Fenced`] if the log gave up the appended frames, because this node's leadership ended first: then
+    /// no caller may get an answer.
     pub fn sync_through(&self, position: &Position) -> Result<(), CommitError> {
         let started = self.env.now();
         let durable = self.sync()?;
@@ -354,8 +349,8 @@ impl Store {
         Ok(())
     }
 
-    /// Makes what the log holds durable, and returns how far that is. A log that several nodes share may hold less than
-    /// was appended: [`Store::sync_through`] checks it.
+    /// Makes the log durable, and returns the position reached. A shared log may hold less than was appended:
+    /// [`Store::sync_through`] checks it.
     ///
     /// # Errors
     /// As [`Store::sync_through`].
@@ -365,12 +360,12 @@ impl Store {
         synced.inspect_err(CommitError::count)
     }
 
-    /// Writes the rows of a group that is durable in the log, which reached up to `position` with it; all of them or
-    /// none. Returns the store after it. Groups are applied in the order in which they were appended.
+    /// Writes the rows of a group that is durable in the log, which reached up to `position` after it; all or none.
+    /// Returns the store after it. Groups are applied in the order in which they were appended.
     pub fn apply(&self, group: &Group, position: &Position) -> Result<Snapshot, CommitError> {
         let started = self.env.now();
         if self.recent.len_bytes() >= 2 * self.recent_bytes_max {
-            // The flushes that run alongside the commits do not keep up, or failed.
+            // The background flushes are too slow, or failed.
             self.flush()?;
         }
         let snapshot = self.recent.apply(group, Applied::from(position));
@@ -383,7 +378,7 @@ impl Store {
         Ok(snapshot)
     }
 
-    /// Writes rows to a store that has no log of its own ([`Store::scratch`]).
+    /// Writes rows to a store without a log ([`Store::scratch`]).
     pub fn put_rows(&self, group: &Group) -> Result<Snapshot, CommitError> {
         if self.database.log().is_some() {
             return Err(CommitError::ReadOnly(
@@ -397,8 +392,8 @@ impl Store {
         Ok(self.snapshot())
     }
 
-    /// Writes the ids of actions that are in memory to a file, before a clean shutdown, so that the next start has
-    /// nothing to read for them.
+    /// Writes the action ids in memory to a file, before a clean shutdown, so that the next start need not read them
+    /// from the log.
     pub fn write_index(&self) {
         if self.rows_writable {
             self.database.actions().write(0);
@@ -421,7 +416,7 @@ impl Store {
         self.high_water.as_ref()
     }
 
-    /// Bytes of table files and of rows in memory, for a gauge.
+    /// Bytes of table files and of recent rows, for a gauge.
     pub fn size_bytes(&self) -> u64 {
         let properties = [
             "rocksdb.total-sst-files-size",
@@ -439,13 +434,13 @@ impl Store {
             + self.recent.len_bytes() as u64
     }
 
-    /// Records how many snapshots are held, and returns [`Self::background_failures`].
+    /// Records the number of held snapshots, and returns [`Self::background_failures`].
     pub fn observe(&self) -> u64 {
         gauge!(names::SNAPSHOTS).set(self.recent.snapshots() as f64);
         self.background_failures()
     }
 
-    /// Drops the rows that have expired, which otherwise happens as files are compacted, within days.
+    /// Drops expired rows, which otherwise happens as files are compacted, within days.
     pub fn drop_expired(&self) -> Result<(), CommitError> {
         let mut options = rocksdb::CompactOptions::default();
         options.set_bottommost_level_compaction(rocksdb::BottommostLevelCompaction::Force);
@@ -458,7 +453,7 @@ impl Store {
         Ok(())
     }
 
-    /// How often writing in the background has failed since the store was opened. If that cannot be repaired, the next
+    /// Number of failed background writes since the store was opened. If that cannot be repaired, the next
     /// [`Store::apply`] fails.
     pub fn background_failures(&self) -> u64 {
         let failures = self
@@ -468,7 +463,7 @@ impl Store {
         failures.ok().flatten().unwrap_or(0)
     }
 
-    /// Ends cleanly: writes the mark and all tables to the disk. Snapshots still held keep the files locked.
+    /// Closes the store cleanly: writes the mark and all tables to the disk. Held snapshots keep the files locked.
     pub fn close(self) -> Result<(), CommitError> {
         let failed = |error: std::io::Error| CommitError::Failed(error.to_string());
         if let Some(mark) = &self.high_water {

@@ -1,4 +1,4 @@
-//! What a store does besides commits: bringing rows to the disk, and looking after the log's segments.
+//! Maintenance of a store besides commits: flushes of rows, and care of the log's segments.
 
 use std::sync::atomic::Ordering;
 
@@ -9,13 +9,13 @@ use crate::action_index::FILE_ACTIONS;
 use crate::metric_definitions as names;
 use crate::store::{CommitError, Store};
 
-/// Bytes that must be free besides those that the rows take. A few would do for indexes and filters; the others are for
-/// whatever else fills the disk while the flush runs.
+/// Bytes that must be free besides those of the rows. Few are needed for indexes and filters; the rest is for other
+/// writers that fill the disk during the flush.
 const FLUSH_ROOM_BYTES: u64 = 64 * 1024 * 1024;
 
 impl Store {
-    /// Brings to the disk, while commits continue, what has gathered in memory: the index of actions, and the rows once a
-    /// start would have too many frames to apply, or commits would have to wait for memory.
+    /// Flushes the memory while commits continue: the action index, and the rows if a start would have too many frames
+    /// to apply, or commits would have to wait for memory.
     pub fn flush_gathered(&self) -> Result<(), CommitError> {
         if self.writing.is_none() {
             return Ok(());
@@ -42,9 +42,9 @@ impl Store {
         Ok(())
     }
 
-    /// Looks after files while commits continue: compresses a segment that is closed, and merges files of action ids.
-    /// Returns whether there may be more to do at once. `between` is called after each small part, with how many closed
-    /// segments wait to be compressed.
+    /// Maintains files while commits continue: compresses a closed segment, and merges files of action ids. Returns
+    /// whether there may be more to do right away. `between` is called after each small part, with the number of closed
+    /// segments that wait.
     pub fn maintain(&self, between: &mut dyn FnMut(usize)) -> Result<bool, CommitError> {
         let Some(writing) = &self.writing else {
             return Ok(false);
@@ -59,7 +59,8 @@ impl Store {
         Ok(self.database.actions().merge(between))
     }
 
-    /// Lets a [`Self::maintain`] on another thread end soon, and no [`Self::prepare`] begin; the next start does what is left.
+    /// Makes a [`Self::maintain`] on another thread end soon, and stops further [`Self::prepare`]; the next start does
+    /// the rest.
     pub fn end_maintenance(&self) {
         self.database.actions().end();
         if let Some(writing) = &self.writing {
@@ -67,7 +68,7 @@ impl Store {
         }
     }
 
-    /// Brings every row to the disk, so that the next start has nothing to apply.
+    /// Flushes every row to the disk, so that the next start has nothing to apply.
     pub fn flush(&self) -> Result<(), CommitError> {
         if !self.rows_writable {
             return Ok(());
@@ -79,10 +80,10 @@ impl Store {
         Ok(())
     }
 
-    /// Whether the disk has room for a flush. RocksDB needs seconds to continue after a flush that found none: so it is
+    /// Whether the disk has room for a flush. RocksDB needs seconds to continue after a flush without room, so it is
     /// not asked.
     fn check_room(&self) -> Result<(), CommitError> {
-        // Where the system does not say, the flush itself finds out.
+        // If the system does not report free space, the flush finds out.
         let Ok(free_bytes) = self.env.free_bytes(&self.path) else {
             return Ok(());
         };

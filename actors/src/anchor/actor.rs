@@ -1,9 +1,9 @@
-//! The anchor actor: at every interval, if there is anything new, it has the log's checkpoint anchored, and follows the
-//! transaction until the chain cannot give it up. An anchor is one Ethereum transaction for everything since the last
+//! The anchor actor: at every interval it anchors the log's newest checkpoint, if there is anything new, and follows
+//! the transaction until the chain cannot drop it. An anchor is one Ethereum transaction for everything since the last
 //! one. The actor drives `crates/chain/src/sender`, a state machine with one transaction in flight.
 //!
-//! What it is about to send is stored first, through the committer. On every start and before each send it reads the
-//! contract: the chain is the truth. When the next anchor is due follows from the time of the last one, which is
+//! The intent is stored through the committer before it is sent. The actor reads the contract at every start and before
+//! each send, because the chain is the truth. The next anchor's time follows from the time of the last one, which is
 //! stored.
 
 use std::sync::Arc;
@@ -29,24 +29,23 @@ use crate::engine::Engine;
 use crate::messages::{AnchorMessage, AnchorReport};
 use crate::metric_definitions as metric;
 
-/// How anchoring is set up.
+/// Options of anchoring.
 #[derive(Clone)]
 pub struct AnchorOptions {
-    /// The sender's own options.
     pub sender: SenderOptions,
     /// The account that pays for the transactions.
     pub key: SigningKey,
-    /// The node.
+    /// The chain's node.
     pub rpc: RpcClient,
-    /// A second node, asked where the first one contradicts the log.
+    /// A second node, for answers of the first that contradict the log.
     pub second_rpc: Option<RpcClient>,
-    /// How often the log is anchored, milliseconds.
+    /// Time between anchors, milliseconds.
     pub interval_ms: u64,
-    /// How often the chain is checked while an anchor is in progress, milliseconds.
+    /// Time between looks at the chain while an anchor is in progress, milliseconds.
     pub poll_ms: u64,
     /// The bond whose cases are answered, if the log has one.
     pub responder: Option<ResponderOptions>,
-    /// Makes a span of each anchor, if the server traces.
+    /// Receives a span for each anchor, if the server traces.
     pub observer: Option<Arc<dyn Observer>>,
 }
 
@@ -109,8 +108,8 @@ pub(crate) async fn start(
     Ok(actor)
 }
 
-/// When the last anchor began. The next one is due from then, not from the server's start. Before the first anchor, the
-/// first batch counts.
+/// Time at which the last anchor began; before the first anchor, that of the first batch. The next anchor is due from
+/// then, not from the server's start.
 fn last_begun_ms(engine: &Engine) -> Result<u64, StoreError> {
     let rows = recent(engine)?;
     let last = rows.iter().find(|row| row.status != AnchorStatus::Failed);
@@ -157,8 +156,8 @@ impl Actor for AnchorActor {
                 return Ok(());
             }
         }
-        // A node that is down is no failure of ours. A store that is closing ends the actor together with the rest of
-        // the engine.
+        // A node that is down is no failure of this server. A store that is closing ends the actor together with the
+        // rest of the engine.
         if let Err(error) = state.tick().await {
             tracing::warn!(%error, "anchoring made no progress");
         }
@@ -175,7 +174,7 @@ impl AnchorState {
         }
         self.read_keys(now_ms).await;
         if self.respond(now_ms).await {
-            // An answer has a deadline and an anchor has none, so the answer gets the nonce.
+            // An answer to the bond has a deadline and an anchor has none, so the answer gets the nonce.
             return self.record_lag(now_ms);
         }
         if self.engine.inner.store.has_unsigned_action() {
@@ -208,7 +207,7 @@ impl AnchorState {
         self.record_lag(now_ms)
     }
 
-    /// Compares with the chain, and submits what is new, if it is due.
+    /// Compares the log with the chain, and submits an anchor if one is due.
     async fn begin(&mut self, now_ms: u64, due: bool) -> Result<(), StoreError> {
         let latest = match self.sender.latest().await {
             Ok(latest) => latest,
@@ -278,7 +277,7 @@ impl AnchorState {
         })
     }
 
-    /// Anchors at the next tick.
+    /// Makes the next tick anchor.
     pub(crate) fn anchor_soon(&mut self) {
         self.last_begun_ms = 0;
     }
@@ -298,7 +297,7 @@ impl AnchorState {
         Ok(())
     }
 
-    /// Stores an anchor that has progressed, and the events about that.
+    /// Stores an anchor's progress and the events about it.
     pub(crate) async fn store(
         &self,
         before: AnchorStatus,
@@ -347,7 +346,7 @@ impl AnchorState {
         Ok(())
     }
 
-    /// Reports an anchor that has just got into a block that counts, or never will.
+    /// Reports an anchor that has just reached a block that counts, or has failed.
     fn observe(&self, before: AnchorStatus, row: &AnchorRow) {
         let status = |status| match status {
             AnchorStatus::Pending | AnchorStatus::Submitted => None,

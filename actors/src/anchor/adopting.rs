@@ -1,6 +1,6 @@
-//! Anchors that somebody else sent, as anybody may. A node reports them, and a node may lie: a row is made only where
-//! the log itself gives every field of the checkpoint, with the signature from the transaction. Nothing is signed for
-//! it.
+//! Adoption of anchors sent by other accounts; the contract accepts them from any. A node reports them, and a node may
+//! lie: a row is stored only if the log itself gives every field of the checkpoint and the transaction has the
+//! sequencer's signature. Nothing is signed for it.
 
 use kedge_chain::contract::{AnchorContract, AnchoredEvent, ReadError};
 use kedge_chain::rpc::At;
@@ -13,12 +13,12 @@ use super::rows::{move_last, new_row, recent, store_error};
 use super::state::AnchorState;
 use crate::metric_definitions as metric;
 
-/// How far a checkpoint's time may lie ahead of this server's clock, milliseconds: what the contract allows.
+/// How far a checkpoint's time may lie ahead of this server's clock, milliseconds: the contract's limit.
 const AHEAD_MS_MAX: u64 = 15 * 60 * 1_000;
 
 impl AnchorState {
-    /// Creates a row for the checkpoint that the chain holds and no row of ours covers. Retries while its block is not
-    /// final. Refuses for good what the log does not confirm.
+    /// Stores a row for the checkpoint that the chain holds and no row covers. Retries while its block is not final.
+    /// Refuses for good a checkpoint that the log does not confirm.
     pub(crate) async fn adopt(&mut self) -> Result<(), StoreError> {
         let Some(batches) = self.foreign else {
             return Ok(());
@@ -56,7 +56,7 @@ impl AnchorState {
         self.store_foreign(&event, signed).await
     }
 
-    /// The event and its signature; `None` until it is final, according to the second node too if there is one.
+    /// The event and its signature; `None` until it is final, for the second node too if there is one.
     async fn read_foreign(
         &self,
         batches: u64,
@@ -91,8 +91,8 @@ impl AnchorState {
         )
     }
 
-    /// The checkpoint over this many batches, as this log gives it. Its time is the only field that the log does not
-    /// hold: it must lie between the last batch's seal and 15 minutes from now, the most that the contract allows.
+    /// This log's checkpoint over this many batches. Its time is the only field that the log does not hold: it must lie
+    /// between the last batch's seal and 15 minutes from now, the contract's limit.
     fn own_checkpoint(
         &self,
         batches: u64,
@@ -123,7 +123,7 @@ impl AnchorState {
         }))
     }
 
-    /// Whether this log's sequencer signed the checkpoint: with the key of its last batch.
+    /// Whether the key of the checkpoint's last batch signed it.
     pub(crate) fn is_signed(&self, signed: &SignedCheckpoint) -> bool {
         let digest = signed.checkpoint.digest(&self.engine.domain().separator());
         let last = signed.checkpoint.batches.saturating_sub(1);

@@ -1,7 +1,7 @@
-//! What a node of several knows of the chain while it follows. Its log may end before the newest anchor: it was away, or is
-//! new. So the start does not judge it. The node reads the stream first, and leads only once its log leads to what the
-//! contract holds. That is derived from the log and the last answer whenever it is asked, so a log that grows, or another
-//! answer, ends the refusal by itself. A node that leads has the anchor actor for this (`doubt`).
+//! Comparison with the chain while a node of a cluster follows. Its log may end before the newest anchor, because the
+//! node was away or is new, so the start does not judge it. The node reads the stream first, and leads only once its
+//! log leads to the contract's checkpoint. The check is repeated whenever it is needed, so a longer log or another
+//! answer ends the refusal. On a leader the anchor actor does this (`doubt`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,15 +12,15 @@ use super::doubt::contradiction;
 use super::seen::Anchored;
 use crate::engine::Engine;
 
-/// How often the contract is read. Anchors are minutes apart.
+/// Time between reads of the contract. Anchors are minutes apart.
 const READ_EVERY: Duration = Duration::from_mins(1);
-/// The same, while the log does not lead to what it holds.
+/// The same, while the log does not lead to the contract's checkpoint.
 const READ_AGAIN: Duration = Duration::from_secs(2);
 /// The pause after the chain's node did not answer.
 const RETRY: Duration = Duration::from_secs(10);
 
 impl Engine {
-    /// Why this log must not be extended: it does not lead to what the contract holds, as far as that is known.
+    /// Why this log must not be extended: it does not lead to the contract's checkpoint, as far as that is known.
     ///
     /// # Errors
     /// [`ReadError`] if the log cannot be read.
@@ -47,9 +47,9 @@ impl Engine {
         Ok(None)
     }
 
-    /// Reads the contract now and then while this node follows, as long as the engine lasts.
+    /// Reads the contract periodically while this node follows, as long as the engine lasts.
     pub async fn watch_anchored(&self, contract: Arc<dyn Anchored>) {
-        // It is watched once.
+        // It is called once.
         let _ = self.inner.anchored.set(Arc::clone(&contract));
         let mut is_silent = false;
         loop {
@@ -74,7 +74,7 @@ impl Engine {
         }
     }
 
-    /// Reads what the contract holds, and returns why the log does not lead there, if so. Of two nodes' answers the one that
+    /// Reads the contract's checkpoint, and returns why the log does not lead to it. Of two nodes' answers the one that
     /// the log leads to counts.
     async fn read_anchored(&self, contract: &dyn Anchored) -> Result<Option<String>, String> {
         let answers = contract.latest().await?;
@@ -88,8 +88,8 @@ impl Engine {
         lacks()
     }
 
-    /// The operator's `recover` on a node that follows: the chain is read again, and what a signature proved before is
-    /// judged by that. Returns how many batches the newest checkpoint covers.
+    /// The operator's `recover` on a node that follows: reads the chain again, and forgets earlier proofs. Returns how
+    /// many batches the newest checkpoint covers.
     pub(crate) async fn recover_following(&self) -> Result<u64, String> {
         let contract = self.inner.anchored.get();
         let contract = contract.ok_or("this node has not read the chain yet; try again")?;

@@ -1,8 +1,8 @@
-//! Answers to what the bond asks of the operator, made from the log. The anchor actor owns them, because one account
-//! pays for both and one nonce is in flight. `crates/chain/src/responder` sends them, the nearest deadline first, and follows
-//! them until a final block holds them. Each transaction is stored before it is sent (table `bond_answers`). While an
-//! answer waits for the next nonce, no anchor is begun. An answer waits for an anchor in flight until half of the time
-//! has passed, and then takes its nonce.
+//! Answers to the bond's cases against the operator, made from the log. The anchor actor sends them, because one
+//! account with one nonce in flight pays for both. `crates/chain/src/responder` sends the one with the nearest deadline
+//! first, and follows each until a final block holds it. Each transaction is stored before it is sent (table
+//! `bond_answers`). No anchor begins while an answer waits for the next nonce. An answer waits for an anchor in flight
+//! until half of its time has passed, and then takes the anchor's nonce.
 
 use std::time::Duration;
 
@@ -22,22 +22,22 @@ use super::rows::{AnswerRows, store_error};
 use super::state::AnchorState;
 use crate::engine::Engine;
 
-/// How long making one answer may take. It reads the log and asks the node a few things.
+/// Time limit for one answer. It reads the log and asks the node a few things.
 const CASE_LIMIT: Duration = Duration::from_secs(10);
 
 /// The log's answer to a case.
 enum BondAnswer {
-    /// Send this.
+    /// Calldata to send.
     Calldata(Vec<u8>),
-    /// The batch is this log's, and has to be anchored first.
+    /// The batch is in this log, and must be anchored first.
     AnchorFirst,
-    /// No answer, and why.
+    /// No answer, with the reason.
     None(String),
 }
 
 impl AnchorState {
-    /// Checks the bond and continues with the answers. Returns whether one of them waits for the account's next nonce, or
-    /// may.
+    /// Checks the bond and continues with the answers. Returns whether one of them waits, or may wait, for the
+    /// account's next nonce.
     pub(crate) async fn respond(&mut self, now_ms: u64) -> bool {
         let Some(mut responder) = self.responder.take() else {
             return false;
@@ -58,12 +58,12 @@ impl AnchorState {
         responder: &mut Responder<AnswerRows>,
         now_ms: u64,
     ) -> Result<bool, RespondError> {
-        // The deadlines pass whatever the wall clock shows.
+        // Deadlines pass whatever the wall clock shows.
         let passed_ms = self.engine.inner.options.env.passed_ms();
         let (cases, not_looked) = match responder.look(passed_ms).await {
             Ok(cases) => (cases, None),
             Err(error @ RespondError::OtherAnchor { .. }) => return Err(error),
-            // Answers that are made already do not wait for the next look.
+            // Answers that exist already do not wait for the next look.
             Err(error) => (Vec::new(), Some(error)),
         };
         if responder.is_busy() {
@@ -76,8 +76,8 @@ impl AnchorState {
         }
     }
 
-    /// Makes the answers to the cases, which are in the order of their deadlines. The first that there is goes out before
-    /// the next is made. A case that fails or takes too long waits by itself.
+    /// Answers the cases in the order of their deadlines. Each answer is sent before the next is made. A case that
+    /// fails or takes too long waits by itself.
     async fn answer_each(
         &mut self,
         responder: &mut Responder<AnswerRows>,
@@ -88,7 +88,7 @@ impl AnchorState {
             Some(offer) => Turn::Anchor(offer),
             None => Turn::Free,
         };
-        // One step a round: what the node does not show is counted by rounds.
+        // One step a round, because missing transactions are counted by rounds.
         let mut stepped = None;
         if responder.has_answers() {
             stepped = Some(responder.step(now_ms, turn).await);
@@ -162,7 +162,7 @@ impl AnchorState {
         Ok(BondAnswer::Calldata(calldata))
     }
 
-    /// An old action is answered by its age, which reveals nothing of it. For any other, its opening is sent.
+    /// Answers an old action by its age, which reveals nothing of it; any other with its opening.
     async fn action_answer(
         &self,
         responder: &Responder<AnswerRows>,
@@ -187,7 +187,7 @@ impl AnchorState {
         Ok(BondAnswer::Calldata(calldata))
     }
 
-    /// The first checkpoint that holds the batch, if its window had closed when the case was opened.
+    /// The first checkpoint that holds the batch, if its window was closed when the case was opened.
     async fn closed_checkpoint(
         &self,
         responder: &Responder<AnswerRows>,
@@ -209,8 +209,8 @@ impl AnchorState {
     }
 }
 
-/// Whether an answer waits for the account's next nonce, after a step that did not get far enough to know. If the node does
-/// not say which nonce is next either, each that was sent may wait for it.
+/// Whether an answer waits for the account's next nonce, after a step that failed before that was known. If the node
+/// does not give the next nonce either, each sent answer may wait for it.
 async fn holds_nonce_after(error: &RespondError, responder: &Responder<AnswerRows>) -> bool {
     // A wrong bond in the configuration does not end anchoring.
     if matches!(error, RespondError::OtherAnchor { .. }) {
@@ -222,7 +222,7 @@ async fn holds_nonce_after(error: &RespondError, responder: &Responder<AnswerRow
     }
 }
 
-/// The action's text and its whole request, from the log.
+/// The opening of an action: its text and its whole request.
 fn opening(engine: &Engine, placed: &PlacedAction) -> Result<Opening, AnswerError> {
     let request = engine.published().snapshot.request_at(placed.sequence)?;
     let missing = || StoreError("the request of an action is missing".into());
@@ -230,7 +230,7 @@ fn opening(engine: &Engine, placed: &PlacedAction) -> Result<Opening, AnswerErro
     Ok(Opening::of_record(&request, &placed.action).map_err(store_error)?)
 }
 
-/// Why the answer to one case could not be made now.
+/// Reason why a case could not be answered this time.
 #[derive(Debug, thiserror::Error)]
 enum AnswerError {
     #[error(transparent)]

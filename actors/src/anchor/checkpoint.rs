@@ -7,13 +7,12 @@ use kedge_storage::ReadError;
 use crate::commit::signing::SigningError;
 use crate::engine::Engine;
 
-/// Why there is no signed checkpoint.
+/// Reason why there is no signed checkpoint.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
-    /// The store could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The key of the last batch is not held.
+    /// This server does not hold the key of the last batch.
     #[error("no checkpoint can be signed until the next batch: {0}")]
     Key(#[from] SigningError),
 }
@@ -22,7 +21,7 @@ impl Engine {
     /// The signed checkpoint of the newest head.
     ///
     /// # Errors
-    /// The store cannot be read, or the key of the last batch is not held.
+    /// The store cannot be read, or this server does not hold the key of the last batch.
     pub fn checkpoint(&self) -> Result<SignedCheckpoint, CheckpointError> {
         let published = self.published();
         let mut cached = self.inner.checkpoint.lock();

@@ -1,4 +1,4 @@
-//! What the server and its operator ask of the anchor actor.
+//! Commands of the server and its operator to the anchor actor.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::actor::{self, AnchorOptions};
 use crate::engine::Engine;
 use crate::messages::{AnchorMessage, AnchorReport, NodeHealth};
 
-/// How long a caller waits for the actor: until an anchor is submitted, or the contract was read.
+/// How long a caller waits for the actor to submit an anchor or read the contract.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
 
 impl Engine {
@@ -28,7 +28,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Anchors what is new without waiting for the interval. Returns once the anchor is submitted.
+    /// Anchors the log's growth without waiting for the interval. Returns once the anchor is submitted.
     pub async fn anchor_now(&self) -> Result<AnchorReport, String> {
         let late = "the anchor was not started in time; it will be retried";
         self.ask_anchor(AnchorMessage::Now, late).await
@@ -50,7 +50,7 @@ impl Engine {
         self.ask_anchor(AnchorMessage::ReadKeys, late).await
     }
 
-    /// Sends the actor a message and waits for its answer; `late` is the error if that takes too long.
+    /// Sends the actor a message and waits for its answer; `late` is the error after [`ANSWER_MAX`].
     async fn ask_anchor<T: Send + 'static>(
         &self,
         message: fn(RpcReplyPort<Result<T, String>>) -> AnchorMessage,

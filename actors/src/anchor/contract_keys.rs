@@ -1,4 +1,4 @@
-//! The sequencer's keys according to the contract. The anchor actor reads them now and then, so that signing a batch or
+//! The sequencer's keys according to the contract. The anchor actor reads them periodically, so that signing a batch or
 //! judging evidence needs no call to a node.
 
 use std::sync::Arc;
@@ -10,20 +10,20 @@ use super::state::AnchorState;
 use crate::engine::Engine;
 use crate::pipeline::placed::CommitterMessage;
 
-/// How often the keys are read, milliseconds: a rotation is rare, and named ahead of its batch.
+/// Time between reads, milliseconds: a rotation is rare, and named ahead of its batch.
 const READ_MS: u64 = 60_000;
-/// The same, while log and contract do not name the same keys, or no batch is signed.
+/// The same, while log and contract name different keys or no batch is signed.
 const READ_UNSETTLED_MS: u64 = 1_000;
 /// The pause after a node failed to answer, milliseconds.
 const RETRY_MS: u64 = 10_000;
 
 impl Engine {
-    /// The sequencer's keys by the contract, as last read; `None` until a node has returned them.
+    /// The contract's keys as last read; `None` until a node has returned them.
     pub fn contract_keys(&self) -> Option<Arc<KeyTrust>> {
         self.inner.signing.contract.load_full()
     }
 
-    /// Reads the contract's keys; before the first batch its domain too, which must be the log's.
+    /// Reads the contract's keys; before the first batch also its domain, which must be the log's.
     pub async fn read_contract(&self, contract: &AnchorContract) -> Result<KeyTrust, ReadError> {
         let signing = &self.inner.signing;
         if signing.asks_domain(self.published().head.batches) {
@@ -32,7 +32,7 @@ impl Engine {
         contract.key_trust().await
     }
 
-    /// Notes the contract's keys, and has the committer check which key signs now.
+    /// Notes the contract's keys, and makes the committer check which key signs now.
     pub async fn note_contract_keys(&self, keys: KeyTrust) {
         self.inner.signing.contract.store(Some(Arc::new(keys)));
         let leading = self.inner.leading.load_full();
@@ -49,7 +49,7 @@ impl Engine {
 }
 
 impl AnchorState {
-    /// Reads the keys now, and has the committer check them.
+    /// Reads the keys now, and makes the committer check them.
     pub(crate) async fn read_keys_now(&mut self) -> Result<(), String> {
         let read = self.engine.read_contract(self.sender.contract()).await;
         let keys = read.map_err(|error| format!("the chain cannot be read: {error}"))?;
@@ -58,7 +58,7 @@ impl AnchorState {
         Ok(())
     }
 
-    /// Reads the keys, if they are due. While the node is down, the keys read before stay.
+    /// Reads the keys if they are due. While the node is down, the earlier ones stay.
     pub(crate) async fn read_keys(&mut self, now_ms: u64) {
         if now_ms < self.next_keys_at_ms {
             return;

@@ -1,7 +1,7 @@
-//! A chain that contradicts the log. A node may lie, or be wrong for a moment, so one answer decides nothing. What the
-//! sequencer's key signed is proof, and no node can make that up. What a node only claims is asked again, of a second
-//! node too where one is configured. A store that became read-only by a claim accepts writes again when the claim is
-//! gone; one that a signature contradicts waits for the operator.
+//! Conflicts between chain and log. A node may lie, or be wrong for a moment, so one answer decides nothing. A
+//! signature by the sequencer's key is proof, which no node can forge. A mere claim of a node is checked again, with a
+//! second node too if one is configured. A store that a claim made read-only accepts writes again when the claim is
+//! withdrawn; a store that a signature contradicts waits for the operator.
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ use super::rows::store_error;
 use super::state::{AnchorState, Doubt};
 use crate::metric_definitions as metric;
 
-/// How many times a node is asked again at once, and the pause before each time.
+/// How many times a node is asked again immediately, and the pause before each time.
 const ASKED_AGAIN: u32 = 2;
 const PAUSE: Duration = Duration::from_millis(250);
 /// Consecutive answers that must lead to the log before a claim counts as withdrawn.
 const AGREEING_MIN: u32 = 3;
 
-/// Why a store of `held` batches does not lead to a checkpoint that the chain holds, if it does not.
+/// Why a store of `held` batches does not lead to the chain's checkpoint; `None` if it does.
 pub fn contradiction(
     snapshot: &Snapshot,
     held: u64,
@@ -37,7 +37,7 @@ pub fn contradiction(
     }))
 }
 
-/// The result of asking again.
+/// Result of asking again.
 enum Found {
     /// The sequencer's key signed a checkpoint that this store does not lead to.
     Proven,
@@ -48,7 +48,7 @@ enum Found {
 }
 
 impl AnchorState {
-    /// Why this store does not lead to a checkpoint that the chain holds, if it does not.
+    /// Why this store does not lead to the chain's checkpoint; `None` if it does.
     pub(crate) fn contradiction(
         &self,
         batches: u64,
@@ -59,7 +59,7 @@ impl AnchorState {
         contradiction(&published.snapshot, held, batches, history).map_err(store_error)
     }
 
-    /// Decides what an answer that contradicts the log means. Returns what to report.
+    /// Judges an answer that contradicts the log. Returns the reason to report.
     pub(crate) async fn contradicted(
         &mut self,
         latest: LatestCheckpoint,
@@ -125,7 +125,7 @@ impl AnchorState {
         Ok(Found::Claimed)
     }
 
-    /// Whether the contract's transaction shows that the sequencer signed a checkpoint that this store does not lead
+    /// Whether the contract's transaction proves that the sequencer signed a checkpoint that this store does not lead
     /// to.
     async fn is_proven(&self, contract: &AnchorContract, batches: u64) -> Result<bool, StoreError> {
         let signed = match contract.anchored_event(batches).await {
@@ -142,7 +142,8 @@ impl AnchorState {
                 .is_some())
     }
 
-    /// While a claim keeps the store read-only: checks whether it is gone, and if so accepts writes again.
+    /// While a claim keeps the store read-only: checks whether the node has withdrawn it, and if so accepts writes
+    /// again.
     pub(crate) async fn reconsider(&mut self) -> Result<(), StoreError> {
         let Some(claimed) = self.doubt.as_ref().map(|doubt| doubt.batches) else {
             return Ok(());
@@ -159,7 +160,7 @@ impl AnchorState {
         } else if let Some(claimed) = claimed {
             match contract.checkpoint(claimed, At::Latest).await {
                 Ok(record) => self.contradiction(claimed, record.history)?.is_none(),
-                // There is no such checkpoint.
+                // A revert: there is no such checkpoint.
                 Err(ReadError::Rpc(RpcError::Node(error))) => error.revert_data().is_some(),
                 Err(_) => return Ok(()),
             }
@@ -194,8 +195,8 @@ impl AnchorState {
         Ok(())
     }
 
-    /// Checks the chain again. If the store leads to what the chain holds, it accepts writes again, if that was why it
-    /// refused them, and tries at once to anchor what is not anchored.
+    /// Checks the chain again. If the store leads to the chain's checkpoint, it accepts writes again and the next tick
+    /// anchors.
     pub(crate) async fn recover(&mut self) -> Result<u64, String> {
         let latest = self.sender.latest().await;
         let latest = latest.map_err(|error| format!("the chain cannot be read: {error}"))?;

@@ -1,12 +1,12 @@
-//! Anchoring: one actor brings the log's checkpoints to the contract on Ethereum, and follows what the chain says.
+//! Anchoring: one actor brings the log's checkpoints to the contract on Ethereum and follows the chain.
 //!
-//! - `actor`: at every interval, anchors what is new. `state` is what it holds, `rows` what it stores.
-//! - `commands`: what the server and its operator ask of the actor. `checkpoint`: what is anchored.
-//! - `adopting`: anchors that somebody else sent. `doubt`: a chain that contradicts the log.
-//! - `anchored`: what a node that follows knows of the chain. `seen`: what it saw of it.
-//! - `bond_answers`: answers to what the bond asks of the operator.
-//! - `contract_keys`: the sequencer's keys according to the contract. `node`: whether the node answers.
-//! - `outcome`: what became of an anchor that was asked for. `trouble`: what stands in the way.
+//! - `actor`: anchors the log's growth at every interval. `state`: its state. `rows`: its rows in the store.
+//! - `commands`: requests of the server and its operator. `checkpoint`: the signed checkpoint that is anchored.
+//! - `adopting`: anchors sent by other accounts. `doubt`: a chain that contradicts the log.
+//! - `anchored`: the comparison on a node that follows. `seen`: the contract's checkpoints as last read.
+//! - `bond_answers`: answers to the bond's cases against the operator.
+//! - `contract_keys`: the sequencer's keys according to the contract. `node`: whether the chain's node answers.
+//! - `outcome`: the outcome of a requested anchor. `trouble`: what stands in the way of anchors.
 
 mod actor;
 mod adopting;

@@ -1,4 +1,4 @@
-//! Whether the chain's node answers. A server serves without it; this reports that it is missing.
+//! Probe of the chain's node. A server works without the node; the probe reports that it is missing.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -17,8 +17,7 @@ const REPORT_MS: u64 = 600_000;
 const FAILURES_MIN: u32 = 2;
 
 impl NodeProbe {
-    /// Whether the log must say now that the node does not answer: when that is certain, and every ten minutes from then
-    /// on.
+    /// Whether to log an outage now: once it is certain, and every ten minutes from then on.
     fn must_report(&mut self, now_ms: u64) -> bool {
         let is_due = match self.failures.cmp(&FAILURES_MIN) {
             Ordering::Less => false,
@@ -33,7 +32,7 @@ impl NodeProbe {
 }
 
 impl AnchorState {
-    /// Probes the node, if it is due. Returns why it can't be used now.
+    /// Probes the node if it is due. Returns why it cannot be used now.
     pub(crate) async fn probe_node(&mut self, now_ms: u64) -> Option<String> {
         if now_ms < self.node.next_at_ms {
             return None;
@@ -41,7 +40,7 @@ impl AnchorState {
         let rpc = self.sender.contract().rpc();
         let endpoint = rpc.endpoint().to_string();
         let error = match rpc.chain_id().await {
-            // It answers; whether the answer is right is judged elsewhere.
+            // The node answers; whether the answer is right is judged elsewhere.
             Ok(_) | Err(RpcError::Node(_)) => {
                 self.node_answers(endpoint, now_ms);
                 return None;

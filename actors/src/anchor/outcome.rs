@@ -1,4 +1,4 @@
-//! What became of an anchor that was asked for: whether a block contains it, or why not.
+//! Outcome of a requested anchor: the block that contains it, or the error.
 
 use std::time::Duration;
 
@@ -9,30 +9,26 @@ use super::trouble::AnchorTrouble;
 use crate::engine::Engine;
 use crate::messages::AnchorReport;
 
-/// How often the outcome is looked for.
+/// Time between looks at the outcome.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// When the sender has taken a step since the anchor began: before, an error may be of an earlier one.
+/// Time after which the sender has taken a step on the anchor: before that, an error may be of an earlier one.
 const STEP_GRACE: Duration = Duration::from_secs(6);
 
-/// How far an anchor has come.
+/// Progress of an anchor.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AnchorOutcome {
-    /// Its number.
     pub number: Option<u64>,
-    /// Its identifier.
     pub id: Option<Id>,
-    /// How many batches it covers.
     pub batches: u64,
-    /// Its status; `None` if the log holds no such anchor.
+    /// `None` if the log holds no such anchor.
     pub status: Option<AnchorStatus>,
-    /// The block that contains it.
     pub block_number: Option<u64>,
 }
 
 impl Engine {
-    /// Waits until a block contains an anchor that was begun, at most `limit`: then its transaction is on its way, and the
-    /// node has taken it.
+    /// Waits until a block contains an anchor that was begun, at most `limit`. After the limit its transaction is on
+    /// its way, and the node has accepted it.
     ///
     /// # Errors
     /// Why the anchor failed, or could not be sent.

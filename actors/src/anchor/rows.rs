@@ -1,4 +1,4 @@
-//! What the anchor actor stores: what the sender intends, with the anchors of the log, and the answers to the bond.
+//! Rows of the anchor actor: the sender's intents as anchors, and the answers to the bond.
 
 use kedge_chain::responder::{AnswerStore, StoredAnswer};
 use kedge_chain::sender::{
@@ -9,15 +9,15 @@ use kedge_storage::{AnchorRow, AnchorStatus, Page, SideWrite};
 
 use crate::engine::Engine;
 
-/// How many rows are searched for open intents: far more than can be open at once.
+/// How many rows are searched for open intents: far more than can be open together.
 const OPEN_ROWS_MAX: usize = 64;
 
-/// An error of the store, as sender and responder report it.
+/// A store error in the form that sender and responder report.
 pub(crate) fn store_error(error: impl std::error::Error + Send + Sync + 'static) -> StoreError {
     StoreError(Box::new(error))
 }
 
-/// The sender's intents, kept in the rows of their anchors.
+/// Storage of the sender's intents, in the rows of their anchors.
 pub(crate) struct Rows {
     pub(crate) engine: Engine,
     pub(crate) contract: Address,
@@ -52,8 +52,8 @@ pub(crate) fn recent(engine: &Engine) -> Result<Vec<AnchorRow>, StoreError> {
         .map_err(store_error)
 }
 
-/// The row of an anchor that begins. A checkpoint whose anchor failed has a row already, which continues: an id leads to
-/// one row.
+/// The row of an anchor that begins. If an anchor of the same checkpoint failed, its row continues: an id leads to one
+/// row.
 pub(crate) fn new_row(
     engine: &Engine,
     contract: Address,
@@ -85,23 +85,24 @@ pub(crate) fn new_row(
     })
 }
 
-/// Puts the transaction that counts at the end of the list.
+/// Moves the transaction that counts to the end of the list.
 pub(super) fn move_last(hashes: &mut Vec<Hash>, hash: Hash) {
     hashes.retain(|known| *known != hash);
     hashes.push(hash);
 }
 
-/// How many batches the chain holds, if that is more than the reported anchor is about: the chain will never hold it.
+/// How many batches the chain holds, if more than the reported anchor covers: then the chain will never hold that
+/// anchor.
 pub(super) fn foreign(update: &Update) -> Option<u64> {
     let covered = update.covered_by_batches;
     covered.filter(|covered| *covered != update.batches)
 }
 
-/// What an anchor is after the sender's report; `None` if the report comes too late: the chain holds the anchor for good,
-/// as was found without the sender, and nothing takes that back.
+/// An anchor's status after the sender's report; `None` if the report comes too late, because the chain was found to
+/// hold the anchor for good.
 pub(super) fn status_after(row: &AnchorRow, update: &Update) -> Option<AnchorStatus> {
     let is_final = row.status == AnchorStatus::Finalized;
-    // The sender forgets at a restart how deep the block was.
+    // After a restart the sender no longer knows how deep the block was.
     let is_same_block = row.block_hash.is_some() && row.block_hash == update.block_hash;
     let stays_confirmed = row.status == AnchorStatus::Confirmed && is_same_block;
     let status = match update.status {
@@ -135,7 +136,7 @@ impl IntentStore for Rows {
             return Ok(());
         };
         row.tx = Vec::new();
-        // An intent that is forgotten before it finished gave way to a larger one.
+        // The sender dropped the intent for a larger one.
         if row.status != AnchorStatus::Finalized {
             row.status = AnchorStatus::Failed;
         }
@@ -151,7 +152,7 @@ impl IntentStore for Rows {
     }
 }
 
-/// The responder's answers, in their own rows.
+/// Storage of the responder's answers.
 pub(crate) struct AnswerRows {
     pub(crate) engine: Engine,
 }

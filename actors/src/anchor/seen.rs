@@ -1,4 +1,4 @@
-//! What the contract holds, and what a node has seen of that.
+//! Source of the newest anchor, and the checkpoints that a node has read from it.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,24 +9,24 @@ use arc_swap::ArcSwapOption;
 use kedge_chain::contract::{AnchorContract, LatestCheckpoint};
 use kedge_chain::rpc::At;
 
-/// How long the chain's node may take to answer.
+/// Time limit for an answer of the chain's node.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What the contract holds, by each of the chain's nodes that answers.
+/// The contract's checkpoint according to each node that answers.
 pub type Answers<'a> =
     Pin<Box<dyn Future<Output = Result<Vec<LatestCheckpoint>, String>> + Send + 'a>>;
 
-/// Where the newest anchor is read.
+/// Source of the newest anchor.
 pub trait Anchored: Send + Sync + 'static {
-    /// The last checkpoint that the contract accepted. An error states why no node answers.
+    /// The last checkpoint that the contract accepted. The error states why no node answers.
     fn latest(&self) -> Answers<'_>;
 }
 
-/// The contract, as one of the chain's nodes shows it, or two.
+/// The contract, read through one or two nodes.
 pub struct AnchoredOnChain {
-    /// The contract by the first node.
+    /// The contract through the first node.
     pub first: AnchorContract,
-    /// The contract by the second node, if there is one.
+    /// The contract through the second node, if there is one.
     pub second: Option<AnchorContract>,
 }
 
@@ -53,7 +53,7 @@ impl Anchored for AnchoredOnChain {
     }
 }
 
-/// What was seen of the contract.
+/// The contract's checkpoints as last read.
 #[derive(Default)]
 pub(crate) struct SeenAnchors {
     /// The newest answer.
@@ -63,17 +63,16 @@ pub(crate) struct SeenAnchors {
 }
 
 impl SeenAnchors {
-    /// Notes what the contract holds.
     pub(crate) fn note(&self, latest: LatestCheckpoint) {
         self.newest.store(Some(Arc::new(latest)));
     }
 
-    /// Notes a contradiction that the sequencer's signature proves: other answers of a node do not end it.
+    /// Notes a contradiction that the sequencer's signature proves. No other answer of a node ends it.
     pub(crate) fn note_proven(&self, latest: LatestCheckpoint) {
         self.proven.store(Some(Arc::new(latest)));
     }
 
-    /// The operator has the chain looked at again.
+    /// Forgets the proof, because the operator has the chain checked again.
     pub(super) fn forget_proven(&self) {
         self.proven.store(None);
     }

@@ -1,4 +1,4 @@
-//! What the anchor actor holds.
+//! State of the anchor actor.
 
 use std::sync::Arc;
 
@@ -19,30 +19,30 @@ pub(crate) struct AnchorState {
     pub(super) interval_ms: u64,
     pub(super) last_begun_ms: u64,
     pub(super) chain_compared: bool,
-    /// Batches of a checkpoint that the chain holds, until a row of ours covers it.
+    /// Batches of a checkpoint that the chain holds and no row covers yet.
     pub(super) foreign: Option<u64>,
     /// A node's claim that made the store read-only.
     pub(super) doubt: Option<Doubt>,
-    /// The contract as the second node sees it, if there is one.
+    /// The contract through the second node, if there is one.
     pub(super) second: Option<AnchorContract>,
     pub(super) node: NodeProbe,
     pub(super) finality_fallback_depth: u64,
     pub(super) next_keys_at_ms: u64,
-    /// Callers that asked for an anchor that has not begun yet.
+    /// Callers that requested an anchor that has not begun yet.
     pub(super) asked: Vec<RpcReplyPort<Result<AnchorReport, String>>>,
     pub(super) observer: Option<Arc<dyn Observer>>,
 }
 
 /// A checkpoint that a node claims and that this store does not lead to.
 pub(super) struct Doubt {
-    /// Which one; unknown if the claim appeared before the start, when nothing ran that could ask about it.
+    /// Its batches; unknown if the claim appeared before the start, when no actor could check it.
     pub(super) batches: Option<u64>,
     /// Consecutive answers that led to the log.
     pub(super) agreeing: u32,
 }
 
 impl Doubt {
-    /// The doubt that the start of a server leaves, if the chain contradicted the store then.
+    /// The conflict after a start at which the chain contradicted the store.
     pub(super) fn of_start(engine: &Engine) -> Option<Self> {
         engine.inner.store.is_suspended().then_some(Self {
             batches: None,
@@ -51,12 +51,12 @@ impl Doubt {
     }
 }
 
-/// What the anchor actor remembers of the node.
+/// Probe state of the chain's node.
 #[derive(Default)]
 pub(super) struct NodeProbe {
     pub(super) next_at_ms: u64,
     pub(super) failures: u32,
     pub(super) failing_since_ms: u64,
-    /// When the log last said so.
+    /// When the log last reported it.
     pub(super) reported_ms: u64,
 }

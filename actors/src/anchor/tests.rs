@@ -1,4 +1,4 @@
-//! What an anchor is after each report of the sender.
+//! An anchor's status after each report of the sender.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -10,7 +10,7 @@ use kedge_storage::{AnchorRow, AnchorStatus};
 
 use super::rows::status_after;
 
-/// An anchor, in the block with this hash.
+/// An anchor in the block with this hash.
 pub(crate) fn row(status: AnchorStatus, block: Option<u8>) -> AnchorRow {
     let checkpoint = Checkpoint {
         batches: 4,

@@ -1,20 +1,20 @@
-//! What stands in the way of anchors.
+//! Obstacles to anchoring.
 
 use kedge_chain::sender::Health;
 
-/// What stands in the way of anchors, as the sender last reported it.
+/// Obstacles to anchoring, as the sender last reported them.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct AnchorTrouble {
-    /// The anchor that failed last, by its batches, and why.
+    /// The anchor that failed last, by its batches, with the reason.
     pub(super) failed: Option<(u64, String)>,
-    /// An anchor that waits, and why.
+    /// A waiting anchor, with the reason.
     pub(super) held: Option<(u64, String)>,
     /// Why the last step failed.
     pub(super) step: Option<String>,
 }
 
 impl AnchorTrouble {
-    /// The trouble after a step; `failed` is the anchor that it gave up.
+    /// The obstacles after a step; `failed` is the anchor that the sender gave up.
     pub(super) fn after(
         before: Option<&Self>,
         health: &Health,

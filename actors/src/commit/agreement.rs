@@ -1,6 +1,6 @@
-//! Checks whether what the actors decided leads to the rows that [`Apply`] writes for the same records. Where the
-//! operator asks for it (`compare_groups_every`), it checks a sample of groups before they are written. One that differs
-//! does not get into the log, and the process ends: a bug is never served.
+//! Checks that the actors' decisions lead to the rows that [`Apply`] writes for the same records. If the operator asks
+//! for it (`compare_groups_every`), a sample of groups is checked before they are written. A group that differs does
+//! not reach the log, and the process ends: a bug is never served.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +18,7 @@ use kedge_replay::apply::{Apply, ApplyError};
 /// Every group of up to this many requests is in the sample.
 const SMALL_REQUESTS: usize = 8;
 
-/// Compares a sample of the groups with what their records make.
+/// Sample of the groups whose rows are compared with their records.
 pub(crate) struct Sampler {
     /// Every `every`-th larger group is in the sample; 0: no group is.
     every: u64,
@@ -27,7 +27,7 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    /// `compared` counts the groups that were compared.
+    /// `compared` counts the compared groups.
     pub(crate) fn new(every: u64, compared: Arc<AtomicU64>) -> Self {
         Self {
             every,
@@ -36,7 +36,7 @@ impl Sampler {
         }
     }
 
-    /// Whether the next group to be written is in the sample.
+    /// Whether the next group is in the sample.
     pub(crate) fn takes(&mut self, placed: &[(PlacedUnit, Placement)]) -> bool {
         if self.every == 0 || placed.is_empty() {
             return false;
@@ -45,7 +45,7 @@ impl Sampler {
         placed.len() <= SMALL_REQUESTS || self.seen.is_multiple_of(self.every)
     }
 
-    /// Checks a group of the sample. The store must be in the state that the previous group left.
+    /// Checks a group of the sample. The store must be in the state after the previous group.
     pub(crate) fn check(
         &self,
         store: &Store,

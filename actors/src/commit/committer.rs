@@ -2,12 +2,12 @@
 //! forms the group that becomes durable next. Meanwhile the threads after it (`writer.rs`) write the previous group,
 //! make it durable, publish it and answer. Together these OS threads are the only writer of the store.
 //!
-//! A *commit group* is what one sync makes durable: a frame of the log, and the rows that it leaves. A *batch* is at
-//! most 500 actions under one Merkle root and one signature. It closes at 500 or with its commit group, so every answer
+//! A *commit group* is the unit of one sync: a frame of the log, and the rows that follow from it. A *batch* is at most
+//! 500 actions under one Merkle root and one signature. It closes at 500 or with its commit group, so every answer
 //! carries a full receipt. A request is never split over two batches.
 //!
-//! Forming a group is a series of steps that own no thread and no channel, and never wait. The thread around them
-//! (`thread.rs`) receives, waits and hands over.
+//! Forming a group is a series of steps without thread, channel or wait. The thread around them (`thread.rs`) receives,
+//! waits and hands over.
 
 mod caches;
 mod thread;
@@ -50,8 +50,8 @@ use crate::timekeeper::Timekeeper;
 /// Actions of one commit group, at most: eight full batches.
 const GROUP_ACTIONS_MAX: usize = 8 * BATCH_ACTIONS_MAX;
 
-/// What the committer is made of. Its steps are [`Committer::begin`], [`Committer::add`] and [`Committer::close`]; it owns no
-/// thread and no channel, and never waits.
+/// State of the committer. Its steps are [`Committer::begin`], [`Committer::add`] and [`Committer::close`]; they own no
+/// thread and no channel, and never wait.
 pub(crate) struct Committer {
     pub(crate) env: Arc<dyn Env>,
     pub(crate) domain_separator: Hash,
@@ -62,18 +62,18 @@ pub(crate) struct Committer {
     pub(crate) published: Arc<ArcSwap<Published>>,
     pub(crate) side_events: SideEvents,
     pub(crate) head: LogHead,
-    /// The sequence of the last action that changed an API key or removed a wallet, or a later one.
+    /// A sequence after which no action has changed an API key or removed a wallet.
     pub(crate) keys_changed_at: u64,
     pub(crate) frontier: Frontier,
     pub(crate) caches: Caches,
     pub(crate) pace: Pace,
     /// Bytes of the last group: the next one is likely to need as much room.
     pub(crate) group_bytes: usize,
-    /// Bytes of texts of one commit group, at most.
+    /// Bound on the bytes of texts in one commit group.
     pub(crate) group_bytes_max: usize,
 }
 
-/// A group that is being formed.
+/// A group that still accepts work.
 #[derive(Default)]
 pub(crate) struct OpenGroup {
     group: Group,
@@ -81,18 +81,18 @@ pub(crate) struct OpenGroup {
     /// Units of the batch that is open.
     open: Vec<PlacedUnit>,
     open_count: usize,
-    /// The key that signs it.
+    /// The key that signs the open batch.
     key: Option<Arc<SigningKey>>,
     requests: usize,
     actions: usize,
     bytes: usize,
-    /// With so many it is full.
+    /// The size at which the group is full.
     bytes_max: usize,
     form_time: Duration,
 }
 
 impl OpenGroup {
-    /// Whether it takes nothing more.
+    /// Whether the group accepts no more work.
     pub(crate) fn is_full(&self) -> bool {
         self.actions >= GROUP_ACTIONS_MAX || self.bytes >= self.bytes_max
     }
@@ -102,27 +102,27 @@ impl OpenGroup {
     }
 }
 
-/// What became of a group that was closed.
+/// Result of closing a group.
 pub(crate) enum Closed {
-    /// It is to be handed over.
+    /// Ready for the writer.
     Whole(CommitGroup),
-    /// More events are kept than may be. Once every group before it is published, [`Committer::prune`] completes it.
+    /// Too many events are kept. Once every earlier group is published, [`Committer::prune`] completes this one.
     Unpruned(Unpruned),
-    /// It holds nothing. A look at the keys alone writes nothing: a store that takes no commits is not asked for one.
+    /// Empty. A mere check of the keys writes nothing, so a store that takes no commits is not asked for one.
     Nothing,
 }
 
-/// A closed group that lacks its last rows.
+/// A closed group without the rows that prune events.
 pub(crate) struct Unpruned {
     group: Group,
     afterwards: Afterwards,
     form_time: Duration,
-    /// Since when it has been closed.
+    /// When it was closed.
     closed_at: Instant,
 }
 
 impl Committer {
-    /// Begins a group, in an empty one that may have the memory of an earlier one.
+    /// Begins a group in `group`, which is empty and may have the memory of an earlier one.
     pub(crate) fn begin(&self, group: Group) -> OpenGroup {
         OpenGroup {
             group,
@@ -131,7 +131,7 @@ impl Committer {
         }
     }
 
-    /// Until when the group waits for more, where others are likely to come.
+    /// Deadline for adding requests to the open group; `None` closes it now.
     pub(crate) fn held_until(&self, forming: &OpenGroup) -> Option<Instant> {
         if forming.is_full() {
             return None;
@@ -139,7 +139,7 @@ impl Committer {
         self.pace.held_until(forming.requests, self.env.now())
     }
 
-    /// Takes what is placed next, or what else is to be stored.
+    /// Adds the next message's work.
     pub(crate) fn add(
         &mut self,
         forming: &mut OpenGroup,
@@ -264,7 +264,7 @@ impl Committer {
         }
     }
 
-    /// Makes one batch of the open units and adds everything that they write to the group.
+    /// Seals the open units as one batch and adds their writes to the group.
     fn seal(&mut self, forming: &mut OpenGroup) -> Result<(), CommitterError> {
         let units = std::mem::take(&mut forming.open);
         forming.open_count = 0;
@@ -340,7 +340,7 @@ impl Committer {
         first_leaf_index: u32,
         afterwards: &mut Afterwards,
     ) -> Result<(), CommitterError> {
-        // Another thread's processor made them.
+        // Another core has them in its cache.
         for (_, decided) in &placed.decisions {
             decided.iter().for_each(Decided::fetch);
         }
@@ -451,7 +451,7 @@ impl Committer {
         Ok(())
     }
 
-    /// Stores the secret of what the unit's only action made or renewed.
+    /// Stores the secret for the resource that the unit's only action created or renewed.
     fn put_secret(
         &mut self,
         group: &mut Group,

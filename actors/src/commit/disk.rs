@@ -1,5 +1,4 @@
-//! Watches the free space of the store's disk, so that writes are refused while the store itself still has room to
-//! finish what it has begun.
+//! Free space of the store's disk. Writes are refused while the store still has room to finish its work.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,17 +10,16 @@ use kedge_storage::CommitError;
 
 use crate::metric_definitions as metric;
 
-/// How long the store may report that the disk is full while it is not. RocksDB recovers from a full disk by itself
-/// within seconds, but now and then not at all.
+/// How long the store may report a full disk that is not full. RocksDB usually recovers from a full disk within
+/// seconds, but sometimes never.
 const STUCK_AFTER: Duration = Duration::from_secs(30);
 
-/// The disk of the store.
 #[derive(Clone)]
 pub(crate) struct Disk {
     env: Arc<dyn Env>,
     path: PathBuf,
     reserve_bytes: u64,
-    /// What was free when it was last looked at.
+    /// Free bytes at the last look.
     last_free_bytes: Arc<AtomicU64>,
 }
 
@@ -36,7 +34,7 @@ impl Disk {
         }
     }
 
-    /// Bytes that were free when it was last looked at, a fraction of a second ago.
+    /// Free bytes at the last look, a fraction of a second ago.
     pub(crate) fn last_free_bytes(&self) -> u64 {
         self.last_free_bytes.load(Ordering::Relaxed)
     }
@@ -52,13 +50,13 @@ impl Disk {
     }
 }
 
-/// Since when the store has reported a full disk that is not full.
+/// Start of the period in which the store reports a full disk that is not full.
 #[derive(Default)]
 pub(crate) struct Stuck(Option<Instant>);
 
 impl Stuck {
-    /// Notes that a step found no room. Fails once that report has been wrong for long. Restarting the process applies
-    /// from the log what the store could not accept.
+    /// Notes that a step found no room. Fails once that has been wrong for too long. A restart then applies from the
+    /// log what the store refused.
     pub(crate) fn note(&mut self, disk: &Disk, why: &str, now: Instant) -> Result<(), CommitError> {
         if !disk.has_room() {
             self.0 = None;
@@ -73,13 +71,13 @@ impl Stuck {
         )))
     }
 
-    /// The step succeeded.
+    /// Ends the period: a step succeeded.
     pub(crate) fn over(&mut self) {
         self.0 = None;
     }
 }
 
-/// How often the disk is checked: the reserve must outlast what can be written in between.
+/// Time between looks: the reserve must outlast the writes in between.
 const INTERVAL: Duration = Duration::from_millis(200);
 
 /// Starts watching. `full` is true while less than the reserve is free.
@@ -146,7 +144,7 @@ mod tests {
         let mut stuck = Stuck::default();
         stuck.note(&roomy, "full", at(0)).unwrap();
         stuck.note(&roomy, "full", at(29)).unwrap();
-        // The disk is really full: that may last.
+        // A disk that is really full may stay full.
         stuck.note(&full, "full", at(31)).unwrap();
         stuck.note(&roomy, "full", at(100)).unwrap();
         stuck.over();

@@ -1,4 +1,4 @@
-//! Why nothing more is committed.
+//! Errors that end committing.
 
 use kedge_protocol::Address;
 use kedge_storage::verify::Difference;
@@ -6,7 +6,7 @@ use kedge_storage::{CommitError, ReadError};
 
 use kedge_replay::apply::ApplyError;
 
-/// Why the committer had to stop: nothing is acknowledged after it.
+/// Reason why the committer stopped: nothing is acknowledged after it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommitterError {
     #[error("the commit failed: {0}")]
@@ -29,7 +29,7 @@ pub(crate) enum CommitterError {
     Nonce { signer: Address, nonce: u64 },
 }
 
-/// Why a group must not be written.
+/// Reason why a group must not be written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Disagreement {
     #[error("the log's records cannot be applied: {0}")]

@@ -1,4 +1,4 @@
-//! A commit group between the committer, which forms it, and the threads that write it.
+//! Commit group on its way from the committer to the threads that write it.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,28 +12,28 @@ use crate::api::{Committed, Placement};
 use crate::pipeline::placed::PlacedUnit;
 use crate::pipeline::unit::Unit;
 
-/// What happens once a group is durable.
+/// Answers and notifications once a group is durable.
 #[derive(Default)]
 pub(crate) struct Afterwards {
-    /// Units whose batch is sealed, each with its place in it.
+    /// Units of the sealed batches, each with its place.
     pub(crate) placed: Vec<(PlacedUnit, Placement)>,
     pub(crate) refusals: Vec<(Arc<Unit>, Committed)>,
     pub(crate) acknowledgements: Vec<oneshot::Sender<()>>,
-    /// The organizations that something happened to.
+    /// Organizations with changes.
     pub(crate) touched: Vec<Id>,
-    /// Who is notified of events outside the log; `None` stands for everybody.
+    /// Listeners of events outside the log; `None` notifies all.
     pub(crate) reported: Vec<Option<Id>>,
-    /// The requests that are sampled for tracing, if there are any.
+    /// The requests sampled for tracing, if there are any.
     pub(crate) observed: Option<Box<Observed>>,
 }
 
 impl Afterwards {
-    /// True if nobody waits for anything.
+    /// True if no caller waits for the group.
     pub(crate) fn is_empty(&self) -> bool {
         self.placed.is_empty() && self.refusals.is_empty() && self.acknowledgements.is_empty()
     }
 
-    /// Notes a sampled request, with its place if something was done; any other one costs a comparison.
+    /// Notes a sampled request, with its place if it has one; for any other the call is one comparison.
     pub(crate) fn observe(
         &mut self,
         unit: &Unit,
@@ -58,12 +58,12 @@ impl Afterwards {
     }
 }
 
-/// A commit group that is ready to be written: what one frame of the log holds and one commit makes visible.
+/// A commit group ready for writing: the content of one log frame and one commit.
 pub(crate) struct CommitGroup {
     pub(crate) group: Group,
-    /// Where the log ends with it.
+    /// The log's head after it.
     pub(crate) head: LogHead,
-    /// After this sequence no API key has changed, and no wallet was removed from its organization.
+    /// A sequence after which no API key has changed and no wallet was removed from its organization.
     pub(crate) keys_changed_at: u64,
     pub(crate) afterwards: Afterwards,
 }

@@ -1,6 +1,6 @@
-//! Three threads for upkeep while commits continue. The flusher brings recent rows to RocksDB, each once and all in one
-//! piece, before they fill their memory or a start would have too much to apply. The preparer makes the file for the log's
-//! next segment ahead of time. The keeper compresses closed segments.
+//! Maintenance threads, which work while commits continue. The flusher writes recent rows to RocksDB, each once and all
+//! in one piece, before they fill their memory or a start would have too much to apply. The preparer makes the file of
+//! the log's next segment ahead of time. The keeper compresses closed segments.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -13,33 +13,33 @@ use kedge_storage::{CommitError, Store};
 use super::disk::{Disk, Stuck};
 use crate::failure::FailureSink;
 
-/// How often it checks whether there is work.
+/// Time between looks for work.
 const INTERVAL: Duration = Duration::from_millis(50);
-/// The keeper's nice value. If the processor is busy all the time, closed segments stay raw for longer.
+/// The keeper's nice value. While the processor is busy, closed segments stay raw for longer.
 const NICE: i32 = 10;
-/// How long the keeper works before it pauses. Its low priority alone does not make room: it was measured at half a core
-/// to a whole one for a second, while threads of requests waited for the processor.
+/// How long the keeper works before it pauses. Low priority alone does not make room: the keeper was measured at half a
+/// core to a whole one for a second while request threads waited.
 const WORK: Duration = Duration::from_micros(500);
-/// How long it pauses.
 const PAUSE: Duration = Duration::from_millis(2);
-/// Closed segments that wait to be compressed while it still pauses: more, and it is too slow.
+/// Number of waiting closed segments above which the keeper does not pause.
 const WAITING_MAX: usize = 2;
-/// How long after a failed step it is tried again.
+/// Pause before a failed step is retried.
 const AGAIN_AFTER: Duration = Duration::from_secs(5);
 
-/// The threads that look after the store.
+/// The maintenance threads of a store.
 pub(crate) struct Keepers {
     flusher: Part,
     preparer: Part,
     keeper: Part,
 }
 
-/// Does a part of the work; returns whether there may be more to do at once. What it is given is called after each small
-/// part, with how many closed segments wait.
+/// One step of a thread; returns whether there may be more to do right away. It calls the closure after each small
+/// part, with the number of closed segments that wait.
 type Step = fn(&Store, &mut dyn FnMut(usize)) -> Result<bool, CommitError>;
 
-/// Starts the threads; they end with the engine, or the store. The flusher and the preparer have the priority of commits,
-/// because commits wait once the memory for rows is full, and while the writer has to make the next segment's file itself.
+/// Starts the threads; they end with the engine or the store. Flusher and preparer have the priority of commits,
+/// because commits wait once the rows' memory is full, and the writer must make the next segment's file itself if it is
+/// missing.
 pub(crate) fn start(
     store: &Arc<Store>,
     disk: &Disk,
@@ -70,14 +70,14 @@ pub(crate) fn start(
 impl Keepers {
     /// Waits until all have ended.
     pub(crate) async fn ended(self) {
-        // The next start finishes what they were doing.
+        // The next start finishes their work.
         self.flusher.ended().await;
         self.preparer.ended().await;
         self.keeper.ended().await;
     }
 }
 
-/// Its work can wait: it uses the processor when little else wants it.
+/// Lowers the thread's priority, because its work can wait.
 fn give_way() {
     let thread = rustix::thread::gettid();
     if let Err(error) = rustix::process::setpriority_process(Some(thread), NICE) {
@@ -85,7 +85,7 @@ fn give_way() {
     }
 }
 
-/// Pauses between two small parts of the work, as long as the work can wait.
+/// Pauses between two small parts of the work, as long as few segments wait.
 fn between(waiting: usize, since: &mut Instant, env: &dyn Env, waits: &Waits) {
     if env.now().saturating_duration_since(*since) < WORK {
         return;
@@ -149,7 +149,7 @@ mod tests {
     use crate::commit::writer::tests::bench::Bench;
     use crate::failure;
 
-    /// How often the step was taken.
+    /// Number of calls.
     static TAKEN: AtomicUsize = AtomicUsize::new(0);
 
     /// Finds no room the first time.
@@ -189,7 +189,7 @@ mod tests {
             let meanwhile = taken();
             env.advance(AGAIN_AFTER / 2);
             let goes_on = reaches(3);
-            // Whatever the result, the thread has to end.
+            // The thread has to end whatever the result.
             ending.store(true, Ordering::Relaxed);
             thread.join().unwrap().unwrap();
             assert_eq!((is_taken, meanwhile, goes_on), (true, 1, true));

@@ -1,18 +1,18 @@
-//! When a group may be handed over. Each costs a signature, a write and a sync, whatever it holds. Where several
-//! requests are in flight that are not in the group, it stays open until a millisecond after the last group: fewer
-//! groups then hold more.
+//! Pace of commit groups. Each costs a signature, a write and a sync, whatever its size. If several requests in flight
+//! are not in the group, it stays open until a millisecond after the last group, so that fewer groups hold more.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 
-/// The least time between two groups while many requests are in flight.
+/// Least time between two groups while many requests are in flight.
 const INTERVAL: Duration = Duration::from_millis(1);
-/// Requests in flight outside the group from which on it is worth waiting: with fewer, none may be about to arrive.
+/// Number of requests in flight outside the group from which waiting is worth it: with fewer, none may be about to
+/// arrive.
 const OTHERS_MIN: usize = 3;
 
-/// The pace of groups.
+/// Decides how long groups stay open.
 pub(crate) struct Pace {
     permits: Arc<Semaphore>,
     permits_max: usize,
@@ -20,7 +20,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// Each request holds one of `permits_max` permits while it is in flight.
+    /// Each request in flight holds one of the `permits_max` permits.
     pub(crate) fn new(permits: Arc<Semaphore>, permits_max: usize, now: Instant) -> Self {
         Self {
             permits,
@@ -29,12 +29,12 @@ impl Pace {
         }
     }
 
-    /// A group is handed over.
+    /// Notes that a group was handed over.
     pub(crate) fn handed_over(&mut self, now: Instant) {
         self.handed_over_at = now;
     }
 
-    /// Until when a group with this many requests waits for more, if others are likely to come.
+    /// Deadline for adding requests to a group with this many; `None` closes it now.
     pub(crate) fn held_until(&self, requests: usize, now: Instant) -> Option<Instant> {
         let under_way = self
             .permits_max

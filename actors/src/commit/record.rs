@@ -1,4 +1,4 @@
-//! What the log holds of a placed unit, and what is kept besides for a repeated idempotency key.
+//! Log record of a placed unit, and the row that answers a repeated idempotency key.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use crate::pipeline::decided::Decided;
 use crate::pipeline::decision::Decision;
 use crate::pipeline::placed::PlacedUnit;
 
-/// The log's record of a placed unit, and the contents of its done actions.
+/// The record of a placed unit, and the contents of its done actions.
 pub(crate) fn record(
     placed: &PlacedUnit,
     batch_number: u64,
@@ -68,7 +68,7 @@ pub(crate) fn record(
     (record, contents)
 }
 
-/// What the answer to a request with an idempotency key needs besides the log.
+/// The part of an answer that is not in the log, for a request with an idempotency key.
 pub(crate) fn residue<'a>(keep: &'a Keep, decisions: &'a [Decision]) -> Residue<'a> {
     let mut residue = Residue {
         request_id: &keep.request_id,
@@ -98,7 +98,7 @@ pub(crate) fn residue<'a>(keep: &'a Keep, decisions: &'a [Decision]) -> Residue<
     residue
 }
 
-/// The organization and the wallet that asked; for a registration, those that it makes.
+/// The organization and the wallet of the sender; for a registration, the new ones.
 fn asker(placed: &PlacedUnit) -> (Id, Id) {
     if let Some(caller) = placed.unit.caller {
         return (caller.organization_id, caller.wallet_id);
@@ -116,7 +116,7 @@ fn asker(placed: &PlacedUnit) -> (Id, Id) {
     }
 }
 
-/// True for what may end credentials that were valid until now.
+/// True for changes that may end credentials that were valid before.
 pub(crate) fn ends_credentials(image: &Image) -> bool {
     match image {
         Image::ApiKey(_) => true,

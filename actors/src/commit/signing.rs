@@ -1,6 +1,6 @@
-//! Which key signs the next batch, or why it is not signed: the server's keys, the log's list, and the contract's list
-//! as the anchor actor last read it. The key of a batch follows from the log's list; the contract's, once it is known,
-//! must agree. The committer asks for the key when it opens a batch (adr/0011).
+//! Choice of the key that signs the next batch, from the server's keys, the log's list, and the contract's list as the
+//! anchor actor last read it. The log's list determines the key of a batch; the contract's, once it is known, must
+//! agree. The committer asks for the key when it opens a batch (adr/0011).
 
 use std::sync::Arc;
 
@@ -13,32 +13,31 @@ use kedge_protocol::{Address, Hash, KeyFrom, KeyOfBatch, SequencerKeys};
 
 use crate::metric_definitions as metric;
 
-/// The sequencer's keys that this server holds: the present one, and the next if it is known.
+/// The sequencer's keys on this server: the present one, and the next if it is known.
 #[derive(Clone)]
 pub struct HeldKeys(Vec<Arc<SigningKey>>);
 
 impl HeldKeys {
-    /// These keys; the first signs the batches of a new log.
+    /// The first key signs the batches of a new log.
     pub fn new(first: SigningKey, others: impl IntoIterator<Item = SigningKey>) -> Self {
         let keys = std::iter::once(first).chain(others);
         Self(keys.map(Arc::new).collect())
     }
 
-    /// The key of this address, if it is held.
+    /// The key with this address.
     pub fn get(&self, address: Address) -> Option<&Arc<SigningKey>> {
         self.0.iter().find(|key| key.address() == address)
     }
 
-    /// The addresses of all of them.
     pub fn addresses(&self) -> Vec<Address> {
         self.0.iter().map(|key| key.address()).collect()
     }
 }
 
-/// Why a batch or a checkpoint is not signed.
+/// Reason why a batch or a checkpoint is not signed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SigningError {
-    /// The right key is not held.
+    /// This server does not hold the right key.
     #[error(
         "batch {batch} must be signed with the sequencer key {wanted}, which the log names from batch {from_batch} on, but this server does not hold that key: set sequencer_key_file or next_sequencer_key_file to its file and start again"
     )]
@@ -47,7 +46,7 @@ pub enum SigningError {
         batch: u64,
         /// The key that signs it.
         wanted: Address,
-        /// Its first batch.
+        /// The key's first batch.
         from_batch: u64,
     },
     /// Log and contract differ.
@@ -55,11 +54,9 @@ pub enum SigningError {
         "the log names the sequencer key {log} for batch {batch}, the contract names {contract}: nothing is signed until they agree. If the contract lacks a rotation, run `kedge contract rotate` again with the same key and batch"
     )]
     Disagree {
-        /// The first batch in which they differ.
+        /// The first batch for which they differ.
         batch: u64,
-        /// The key that the log names.
         log: Address,
-        /// The key that the contract names.
         contract: Address,
     },
     /// The contract anchors another log than this one.
@@ -67,23 +64,19 @@ pub enum SigningError {
         "the contract signs for chain {contract_chain} and contract {contract}, and this log for chain {log_chain} and contract {log}: nothing that this log signs could be anchored, so nothing is signed. Correct chain_id and chain_contract (domain_contract after a change of contracts), and start with a new data directory: this log holds no batch yet"
     )]
     OtherDomain {
-        /// The chain that the contract names.
         contract_chain: u64,
-        /// The contract that the contract names.
         contract: Address,
-        /// The log's chain.
         log_chain: u64,
-        /// The log's contract.
         log: Address,
     },
-    /// A new log whose contract has not named its first key yet.
+    /// A new log whose contract has not named the first key yet.
     #[error(
         "the contract has not been read yet: a new log signs nothing before the contract names its first key. Check chain_rpc_url and chain_contract"
     )]
     ContractUnknown,
 }
 
-/// Decides which key signs a batch.
+/// Chooses the key that signs a batch.
 pub(crate) struct Signing {
     held: HeldKeys,
     separator: Hash,
@@ -91,7 +84,7 @@ pub(crate) struct Signing {
     asks_contract: bool,
     log: ArcSwap<SequencerKeys>,
     pub(crate) contract: ArcSwapOption<KeyTrust>,
-    /// Whether the contract signs for this log's domain, once that was read.
+    /// Whether the contract signs for this log's domain; `None` before it was read.
     domain: ArcSwapOption<Result<(), SigningError>>,
     stopped: ArcSwapOption<SigningError>,
 }
@@ -114,7 +107,7 @@ impl Signing {
         }
     }
 
-    /// Whether the contract's domain has to be read before anything is signed.
+    /// Whether the contract's domain must be read before anything is signed.
     pub(crate) fn asks_domain(&self, batches: u64) -> bool {
         let is_known = self.domain.load().as_deref() == Some(&Ok(()));
         self.asks_contract && batches == 0 && !is_known
@@ -135,7 +128,7 @@ impl Signing {
         self.domain.store(Some(Arc::new(agreed)));
     }
 
-    /// Goes back to the keys that the committed log names.
+    /// Returns to the keys that the committed log names.
     pub(crate) fn reset(&self, log: SequencerKeys) {
         self.log.store(Arc::new(log));
     }
@@ -149,7 +142,7 @@ impl Signing {
     pub(crate) fn key_of(&self, batch: u64) -> Result<Arc<SigningKey>, SigningError> {
         let log = self.log.load();
         if batch == 0 && self.asks_contract {
-            // What a log is bound to is settled by its first signature.
+            // The first signature fixes what a log is bound to.
             match self.domain.load().as_deref() {
                 Some(agreed) => agreed.clone()?,
                 None => return Err(SigningError::ContractUnknown),
@@ -180,7 +173,7 @@ impl Signing {
         Ok(checkpoint.sign(&self.separator, &key))
     }
 
-    /// The log has named a key, in batch `batch`. False if the key should have signed that batch already: then the
+    /// Adds a key that batch `batch` of the log names. False if the key should have signed that batch already: the
     /// rules were violated, and nothing may be signed any more.
     pub(crate) fn named(&self, entry: KeyFrom, batch: u64) -> bool {
         let mut keys = SequencerKeys::clone(&self.log.load());
@@ -198,7 +191,7 @@ impl Signing {
         self.show();
     }
 
-    /// Notes whether the next batch can be signed; logs it if that has changed.
+    /// Notes whether the next batch can be signed, and logs a change.
     pub(crate) fn review(&self, next_batch: u64) {
         match self.key_of(next_batch) {
             Ok(_) => {
@@ -219,7 +212,7 @@ impl Signing {
         self.show();
     }
 
-    /// This node signs nothing now, because it does not lead: why it could not is of no interest any more.
+    /// Forgets why nothing could be signed, because this node no longer leads.
     pub(crate) fn end(&self) {
         self.stopped.store(None);
         self.show();
@@ -230,12 +223,12 @@ impl Signing {
         metrics::gauge!(metric::SIGNING_STOPPED).set(f64::from(is_stopped));
     }
 
-    /// Why nothing is signed, if that is the case.
+    /// Why nothing is signed; `None` if batches are signed.
     pub(crate) fn stopped(&self) -> Option<Arc<SigningError>> {
         self.stopped.load_full()
     }
 
-    /// True while the contract's list and the log's differ: one names a key that the other will name, or should.
+    /// True while the contract's list and the log's differ: one names a key that the other does not name yet.
     pub(crate) fn is_unsettled(&self) -> bool {
         let log = self.log.load();
         let contract = self.contract.load();
@@ -252,7 +245,7 @@ fn agree(log: &SequencerKeys, contract: &KeyTrust, batch: u64) -> Result<(), Sig
         return Ok(());
     }
     let last = batch.min(until.saturating_sub(1));
-    // The batches at which a key begins in one of the lists, and the first that the contract covers.
+    // First batches of the keys in both lists, and the first batch that the contract covers.
     let begins = contract.keys.iter().map(|term| term.from_batch);
     let begins = begins.chain(log.entries().iter().map(|entry| entry.from_batch));
     let differs = |batch: &u64| contract_key(contract, *batch) != Some(log.key_of(*batch));
@@ -346,7 +339,7 @@ mod tests {
         assert!(signing.named(entry(2, 6), 4));
         assert_eq!(signer(&signing, 5), Ok(key(1).address()));
         assert_eq!(signer(&signing, 6), Ok(key(2).address()));
-        // Not before one that the log names already.
+        // A key must not begin before one that the log names already.
         assert!(!signing.named(entry(1, 5), 4));
     }
 
@@ -388,11 +381,11 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         };
-        // The contract lacks the rotation: that counts from the batch that the log names.
+        // The contract lacks the rotation, which counts from the log's batch on.
         assert_eq!(differ_at(&[(1, 0)], ALL, 4), None);
         assert_eq!(differ_at(&[(1, 0)], ALL, 5), Some(5));
         assert!(signing.is_unsettled());
-        // The contract has one that the log lacks, or another key or batch.
+        // The contract has a rotation that the log lacks, or another key or batch.
         assert_eq!(differ_at(&[(1, 0), (2, 5), (1, 7)], ALL, 6), None);
         assert_eq!(differ_at(&[(1, 0), (2, 5), (1, 7)], ALL, 8), Some(7));
         assert_eq!(differ_at(&[(1, 0), (2, 4)], ALL, 6), Some(4));

@@ -1,5 +1,5 @@
-//! Looks for failures of the store that no commit has met yet: its background work writes table files long after the
-//! commit that filled them, and without traffic nobody would notice that it cannot.
+//! Detection of store failures that no commit has met yet: RocksDB writes table files in the background, long after the
+//! commit that filled them, and without traffic such a failure would go unnoticed.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -9,11 +9,11 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::pipeline::placed::CommitterMessage;
 
-/// How often it checks.
+/// Time between checks.
 const INTERVAL: Duration = Duration::from_millis(250);
 
-/// Starts checking, until the committer or its store is gone. After a failure in the background it makes an empty commit
-/// as an attempt, and the store reports whether it still accepts writes.
+/// Checks until the committer or its store is gone. After a failure in the background it makes an empty commit, and the
+/// store reports whether it still accepts writes.
 pub(crate) fn watch(store: &Arc<Store>, committer: &mpsc::Sender<CommitterMessage>) {
     let (store, committer): (Weak<Store>, _) = (Arc::downgrade(store), committer.downgrade());
     tokio::spawn(async move {
@@ -39,7 +39,7 @@ pub(crate) fn watch(store: &Arc<Store>, committer: &mpsc::Sender<CommitterMessag
                 events: Vec::new(),
                 done,
             };
-            // Without the committer the engine has failed already.
+            // Without a committer the engine has already failed.
             let _ = committer.send(attempt).await;
         }
     });
@@ -68,7 +68,7 @@ mod tests {
         let mut bench = Bench::new(place.path(), &SimulatedEnv::new(), 0);
         let (formed, _reply) = bench.group(1);
         bench.store.commit(formed.group).unwrap();
-        // In one step: its background work may make files meanwhile.
+        // In one step: the store's background work may make files meanwhile.
         let folder = place.path().join("store");
         std::fs::rename(&folder, place.path().join("elsewhere")).unwrap();
         assert!(bench.store.flush().is_err());

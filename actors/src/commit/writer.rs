@@ -1,11 +1,11 @@
-//! What follows the forming of a group, in two threads. The writer appends it to the log and makes everything appended
-//! so far durable with one sync. The releaser then keeps its rows in memory, where snapshots see them
-//! (`storage/src/recent.rs`), publishes and answers. So the disk is waited for while the next group is formed and the
-//! rows of the previous one are kept, and the store never holds rows of what the log could still lose (adr/0015).
+//! The two threads after the committer. The writer appends each group to the log and makes all appended groups durable
+//! with one sync. The releaser then adds their rows to memory, where snapshots see them (`storage/src/recent.rs`),
+//! publishes and answers. So the disk, the forming of the next group and the rows of the previous one overlap, and the
+//! store never holds rows of frames that the log could still lose (adr/0015).
 //!
-//! Both are steps (`appending.rs`, `releaser.rs`) that own no thread, no channel and no pause. A step that finds no
-//! room returns how long to pause, and is called again. The threads around them (`threads.rs`) receive, step, pause and
-//! send. `tests.rs` takes the same steps by hand, on one thread and a simulated disk, in orders that a seed chooses.
+//! Both are steps (`appending.rs`, `releaser.rs`) without thread, channel or pause. A step that finds no room returns
+//! how long to pause, and is called again. The threads around them (`threads.rs`) receive, step, pause and send.
+//! `tests.rs` takes the same steps on one thread and a simulated disk, in orders that a seed chooses.
 
 mod appending;
 mod releaser;
@@ -31,32 +31,31 @@ use crate::pipeline::world::Published;
 
 pub(crate) use threads::{Threads, start};
 
-/// Groups that may be handed over and not published: one that waits for the disk, and one whose rows are written. A
-/// group that waits longer stays open and grows.
+/// Groups that may be handed over and not yet published: one that waits for the disk, and one whose rows are written.
+/// Behind them a group stays open and grows.
 const AHEAD_MAX: u64 = 2;
 
-/// A group in the log, which ends at `position` with it.
+/// A group in the log, which ends at `position` after it.
 struct Logged {
     formed: CommitGroup,
     position: LogPosition,
 }
 
-/// The result of a step. A step does its work and returns: its caller owns the thread, the channels and the pauses.
+/// Result of a step. A step works and returns; its caller owns the thread, the channels and the pauses.
 #[derive(PartialEq, Eq, Debug)]
 enum Step<T, W> {
-    /// It is done, with this result.
     Done(T),
-    /// It is not done, and has changed nothing. Retry it once this is over.
+    /// Nothing has changed; the step is retried once this is over.
     Blocked(W),
 }
 
-/// The committer's end: what it has handed over, and how much of it is published.
+/// The committer's end of the channel to the writer, with the count of published groups.
 pub(crate) struct Writing {
-    /// At most [`AHEAD_MAX`] of them are in it.
+    /// At most [`AHEAD_MAX`] groups.
     groups: mpsc::UnboundedSender<CommitGroup>,
     handed_over: u64,
     published: watch::Receiver<u64>,
-    /// Groups no longer in use, emptied.
+    /// Empty groups for reuse.
     spent: mpsc::UnboundedReceiver<Group>,
 }
 
@@ -85,7 +84,7 @@ impl Writing {
             .map_or(Err(CommitterError::Writer), |_| Ok(()))
     }
 
-    /// An empty group: with the memory of an earlier one if there is one, otherwise with room for `capacity_bytes`.
+    /// An empty group: a used one if there is one, otherwise with room for `capacity_bytes`.
     pub(crate) fn empty_group(&mut self, capacity_bytes: usize) -> Group {
         self.spent
             .try_recv()
@@ -100,7 +99,7 @@ impl Writing {
     }
 }
 
-/// Makes durable groups visible.
+/// Makes durable groups visible to readers.
 pub(crate) struct Outlet {
     pub(crate) env: Arc<dyn Env>,
     pub(crate) store: Arc<Store>,
@@ -108,7 +107,7 @@ pub(crate) struct Outlet {
     pub(crate) visible: watch::Sender<u64>,
     pub(crate) committed_ticket: Arc<AtomicU64>,
     pub(crate) disk_full: Arc<AtomicBool>,
-    /// Nothing is placed any more.
+    /// True once nothing is placed any more.
     pub(crate) ending: Arc<AtomicBool>,
     pub(crate) disk: Disk,
     pub(crate) listeners: Arc<Listeners>,

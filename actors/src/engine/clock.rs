@@ -1,4 +1,4 @@
-//! The engine's clock: whether it is believed, which decides whether anything is written.
+//! Clock checks of the engine: nothing is written while the clock is not believed.
 
 use super::Engine;
 use crate::api::SubmitError;
@@ -6,8 +6,7 @@ use crate::metric_definitions as metric;
 use crate::timekeeper::Timekeeper;
 
 impl Engine {
-    /// Refuses if the clock cannot be believed. Called before anything is compared with its time, and before anything
-    /// is written with it.
+    /// Refuses if the clock is not believed. Called before any comparison with its time and before any write.
     pub fn check_clock(&self) -> Result<(), SubmitError> {
         let inner = &self.inner;
         let log_ms = self.published().head.last_sealed_at_ms;
@@ -18,7 +17,7 @@ impl Engine {
         )
     }
 
-    /// Sets the metrics of the clock. Returns whether it is believed, as [`Self::check_clock`] does.
+    /// Sets the clock's metrics. Returns the result of [`Self::check_clock`].
     pub fn record_clock(&self) -> Result<(), SubmitError> {
         let standing = self.time().standing();
         let ahead_s = |of_ms: u64| (standing.clock_ms as f64 - of_ms as f64) / 1_000.0;
@@ -33,7 +32,7 @@ impl Engine {
         checked
     }
 
-    /// What keeps the engine's time.
+    /// The engine's time source.
     pub fn time(&self) -> &Timekeeper {
         &self.inner.options.time
     }

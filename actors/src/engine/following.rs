@@ -1,5 +1,5 @@
-//! Following: the frames that another node wrote become durable here, are applied by the function that a start uses, and
-//! are published like this node's own.
+//! Follower of a leader's log: frames of another node become durable here, are applied by the function that a start
+//! uses, and are published like this node's own.
 
 use std::sync::Arc;
 
@@ -14,27 +14,20 @@ use super::Engine;
 use crate::metric_definitions as metric;
 use crate::pipeline::world::Published;
 
-/// Resources that are kept in memory before they are read from the store again.
+/// Resources kept in memory before they are read from the store again.
 const REMEMBERED_MAX: usize = 200_000;
 
-/// Why a frame of another node was not followed.
+/// Reason why a frame of another node was not followed.
 #[derive(Debug, thiserror::Error)]
 pub enum FollowError {
-    /// It could not be written, or its rows could not.
+    /// The frame or its rows could not be written.
     #[error("a frame of the log could not be stored: {0}")]
     Commit(#[from] CommitError),
-    /// Its bytes are not a frame.
     #[error("a frame of the log cannot be read: {0}")]
     Frame(#[from] FrameError),
-    /// The rules do not make what it states.
+    /// The rules do not give what the frame states.
     #[error("frame {frame} of the log cannot be applied: {error}")]
-    Apply {
-        /// The frame.
-        frame: u64,
-        /// Why.
-        error: ApplyError,
-    },
-    /// The state could not be read.
+    Apply { frame: u64, error: ApplyError },
     #[error("the store could not be read: {0}")]
     Read(#[from] ReadError),
     /// The mark of released headers could not be written.
@@ -42,8 +35,7 @@ pub enum FollowError {
     HighWater(#[from] std::io::Error),
 }
 
-/// Brings an engine that does not lead up to what another node wrote. There is one at a time, and none while the engine
-/// leads.
+/// Applies another node's frames to an engine that does not lead. At most one exists, and none while the engine leads.
 pub struct Follower {
     engine: Engine,
     apply: Apply,
@@ -62,7 +54,7 @@ impl Follower {
             engine: engine.clone(),
             apply,
         };
-        // What a leader that ended wrote to the log, and did not get to apply.
+        // Frames that a former leader wrote to the log and did not apply.
         store.sync()?;
         let unapplied = store.unapplied()?;
         if let Some(position) = store.log_position().filter(|_| !unapplied.is_empty()) {
@@ -75,7 +67,7 @@ impl Follower {
     }
 
     /// Makes frames durable with one sync, applies them and publishes the state after the last one. Returns how many it
-    /// followed: where the disk is full, it may be fewer than all. It waits for the disk: call it on a thread that may
+    /// followed: fewer than all if the disk is full. It blocks on the disk, so the calling thread must be one that may
     /// wait.
     ///
     /// # Errors
@@ -104,7 +96,7 @@ impl Follower {
         Ok(count)
     }
 
-    /// Writes what was applied, up to the frame at this position, and publishes it.
+    /// Writes the applied rows, up to the frame at this position, and publishes them.
     fn write(&mut self, position: &LogPosition) -> Result<(), FollowError> {
         let store = Arc::clone(&self.engine.inner.store);
         let rows = self.apply.take_rows();
@@ -153,7 +145,7 @@ impl Follower {
         let keys = snapshot.sequencer_keys()?;
         inner.published.store(Arc::new(Published {
             head,
-            // A frame does not state whether it changed a key: what was read about one is read again.
+            // A frame does not state whether it changed a key, so cached key data counts as outdated.
             keys_changed_at: head.sequence,
             snapshot,
         }));

@@ -1,5 +1,5 @@
-//! What decides and writes: the actors, the committer and the threads after it. A single node has it from its start to
-//! its end. One of several nodes has it while it leads the log; then it can end while the engine continues to read.
+//! The write path: the actors, the committer and the threads after it. A single node has it from start to end. A node
+//! of a cluster has it while it leads the log; then it can end while the engine continues to read.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -19,14 +19,13 @@ use crate::pipeline::Actors;
 use crate::pipeline::messages::DirectoryMessage;
 use crate::pipeline::placed::CommitterMessage;
 
-/// The time that the threads which write get to end, however little patience there is with requests: what is placed
-/// gets written.
+/// Least time that the writing threads get to end, however short the requests' timeout: placed units are written.
 const WRITING_MIN: Duration = Duration::from_secs(5);
 
-/// How often a task of a simulator looks.
+/// Time between looks of a simulator's task.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// The parts that decide and write.
+/// The running write path.
 pub(crate) struct Leading {
     pub(super) directory: ActorRef<DirectoryMessage>,
     pub(super) supervisor: ActorRef<()>,
@@ -34,14 +33,14 @@ pub(crate) struct Leading {
     work: Mutex<Option<mpsc::Sender<CommitterMessage>>>,
     committer: Mutex<Option<Part>>,
     pub(super) failed: Failure,
-    /// The actors are being stopped.
+    /// Set while the actors are being stopped.
     ending: Arc<AtomicBool>,
     pub(crate) webhooks: OnceLock<ActorRef<WebhooksMessage>>,
     pub(crate) anchor: OnceLock<ActorRef<AnchorMessage>>,
     pub(super) shards: usize,
 }
 
-/// All that an actor supervises, directly or not, in the order in which they were started.
+/// All actors that an actor supervises, directly or not, in the order of their start.
 fn supervised(by: ActorCell) -> Vec<ActorCell> {
     let (mut found, mut next) = (Vec::new(), vec![by]);
     while let Some(actor) = next.pop() {
@@ -76,13 +75,13 @@ impl Leading {
         }
     }
 
-    /// Where the committer gets its work from; `None` once it is being stopped.
+    /// Sender of the committer's work; `None` once the committer is being stopped.
     pub(crate) fn work(&self) -> Option<mpsc::Sender<CommitterMessage>> {
         self.work.lock().clone()
     }
 
-    /// Stops the actors, and lets the threads that write finish what was placed. False if they did not end in time.
-    /// A supervisor that stops kills those that it supervises, in the order of a map. So they are killed here first.
+    /// Stops the actors, and lets the writing threads finish the placed units. False if they did not end in time. A
+    /// stopping supervisor kills its children in the order of a map, so they are killed here first.
     async fn end(&self, timeout: Duration) -> bool {
         self.ending.store(true, Ordering::Relaxed);
         for actor in supervised(self.supervisor.get_cell()) {
@@ -102,29 +101,29 @@ impl Leading {
 }
 
 impl Engine {
-    /// The parts that decide and write, if this node has them.
+    /// The write path, if this node leads.
     pub(super) fn leading(&self) -> Result<Arc<Leading>, SubmitError> {
         let leading = self.inner.leading.load_full();
         leading.ok_or(SubmitError::NotLeading)
     }
 
-    /// Whether this node decides and writes.
+    /// Whether this node leads the log.
     pub fn leads(&self) -> bool {
         self.inner.leading.load().is_some()
     }
 
-    /// Whether this is one of several nodes and another one may lead.
+    /// Whether this is a node of a cluster and another one may lead.
     pub(crate) fn follows(&self) -> bool {
         self.inner.options.replicated && !self.leads()
     }
 
-    /// Reports when the parts that decide and write cannot continue; `None` if this node has none.
+    /// A watch on the first failure of the write path; `None` if this node does not lead.
     pub fn leading_failure(&self) -> Option<Failure> {
         let leading = self.inner.leading.load();
         leading.as_ref().map(|leading| leading.failed.clone())
     }
 
-    /// Ends the process: what this node can no longer do, it must not pretend to.
+    /// Fails the engine, which ends the process.
     pub fn fail(&self, why: &str) {
         self.inner.sink.report(&why);
     }
@@ -134,17 +133,17 @@ impl Engine {
         self.inner.stalled.store(why.map(Arc::new));
     }
 
-    /// While it is true, nobody waits for what is in flight: who asked learns that its outcome is unknown.
+    /// While true, callers stop waiting for requests in flight and get an unknown outcome.
     pub fn set_overdue(&self, is_overdue: bool) {
         self.inner.overdue.send_replace(is_overdue);
     }
 
-    /// Waits until nobody answers any more what is in flight: what writes has failed, or it is overdue.
+    /// Waits until requests in flight will get no answer: the write path has failed, or they are overdue.
     pub(super) async fn unanswered(&self, failed: &mut Failure) {
         let options = &self.inner.options;
         if options.replicated && options.running.turns().are_chosen() {
-            // A node lives on after it, and the runtime wakes those who wait for one value in an order that no seed
-            // chooses: each looks for itself.
+            // A simulated node outlives this, and the runtime wakes waiters of one value in an order that no seed
+            // chooses, so each waiter polls by itself.
             while failed.reason().is_none() && !*self.inner.overdue.borrow() {
                 tokio::time::sleep(LOOK).await;
             }
@@ -157,23 +156,22 @@ impl Engine {
         }
     }
 
-    /// Waits until what is in flight is overdue.
+    /// Waits until requests in flight are overdue.
     async fn overdue(&self) {
         let mut overdue = self.inner.overdue.subscribe();
         if overdue.wait_for(|is_overdue| *is_overdue).await.is_err() {
-            // The engine itself ends it, and `self` holds that.
+            // Only the engine drops the sender, and `self` keeps the engine alive.
             std::future::pending::<()>().await;
         }
     }
 
-    /// Waits until no request is in flight, at most `timeout`, while new ones are refused for this reason.
+    /// Waits until no request is in flight, at most `timeout`, while new ones are refused with this reason.
     pub async fn drain(&self, why: &str, timeout: Duration) {
         self.set_stalled(Some(why.to_owned()));
         self.settle(timeout).await;
     }
 
-    /// Waits until no request is in flight, at most `timeout`. A store that accepts no commits for now lets none be
-    /// answered.
+    /// Waits until no request is in flight, at most `timeout`. A store that accepts no commits lets none be answered.
     pub(super) async fn settle(&self, timeout: Duration) {
         let inner = &self.inner;
         let env = &inner.options.env;
@@ -187,28 +185,28 @@ impl Engine {
         }
     }
 
-    /// Stops deciding and writing, while reading continues. Who waits for an answer learns that the outcome is unknown.
-    /// False if the parts did not end in time: then the process must end.
+    /// Ends the write path, while reading continues. Waiting callers get an unknown outcome. False if the parts did not
+    /// end in time: then the process must end.
     pub async fn stop_leading(&self, timeout: Duration) -> Result<bool, ReadError> {
         let inner = &self.inner;
         let Some(leading) = inner.leading.swap(None) else {
             return Ok(true);
         };
         let has_ended = leading.end(timeout).await;
-        // What was formed and never became durable may have named a key.
+        // A frame that never became durable may have named a key.
         let published = inner.published.load();
         inner.signing.reset(published.snapshot.sequencer_keys()?);
         *inner.checkpoint.lock() = None;
         if inner.options.replicated {
-            // What stood in the way of a leader does not keep a node from following, and whether it may lead again is asked
-            // then ([`Engine::lacks_anchored`]).
+            // A leader's obstacles do not keep a node from following. Whether it may lead again is checked then
+            // ([`Engine::lacks_anchored`]).
             inner.store.resume();
             inner.signing.end();
         }
         Ok(has_ended)
     }
 
-    /// Ends the parts that decide and write, with the engine.
+    /// Ends the write path, with the engine.
     pub(super) async fn end_leading(&self, timeout: Duration) -> bool {
         match self.inner.leading.load_full() {
             Some(leading) => leading.end(timeout).await,

@@ -1,5 +1,5 @@
-//! What actions would do: the rules' decisions on one published state, each on top of the ones before it, in an overlay
-//! of the preview's own. It asks no actor. Nothing is reserved, placed or stored.
+//! Preview of actions: the rules' decisions on one published state, each on top of the earlier ones, in a private
+//! overlay. No actor is asked, and nothing is reserved, placed or stored.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use kedge_rules::{Caller, Input, Refusal, World, object};
 use crate::engine::Engine;
 use crate::pipeline::world::{Published, Reader, unavailable};
 
-/// Decides the actions of one request as they would be decided now.
+/// Preview of one request's actions in the present state.
 pub struct Preview {
     published: Arc<Published>,
     reader: Reader,
@@ -36,13 +36,13 @@ impl Engine {
 }
 
 impl Preview {
-    /// The state it decides on.
+    /// The state that the preview decides on.
     pub fn published(&self) -> &Published {
         &self.published
     }
 
-    /// What the next action of the bus would do: returns the object after it. What follows from the action's content (a
-    /// new object's identifier, the integrity) is settled only by the signature, so it means nothing here.
+    /// Decides the next bus action and returns the object after it. Values that depend on the action's content (a new
+    /// object's identifier, the integrity) are fixed only by the signature, so they mean nothing here.
     pub fn decide(&mut self, caller: &Caller, input: &Input<'_>) -> Result<Object, Refusal> {
         if *input.kind == Kind::Mint {
             return self.mint(caller, input);

@@ -1,5 +1,4 @@
-//! Starting the engine: what its parts share, then the threads that write, then the actors that decide, then what
-//! watches over them.
+//! Start of the engine: the shared state, the writing threads, the deciding actors, and the watchers.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -38,14 +37,14 @@ use crate::pipeline::{Pipeline, Sizes};
 const WORK_QUEUE: usize = 4_096;
 
 impl Engine {
-    /// Starts the engine on an open store, and lets it decide and write.
+    /// Starts the engine on an open store, as the leader.
     pub async fn start(options: Options, store: Arc<Store>) -> Result<Self, StartError> {
         let engine = Self::open(options, store)?;
         engine.lead().await?;
         Ok(engine)
     }
 
-    /// Starts an engine that only reads, until [`Engine::lead`].
+    /// Starts an engine that only reads until [`Engine::lead`].
     pub fn open(options: Options, store: Arc<Store>) -> Result<Self, StartError> {
         let (sink, failed) = failure::channel();
         let snapshot = store.snapshot();
@@ -113,7 +112,7 @@ impl Engine {
         })
     }
 
-    /// Begins to decide and to write, where the log ends. The log must be this node's to extend.
+    /// Starts the write path at the log's end. Only this node may extend the log.
     pub async fn lead(&self) -> Result<(), StartError> {
         let inner = &self.inner;
         let starting = Starting::new(inner)?;
@@ -130,11 +129,11 @@ impl Engine {
     }
 }
 
-/// What the parts that decide and write share while they are started.
+/// Shared state of the write path during its start.
 struct Starting<'a> {
     inner: &'a Inner,
     published: Arc<Published>,
-    /// Where the log ends.
+    /// The log's head.
     head: LogHead,
     committed_ticket: Arc<AtomicU64>,
     ending: Arc<AtomicBool>,
@@ -142,7 +141,7 @@ struct Starting<'a> {
 }
 
 impl<'a> Starting<'a> {
-    /// Reads the committed state, and sets the clock and the keys to it.
+    /// Reads the committed state, and sets clock and keys by it.
     fn new(inner: &'a Inner) -> Result<Self, StartError> {
         let published = inner.published.load_full();
         let head = published.head;
@@ -167,7 +166,7 @@ impl<'a> Starting<'a> {
         })
     }
 
-    /// Starts the threads that write: the committer's, and those after it.
+    /// Starts the committer's thread and the ones after it.
     fn start_committer(&self, work: mpsc::Receiver<CommitterMessage>) -> Result<Part, StartError> {
         let committer = self.committer()?;
         let inner = self.inner;

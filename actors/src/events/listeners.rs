@@ -1,5 +1,5 @@
-//! Who waits for an organization's events, and for changes of webhooks. The committer looks here after every commit: one
-//! lookup a request where somebody listens, nothing where nobody does.
+//! Listeners for an organization's events and for changes of webhooks. The committer checks them after every commit:
+//! one lookup a request while there are listeners, none otherwise.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,16 +21,16 @@ struct Organization {
     listeners: usize,
 }
 
-/// All listeners. Changed under the lock, read without it.
+/// All listeners. Changes take the lock; reads do not.
 #[derive(Default)]
 pub(crate) struct Listeners {
     waiting: ArcSwap<Waiting>,
     changing: Mutex<()>,
-    /// Serves webhooks.
+    /// The actor that serves webhooks.
     webhooks: ArcSwapOption<ActorRef<WebhooksMessage>>,
 }
 
-/// Waits for an organization's events.
+/// Listener for an organization's events.
 pub struct Listener {
     organization: Id,
     changes: watch::Receiver<()>,
@@ -39,12 +39,12 @@ pub struct Listener {
 }
 
 impl Listeners {
-    /// True while nobody listens.
+    /// True if there are no listeners.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.load().is_empty()
     }
 
-    /// Listens to an organization from now on: whatever is committed after this is reported.
+    /// Starts to listen to an organization: every later commit is reported.
     pub(crate) fn join(self: &Arc<Self>, organization: Id, turns: Turns) -> Listener {
         let _changing = self.lock();
         let mut waiting = Waiting::clone(&self.waiting.load());
@@ -75,12 +75,12 @@ impl Listeners {
         self.waiting.store(Arc::new(waiting));
     }
 
-    /// From now on this actor is notified of every webhook that is made, changed or ended.
+    /// Sets the actor that is notified of every webhook that is created, changed or ended.
     pub(crate) fn serve_webhooks(&self, actor: ActorRef<WebhooksMessage>) {
         self.webhooks.store(Some(Arc::new(actor)));
     }
 
-    /// Notifies that a webhook was made, changed or ended.
+    /// Notifies the actor of a changed webhook.
     pub(crate) fn webhook_changed(&self, id: Id) {
         if let Some(actor) = self.webhooks.load().as_ref() {
             // An actor that has ended serves no webhook.
@@ -88,7 +88,7 @@ impl Listeners {
         }
     }
 
-    /// Notifies the listeners of these organizations that there may be something new.
+    /// Notifies the listeners of these organizations that there may be new events.
     pub(crate) fn notify(&self, organizations: &[Id]) {
         let waiting = self.waiting.load();
         for organization in organizations {
@@ -98,7 +98,6 @@ impl Listeners {
         }
     }
 
-    /// Notifies all listeners.
     pub(crate) fn notify_all(&self) {
         for entry in self.waiting.load().values() {
             entry.changes.send_replace(());
@@ -111,8 +110,8 @@ impl Listeners {
 }
 
 impl Listener {
-    /// Resolves when something may have been committed since the last call, or since the listener was made. By then the
-    /// published snapshot holds what is new.
+    /// Resolves when events may have been committed since the last call, or since the listener was created. The
+    /// published snapshot already holds them.
     pub async fn changed(&mut self) {
         if !self.turns.changed(&mut self.changes).await {
             unreachable!("the sender is kept while a listener is there");

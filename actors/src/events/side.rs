@@ -1,4 +1,4 @@
-//! Events outside the log, as the committer places them: each after every earlier event, in the commit of what it
+//! Events outside the log. The committer places each after every earlier event, in the commit of the fact that it
 //! reports.
 
 use std::collections::HashMap;
@@ -12,24 +12,24 @@ use kedge_storage::{EventRow, Group, ReadError, Snapshot};
 
 use crate::api::{ActionOutcome, Committed, Submission};
 
-/// The events kept for an organization have the numbers from `first` to below `next`.
+/// Numbers of the events kept for an organization: from `first` to below `next`.
 #[derive(Clone, Copy)]
 struct Kept {
     first: u64,
     next: u64,
 }
 
-/// The events that the committer stores outside the log.
+/// Events that the committer stores outside the log.
 pub(crate) struct SideEvents {
-    /// The place of the newest event, of whatever kind.
+    /// Position of the newest event of either kind.
     last: Position,
     kept: HashMap<Option<Id>, Kept>,
-    /// Events of the group that is being formed.
+    /// Events of the open group.
     waiting: Vec<EventRow>,
 }
 
 impl SideEvents {
-    /// Continues where the store ends.
+    /// Continues after the store's newest event.
     pub(crate) fn load(snapshot: &Snapshot) -> Result<Self, ReadError> {
         Ok(Self {
             last: snapshot.last_position()?,
@@ -38,12 +38,12 @@ impl SideEvents {
         })
     }
 
-    /// Adds events to the group that is being formed.
+    /// Adds events to the open group.
     pub(crate) fn add(&mut self, events: impl IntoIterator<Item = EventRow>) {
         self.waiting.extend(events);
     }
 
-    /// Adds an event for each action of an organization that was refused.
+    /// Adds an event for each refused action of an organization.
     pub(crate) fn add_refused<'a>(
         &mut self,
         organization: Id,
@@ -76,8 +76,8 @@ impl SideEvents {
         }
     }
 
-    /// Adds the events of an organization's request that failed as a whole: for an atomic one, of the action that
-    /// failed it; otherwise of each.
+    /// Adds the events of an organization's request that failed as a whole: if it was atomic, one for the action that
+    /// failed it; otherwise one for each action.
     pub(crate) fn add_failed(
         &mut self,
         organization: Id,
@@ -96,8 +96,8 @@ impl SideEvents {
         self.add_refused(organization, submission, refused, timestamp_ms);
     }
 
-    /// Writes the waiting events into the group with which the log ends at `sequence`; `snapshot` is the store before
-    /// it. Returns who is notified; `None` stands for everybody.
+    /// Writes the waiting events into the group after which the log ends at `sequence`; `snapshot` is the store before
+    /// it. Returns the organizations to notify; `None` stands for all.
     pub(crate) fn write(
         &mut self,
         group: &mut Group,
@@ -129,13 +129,13 @@ impl SideEvents {
         Ok(reported)
     }
 
-    /// Whether one of these keeps more events than it may.
+    /// Whether one of these organizations has more events than are kept.
     pub(crate) fn is_too_many(&self, scopes: &[Option<Id>]) -> bool {
         let mut kept = scopes.iter().filter_map(|scope| self.kept.get(scope));
         kept.any(|kept| kept.next - kept.first > EVENTS_KEPT_MAX)
     }
 
-    /// Deletes the oldest events of those that keep too many; `snapshot` is the store with every group before this one.
+    /// Deletes the oldest surplus events; `snapshot` is the store with every group before this one.
     pub(crate) fn prune(
         &mut self,
         group: &mut Group,
@@ -149,18 +149,18 @@ impl SideEvents {
         Ok(())
     }
 
-    /// For how many organizations it remembers what they keep.
+    /// Number of organizations with cached ranges.
     pub(crate) fn remembered(&self) -> usize {
         self.kept.len()
     }
 
-    /// Forgets that. Every event must be in the published snapshot by then.
+    /// Clears the cached ranges. Every event must be in the published snapshot.
     pub(crate) fn forget(&mut self) {
         self.kept.clear();
     }
 }
 
-/// The place after `last` and after the log's own events at its end.
+/// The position after `last` and after the log's events at its end.
 fn next_position(last: Position, sequence: u64) -> Option<Position> {
     let index = if last.sequence < sequence {
         Position::SIDE
@@ -190,8 +190,8 @@ fn kept<'a>(
     })
 }
 
-/// Deletes the oldest events if there are too many. One commit never adds as many as are kept, so the oldest are all in
-/// the snapshot.
+/// Deletes the oldest events if there are too many. One commit never adds as many as are kept, so the snapshot holds
+/// all the oldest.
 fn prune(
     kept: &mut Kept,
     group: &mut Group,

@@ -1,7 +1,6 @@
-//! How many requests may be in flight before more are refused. The number follows how long they take: where more than a
-//! tenth of them takes longer than `wait_target_ms` for half a second, requests arrive faster than they complete, and
-//! one more would only make all of them wait longer. So fewer are admitted, down to `requests_min`, and the others are
-//! refused at once.
+//! Adaptive limit on requests in flight, by their latency. If more than a tenth of them take longer than
+//! `wait_target_ms` for half a second, requests arrive faster than they complete, and one more would only make all of
+//! them wait longer. So fewer are admitted, down to `requests_min`, and the rest are refused immediately.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -9,25 +8,25 @@ use std::time::{Duration, Instant};
 use crate::metric_definitions as metric;
 use parking_lot::Mutex;
 
-/// How long answers are counted before the limit is looked at again.
+/// How long answers are counted before the limit is adjusted.
 const WINDOW: Duration = Duration::from_millis(100);
-/// Consecutive slow windows that lower the limit: short bursts don't.
+/// Consecutive slow windows that lower the limit, so that short bursts do not.
 const SLOW_WINDOWS: u32 = 5;
 /// A window with fewer answers is not judged.
 const ANSWERS_MIN: usize = 16;
 
-/// The bounds of the limit, and what counts as slow.
+/// Bounds of the limit, and the threshold of slow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     /// The limit never falls below this.
     pub(crate) requests_min: usize,
     /// The limit never rises above this. It starts here.
     pub(crate) requests_max: usize,
-    /// At most a tenth may take longer before the limit falls.
+    /// Latency that at most a tenth of the requests may exceed.
     pub(crate) wait_target: Duration,
 }
 
-/// The limit on requests in flight.
+/// Limit on requests in flight.
 pub(crate) struct Admission {
     bounds: Bounds,
     limit: AtomicUsize,
@@ -38,7 +37,7 @@ struct Window {
     ends_at: Instant,
     answers: usize,
     slow: usize,
-    /// How many windows were slow recently.
+    /// Number of recent slow windows.
     slow_windows: u32,
 }
 
@@ -57,12 +56,12 @@ impl Admission {
         }
     }
 
-    /// Requests that may be in flight now.
+    /// Number of requests that may be in flight now.
     pub(crate) fn limit(&self) -> usize {
         self.limit.load(Ordering::Relaxed)
     }
 
-    /// Counts an answer that took `elapsed`, and moves the limit at the end of a window.
+    /// Counts an answer that took `elapsed`, and adjusts the limit at the end of a window.
     pub(crate) fn answered(&self, now: Instant, elapsed: Duration) {
         let mut window = self.window.lock();
         window.answers += 1;

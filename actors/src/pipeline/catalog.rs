@@ -1,9 +1,9 @@
-//! Templates and variations, whose rules rarely change once they exist, and the addresses of wallets: what decisions look
-//! up most, kept in memory. The bounds are of bytes, because a template takes from a few hundred bytes to tens of
-//! megabytes: its regular expressions are compiled.
+//! Cache of the values that decisions look up most: templates and variations, whose rules rarely change, and wallets'
+//! addresses. The bounds are in bytes, because a template takes from a few hundred bytes to tens of megabytes of
+//! compiled regular expressions.
 //!
-//! Nothing else keeps a template for longer than a decision. Objects that are alive do not: a few that each keep one
-//! compiled schema would take more memory than all of the catalog.
+//! Nothing else keeps a template for longer than a decision. Live objects do not: a few objects that each keep one
+//! compiled schema would take more memory than the whole catalog.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,20 +14,20 @@ use kedge_rules::{Recipient, TemplateRules};
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
-/// Parts of a cache that have a lock and a bound each. There are few, so that a part has room for the largest template.
+/// Parts of a cache, each with a lock and a bound. They are few, so that one part has room for the largest template.
 const PARTS: usize = 8;
-/// Bytes of a template or variation of usual size.
+/// Typical size of a template or variation.
 const USUAL_BYTES: usize = 16 * 1024;
-/// Bytes that an entry takes in addition to its texts.
+/// Overhead of an entry in addition to its texts.
 const ENTRY_BYTES: usize = 512;
-/// What share of the bytes is for variations.
+/// One part in so many of the bytes is for variations.
 const VARIATIONS_PART: usize = 4;
 
-/// Templates, variations and recipients; bounded.
+/// Bounded cache of templates, variations and recipients.
 pub(crate) struct Catalog {
-    /// Each is good for readers of its generation.
+    /// Each is valid for readers of its generation.
     templates: Bounded<Rules>,
-    /// How often rules have changed.
+    /// Number of rule changes so far.
     generation: AtomicU64,
     /// Variations never change.
     variations: Bounded<Arc<Variation>>,
@@ -36,14 +36,14 @@ pub(crate) struct Catalog {
     variations_max: usize,
 }
 
-/// What is kept, and what it counts.
+/// Cached value with its weight in bytes.
 #[derive(Clone)]
 struct Kept<T> {
     value: T,
     bytes: u64,
 }
 
-/// A template as it was in one generation.
+/// Template rules of one generation.
 #[derive(Clone)]
 struct Rules {
     generation: u64,
@@ -61,7 +61,7 @@ impl<T> Weighter<Id, Kept<T>> for ByBytes {
 
 type Bounded<T> = Cache<Id, Kept<T>, ByBytes>;
 
-/// A template that was used a moment ago, for whoever needs the same one again and again.
+/// The template used last, for callers that need the same one repeatedly.
 pub(crate) type Recent = Option<(u64, Id, Arc<TemplateRules>)>;
 
 fn cache<T: Clone>(bytes_max: usize) -> Bounded<T> {
@@ -79,14 +79,14 @@ fn cache<T: Clone>(bytes_max: usize) -> Bounded<T> {
     )
 }
 
-/// What a value of so many bytes weighs in a cache of `bytes_max`. One that is too large for its part counts as the most
-/// that a part keeps, nine tenths of it, because it would otherwise be read and compiled for each decision.
+/// Weight of a value of so many bytes in a cache of `bytes_max`. One that is too large for its part weighs as much as a
+/// part keeps, nine tenths of it; otherwise each decision would read and compile it again.
 fn weight(bytes: usize, bytes_max: usize) -> u64 {
     (bytes + ENTRY_BYTES).min(bytes_max / PARTS * 9 / 10) as u64
 }
 
 impl Catalog {
-    /// Keeps templates and variations of about `bytes_max` bytes together, and so many recipients.
+    /// A catalog of about `bytes_max` bytes of templates and variations, and so many recipients.
     pub(crate) fn new(bytes_max: usize, recipients_max: usize) -> Self {
         let variations_max = bytes_max / VARIATIONS_PART;
         let templates_max = bytes_max - variations_max;
@@ -100,24 +100,24 @@ impl Catalog {
         }
     }
 
-    /// No template that is kept is good for later readers: the rules of one have changed. Those of the others are read
-    /// again, but not compiled again.
+    /// Begins a generation, because the rules of a template have changed. Later readers read every template again, but
+    /// compile only the changed one.
     pub(crate) fn forget_templates(&self) {
         self.generation.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// How often rules have changed.
+    /// The present generation.
     pub(crate) fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// A template as readers of a generation may use it.
+    /// A template, if it is cached for this generation.
     pub(crate) fn template(&self, generation: u64, id: Id) -> Option<Arc<TemplateRules>> {
         let kept = self.templates.get(&id)?.value;
         (kept.generation == generation).then_some(kept.template)
     }
 
-    /// The rules of a template as a reader of a generation has read it; kept, unless newer ones are: a reader that
+    /// Compiles a template that a reader of a generation has read. It is cached unless a newer one is: a reader that
     /// continues while rules change keeps the old rules to itself.
     pub(crate) fn keep_template(&self, generation: u64, template: Template) -> Arc<TemplateRules> {
         let id = template.id;
@@ -194,7 +194,7 @@ mod tests {
         }
     }
 
-    /// A schema with as many patterns as are allowed, each of a few bytes that take much memory.
+    /// A schema with as many patterns as are allowed, each of few bytes that take much memory.
     fn heavy(number: u8) -> String {
         let patterns =
             (0..64).map(|pattern| format!(r#"{{"pattern":"\\p{{Lu}}{{9}}{number}-{pattern}"}}"#));
@@ -237,7 +237,7 @@ mod tests {
         changed.description = "new".to_owned();
         let second = catalog.keep_template(1, changed);
         assert!(second.shares_with(&first));
-        // A reader of the old rules neither gets the new ones nor leaves its own behind.
+        // A reader of the old rules neither gets the new ones nor leaves its own in the cache.
         assert!(catalog.template(0, first.id).is_none());
         let old = catalog.keep_template(0, template(7, Some(heavy(7))));
         assert_eq!(old.description, "");

@@ -1,4 +1,4 @@
-//! What an action would do: decided on the state that the decisions before it left, and not placed yet.
+//! Effect of an action: decided on the state after the earlier decisions, and not placed yet.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -13,54 +13,51 @@ use kedge_rules::sequencer::{Key, KeyWrite};
 use super::object::fetch;
 use crate::overlay::Versioned;
 
-/// What an action would do, decided but not placed. It is small: 500 of them are moved from thread to thread.
+/// Effect of an action that is decided but not placed. It is small, because 500 of them move between threads.
 #[derive(Clone)]
 pub(crate) enum Decided {
     /// On one object.
     Object {
-        /// What the decision rests on; `None` for a mint.
+        /// The state before; `None` for a mint.
         base: Option<Arc<Versioned<Object>>>,
-        /// The object after it.
+        /// The object after the action.
         next: Arc<Versioned<Object>>,
-        /// The resulting changes in the index of properties. Empty, and without allocation, if the template has no
-        /// indexed places.
+        /// Changes in the property index. Empty, and without allocation, if the template has no indexed properties.
         index: Vec<IndexChange>,
     },
     /// On other resources, the one acted on first.
     Resources {
-        /// The first one's version, integrity and sequence before, if it existed.
+        /// State of the first resource before, if it existed.
         base: Option<Box<Base>>,
-        /// The resources after it.
+        /// The resources after the action.
         next: Arc<Versioned<Vec<Image>>>,
-        /// What it looks up besides.
+        /// Keys that it claims, releases and reads.
         names: Box<Names>,
     },
 }
 
-/// What a decision on other resources claims, gives up and reads.
+/// Keys that a decision on resources other than objects claims, releases and reads.
 #[derive(Clone)]
 pub(crate) struct Names {
-    /// Names that it claims: they must not exist yet.
+    /// Names that must not exist yet.
     pub(crate) claims: Vec<Key>,
-    /// Names that it gives up.
+    /// Released names.
     pub(crate) releases: Vec<Key>,
-    /// What it read and its actor does not own, with the version that it saw.
+    /// Keys of resources that its actor does not own, with the versions read.
     pub(crate) reads: Vec<(Key, u64)>,
 }
 
-/// The state of a resource that a decision rests on.
+/// State of a resource that a decision depends on.
 #[derive(Clone)]
 pub(crate) struct Base {
-    /// Its version.
     pub(crate) version: u64,
-    /// Its integrity.
     pub(crate) integrity: Hash,
-    /// The images that led to it; their sequence is zero until they are placed.
+    /// The images of that state; their sequence is zero until they are placed.
     pub(crate) images: Arc<Versioned<Vec<Image>>>,
 }
 
 impl Decided {
-    /// About how many bytes an object takes that it leaves. Other resources are no larger than their requests.
+    /// Approximate size of the object after the action. Other resources are no larger than their requests.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Object { next, .. } => next.properties.len() + size_of::<Object>(),
@@ -68,7 +65,7 @@ impl Decided {
         }
     }
 
-    /// Has the processor fetch what it would leave, and the state before.
+    /// Prefetches the states after and before.
     pub(crate) fn fetch(&self) {
         self.fetch_traces();
         if let Self::Object { next, .. } = self {
@@ -76,7 +73,7 @@ impl Decided {
         }
     }
 
-    /// Has the processor fetch the traces of what it would leave and of the state before.
+    /// Prefetches the traces of the states after and before.
     pub(crate) fn fetch_traces(&self) {
         if let Self::Object { base, next, .. } = self {
             black_box((next.id, next.trace.integrity));
@@ -86,7 +83,7 @@ impl Decided {
         }
     }
 
-    /// What it adds to its organization's part of the log; `payload` is its action's.
+    /// Bytes that the action adds to its organization's share of the log; `payload` is the action's.
     pub(crate) fn counted(&self, payload: &str) -> i64 {
         match self {
             Self::Object {
@@ -105,7 +102,7 @@ impl Decided {
         }
     }
 
-    /// The resource acted on, or made first: id, version, integrity.
+    /// Id, version and integrity of the resource acted on, or the first one created.
     pub(crate) fn resource(&self) -> (Id, u64, Hash) {
         match self {
             Self::Object { next, .. } => (next.id, next.trace.version, next.trace.integrity),
@@ -117,7 +114,7 @@ impl Decided {
         }
     }
 
-    /// The organization that issued the object; none if it acts on something else.
+    /// The organization that issued the object; none for other resources.
     pub(crate) fn issuer(&self) -> Option<Id> {
         match self {
             Self::Object { next, .. } => Some(next.organization_id),
@@ -135,8 +132,7 @@ impl Decided {
         }
     }
 
-    /// The sequence of the resource's previous action: 0 if there was none. `None` until what the decision rests on has
-    /// been placed.
+    /// Sequence of the resource's previous action; 0 if there was none, `None` until the state before has been placed.
     pub(crate) fn previous_sequence(&self) -> Option<u64> {
         let sequence = match self {
             Self::Object { base: None, .. } | Self::Resources { base: None, .. } => return Some(0),
@@ -150,7 +146,7 @@ impl Decided {
         (sequence != 0).then_some(sequence)
     }
 
-    /// True if it rests on what `earlier` left.
+    /// True if it depends on the result of `earlier`.
     pub(crate) fn rests_on(&self, earlier: &Self) -> bool {
         match (self, earlier) {
             (
@@ -169,7 +165,7 @@ impl Decided {
         }
     }
 
-    /// Sets the sequence that the action was given.
+    /// Sets the sequence of the placed action.
     pub(crate) fn set_sequence(&self, sequence: u64) {
         match self {
             Self::Object { next, .. } => next.set_sequence(sequence),
@@ -177,11 +173,11 @@ impl Decided {
         }
     }
 
-    /// Adds what it writes to a unit's writes; a key that the unit wrote before is extended.
+    /// Adds its writes to a unit's writes, and extends those with the same key.
     pub(crate) fn add_writes(&self, writes: &mut Vec<KeyWrite>) {
         let (id, version, _) = self.resource();
         match self {
-            // A mint's identifier is unknown before it is placed: there is no version to compare.
+            // A mint's identifier is unknown before it is placed, so there is no version to compare.
             Self::Object { base: None, .. } => {}
             Self::Object { .. } => writes.push(KeyWrite {
                 key: Key::resource(id),

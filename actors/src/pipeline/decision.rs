@@ -1,5 +1,5 @@
-//! The decisions about a unit's actions: whether what they rest on has its place, what they write, and what the caller
-//! gets.
+//! Decisions about a unit's actions: whether the states they depend on are placed, their writes, and the caller's
+//! outcomes.
 
 use kedge_rules::Refusal;
 use kedge_rules::sequencer::{KeyWrite, Placed};
@@ -11,14 +11,14 @@ use crate::api::{ActionOutcome, Committed, Done, Made};
 /// A decision, by the action's index in the request.
 pub(crate) type Decision = (u16, Result<Decided, Refused>);
 
-/// The decisions that were not refusals, latest first.
+/// The effects, latest first.
 fn own(decisions: &[Decision]) -> impl Iterator<Item = &Decided> {
     let latest_first = decisions.iter().rev();
     latest_first.filter_map(|(_, decided)| decided.as_ref().ok())
 }
 
-/// Whether everything that a unit's decisions rest on has its place, or is the unit's own. Asked when everything before
-/// the unit has had its turn: what has no place by then never gets one.
+/// Whether every state that a unit's decisions depend on is placed, or is the unit's own. Called when everything before
+/// the unit has had its turn: a state without a place will never get one.
 pub(crate) fn all_stand(decisions: &[Decision]) -> bool {
     let mut indexed = decisions.iter().enumerate();
     indexed.all(|(index, (_, decided))| match decided {
@@ -30,7 +30,7 @@ pub(crate) fn all_stand(decisions: &[Decision]) -> bool {
     })
 }
 
-/// The outcomes of a unit's actions.
+/// Outcomes of a unit's actions.
 pub(crate) fn outcomes(
     decisions: impl Iterator<Item = Decision>,
     placed: &[Placed],
@@ -60,7 +60,7 @@ pub(crate) fn outcomes(
         .collect()
 }
 
-/// The keys that the decisions write, one entry per key; `None` if a decision rests on something that was refused.
+/// The keys that the decisions write, one entry per key; `None` if a decision depends on a refused one.
 pub(crate) fn writes(decisions: &[Decision]) -> Option<Vec<KeyWrite>> {
     let mut writes: Vec<KeyWrite> = Vec::with_capacity(decisions.len());
     let done: Vec<&Decided> = decisions
@@ -72,7 +72,7 @@ pub(crate) fn writes(decisions: &[Decision]) -> Option<Vec<KeyWrite>> {
             decided.add_writes(&mut writes);
             continue;
         }
-        // What it rests on has no place yet: that is right only if the unit itself decided it.
+        // A state without a place is right only if the unit itself produced it.
         let own = done[..i]
             .iter()
             .rev()
@@ -94,8 +94,8 @@ pub(crate) fn writes(decisions: &[Decision]) -> Option<Vec<KeyWrite>> {
     Some(writes)
 }
 
-/// Sets the given sequences where later decisions look for them. Returns the sequence of each resource's previous
-/// action.
+/// Sets the sequences on the new states, where later decisions look for them. Returns the sequence of each resource's
+/// previous action.
 pub(crate) fn link(decisions: &[Decision], placed: &[Placed]) -> Vec<u64> {
     let done = decisions
         .iter()
@@ -109,7 +109,7 @@ pub(crate) fn link(decisions: &[Decision], placed: &[Placed]) -> Vec<u64> {
         .collect()
 }
 
-/// The outcome of a unit that is refused as a whole.
+/// Outcome of a unit that is refused as a whole.
 pub(crate) fn refusal(decisions: Vec<Decision>, first_refused: Option<usize>) -> Committed {
     let actions = decisions.into_iter().map(|(_, decided)| {
         let why = "not done: another action of the same atomic request was refused";

@@ -1,11 +1,11 @@
 //! The directory: knows every shard and organization actor, spawns the latter on demand and lets idle ones end. It
-//! gives each unit its ticket in the same step in which it hands the unit's parts out to be decided, so the order of
-//! tickets is the order in which every actor sees the units.
+//! gives each unit its ticket in the same step in which it sends the unit's parts to be decided, so every actor sees
+//! the units in the order of their tickets.
 //!
 //! Some units are decided alone: one that went stale too often, one that changes a template (which concerns every
-//! organization that mints of it), and one that names a key of the sequencer. Nothing is in flight before such a unit,
-//! and for the latter two nothing is given out until the unit is committed. What was held meanwhile goes next, before
-//! another unit is decided alone.
+//! organization that mints from it), and one that names a sequencer key. No other unit is in flight before such a unit,
+//! and for the latter two no unit is dispatched until it is committed. Units held meanwhile go next, before another
+//! unit is decided alone.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -21,11 +21,11 @@ use super::unit::{Part, Unit};
 use crate::api::{Asker, SubmitError};
 use crate::metric_definitions as metric;
 
-/// What the directory is made of.
+/// Dependencies of the directory.
 pub(crate) struct DirectoryOptions {
     pub(crate) shards: Vec<ActorRef<ShardMessage>>,
     pub(crate) sequencer: ActorRef<SequencerMessage>,
-    /// Makes the options of an organization's actor.
+    /// Builds the options of an organization's actor.
     pub(crate) organization:
         Box<dyn Fn(Option<Id>, ActorRef<DirectoryMessage>) -> OrganizationOptions + Send + Sync>,
     pub(crate) organizations_live_max: usize,
@@ -40,22 +40,22 @@ enum Entry {
         actor: ActorRef<OrganizationMessage>,
         used_at: u64,
     },
-    /// Asked to end. Messages for it wait for its answer.
+    /// Asked to end. Messages to it wait for its answer.
     Retiring {
         actor: ActorRef<OrganizationMessage>,
         waiting: Vec<OrganizationMessage>,
     },
 }
 
-/// Units that wait. As the queue grows, units that have ended meanwhile are dropped, so that it holds few more than
-/// there are callers.
+/// Queue of waiting units. As it grows, units that have ended are dropped, so that it holds few more than there are
+/// callers.
 #[derive(Default)]
 struct Queue {
     units: VecDeque<Arc<Unit>>,
     sweep_at: usize,
 }
 
-/// The length from which on a queue is swept.
+/// Queue length from which it is swept.
 const SWEEP_MIN: usize = 64;
 
 impl Queue {
@@ -72,11 +72,11 @@ impl Queue {
     }
 }
 
-/// What comes next once the sequencer reports that everything before it is committed.
+/// Next step once the sequencer reports that everything before it is committed.
 enum Turn {
     /// A request.
     Unit(Arc<Unit>),
-    /// The commit of an exclusive request: what others look up has changed.
+    /// The end of an exclusive request: other actors' look-ups have changed.
     Fence,
 }
 
@@ -84,15 +84,14 @@ pub(crate) struct DirectoryState {
     options: DirectoryOptions,
     organizations: HashMap<Option<Id>, Entry>,
     next_ticket: u64,
-    /// What waits until everything before it is committed. Until then nothing else is given out, because it would make
-    /// this stale again.
+    /// The step that waits for earlier commits. Until then no unit is dispatched, because it would make this one stale
+    /// again.
     turn: Option<Turn>,
-    /// Requests that are to have such a turn. Held units go between two of them, so that no unit waits for more than
-    /// one turn.
+    /// Requests to be decided alone. Held units go between two of them, so that no unit waits for more than one.
     alone: Queue,
-    /// What waits for the turn to end.
+    /// Units that wait for the exclusive one to end.
     held: Queue,
-    /// Counts messages. Gives the age of an entry.
+    /// Message counter, for the age of entries.
     clock: u64,
 }
 
@@ -148,8 +147,8 @@ impl Actor for Directory {
         Ok(())
     }
 
-    /// An organization's actor that has ended was retired. One that failed takes the engine down with it, because what
-    /// it knew of requests in flight is lost.
+    /// An organization's actor that ended was retired. If one failed, the engine ends too, because its record of
+    /// requests in flight is lost.
     async fn handle_supervisor_evt(
         &self,
         _: ActorRef<DirectoryMessage>,
@@ -226,7 +225,8 @@ impl DirectoryState {
             return Ok(());
         };
         if !idle {
-            // Two with one time would be retired in the order of the map, which a simulator does not choose.
+            // Each entry gets a different time: equal ones would be retired in the order of the map, which a simulator
+            // does not choose.
             self.clock += 1;
             let used_at = self.clock;
             self.organizations
@@ -238,7 +238,7 @@ impl DirectoryState {
         Ok(())
     }
 
-    /// Asks the sequencer to report when every unit given out so far is committed or refused.
+    /// Asks the sequencer to report when every dispatched unit is committed or refused.
     fn flush(&self) -> Result<(), ActorProcessingErr> {
         let ticket = self.next_ticket - 1;
         self.options
@@ -247,7 +247,7 @@ impl DirectoryState {
         Ok(())
     }
 
-    /// Begins the turn of the next request that is to be alone, if no turn is in progress.
+    /// Begins with the next request to be decided alone, if none is in progress.
     fn take_turn(&mut self) -> Result<(), ActorProcessingErr> {
         if self.turn.is_none()
             && let Some(unit) = self.alone.pop()
@@ -258,7 +258,7 @@ impl DirectoryState {
         Ok(())
     }
 
-    /// Nothing is in flight: gives out the request whose turn it is, then what was held meanwhile.
+    /// Dispatches the exclusive request, then the units held meanwhile: nothing is in flight.
     async fn flushed(
         &mut self,
         myself: &ActorRef<DirectoryMessage>,

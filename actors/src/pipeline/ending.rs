@@ -1,11 +1,10 @@
-//! How a unit ends, exactly once. What it owes then (answer, nonce, rights, supply, permit, place of its idempotency
-//! key) is kept once, shared by the unit and its caller.
+//! Completion of a unit, exactly once. Its obligations (answer, nonce, rights, supply, permit, the lock of its
+//! idempotency key) are kept in one place, shared by the unit and its caller.
 //!
 //! A unit waits for a change of rights, for supply that others reserved, for a request that is decided alone, or for
-//! its shard. It can wait forever in none of these places. A unit that has not been begun ends with its caller, at its
-//! deadline or when the caller goes away: what it reserved and the places that it holds are free at that moment, and
-//! the queue later finds an empty shell. A unit that has been begun ends with its outcome; `fate.rs` says what its
-//! caller hears.
+//! its shard. It can wait forever in none of these places. A unit that has not begun ends with its caller, at its
+//! deadline or when the caller goes away: its reservations and places are free at that moment, and the queue later
+//! finds an empty shell. A unit that has begun ends with its outcome; `fate.rs` determines its caller's answer.
 
 use std::sync::Arc;
 
@@ -19,21 +18,20 @@ use super::room::Place;
 use super::unit::Grant;
 use crate::api::{Committed, Keep, Submission, SubmitError};
 
-/// A unit's progress.
+/// Progress of a unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
-    /// It waits: nothing of it is decided.
+    /// Waiting: nothing is decided.
     Waiting,
-    /// It is being decided, or was. It may be in the log soon.
+    /// Decided, or being decided. It may be in the log soon.
     Begun,
-    /// It was answered, or given up.
+    /// Answered or given up.
     Ended,
 }
 
-/// What is owed when a unit ends: an answer, the nonce's settlement, the supply, the permits.
+/// Obligations at a unit's end: the answer, the nonce's settlement, supply, permits.
 struct Owed {
     stage: Stage,
-    /// The caller is gone.
     abandoned: bool,
     reply: Option<oneshot::Sender<Result<Committed, SubmitError>>>,
     settle: Vec<ActorRef<OrganizationMessage>>,
@@ -42,13 +40,13 @@ struct Owed {
     wallet: Option<Id>,
     subject: Option<Id>,
     grants: Vec<Grant>,
-    /// The organization's actor at which it waits.
+    /// The organization's actor that holds the waiting unit.
     waits_at: Option<ActorRef<OrganizationMessage>>,
     keep: Option<Arc<Keep>>,
     place: Option<Place>,
 }
 
-/// A unit's end, shared by the unit and its caller.
+/// Completion of a unit, shared by the unit and its caller.
 pub(crate) struct Ending(Mutex<Owed>);
 
 impl Ending {
@@ -77,17 +75,17 @@ impl Ending {
         self.0.lock()
     }
 
-    /// What a unit owes that has not ended.
+    /// The obligations; `None` once the unit has ended.
     fn open(&self) -> Option<MutexGuard<'_, Owed>> {
         Some(self.owed()).filter(|owed| owed.stage != Stage::Ended)
     }
 
-    /// True when nothing is owed any more.
+    /// True once the unit has ended.
     pub(crate) fn is_ended(&self) -> bool {
         self.open().is_none()
     }
 
-    /// Notes who asks, and that `organization` is notified of the end. False if the unit has ended.
+    /// Notes the sender, and that `organization` is notified of the end. False if the unit has ended.
     pub(crate) fn admit(
         &self,
         wallet: Option<Id>,
@@ -125,7 +123,7 @@ impl Ending {
         true
     }
 
-    /// It is being decided from here on. False if it has ended.
+    /// Notes that deciding begins. False if the unit has ended.
     pub(crate) fn begin(&self) -> bool {
         let open = self.open();
         open.is_some_and(|mut owed| {
@@ -134,7 +132,7 @@ impl Ending {
         })
     }
 
-    /// What was decided was dropped: the unit waits again. False if no caller waits for it.
+    /// Returns the unit to waiting after its decisions were dropped. False if no caller waits for it.
     pub(crate) fn wait_again(&self) -> bool {
         let open = self.open();
         open.is_some_and(|mut owed| {
@@ -150,16 +148,16 @@ impl Ending {
         }
     }
 
-    /// Answers and settles; `minted` where something was placed.
+    /// Answers and settles; `minted` is given if something was placed.
     pub(crate) fn end(&self, result: Result<Committed, SubmitError>, minted: Option<Vec<Grant>>) {
         let Some(mut owed) = self.open() else { return };
         if let Some(reply) = owed.close(minted) {
-            // The caller may be gone. What was done stays done.
+            // The caller may be gone. Done actions stay done.
             let _ = reply.send(result);
         }
     }
 
-    /// The caller no longer waits. True if nothing was begun: then nothing ever will be.
+    /// Ends the caller's wait. True if nothing was begun: then nothing ever will be.
     pub(crate) fn give_up(&self) -> bool {
         let Some(mut owed) = self.open() else {
             return false;
@@ -186,7 +184,7 @@ impl Owed {
         }
     }
 
-    /// Gives back everything that the unit holds. What remains is to answer.
+    /// Returns everything that the unit holds. Only the answer remains.
     fn close(
         &mut self,
         minted: Option<Vec<Grant>>,
@@ -215,7 +213,7 @@ impl Owed {
     }
 }
 
-/// A caller that waits for a unit. Once dropped, it no longer waits.
+/// A caller's wait for a unit; dropping it gives the unit up.
 pub(crate) struct Waiter(pub(crate) Arc<Ending>);
 
 impl Drop for Waiter {

@@ -1,6 +1,6 @@
-//! Whether a unit is placed in the log, or never will be. It is decided once: the Sequencer places the unit, or a
-//! caller that stops waiting gives it up. A caller hears `nothing_done` of what was given up, because it is never
-//! placed then, and `unknown` of what was placed and not answered.
+//! Race between placing a unit and giving it up. It is decided once: the Sequencer places the unit, or its caller stops
+//! waiting and gives it up. The caller gets `nothing_done` for a unit that was given up, because it is never placed
+//! then, and `unknown` for one that was placed and not answered.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -8,7 +8,7 @@ const OPEN: u8 = 0;
 const PLACED: u8 = 1;
 const ABANDONED: u8 = 2;
 
-/// Decided once: by the sequencer, which places the unit, or before that by the caller, which gives it up.
+/// Placed by the sequencer, or before that given up by the caller; set once.
 #[derive(Debug, Default)]
 pub(crate) struct Fate(AtomicU8);
 
@@ -19,17 +19,17 @@ impl Fate {
         settled == Ok(OPEN) || settled == Err(as_what)
     }
 
-    /// The unit is about to be placed; false if it was given up.
+    /// Marks the unit as placed; false if it was given up.
     pub(crate) fn place(&self) -> bool {
         self.settle(PLACED)
     }
 
-    /// No caller waits for the unit any more: true if it is not placed, and now never will be.
+    /// Gives the unit up: true if it is not placed, and now never will be.
     pub(crate) fn abandon(&self) -> bool {
         self.settle(ABANDONED)
     }
 
-    /// True if it was given up.
+    /// True if the unit was given up.
     pub(crate) fn is_abandoned(&self) -> bool {
         self.0.load(Ordering::Acquire) == ABANDONED
     }

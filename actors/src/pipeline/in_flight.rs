@@ -1,11 +1,10 @@
-//! The memory of decisions in flight. A request of some hundred bytes may leave objects of many megabytes, and its
-//! decisions wait for the disk with those of others, so the requests' own bytes bound nothing.
+//! Memory bound on decisions in flight. A request of some hundred bytes may produce objects of many megabytes, which
+//! wait for the disk with many others, so a bound on the requests' bytes bounds nothing.
 //!
-//! There is one bound for all together. A share for each organization would not hold it, because organizations are
-//! free. So nobody holds more than is still free: alone an organization gets half, with n others each gets one part in
-//! n + 2, and as much is left for a newcomer (the dynamic thresholds that switches share their buffers by: Choudhury and
-//! Hahne, 1998). The fuller it gets, the less may be held, so whoever holds the most is refused first, and whoever holds
-//! little is not.
+//! There is one bound for all together. A share for each organization would not enforce it, because organizations are
+//! free. So no holder has more than is still free: alone an organization gets half, with n others each gets one part in
+//! n + 2, and as much is left for a newcomer (the dynamic thresholds of shared switch buffers: Choudhury and Hahne,
+//! 1998). The fuller it gets, the less each may hold, so the largest holders are refused first and small ones are not.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -13,7 +12,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// Bytes that decisions in flight hold, by holder.
+/// Bytes of decisions in flight, by holder.
 pub(crate) struct InFlight<K> {
     bytes_max: usize,
     taken: Mutex<Taken<K>>,
@@ -24,16 +23,16 @@ struct Taken<K> {
     holders: HashMap<K, usize>,
 }
 
-/// What one request's decisions hold, until this is dropped or cleared.
+/// Bytes of one request's decisions, held until this is dropped or cleared.
 pub(crate) struct Held<K: Eq + Hash> {
     of: Arc<InFlight<K>>,
-    /// None for whoever has no bound.
+    /// `None` if the request has no bound.
     holder: Option<K>,
     bytes: Mutex<usize>,
 }
 
 impl<K: Eq + Hash + Clone> InFlight<K> {
-    /// At most `bytes_max` together.
+    /// A bound of `bytes_max` together.
     pub(crate) fn new(bytes_max: usize) -> Arc<Self> {
         Arc::new(Self {
             bytes_max,
@@ -44,7 +43,7 @@ impl<K: Eq + Hash + Clone> InFlight<K> {
         })
     }
 
-    /// Nothing yet.
+    /// An empty reservation.
     pub(crate) fn hold(self: &Arc<Self>, holder: Option<K>) -> Held<K> {
         Held {
             of: Arc::clone(self),
@@ -55,7 +54,7 @@ impl<K: Eq + Hash + Clone> InFlight<K> {
 }
 
 impl<K: Eq + Hash + Clone> Held<K> {
-    /// Holds more; false, and no more, if the holder would hold more than is free.
+    /// Reserves more; false, and nothing is reserved, if the holder would hold more than is free.
     pub(crate) fn grow(&self, more: usize) -> bool {
         let mut bytes = self.bytes.lock();
         let mut taken = self.of.taken.lock();
@@ -74,7 +73,7 @@ impl<K: Eq + Hash + Clone> Held<K> {
 }
 
 impl<K: Eq + Hash> Held<K> {
-    /// Holds nothing any more.
+    /// Releases everything.
     pub(crate) fn clear(&self) {
         let mut bytes = self.bytes.lock();
         let count = std::mem::take(&mut *bytes);
@@ -129,7 +128,7 @@ mod tests {
     fn many_holders_leave_room_for_one_more() {
         let all = InFlight::new(1_000_000);
         let held: Vec<Held<usize>> = (0..100).map(|holder| all.hold(Some(holder))).collect();
-        // Each takes as much as it can get, in small steps, in turns.
+        // Each takes as much as it can get, in small steps and in turns.
         while held.iter().filter(|held| held.grow(100)).count() > 0 {}
         assert!(all.taken.lock().all < 1_000_000);
         let newcomer = all.hold(Some(100));

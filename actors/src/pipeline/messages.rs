@@ -1,4 +1,4 @@
-//! The messages between the actors of the pipeline.
+//! Messages between the actors of the pipeline.
 
 use std::sync::Arc;
 
@@ -7,24 +7,22 @@ use ractor::ActorRef;
 
 use super::unit::{Grant, Part, Unit};
 
-/// Messages to the directory.
 pub(crate) enum DirectoryMessage {
-    /// A new request, to be admitted by its organization's actor.
+    /// A new request, for admission by its organization's actor.
     Request(Box<Unit>),
     /// An admitted request that mints of another organization's bounded templates.
     Reserve { organization: Id, unit: Box<Unit> },
-    /// An admitted request, to be decided, again if it was stale.
+    /// An admitted or stale request to decide.
     Dispatch(Arc<Unit>),
-    /// A request that went stale too often, or that changes what others look up. It is decided with no earlier request
-    /// in flight.
+    /// A request that went stale too often, or that changes other actors' look-ups. It is decided with no earlier
+    /// request in flight.
     DispatchAlone(Arc<Unit>),
-    /// The sequencer answers [`SequencerMessage::Flush`].
+    /// The sequencer's answer to [`SequencerMessage::Flush`].
     Flushed,
-    /// An organization's actor answers [`OrganizationMessage::Retire`].
+    /// An organization actor's answer to [`OrganizationMessage::Retire`].
     Retired { id: Option<Id>, idle: bool },
 }
 
-/// Messages to an organization's actor.
 pub(crate) enum OrganizationMessage {
     /// Admit a request of one of its wallets.
     Admit(Box<Unit>),
@@ -42,26 +40,23 @@ pub(crate) enum OrganizationMessage {
     Retire,
 }
 
-/// How a unit ended, for the organization's actor.
+/// Settlement of a finished unit with the organization's actor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Settlement {
-    /// The signer.
     pub(crate) signer: Address,
-    /// The nonce.
     pub(crate) nonce: u64,
-    /// The wallet that asked.
+    /// The sender's wallet.
     pub(crate) wallet: Option<Id>,
-    /// The wallet whose rights it was to change.
+    /// The wallet whose rights the request would change.
     pub(crate) subject: Option<Id>,
-    /// True if the nonce was spent.
+    /// Whether the nonce was spent.
     pub(crate) spent: bool,
-    /// The mints that were reserved.
+    /// Reserved mints.
     pub(crate) grants: Vec<Grant>,
-    /// The mints that were done.
+    /// Completed mints.
     pub(crate) minted: Vec<Grant>,
 }
 
-/// Messages to a shard.
 pub(crate) enum ShardMessage {
     /// Decide these actions of a unit, in order.
     Decide { part: Part, indices: Vec<u16> },
@@ -69,13 +64,12 @@ pub(crate) enum ShardMessage {
     Drop { ticket: u64, unit: Arc<Unit> },
 }
 
-/// Messages to the sequencer.
 pub(crate) enum SequencerMessage {
     /// All parts of a unit have reported.
     Propose { ticket: u64, unit: Arc<Unit> },
     /// Report when every unit up to this ticket is committed or refused.
     Flush { ticket: u64 },
-    /// The actors that decide, and the one that redispatches stale units; sent once, before any unit.
+    /// The actors that decide, and the one that dispatches stale units again; sent once, before any unit.
     Wire {
         directory: ActorRef<DirectoryMessage>,
         shards: Vec<ActorRef<ShardMessage>>,

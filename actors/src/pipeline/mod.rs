@@ -1,14 +1,13 @@
-//! From a request to its place in the log: the actors that decide and place requests, wired together.
+//! From a request to its place in the log: the actors that decide and place requests.
 //!
-//! - A request: `unit`, with its `ending` and its `fate`; `placed` is what the committer gets of it. `world` is what
-//!   decisions look up, with a `catalog` in front of it.
-//! - The actors: `directory`, `organization`, `shard` and `sequencer`, under their `supervisor`. They send each
-//!   other `messages`.
+//! - A request: `unit`, with its `ending` and its `fate`; `placed` is its form for the committer. `world` is the state
+//!   that decisions look up, with a `catalog` in front of it.
+//! - The actors: `directory`, `organization`, `shard` and `sequencer`, under their `supervisor`. They send each other
+//!   `messages`.
 //! - Deciding: `parts` divides a request among the shards, and a shard orders its part in `rounds`. `object` and
-//!   `resources` decide; `decided`, `refused` and `decision` are the result. `rights` and `supply` keep concurrent requests
-//!   from disturbing each other.
+//!   `resources` decide; `decided`, `refused` and `decision` are the result. `rights` and `supply` keep concurrent
+//!   requests from disturbing each other.
 //! - Bounds: `room`, `admission` and `in_flight`.
-//! - `threads`: what the actors run on.
 
 pub(crate) mod admission;
 pub(crate) mod catalog;
@@ -54,7 +53,7 @@ use self::supervisor::{Supervisor, SupervisorOptions};
 use self::world::{Progress, Reader};
 use crate::timekeeper::Timekeeper;
 
-/// What the actors between the edge and the committer are made of.
+/// Dependencies of the pipeline's actors.
 pub(crate) struct Pipeline {
     pub(crate) env: Arc<dyn Env>,
     pub(crate) time: Arc<Timekeeper>,
@@ -68,13 +67,11 @@ pub(crate) struct Pipeline {
     pub(crate) supervision: SupervisorOptions,
 }
 
-/// How many actors there may be, and how much they remember.
+/// Limits on the number of actors and on their memory.
 pub(crate) struct Sizes {
     /// Shards that host object actors, at least one.
     pub(crate) shards: usize,
-    /// Object actors that may be live, over all shards.
     pub(crate) objects_live_max: usize,
-    /// Organization actors that may be live.
     pub(crate) organizations_live_max: usize,
     /// Keys whose versions the sequencer remembers.
     pub(crate) recent_keys_max: usize,
@@ -84,12 +81,11 @@ pub(crate) struct Sizes {
 pub(crate) struct Actors {
     pub(crate) supervisor: ActorRef<()>,
     pub(crate) directory: ActorRef<DirectoryMessage>,
-    /// How many shards there are.
     pub(crate) shards: usize,
 }
 
 impl Pipeline {
-    /// Spawns them on the caller's runtime.
+    /// Spawns the actors on the caller's runtime.
     pub(crate) async fn spawn(self) -> Result<Actors, SpawnErr> {
         let Self {
             env,
@@ -150,7 +146,7 @@ impl Pipeline {
             directory: directory.clone(),
             shards,
         };
-        // The sequencer was spawned a moment ago; without it nothing is ever proposed.
+        // The sequencer has just been spawned; without it nothing is ever proposed.
         let _ = sequencer.send_message(wire);
         Ok(Actors {
             supervisor,

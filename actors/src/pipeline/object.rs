@@ -1,6 +1,6 @@
-//! The object actor: owns one live object and an overlay of the decisions on it that are in flight. It decides on the
-//! top of the overlay and never writes. Shards host object actors (adr/0004): a shard hands each of them its messages
-//! one at a time, in the order in which they came.
+//! The object actor: owns one live object and an overlay of the pending decisions on it. It decides on the top of the
+//! overlay and never writes. Shards host object actors (adr/0004): a shard hands each of them its messages one at a
+//! time, in the order of their arrival.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use super::refused::Refused;
 use crate::api::Expected;
 use crate::overlay::{Overlay, Versioned};
 
-/// Units with decisions on one object that may be in flight; more is a queue that no one would wait for.
+/// Bound on units in flight with decisions on one object: no caller would wait for a longer queue.
 const DEPTH_MAX: usize = 4_096;
-/// What a processor fetches at once.
+/// Size of a prefetch.
 const CACHE_LINE_BYTES: usize = 64;
-/// Lines of an object's properties that are fetched ahead: the processor sees by itself where a walk through more leads.
+/// Lines of an object's properties that are prefetched; the processor predicts the rest of a longer walk.
 const FETCHED_LINES_MAX: usize = 8;
 
-/// What a decision rests on.
+/// State that a decision depends on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Basis {
-    /// What is in the store.
+    /// The committed state.
     Committed,
-    /// A decision in flight.
+    /// A pending decision.
     Overlay,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct ObjectActor {
 }
 
 impl ObjectActor {
-    /// From the committed state.
+    /// An actor without pending decisions.
     pub(crate) fn new(object: Object) -> Self {
         let sequence = object.trace.sequence;
         Self {
@@ -46,22 +46,22 @@ impl ObjectActor {
         }
     }
 
-    /// The object's integrity with the decisions in flight.
+    /// The object's integrity after the pending decisions.
     pub(crate) fn integrity(&self) -> Hash {
         self.overlay.top().trace.integrity
     }
 
-    /// Its template, whose rules it has. The actor does not keep them (`catalog.rs`).
+    /// The object's template. The actor does not keep its rules (`catalog.rs`).
     pub(crate) fn template(&self) -> Id {
         self.overlay.top().template_id
     }
 
-    /// Bytes of its properties.
+    /// Size of the object's properties.
     pub(crate) fn bytes(&self) -> usize {
         self.overlay.top().properties.len()
     }
 
-    /// Has the processor fetch what a decision reads, and the version whose memory it uses again.
+    /// Prefetches the state that a decision reads, and the version whose memory it reuses.
     pub(crate) fn fetch(&self) {
         fetch(self.overlay.top());
         if !self.overlay.is_settled() {
@@ -69,7 +69,7 @@ impl ObjectActor {
         }
     }
 
-    /// Decides one action on what the earlier decisions left, by the rules of its template.
+    /// Decides one action on the state after the earlier decisions, by the rules of its template.
     pub(crate) fn decide<W: World>(
         &mut self,
         (world, template): (&W, &TemplateRules),
@@ -110,20 +110,20 @@ impl ObjectActor {
         Ok((decided, basis))
     }
 
-    /// A unit was refused: what it decided here, and all that rests on it, is gone.
+    /// Drops a refused unit's decisions and everything that depends on them.
     pub(crate) fn drop_unit(&mut self, ticket: u64) {
         self.overlay.drop_unit(ticket);
     }
 
-    /// True when nothing is in flight, so that the actor can be rebuilt from the store.
+    /// True when no decision is pending, so that the actor can be rebuilt from the store.
     pub(crate) fn is_idle(&mut self, committed_ticket: u64) -> bool {
         self.overlay.settle(committed_ticket);
         self.overlay.is_settled()
     }
 }
 
-/// Has the processor fetch a version of an object. Versions lie all over the memory; what is fetched of many one after the
-/// other arrives in about the time of one.
+/// Prefetches a version of an object. Versions are scattered over the memory; several prefetches in a row take about
+/// the time of one.
 pub(crate) fn fetch(object: &Arc<Versioned<Object>>) {
     black_box((Arc::strong_count(object), object.sequence(), object.status));
     black_box((object.owner_id, object.template_id, object.trace.version));
@@ -134,8 +134,8 @@ pub(crate) fn fetch(object: &Arc<Versioned<Object>>) {
     }
 }
 
-/// The next version, in the memory of an earlier one, if nobody else holds that: it is fetched already, and that of a new
-/// one would first have to be. `make` is given the memory of its properties.
+/// Reuses the buffer of an unshared earlier version, which is already in cache; a new one would not be. `make` gets the
+/// memory of its properties.
 fn in_memory_of(
     earlier: Option<Arc<Versioned<Object>>>,
     make: impl FnOnce(String) -> Result<Versioned<Object>, Refusal>,

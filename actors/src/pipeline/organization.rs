@@ -1,9 +1,9 @@
-//! The organization actor: admits its wallets' requests and decides what concerns everything of it that is not an
-//! object. One more of these actors, without an organization, is the desk at which new wallets register.
+//! The organization actor: admits its wallets' requests and decides the actions on everything but objects. One more of
+//! these actors, without an organization, is the registration desk for new wallets.
 //!
 //! Admission takes one message a request. The actor owns its wallets' nonce windows, with the nonces in flight, and the
 //! supply of its bounded templates. It refuses a signer that is no key of the wallet, a nonce that is spent or in
-//! flight, and a request that failed as a whole before. A retry with a spent nonce learns what became of it: `done`
+//! flight, and a request that failed as a whole before. A retry with a spent nonce gets the earlier outcome: `done`
 //! with the sequence, or `refused`.
 
 use std::collections::HashMap;
@@ -29,7 +29,7 @@ use super::world::{Reader, gone};
 use crate::api::{Asker, Past, Submission, SubmitError};
 use crate::metric_definitions as metric;
 
-/// What an organization's actor is made of.
+/// Dependencies of an organization's actor.
 #[derive(Clone)]
 pub(crate) struct OrganizationOptions {
     pub(crate) env: Arc<dyn Env>,
@@ -43,7 +43,7 @@ pub(crate) struct OrganizationOptions {
 
 pub(crate) struct Organization;
 
-/// A signer's spent nonces, and those of requests in flight.
+/// Spent nonces of a signer, and the ones in flight.
 struct Signer {
     window: NonceWindow,
     pending: Vec<u64>,
@@ -146,7 +146,7 @@ impl OrganizationState {
         self.reserve_and_pass_on(unit, myself);
     }
 
-    /// Who sends it, with their present rights. Nobody yet, for a registration.
+    /// The sender with its present rights; `None` for a registration.
     fn caller(&mut self, submission: &Submission) -> Result<Option<Caller>, SubmitError> {
         let signer = submission.head.signer;
         let wallet_id = match submission.asker {
@@ -179,11 +179,11 @@ impl OrganizationState {
         }))
     }
 
-    /// What else must hold before a request is decided.
+    /// Checks a request's deadline and nonce.
     fn check(&mut self, submission: &Submission) -> Result<(), SubmitError> {
         let published = self.options.reader.published();
-        // By the log's time, as what is known of refused requests expires: after that it may be forgotten at any moment, and
-        // a request that was refused must not be decided, and its failure reported, a second time.
+        // Judged by the log's time, because records of refused requests expire by it: afterwards they may be gone, and
+        // a refused request must not be decided, and its failure reported, a second time.
         if submission.head.deadline_s < published.head.last_sealed_at_ms / 1_000 {
             return Err(SubmitError::DeadlineExpired);
         }
@@ -232,7 +232,7 @@ impl OrganizationState {
             return Err(refuse(error, self.past(address, error)?));
         }
         if signer.pending.contains(&nonce) {
-            // Not known yet.
+            // The other request is still in flight.
             return Err(refuse(NonceError::Used { nonce, highest }, None));
         }
         // Whichever of two requests is placed first, the other must stay inside the window.
@@ -243,7 +243,7 @@ impl OrganizationState {
         Ok(())
     }
 
-    /// What happened to the request that used a nonce.
+    /// The outcome of the request that used a nonce.
     fn past(&self, signer: Address, error: NonceError) -> Result<Option<Past>, SubmitError> {
         Ok(match error {
             NonceError::Used { nonce, .. } => {
@@ -261,8 +261,8 @@ impl OrganizationState {
         })
     }
 
-    /// Passes a unit on: to the organization whose templates' supply it needs next, or to be decided. If that is this
-    /// organization, reserves it first.
+    /// Passes a unit on: to the organization whose supply it needs next, or to be decided. If that organization is this
+    /// one, reserves first.
     fn reserve_and_pass_on(&mut self, unit: Box<Unit>, myself: &ActorRef<OrganizationMessage>) {
         let next = |unit: &Unit| unit.needs.front().map(|need| need.organization);
         let own = self.options.id;
@@ -328,7 +328,7 @@ impl OrganizationState {
         }
     }
 
-    /// Drops requests that have ended while they waited here, and releases what waited for them.
+    /// Drops the waiting requests that have ended, and releases the ones that waited for them.
     fn sweep(&mut self, myself: &ActorRef<OrganizationMessage>) {
         self.supplies.sweep();
         for unit in self.rights.retry() {

@@ -1,4 +1,4 @@
-//! A request's actions, divided among the shards.
+//! Division of a request's actions among the shards.
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::{Id, Prefix};
@@ -6,19 +6,18 @@ use kedge_rules::World;
 
 use crate::api::Submission;
 
-/// Which shard decides which actions of a request. Empty for what concerns no object: that is an organization's to
-/// decide.
+/// Assignment of a request's actions to shards. Empty if they concern no object: then an organization decides.
 #[derive(Default)]
 pub(crate) struct Parts {
-    /// The actions of each shard that has any: index in the list of shards, then indices in the request.
+    /// Shards with actions: index in the list of shards, then indices in the request.
     pub(crate) of_shards: Vec<(usize, Vec<u16>)>,
-    /// The object that each action of the request targets; `None` where its target is no object's identifier.
+    /// Target object of each action; `None` where the target is no object's identifier.
     objects: Vec<Option<Id>>,
 }
 
 impl Parts {
-    /// Divides a request's actions. Mints of one bounded template go to one shard, in request order, so that the supply
-    /// is used up from the front.
+    /// Divides a request's actions. Mints from one bounded template go to one shard, in request order, so that the
+    /// first ones get the supply.
     pub(crate) fn of<W: World>(submission: &Submission, shards: usize, world: &W) -> Self {
         let mut indices: Vec<Vec<u16>> = vec![Vec::new(); shards];
         let mut objects = Vec::with_capacity(submission.actions.len());
@@ -27,7 +26,7 @@ impl Parts {
                 return Self::default();
             }
             let target = submission.text(&action.target);
-            // What has no valid target is refused by whichever shard gets it.
+            // An action without a valid target is refused by the shard that gets it.
             let (shard, object) = if action.kind == Kind::Mint {
                 match Id::parse_as(Prefix::Template, target) {
                     Ok(id) if is_bounded(world, id) => (shard_of(&id, shards), None),
@@ -60,14 +59,14 @@ impl Parts {
     }
 }
 
-/// The shard that an object falls to.
+/// The shard of an object.
 fn shard_of(id: &Id, shards: usize) -> usize {
     let mut first = [0; 8];
     first.copy_from_slice(&id.bytes[8..]);
     (u64::from_le_bytes(first) % shards as u64) as usize
 }
 
-/// True for a template with a bounded supply; what cannot be read is refused when it is decided.
+/// True for a template with a bounded supply; one that cannot be read is refused when it is decided.
 fn is_bounded<W: World>(world: &W, template: Id) -> bool {
     matches!(world.template(template), Ok(Some(template)) if template.max_supply.is_some())
 }

@@ -1,4 +1,4 @@
-//! What the committer is given.
+//! Messages to the committer.
 
 use std::sync::Arc;
 
@@ -19,17 +19,17 @@ pub(crate) struct PlacedUnit {
     pub(crate) unit: Arc<Unit>,
     /// In request order.
     pub(crate) decisions: Vec<Decision>,
-    /// One for each action that is done, in order.
+    /// One for each done action, in order.
     pub(crate) placed: Vec<Placed>,
-    /// For each of them, the sequence of its resource's previous action.
+    /// Sequence of the previous action on each one's resource.
     pub(crate) previous_sequences: Vec<u64>,
     pub(crate) timestamp_ms: u64,
-    /// The signer's highest nonce with it; 0 until its batch is sealed.
+    /// The signer's highest spent nonce, including this request's; 0 until its batch is sealed.
     pub(crate) nonce_highest: u64,
 }
 
 impl PlacedUnit {
-    /// The webhooks that it makes, changes or ends. A request that does has only that one action.
+    /// Webhooks that the unit creates, changes or ends. A request with such an action has no other.
     pub(crate) fn webhooks(&self) -> impl Iterator<Item = Id> {
         let images = match self.decisions.first() {
             Some((_, Ok(Decided::Resources { next, .. }))) => next.as_slice(),
@@ -42,25 +42,24 @@ impl PlacedUnit {
     }
 }
 
-/// The committer's input, in the order in which it takes effect.
+/// Input of the committer, in the order of its effect.
 pub(crate) enum CommitterMessage {
     /// Actions for the log.
     Placed(PlacedUnit),
-    /// A request that failed as a whole: remembered, so that it cannot be sent again.
+    /// A request that failed as a whole: remembered, so that it cannot be repeated.
     Refused { unit: Arc<Unit>, outcome: Committed },
-    /// What is known of the sequencer's keys has changed; acknowledged once it was checked.
+    /// The known sequencer keys have changed; acknowledged once the committer has checked them.
     Keys { done: oneshot::Sender<()> },
-    /// What others store outside the log; acknowledged once it is durable.
+    /// Rows outside the log; acknowledged once they are durable.
     Side {
         writes: Vec<SideWrite>,
-        /// The events about it.
         events: Vec<EventRow>,
         done: oneshot::Sender<()>,
     },
 }
 
 impl CommitterMessage {
-    /// The request that it is about, if it is about one.
+    /// The request, if the message is about one.
     pub(crate) fn unit(&self) -> Option<&Unit> {
         match self {
             Self::Placed(placed) => Some(&placed.unit),
@@ -69,7 +68,7 @@ impl CommitterMessage {
         }
     }
 
-    /// How many actions it is about, so that a group stays bounded.
+    /// Number of actions, which bounds a group.
     pub(crate) fn actions(&self) -> usize {
         match self {
             Self::Placed(unit) => unit.decisions.len(),
@@ -78,7 +77,7 @@ impl CommitterMessage {
         }
     }
 
-    /// Bytes of its texts.
+    /// Bytes of texts.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Placed(unit) => unit.unit.submission.text.len(),

@@ -1,5 +1,5 @@
-//! A refusal, and the decision in flight that it rests on. A refusal that rests on a decision without a place in the
-//! log is no answer: nobody is refused because of something that never happens.
+//! Refusals, and the pending decisions that they depend on. A refusal that depends on a decision without a place in the
+//! log is no answer: a request is not refused because of a change that never happens.
 
 use std::sync::Arc;
 
@@ -10,15 +10,14 @@ use kedge_rules::{Refusal, Unavailable};
 use super::decided::Decided;
 use crate::overlay::Versioned;
 
-/// Why an action is not done, and the state on which that was decided.
+/// Refusal of an action, with the state it was decided on.
 #[derive(Clone)]
 pub(crate) struct Refused {
-    /// Why.
     pub(crate) refusal: Box<Refusal>,
     ground: Option<Ground>,
 }
 
-/// A state that had no place in the log yet when an action was refused because of it.
+/// State that was not placed yet when an action was refused because of it.
 #[derive(Clone)]
 enum Ground {
     Object(Arc<Versioned<Object>>),
@@ -41,7 +40,7 @@ impl From<Unavailable> for Refused {
 }
 
 impl Refused {
-    /// Decided on an object in a pending state.
+    /// A refusal on an object in a pending state.
     pub(crate) fn on_object(refusal: Refusal, object: &Arc<Versioned<Object>>) -> Self {
         let is_placed = object.sequence() != 0;
         Self {
@@ -50,7 +49,7 @@ impl Refused {
         }
     }
 
-    /// Decided on another resource in a pending state.
+    /// A refusal on another resource in a pending state.
     pub(crate) fn on_resource(refusal: Refusal, images: &Arc<Versioned<Vec<Image>>>) -> Self {
         let is_placed = images.sequence() != 0;
         Self {
@@ -59,7 +58,7 @@ impl Refused {
         }
     }
 
-    /// True if what it rests on has a place by now, or comes from an `earlier` action of its own unit.
+    /// True if the state it depends on is placed by now, or comes from an `earlier` action of its unit.
     pub(crate) fn stands<'a>(&self, mut earlier: impl Iterator<Item = &'a Decided>) -> bool {
         let is_placed = match &self.ground {
             None => return true,

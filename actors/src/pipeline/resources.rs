@@ -1,5 +1,5 @@
-//! What an organization's actor decides: actions on everything of it that is not an object (wallets, members, keys,
-//! templates, webhooks, files, the operator's tiers), each on top of the earlier decisions in flight.
+//! Decisions of an organization's actor: actions on everything but objects (wallets, members, keys, templates,
+//! webhooks, files, the operator's tiers), each on top of the pending ones.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -22,7 +22,7 @@ use crate::overlay::{Overlay, Versioned};
 /// Entries that an actor's caches may hold before settled ones are dropped.
 pub(crate) const CACHE_MAX: usize = 10_000;
 
-/// Resources that were acted on, each with its pending decisions.
+/// Recently used resources, each with its pending decisions.
 #[derive(Default)]
 pub(crate) struct Resources {
     overlays: HashMap<Id, Overlay<Vec<Image>>>,
@@ -63,7 +63,7 @@ impl Resources {
         let expected = unit.submission.expected.as_deref();
         let expected = Expected::check(expected, id.prefix.noun(), trace);
         let decision = match resources::decide(reader, &caller, Some(before), &input) {
-            // That an address is taken is for those to know who would change theirs.
+            // Only a caller who would change the address learns that it is taken.
             Err(Refusal::EmailTaken) => Err(expected.err().unwrap_or(Refusal::EmailTaken)),
             Ok(decision) => expected.map(|()| decision),
             refused => refused,
@@ -103,19 +103,19 @@ impl Resources {
         Ok(Some(overlay))
     }
 
-    /// Drops what a refused unit decided, and everything that rests on it.
+    /// Drops a refused unit's decisions, and everything that depends on them.
     pub(crate) fn drop_unit(&mut self, ticket: u64) {
         for overlay in self.overlays.values_mut() {
             overlay.drop_unit(ticket);
         }
     }
 
-    /// Drops a resource that changed together with another one; nothing on it is pending.
+    /// Drops a resource that changed together with another one; it has no pending decision.
     pub(crate) fn forget(&mut self, id: Id) {
         self.overlays.remove(&id);
     }
 
-    /// True if nothing is pending.
+    /// True if no decision is pending.
     pub(crate) fn is_settled(&mut self, committed_ticket: u64) -> bool {
         self.overlays.values_mut().all(|overlay| {
             overlay.settle(committed_ticket);

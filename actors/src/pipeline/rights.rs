@@ -1,6 +1,6 @@
 //! Changes of a wallet's keys or role. A request is decided with its signer's rights, so these must not change between
 //! its admission and its place. A change waits until the wallet's requests in flight have ended, and its later requests
-//! wait for the change. Rights come before supply, so a request that waits here holds nothing but its permit.
+//! wait for the change. Rights come before supply, so a request that waits here holds only its permit.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -8,7 +8,7 @@ use kedge_protocol::Id;
 
 use super::unit::Unit;
 
-/// Which wallets have requests in flight, and whose rights are being changed.
+/// Wallets with requests in flight, and wallets whose rights are being changed.
 #[derive(Default)]
 pub(crate) struct Rights {
     under_way: HashMap<Id, u32>,
@@ -34,13 +34,13 @@ impl Rights {
         self.held.push_back(unit);
     }
 
-    /// A request of `wallet` begins; it changes the rights of `subject`.
+    /// Notes that a request of `wallet` begins, which changes the rights of `subject`.
     pub(crate) fn begin(&mut self, wallet: Id, subject: Option<Id>) {
         *self.under_way.entry(wallet).or_default() += 1;
         self.changing.extend(subject);
     }
 
-    /// It has ended. Returns what was held, to be retried.
+    /// Notes that the request has ended. Returns the held requests for a retry.
     pub(crate) fn end(&mut self, wallet: Id, subject: Option<Id>) -> VecDeque<Box<Unit>> {
         if let Some(count) = self.under_way.get_mut(&wallet) {
             *count -= 1;
@@ -54,7 +54,7 @@ impl Rights {
         self.retry()
     }
 
-    /// Returns what is held, to be retried.
+    /// Takes the held requests for a retry.
     pub(crate) fn retry(&mut self) -> VecDeque<Box<Unit>> {
         self.awaited.clear();
         std::mem::take(&mut self.held)

@@ -1,9 +1,8 @@
-//! Room for requests in flight: the one place at which signed requests are admitted to the engine. ractor's mailboxes
-//! are unbounded, so there are permits for requests and for their actions. How many permits may be in use follows how
-//! long requests take (`admission.rs`), and each organization has a share of that, so that nobody's requests leave no
-//! room for those of others. The permits travel with the unit and come back when it ends. Without one a request is
-//! refused with 503 before anything else is done for it. The permits are the one account: the metrics are read from
-//! them.
+//! Admission of signed requests to the engine. ractor's mailboxes are unbounded, so there are permits for requests and
+//! for their actions. The number of permits follows the requests' latency (`admission.rs`), and each organization has a
+//! share of it, so that one organization's requests leave room for others. The permits travel with the unit and come
+//! back when it ends. Without one a request is refused with 503 before any other work. The permits are the one account:
+//! the metrics are read from them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -20,16 +19,16 @@ use crate::api::{Asker, Submission, SubmitError};
 use crate::fair::share;
 use crate::metric_definitions as metric;
 
-/// How often the age of the oldest request is measured.
+/// Time between measurements of the oldest request.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// All places, and who uses them.
+/// Pool of admission permits.
 pub(crate) struct Room {
     env: Arc<dyn Env>,
     admission: Admission,
     requests: Arc<Semaphore>,
     requests_max: usize,
-    /// How large a part of the requests in flight may belong to one organization, percent.
+    /// Largest part of the requests in flight that one organization may have, percent.
     share_percent: u8,
     actions: Arc<Semaphore>,
     decided: Arc<InFlight<Holder>>,
@@ -39,20 +38,20 @@ pub(crate) struct Room {
 #[derive(Default)]
 struct Taken {
     next: u64,
-    /// When each request in flight entered; numbers rise with time.
+    /// Start of each request in flight; numbers rise with time.
     begun: BTreeMap<u64, Instant>,
     /// Requests in flight, by holder.
     shares: HashMap<Holder, usize>,
 }
 
-/// A holder of a share: an organization, or all registrations together.
+/// Holder of a share: an organization, or all registrations together.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Holder {
     Organization(Id),
     Registrations,
 }
 
-/// A request's place: permits and its part of a share, given back when it is dropped.
+/// Admission of a request: permits and part of a share, returned on drop.
 pub(crate) struct Place {
     room: Arc<Room>,
     number: u64,
@@ -62,7 +61,7 @@ pub(crate) struct Place {
     decided: Arc<Held<Holder>>,
 }
 
-/// Whose share a request counts towards; the operator's own count towards none.
+/// The holder whose share a request counts towards; none for the operator's.
 fn holder_of(asker: &Asker) -> Option<Holder> {
     match *asker {
         Asker::Operator { .. } => None,
@@ -98,12 +97,10 @@ impl Room {
         }
     }
 
-    /// The permits for requests.
     pub(crate) fn requests(&self) -> Arc<Semaphore> {
         Arc::clone(&self.requests)
     }
 
-    /// Requests in flight.
     pub(crate) fn in_flight(&self) -> usize {
         self.requests_max
             .saturating_sub(self.requests.available_permits())
@@ -113,8 +110,8 @@ impl Room {
         self.taken.lock()
     }
 
-    /// Refuses if as many requests are in flight as may be. Asked before anything else is done for another request, so
-    /// that refusing costs as little as possible.
+    /// Refuses if too many requests are in flight. Called before any other work for a request, so that a refusal is as
+    /// cheap as possible.
     pub(crate) fn check(&self) -> Result<(), SubmitError> {
         if self.in_flight() < self.admission.limit() {
             Ok(())
@@ -123,7 +120,7 @@ impl Room {
         }
     }
 
-    /// Takes a place for a request, if there is one and its organization has less than its share. Never waits.
+    /// Admits a request if there is a permit and its organization has less than its share. Never waits.
     pub(crate) fn enter(self: &Arc<Self>, submission: &Submission) -> Result<Place, SubmitError> {
         self.check()?;
         let count = submission.actions.len() as u32;
@@ -133,8 +130,8 @@ impl Room {
         let begun = self.env.now();
         let number = {
             let mut taken = self.taken();
-            // Others may have entered since the check. An organization that may have everything must not be
-            // refused for its share then.
+            // Others may have entered since the check. An organization that may have every permit must not be refused
+            // because of its share.
             if taken.begun.len() >= limit {
                 return Err(overloaded());
             }
@@ -150,7 +147,7 @@ impl Room {
             taken.begun.insert(number, begun);
             number
         };
-        // From here on, dropping the place gives everything back.
+        // From here on, dropping the permit returns everything.
         let mut place = Place {
             room: Arc::clone(self),
             number,
@@ -173,7 +170,7 @@ impl Room {
         metrics::gauge!(metric::REQUESTS_UNDER_WAY).set(self.in_flight() as f64);
     }
 
-    /// How long the oldest request in flight has been there.
+    /// Age of the oldest request in flight.
     fn oldest(&self, now: Instant) -> Duration {
         let taken = self.taken();
         let oldest = taken.begun.first_key_value();
@@ -182,7 +179,7 @@ impl Room {
         })
     }
 
-    /// Measures as long as the room is in use.
+    /// Measures as long as the pool is in use.
     pub(crate) fn watch(self: &Arc<Self>) {
         let room = Arc::downgrade(self);
         tokio::spawn(async move {
@@ -198,7 +195,7 @@ impl Room {
 }
 
 impl Place {
-    /// What its decisions hold.
+    /// The memory reservation of its decisions.
     pub(crate) fn decided(&self) -> Arc<Held<Holder>> {
         Arc::clone(&self.decided)
     }

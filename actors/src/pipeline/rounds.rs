@@ -1,19 +1,19 @@
-//! A request's actions in rounds, none of which has two on one object: what is computed side by side for a round then
-//! rests on nothing that the same round computes.
+//! Rounds of a request's actions, with at most one action on each object in a round: computations side by side in a
+//! round then do not depend on each other.
 
 use kedge_protocol::Id;
 use kedge_protocol::ids::IdMap;
 
-/// An action of a round.
+/// Action of a round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Step {
-    /// Which of the actions it is.
+    /// Index of the action.
     pub(super) place: usize,
-    /// The one before it on the same object.
+    /// Index of the previous action on the same object.
     pub(super) before: Option<usize>,
 }
 
-/// Actions on these objects in rounds.
+/// Divides actions on these objects into rounds.
 pub(super) fn rounds(ids: &[Option<Id>]) -> Vec<Vec<Step>> {
     let mut rounds: Vec<Vec<Step>> = vec![Vec::with_capacity(ids.len())];
     // Each object's last action so far, and its round.

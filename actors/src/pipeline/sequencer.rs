@@ -1,17 +1,17 @@
 //! The Sequencer: one actor that takes decided units strictly in the order of their tickets, places them in the log,
 //! and passes them to the committer, whose bounded channel makes it wait. The last part of a unit to finish proposes
-//! it. The Sequencer checks that what a decision rests on has itself been placed and has not been written since, then
-//! gives sequence and time, leaf and head. It never reads the store.
+//! it. The Sequencer checks that every state that a decision depends on is placed and has not changed since, then
+//! assigns sequence and time, leaf and head. It never reads the store.
 //!
 //! # When a decision goes stale
 //!
-//! A refusal after the fact is rare: an atomic request whose last action fails, a deadline that passes in the queue,
-//! two requests that claim one name. The Sequencer then tells the shards to drop what the request decided. Decisions
-//! that rest on it have a base without a sequence, and are found stale when their turn comes. So is a refusal that
-//! rests on a decision without a place (`refused.rs`).
+//! A refusal after the decision is rare: an atomic request whose last action fails, a deadline that passes in the
+//! queue, two requests that claim one name. The Sequencer then makes the shards drop the request's decisions. Decisions
+//! that depend on them have a base without a sequence, and are found stale when their turn comes. So is a refusal that
+//! depends on a decision without a place (`refused.rs`).
 //!
-//! A stale request waits until everything placed so far can be read, however long the disk takes, and is given out
-//! again under a new ticket. After three rounds it is decided alone: the directory gives nothing out until everything
+//! A stale request waits until everything placed so far can be read, however long the disk takes, and is dispatched
+//! again under a new ticket. After three rounds it is decided alone: the directory dispatches nothing until everything
 //! before it is committed, so nothing can make it stale again. Nothing waits for a lock, and no action can build on a
 //! decision that was rolled back.
 
@@ -35,12 +35,12 @@ use crate::api::{Committed, SubmitError};
 use crate::metric_definitions as metric;
 use crate::timekeeper::Timekeeper;
 
-/// Rounds after which a stale unit is decided alone, so that nothing can make it stale again.
+/// Rounds after which a stale unit is decided alone.
 const ROUNDS_SHARED: u32 = 3;
-/// Rounds after which a unit is given up: never reached unless a decision reads what nobody wrote.
+/// Rounds after which a unit is given up; reached only by a decision that reads a key without a writer.
 const ROUNDS_MAX: u32 = 8;
 
-/// What the sequencer is made of.
+/// Dependencies of the sequencer.
 pub(crate) struct SequencerOptions {
     pub(crate) env: Arc<dyn Env>,
     pub(crate) machine: machine::Sequencer,
@@ -56,7 +56,7 @@ pub(crate) struct SequencerState {
     options: SequencerOptions,
     directory: Option<ActorRef<DirectoryMessage>>,
     shards: Vec<ActorRef<ShardMessage>>,
-    /// Units whose turn has not come.
+    /// Proposed units whose ticket is not next.
     early: BTreeMap<u64, Arc<Unit>>,
     next_ticket: u64,
     /// The ticket that the directory waits for.
@@ -115,7 +115,7 @@ impl Actor for Sequencer {
     }
 }
 
-/// The result of a unit's step.
+/// Result of a unit's check.
 enum Verdict {
     Place {
         decisions: Vec<Decision>,
@@ -125,7 +125,7 @@ enum Verdict {
     /// Nothing is done: every action was refused, or one of an atomic unit.
     Refuse {
         outcome: Committed,
-        /// Some actions were decided nevertheless, and must be dropped.
+        /// Whether some actions were decided nevertheless, and must be dropped.
         decided: bool,
     },
     Stale,
@@ -251,7 +251,7 @@ impl SequencerState {
         sent.map_err(|_| ActorProcessingErr::from("the committer has ended"))
     }
 
-    /// Tells every actor that decided something of the unit to drop it.
+    /// Makes every actor with decisions of the unit drop them.
     fn drop_decisions(&self, ticket: u64, unit: &Arc<Unit>) {
         for (shard, _) in &unit.parts.of_shards {
             let unit = Arc::clone(unit);
@@ -264,7 +264,7 @@ impl SequencerState {
     }
 
     /// Notifies the directory once everything up to its ticket has had its turn and can be read, however long the disk
-    /// takes. A decision made earlier would follow the old rules, yet stand in the log after the new ones.
+    /// takes. An earlier decision would follow the old rules, yet stand in the log after the new ones.
     fn answer_flush(&mut self) {
         if self
             .flush_ticket
@@ -280,13 +280,13 @@ impl SequencerState {
         let sequence = self.options.machine.tip().sequence;
         tokio::spawn(async move {
             if progress.reach(sequence).await {
-                // A directory that has ended gives out nothing any more.
+                // A directory that has ended dispatches nothing any more.
                 let _ = directory.send_message(DirectoryMessage::Flushed);
             }
         });
     }
 
-    /// Gives a stale unit out again, once everything placed so far can be read.
+    /// Dispatches a stale unit again, once everything placed so far can be read.
     fn decide_again(&self, unit: Arc<Unit>) {
         metrics::counter!(metric::STALE_UNITS).increment(1);
         let Some(directory) = self.directory.clone() else {

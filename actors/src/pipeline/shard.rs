@@ -1,7 +1,7 @@
-//! A shard: the ractor actor that hosts the object actors whose identifiers fall to it. It gets one message for all of
-//! a request's actions on its objects, so a batch of 500 costs a few messages. Each object's actor still decides that
-//! object's actions one after the other. Mints make no actor. An atomic request with a refusal drops its own decisions
-//! in this shard at once, before others rest on them.
+//! A shard: the ractor actor that hosts a part of the object actors, by their identifiers. It gets one message for all
+//! of a request's actions on its objects, so a batch of 500 costs a few messages. Each object's actor still decides
+//! that object's actions one after the other. Mints create no actor. An atomic request with a refusal drops its
+//! decisions in this shard immediately, before others depend on them.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -36,13 +36,14 @@ use crate::overlay::Versioned;
 
 type Live = IdMap<Id, ObjectActor>;
 
-/// Bytes of live objects' properties in one shard: objects may have a million bytes each, so their number says little.
+/// Bound on the properties of live objects in one shard: an object may have a million bytes, so a bound on their number
+/// is not enough.
 const LIVE_BYTES_MAX: usize = 128 * 1024 * 1024;
 
-/// Bytes of decisions that are counted at once.
+/// Bytes of decisions that are reserved in one go.
 const COUNTED_BYTES: usize = 64 * 1024;
 
-/// What a shard is made of.
+/// Dependencies of a shard.
 pub(crate) struct ShardOptions {
     pub(crate) env: Arc<dyn Env>,
     pub(crate) index: usize,
@@ -57,7 +58,7 @@ pub(crate) struct Shard;
 pub(crate) struct ShardState {
     options: ShardOptions,
     live: Live,
-    /// About how many bytes their properties have; counted exactly at each sweep.
+    /// Approximate size of the live objects' properties; counted exactly at each sweep.
     live_bytes: usize,
     /// The template of the last action.
     recent: Recent,
@@ -91,7 +92,7 @@ impl Meters {
     }
 }
 
-/// What a part's decisions rest on.
+/// Counts of a part's decisions by the state they depend on.
 #[derive(Default)]
 struct Counts {
     on_committed: u64,
@@ -159,7 +160,7 @@ impl ShardState {
             .iter()
             .map(|index| unit.parts.object(*index))
             .collect();
-        // Bytes that are not counted yet: counting each decision would take a lock for each.
+        // Bytes that are not reserved yet: a reservation for each decision would take a lock for each.
         let mut bytes = 0;
         for ((&index, id), link) in indices
             .iter()
@@ -193,27 +194,27 @@ impl ShardState {
             return self.refuse(part);
         }
         if unit.submission.head.atomic && decisions.iter().any(|(_, decided)| decided.is_err()) {
-            // It will not be: others need not rest on what was decided here.
+            // The request will fail, so other decisions need not depend on these.
             self.drop_unit(part.ticket(), unit);
         }
         self.sweep();
-        // Nothing here rests on the absence of something.
+        // No decision here depends on the absence of a name.
         part.report(decisions, u64::MAX);
     }
 
-    /// Refuses a part whose decisions would take more memory than there is for its organization.
+    /// Refuses a part whose decisions would exceed its organization's memory.
     fn refuse(&mut self, part: Part) {
         self.drop_unit(part.ticket(), part.unit());
         self.sweep();
         part.fail(overloaded());
     }
 
-    /// The next integrity of each action's object, hashed side by side, in rounds: first that of each object's first
-    /// action, then that of the second of each that has one. After a refusal the rules hash an object's later ones
-    /// themselves; so they do for an object that is not live.
+    /// Next integrity of each action's object, hashed side by side in rounds: the first action of each object, then the
+    /// second of each that has one. After a refusal the rules hash an object's later actions themselves, as for an
+    /// object that is not live.
     fn links(&self, unit: &Unit, indices: &[u16], ids: &[Option<Id>]) -> Vec<Link> {
-        // One step for all of them after the other: objects lie all over the memory, and what short loops fetch of
-        // many at once takes about as long as what a long one fetches of one.
+        // One loop a step over all of them: objects are scattered over the memory, and many prefetches in a short loop
+        // take about as long as one in a long one.
         let actors: Vec<Option<&ObjectActor>> = ids
             .iter()
             .map(|id| id.and_then(|id| self.live.get(&id)))
@@ -260,7 +261,7 @@ impl ShardState {
         if template.is_some_and(|template| template.max_supply.is_some()) {
             let mut grants = unit.grants.iter();
             let granted = grants.find(|grant| grant.template == next.template_id);
-            // It was not bounded yet when the unit was admitted.
+            // The template was not bounded yet when the unit was admitted.
             let granted = granted.ok_or(Refusal::Unavailable)?.count;
             let used = minted.entry(next.template_id).or_default();
             if *used >= granted {
@@ -316,8 +317,8 @@ impl ShardState {
             decided
         };
         catch_unwind(AssertUnwindSafe(decide)).unwrap_or_else(|_| {
-            // What the object's actor holds is not to be trusted any more. Made again from the
-            // store it may lack decisions in flight; the sequencer then has them decided again.
+            // The actor's state can no longer be trusted. Rebuilt from the store it may lack pending decisions; the
+            // sequencer then has them decided again.
             tracing::error!(object = %id, "an object's actor panicked and is rebuilt");
             self.live.remove(&id);
             Err(Refusal::Unavailable.into())
@@ -332,7 +333,7 @@ impl ShardState {
         }
     }
 
-    /// Lets idle object actors go once there are too many or they are too large: those not used since the last sweep.
+    /// Drops idle object actors if there are too many or they are too large: the ones not used since the last sweep.
     fn sweep(&mut self) {
         let live_max = self.options.live_max;
         if self.live.len() > live_max + live_max / 8
@@ -345,7 +346,7 @@ impl ShardState {
     }
 }
 
-/// An object's actor, from the store.
+/// Loads an object's actor from the store.
 fn load(reader: &Reader, id: Id) -> Result<Option<ObjectActor>, Unavailable> {
     let published = reader.published();
     let object = published
@@ -355,8 +356,8 @@ fn load(reader: &Reader, id: Id) -> Result<Option<ObjectActor>, Unavailable> {
     Ok(object.map(ObjectActor::new))
 }
 
-/// Lets idle actors go that were not used since the last time, until there are `live_max` with `bytes_max` bytes. Returns
-/// the bytes of those that stay.
+/// Drops idle actors that were not used since the last sweep, until there are `live_max` with `bytes_max` bytes.
+/// Returns the bytes of the remaining ones.
 fn let_go(live: &mut Live, live_max: usize, bytes_max: usize, committed: u64) -> usize {
     let mut surplus = live.len().saturating_sub(live_max);
     let mut bytes: usize = live.values().map(ObjectActor::bytes).sum();

@@ -1,6 +1,5 @@
-//! The supervisor of the engine's own actors. A decision that panics is contained where it happens. If an actor fails
-//! all the same, what it knew of requests in flight is lost, so the engine stops and the process restarts from what is
-//! on disk.
+//! The supervisor of the engine's actors. A decision that panics is contained where it happens. If an actor fails
+//! nevertheless, its record of requests in flight is lost, so the engine stops and the process restarts from the disk.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,10 +10,9 @@ use crate::failure::FailureSink;
 
 pub(crate) struct Supervisor;
 
-/// Where failures are reported.
 pub(crate) struct SupervisorOptions {
     pub(crate) failed: FailureSink,
-    /// The engine is being stopped: an actor that then misses another one is no failure.
+    /// True while the engine is being stopped: an actor that then misses another one is no failure.
     pub(crate) ending: Arc<AtomicBool>,
 }
 

@@ -1,7 +1,7 @@
-//! The supply of an organization's bounded templates: what was minted, and what is reserved for requests in flight. A
-//! mint that meets reserved supply waits instead of failing.
+//! Supply of an organization's bounded templates: minted objects, and reservations of requests in flight. A mint that
+//! meets reserved supply waits instead of failing.
 //!
-//! Every request reserves in one order: organizations by their ids, and everything of one organization at once. So a
+//! All requests reserve in one order: organizations by their ids, and everything of one organization together. So a
 //! request that waits at one organization holds only supply of earlier ones, and no two requests wait for each other.
 
 use std::collections::{HashMap, VecDeque};
@@ -16,7 +16,7 @@ use super::unit::{Grant, Need, Unit};
 use super::world::{Reader, gone};
 use crate::api::SubmitError;
 
-/// The supply that the unit's mints need, in the order in which every unit reserves.
+/// The supply that the unit's mints need, in the order of reservation.
 pub(crate) fn needs(unit: &Unit, reader: &Reader) -> Result<VecDeque<Need>, SubmitError> {
     let mut counts: HashMap<Id, u64> = HashMap::new();
     for action in &unit.submission.actions {
@@ -55,17 +55,17 @@ impl Supply {
     }
 }
 
-/// What an organization's actor knows of its templates' supply.
+/// Supply of an organization's templates, as its actor knows it.
 #[derive(Default)]
 pub(crate) struct Supplies {
     supplies: HashMap<Id, Supply>,
-    /// Requests that wait for reserved supply to be used or given back.
+    /// Requests that wait for reserved supply to be used or returned.
     waiting: VecDeque<Box<Unit>>,
 }
 
 impl Supplies {
-    /// Reserves what the unit needs next, which is supply of the organization of `myself`, all of it or nothing.
-    /// Returns the unit unless it waits here or has ended.
+    /// Reserves all of the unit's next need, which is supply of the organization of `myself`, or nothing. Returns the
+    /// unit unless it waits here or has ended.
     pub(crate) fn reserve(
         &mut self,
         mut unit: Box<Unit>,
@@ -87,7 +87,7 @@ impl Supplies {
                 return None;
             }
         }
-        // Reserved supply may come back: a mint waits for it rather than failing.
+        // Reserved supply may come back, so a mint waits for it.
         let must_wait = |need: &Need| {
             let supply = self.supplies.get(&need.template);
             supply.is_some_and(|supply| {
@@ -121,7 +121,7 @@ impl Supplies {
         Some(unit)
     }
 
-    /// Loads a template's supply, or refreshes its bound, which may change before anything is minted.
+    /// Loads a template's supply, or refreshes its bound, which may change before the first mint.
     fn load(&mut self, template: Id, reader: &Reader) -> Result<(), SubmitError> {
         let rules = reader.template(template);
         let rules = rules.map_err(|_| SubmitError::Unavailable)?;
@@ -140,8 +140,7 @@ impl Supplies {
         Ok(())
     }
 
-    /// Takes back what a unit that has ended had reserved, and counts what it minted. Returns the units that waited for
-    /// that.
+    /// Returns the reservations of a finished unit, and counts its mints. Returns the units that waited for supply.
     pub(crate) fn settle(&mut self, settlement: &Settlement) -> VecDeque<Box<Unit>> {
         for grant in &settlement.grants {
             if let Some(supply) = self.supplies.get_mut(&grant.template) {

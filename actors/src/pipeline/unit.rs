@@ -1,6 +1,6 @@
 //! A submission on its way through the engine. Shards and organization actors decide it in parts; the parts are
-//! gathered and handed to the sequencer once. A deadline travels with it: past that it is not begun. Whatever happens,
-//! it is answered once.
+//! gathered and passed to the sequencer once. It has a deadline, after which it does not begin. Whatever happens, it is
+//! answered once.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,12 +24,11 @@ use super::parts::Parts;
 use super::room::{Holder, Place};
 use crate::api::{ActionOutcome, Committed, Done, Made, Submission, SubmitError, SubmittedAction};
 
-/// How many mints of a bounded template a unit may make.
+/// Mints of a bounded template that a unit may make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Grant {
-    /// The template.
     pub(crate) template: Id,
-    /// How many are reserved.
+    /// Reserved mints.
     pub(crate) count: u64,
 }
 
@@ -38,37 +37,36 @@ pub(crate) struct Grant {
 pub(crate) struct Need {
     /// The template's owner.
     pub(crate) organization: Id,
-    /// The template.
     pub(crate) template: Id,
-    /// How many mints of it the unit makes.
+    /// Mints that the unit makes.
     pub(crate) count: u64,
 }
 
-/// What the parts have decided so far.
+/// Decisions of the parts so far.
 #[derive(Default)]
 struct Gathered {
     decisions: Vec<Decision>,
-    /// A part was lost or ran out of time: the unit cannot be placed.
+    /// Set if a part was lost or ran out of time: the unit cannot be placed.
     failed: Option<SubmitError>,
-    /// The oldest snapshot in which a part looked up absent names.
+    /// Sequence of the oldest snapshot in which a part looked up absent names.
     read_sequence: Option<u64>,
 }
 
 /// A submission in flight.
 pub(crate) struct Unit {
-    /// What was asked.
+    /// The request.
     pub(crate) submission: Arc<Submission>,
-    /// Which shards decide it.
+    /// The shards that decide it.
     pub(crate) parts: Parts,
-    /// Who sends it, once admitted.
+    /// The sender, once admitted.
     pub(crate) caller: Option<Caller>,
     /// Mints granted by templates with a bounded supply.
     pub(crate) grants: Vec<Grant>,
-    /// Supply that is still to be reserved, in the order in which every unit reserves.
+    /// Supply still to be reserved, in the order of reservation.
     pub(crate) needs: VecDeque<Need>,
-    /// Whether it is placed, or never will be.
+    /// Whether it is placed or given up.
     pub(crate) fate: Arc<Fate>,
-    /// The memory of its decisions.
+    /// The memory reservation of its decisions.
     pub(crate) decided: Arc<Held<Holder>>,
     rounds: AtomicU32,
     gathered: Mutex<Gathered>,
@@ -98,17 +96,17 @@ impl Unit {
         }
     }
 
-    /// The caller's hold on it: once dropped, a unit that has not begun ends.
+    /// The caller's handle: dropping it ends a unit that has not begun.
     pub(crate) fn waiter(&self) -> Waiter {
         Waiter(Arc::clone(&self.ending))
     }
 
-    /// True if it was answered or given up, so that nothing is left to do for it.
+    /// True if it was answered or given up, so that no work is left.
     pub(crate) fn is_ended(&self) -> bool {
         self.ending.is_ended()
     }
 
-    /// From here on `organization` is notified of the unit's end. False if it has ended.
+    /// Notes that `organization` is notified of the unit's end. False if it has ended.
     pub(crate) fn admit(
         &mut self,
         caller: Option<Caller>,
@@ -135,7 +133,7 @@ impl Unit {
         self.ending.wait_at(organization)
     }
 
-    /// Begins to decide a part of it, if it is in time and a caller waits for it.
+    /// Begins to decide a part, if the deadline has not passed and a caller waits.
     pub(crate) fn begin(&self, now: Instant) -> bool {
         let begun = now < self.submission.expires_at && self.ending.begin();
         if begun {
@@ -144,31 +142,31 @@ impl Unit {
         begun
     }
 
-    /// Notes when it passes a step, if it is sampled; otherwise asks for no time.
+    /// Notes the time of a step, if the unit is sampled; otherwise does not read the clock.
     pub(crate) fn note(&self, step: Passed, now: impl FnOnce() -> Instant) {
         if let Some(timing) = &self.submission.timing {
             timing.note(step, now());
         }
     }
 
-    /// What was decided was dropped. False if no caller waits for another round.
+    /// Returns the unit to waiting after its decisions were dropped. False if no caller waits for another round.
     pub(crate) fn wait_again(&self) -> bool {
         self.ending.wait_again()
     }
 
-    /// True for a unit that changes what others look up without listing it as a read: it is decided with no earlier
-    /// unit in flight, and nothing is given out before it is committed.
+    /// True for a unit that changes other actors' look-ups without a listed read: it is decided with no earlier unit in
+    /// flight, and no unit is dispatched before it is committed.
     pub(crate) fn is_exclusive(&self) -> bool {
         let mut actions = self.submission.actions.iter();
         actions.any(|action| spec(&action.kind).is_exclusive)
     }
 
-    /// Sends a message to the organizations' actors that admitted it.
+    /// Sends a message to the organization actors that admitted it.
     pub(crate) fn notify_organizations(&self, message: impl Fn() -> OrganizationMessage) {
         self.ending.notify_organizations(message);
     }
 
-    /// One of its actions, as the rules want it.
+    /// The rules' input for one of its actions.
     pub(crate) fn input<'a>(&'a self, action: &'a SubmittedAction) -> Input<'a> {
         let payload = action.disclosed.as_ref().unwrap_or(&action.payload);
         Input {
@@ -182,12 +180,12 @@ impl Unit {
         }
     }
 
-    /// True when the unit is for the shards; otherwise an organization's actor decides it.
+    /// True if shards decide the unit; otherwise an organization's actor does.
     pub(crate) fn is_on_objects(&self) -> bool {
         !self.parts.of_shards.is_empty()
     }
 
-    /// How often it has been given out to be decided.
+    /// Number of rounds so far.
     pub(crate) fn rounds(&self) -> u32 {
         self.rounds.load(Ordering::Relaxed)
     }
@@ -202,7 +200,7 @@ impl Unit {
     }
 
     /// Called after all parts: the decisions in request order and the sequence of the oldest snapshot that was read, or
-    /// why there are none.
+    /// the error.
     pub(crate) fn take_decisions(&self) -> Result<(Vec<Decision>, u64), SubmitError> {
         let gathered = std::mem::take(&mut *self.gathered.lock());
         if let Some(error) = gathered.failed {
@@ -217,7 +215,7 @@ impl Unit {
         Ok((decisions, gathered.read_sequence.unwrap_or(u64::MAX)))
     }
 
-    /// Answers, and settles the nonce: it is spent exactly if something was placed.
+    /// Answers, and settles the nonce, which is spent exactly if something was placed.
     pub(crate) fn complete(&self, result: Result<Committed, SubmitError>) {
         let minted = match &result {
             Ok(outcome) if outcome.placement.is_some() => Some(self.minted(outcome)),
@@ -226,7 +224,7 @@ impl Unit {
         self.ending.end(result, minted);
     }
 
-    /// How many objects of each granted template were made.
+    /// Objects minted from each granted template.
     fn minted(&self, outcome: &Committed) -> Vec<Grant> {
         let made = |template| {
             let of_template = |action: &&ActionOutcome| match action {
@@ -249,7 +247,7 @@ impl Unit {
 
 impl Drop for Unit {
     fn drop(&mut self) {
-        // Placed but not answered: it was on its way to the disk when the engine failed or ended.
+        // A placed unit without an answer was on its way to the disk when the engine failed or ended.
         self.complete(Err(if self.fate.abandon() {
             SubmitError::Unavailable
         } else {
@@ -258,8 +256,8 @@ impl Drop for Unit {
     }
 }
 
-/// One part's share of a unit. If it is dropped without a report it counts as failed, so that the sequencer, which
-/// takes units strictly by ticket, never waits for a lost one.
+/// One shard's or actor's part of a unit. Dropped without a report it counts as failed, because the sequencer takes
+/// units strictly by ticket and would wait for a lost one.
 pub(crate) struct Part {
     ticket: u64,
     unit: Option<Arc<Unit>>,
@@ -283,7 +281,7 @@ impl Part {
         self.unit.as_ref().expect("present until the part reports")
     }
 
-    /// Reports the part's decisions and the sequence of the snapshot that they were read from.
+    /// Reports the part's decisions and the sequence of the snapshot that they used.
     pub(crate) fn report(mut self, decisions: Vec<Decision>, read_sequence: u64) {
         let all = self.unit().submission.actions.len();
         self.finish(|gathered| {

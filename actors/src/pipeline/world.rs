@@ -1,6 +1,6 @@
-//! What decisions look up, read from the published snapshot. A unit that waits for a commit waits without bound
-//! (`Progress::reach`): a decision made before the commit can be read would follow old rules, and stand in the log
-//! after the new ones. The callers' patience is bounded instead.
+//! State that decisions look up, read from the published snapshot. A unit that waits for a commit waits without bound
+//! (`Progress::reach`): an earlier decision would follow old rules, and stand in the log after the new ones. The
+//! callers' patience is bounded instead.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,18 +16,18 @@ use tokio::sync::watch;
 use super::catalog::{Catalog, Recent};
 use crate::api::SubmitError;
 
-/// The newest committed state: what every read outside the actors sees.
+/// The newest committed state, for every read outside the actors.
 pub struct Published {
-    /// Where the log ends.
+    /// The log's head.
     pub head: LogHead,
-    /// Since this sequence no API key has changed, and no wallet was removed from its organization: what was read about
-    /// one there still holds.
+    /// A sequence after which no API key has changed and no wallet was removed from its organization: what was read
+    /// about one there still holds.
     pub keys_changed_at: u64,
     /// The store at that moment.
     pub snapshot: Snapshot,
 }
 
-/// What is visible already, with a way to wait for more.
+/// The visible sequence, with a way to wait for more.
 #[derive(Clone)]
 pub(crate) struct Progress {
     visible: watch::Receiver<u64>,
@@ -39,7 +39,7 @@ impl Progress {
         Self { visible, turns }
     }
 
-    /// Waits until everything up to `sequence` can be read, however long that takes: for callers that must not decide
+    /// Waits until everything up to `sequence` can be read, however long that takes, for callers that must not decide
     /// earlier. False if it never will be, because the engine has failed or is ending.
     pub(crate) async fn reach(&self, sequence: u64) -> bool {
         let mut visible = self.visible.clone();
@@ -49,7 +49,7 @@ impl Progress {
         visible.wait_for(|seen| *seen >= sequence).await.is_ok()
     }
 
-    /// Waits until everything up to `sequence` can be read; false if that takes too long.
+    /// Waits until everything up to `sequence` can be read; false after `timeout`.
     pub(crate) async fn wait_for(&self, sequence: u64, timeout: Duration) -> bool {
         let mut visible = self.visible.clone();
         let reached = visible.wait_for(|seen| *seen >= sequence);
@@ -57,7 +57,7 @@ impl Progress {
     }
 }
 
-/// Reads for decisions: the published snapshot, with the catalog in front of it.
+/// Reader for decisions: the published snapshot, with the catalog in front of it.
 #[derive(Clone)]
 pub(crate) struct Reader {
     published: Arc<ArcSwap<Published>>,
@@ -66,13 +66,13 @@ pub(crate) struct Reader {
     generation: Option<u64>,
 }
 
-/// Logs what went wrong. The caller of the action learns only that it could not be decided.
+/// Logs a failed read. The action's caller learns only that it could not be decided.
 pub(crate) fn unavailable(error: &ReadError) -> Unavailable {
     tracing::error!(%error, "the store could not be read for a decision");
     Unavailable
 }
 
-/// The same, for a request that cannot be admitted because of it.
+/// Logs a failed read, for a request that cannot be admitted because of it.
 pub(crate) fn gone(error: &ReadError) -> SubmitError {
     unavailable(error);
     SubmitError::Unavailable
@@ -114,7 +114,7 @@ impl Reader {
         fixed.unwrap_or_else(|| self.catalog.generation())
     }
 
-    /// A template, which is `recent` from then on: asked for again, it is not looked up.
+    /// A template; `recent` then holds it, so the next call needs no look-up.
     pub(crate) fn template_again(
         &self,
         id: Id,
@@ -322,7 +322,7 @@ mod tests {
         let published = Arc::new(ArcSwap::from_pointee(commit(&store, 1)));
         let reader = Reader::new(Arc::clone(&published), Arc::new(Catalog::new(1 << 20, 10)));
         let supply = |reader: &Reader| reader.template(ID).unwrap().unwrap().max_supply;
-        // A reader keeps the present state for longer than the rules hold.
+        // A slow reader keeps the present state for longer than the rules hold.
         let (slow, _) = reader.fixed();
         published.store(Arc::new(commit(&store, 2)));
         reader.catalog().forget_templates();

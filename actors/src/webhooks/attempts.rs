@@ -1,4 +1,4 @@
-//! Attempts: what is due, what came of it, and which deliveries are requested again.
+//! Delivery attempts: due deliveries, results of attempts, and repeated deliveries.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use super::{AlsoWritten, Parcel, RedeliverError, Verdict};
 
 use crate::metric_definitions as metric;
 
-/// Concurrent attempts for one webhook whose receiver answers well.
+/// Concurrent attempts for one webhook with a healthy receiver.
 const ATTEMPTS_MAX: usize = 8;
 
-/// The result of an attempt.
+/// Result of an attempt.
 pub(super) struct Attempted {
     number: u64,
     began_ms: u64,
     verdict: Verdict,
 }
 
-/// The place right before another one: a read that starts after it begins at the other.
+/// The position directly before another one: a read that starts after it begins at the other.
 fn before(position: Position) -> Position {
     match position.index.checked_sub(1) {
         Some(index) => Position { index, ..position },
@@ -35,7 +35,7 @@ fn before(position: Position) -> Position {
 }
 
 impl Desk {
-    /// The waiting deliveries whose turn it is: no earlier one for the same object is waiting.
+    /// Pending deliveries without an earlier pending one for the same object.
     fn turns(&self) -> impl Iterator<Item = &Waiting> {
         let mut objects = HashSet::new();
         let ordered = move |waiting: &&Waiting| {
@@ -54,7 +54,7 @@ impl Desk {
         attempts_max.saturating_sub(self.under_way.len())
     }
 
-    /// The deliveries to begin now.
+    /// Deliveries to begin now.
     fn due(&self, now_ms: u64) -> Vec<u64> {
         self.turns()
             .filter(|waiting| waiting.row.next_attempt_at_ms <= Some(now_ms))
@@ -63,7 +63,7 @@ impl Desk {
             .collect()
     }
 
-    /// How long until the next attempt is due; `None` if none can begin.
+    /// Time until the next attempt is due; `None` if none can begin.
     pub(super) fn due_in(&self) -> Option<Duration> {
         if self.room() == 0 {
             return None;
@@ -76,7 +76,7 @@ impl Desk {
             .map(|due_ms| Duration::from_millis(due_ms.saturating_sub(now_ms)))
     }
 
-    /// Begins what is due.
+    /// Begins the due attempts.
     pub(super) fn begin(&mut self, webhook: &Arc<Webhook>) -> Result<(), Trouble> {
         for number in self.due(self.engine.now_ms()) {
             let known = |waiting: &Waiting| waiting.event.is_some();
@@ -106,7 +106,7 @@ impl Desk {
             let options = Arc::clone(&self.options);
             let engine = self.engine.clone();
             self.under_way.spawn(async move {
-                // A turn comes eventually.
+                // The permit always comes: every attempt ends.
                 let _turn = attempts.take(organization).await;
                 let began_ms = engine.now_ms();
                 let verdict = options.courier.deliver(parcel).await;
@@ -170,7 +170,7 @@ impl Desk {
                 if !self.options.courier.switch_off(Arc::clone(webhook)).await {
                     let version = webhook.trace.version;
                     self.outbox.rest = Some(Rest::Gone { version });
-                    // After the deliveries that are not stored yet: the place is past their events.
+                    // After the deliveries that are not stored yet, because the position is past their events.
                     let write = self.outbox_write();
                     self.unstored.add_new([write], Vec::new());
                 }
@@ -207,7 +207,7 @@ impl Desk {
         self.unstored.add_result(writes);
     }
 
-    /// Reads the event of a delivery again, and with it those of deliveries after it that need theirs soon.
+    /// Reads a delivery's event again, together with the events of later deliveries that need theirs soon.
     fn fetch(&mut self, webhook: &Webhook, number: u64) -> Result<(), ReadError> {
         let Some(first) = self.waiting.get(&number) else {
             return Ok(());
@@ -226,7 +226,7 @@ impl Desk {
             };
             let published = self.engine.published();
             let snapshot = &published.snapshot;
-            // All events: the webhook may want others by now.
+            // All events, because the webhook may want others by now.
             kedge_replay::events::read(snapshot, webhook.organization_id, &Filter::default(), span)
         };
         let piece = read(room.max(1))?;
@@ -243,7 +243,7 @@ impl Desk {
         Ok(())
     }
 
-    /// Makes a delivery due at once, and restarts its schedule.
+    /// Makes a delivery due now, and restarts its schedule.
     pub(super) async fn redeliver(
         &mut self,
         delivery: Id,
@@ -270,7 +270,7 @@ impl Desk {
             waiting.row
         } else {
             self.ended.retain(|(ended, _)| *ended != number);
-            // The order was kept when it was first sent; a redelivery is out of order anyway.
+            // The order was kept at the first delivery; a repeated one is out of order anyway.
             DeliveryRow {
                 redelivery: true,
                 ..stored

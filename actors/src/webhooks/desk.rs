@@ -1,4 +1,4 @@
-//! A webhook's deliveries: what was made of the events, what is pending, and when the webhook rests.
+//! Deliveries of one webhook: reading events, pending deliveries, and pauses.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -25,16 +25,16 @@ use crate::engine::Engine;
 
 use crate::fair::Turns;
 
-/// Events read at once.
+/// Events of one read.
 pub(super) const PIECE_EVENTS: usize = 64;
-/// Bytes of events read at once.
+/// Bytes of events of one read.
 pub(super) const PIECE_BYTES: usize = 256 * 1024;
-/// Events examined at once.
+/// Events examined in one read.
 const PIECE_ROWS: usize = 4_096;
-/// How many sequences the place may advance without being stored, if no event was wanted.
+/// How many sequences the position may advance without being stored, if no event was wanted.
 const UNSTORED_SEQUENCES_MAX: u64 = 10_000;
 
-/// A delivery that is still to be made.
+/// Delivery that has not ended.
 pub(super) struct Waiting {
     pub(super) row: DeliveryRow,
     pub(super) under_way: bool,
@@ -42,7 +42,7 @@ pub(super) struct Waiting {
     pub(super) event: Option<Event>,
 }
 
-/// Which events a webhook wants.
+/// The events that a webhook wants.
 fn filter(webhook: &Webhook) -> Filter {
     let all = webhook.events.iter().any(|name| name == "*");
     let types = EventType::ALL.iter().copied();
@@ -53,7 +53,8 @@ fn filter(webhook: &Webhook) -> Filter {
     }
 }
 
-/// Where a webhook that has sent nothing yet begins to read: where it was switched on, or made if it is off.
+/// Sequence at which a webhook that has sent nothing yet begins to read: that of the action that switched it on, or
+/// created it if it is off.
 fn first_wanted(snapshot: &Snapshot, webhook: &Webhook) -> Result<u64, ReadError> {
     let created = webhook.trace.created_sequence;
     if !webhook.active {
@@ -62,28 +63,28 @@ fn first_wanted(snapshot: &Snapshot, webhook: &Webhook) -> Result<u64, ReadError
     Ok(switched_on(snapshot, webhook, 0)?.since.unwrap_or(created))
 }
 
-/// A webhook's deliveries, as its worker holds them.
+/// State of a webhook's deliveries.
 pub(super) struct Desk {
     pub(super) id: Id,
     pub(super) engine: Engine,
     pub(super) options: Arc<WebhookOptions>,
     pub(super) attempts: Arc<Turns<Id>>,
     pub(super) outbox: OutboxRow,
-    /// The last action on the webhook with which it was seen on, until it rests: what switched it on is looked for only
-    /// among later ones. The place may stand still for days, and there may be many changes after it.
+    /// Sequence of the last action on the webhook at which it was seen on, until it pauses. The switch-on is searched
+    /// only among later actions, because the position may stand still for days while there are many changes.
     on_at: u64,
     stored: Position,
     pub(super) waiting: BTreeMap<u64, Waiting>,
-    /// Deliveries that have ended and are kept for inspection, oldest first.
+    /// Ended deliveries kept for inspection, oldest first.
     pub(super) ended: VecDeque<(u64, Id)>,
     pub(super) under_way: JoinSet<Attempted>,
     pub(super) unstored: Unstored,
-    /// The last attempt failed: until one succeeds, only one is made at a time.
+    /// Whether the last attempt failed: until one succeeds, only one runs at a time.
     pub(super) failing: bool,
 }
 
 impl Desk {
-    /// Loads what is stored.
+    /// Loads the stored state.
     pub(super) fn load(
         worker: &Worker,
         webhook: &Webhook,
@@ -142,7 +143,7 @@ impl Desk {
         }
     }
 
-    /// Whether the webhook is to be served now. Records where it resumes, and where it rests.
+    /// Whether the webhook is to be served now. Stores where it resumes or pauses.
     pub(super) async fn goes_on(&mut self, webhook: &Webhook) -> Result<bool, Trouble> {
         let goes_on = self.resume(webhook).await?;
         self.on_at = if goes_on { webhook.trace.sequence } else { 0 };
@@ -176,7 +177,7 @@ impl Desk {
         }
     }
 
-    /// Gives up all waiting deliveries: the webhook is switched off.
+    /// Gives up all pending deliveries, because the webhook is switched off.
     async fn put_down(&mut self) -> Result<(), Trouble> {
         self.under_way.shutdown().await;
         self.outbox.rest = Some(Rest::Off);
@@ -194,7 +195,7 @@ impl Desk {
         Ok(self.engine.side_writes(writes).await?)
     }
 
-    /// The writes that delete the oldest ended deliveries if there are too many.
+    /// Writes that delete the oldest ended deliveries if there are too many.
     pub(super) fn prune(&mut self) -> Vec<SideWrite> {
         let surplus = self.ended.len().saturating_sub(WEBHOOK_DELIVERIES_KEPT);
         let oldest = self.ended.drain(..surplus);
@@ -208,7 +209,7 @@ impl Desk {
             .collect()
     }
 
-    /// Waits as long as nothing is to be sent.
+    /// Waits while nothing is to be sent.
     pub(super) async fn rest(
         &mut self,
         webhook: &Webhook,
@@ -239,7 +240,7 @@ impl Desk {
         webhook: &Arc<Webhook>,
         orders: &mut Orders,
     ) -> Result<Next, Trouble> {
-        // Listening comes first: it reports later commits, and earlier ones are read.
+        // Listens first: later commits are reported, and earlier ones are read.
         let mut listener = self.engine.listen(webhook.organization_id);
         let filter = filter(webhook);
         loop {
@@ -250,7 +251,8 @@ impl Desk {
             self.unstored.begin(&self.engine);
             let has_room = self.has_room();
             let due_in = self.due_in();
-            // Each round does all there is to do, so the order decides only what comes first. It is always the same one.
+            // Each round does all the work there is, so the order decides only the first step. It is fixed, for the
+            // simulator.
             tokio::select! {
                 biased;
                 order = orders.next() => match order {
@@ -299,15 +301,14 @@ impl Desk {
         }
     }
 
-    /// Whether there is room for as many events as are read at once. With less, a full queue would read and store
-    /// events one by one.
+    /// Whether there is room for a whole read. Otherwise a full queue would read and store events one by one.
     fn has_room(&self) -> bool {
         let pending = self.waiting.len() + self.unstored.new_deliveries();
         pending + PIECE_EVENTS <= WEBHOOK_PENDING_MAX
     }
 
-    /// Reads what happened and queues the wanted events, until some were found: deliveries and place go into one
-    /// commit, and what else there is is read after it. True if the webhook has changed: it may want other events by now.
+    /// Reads events and queues the wanted ones, until some were found: deliveries and position go into one commit, and
+    /// the next events are read after it. True if the webhook has changed: it may want other events by now.
     async fn stage(&mut self, webhook: &Webhook, filter: &Filter) -> Result<bool, Trouble> {
         while self.has_room() {
             let published = self.engine.published();

@@ -1,19 +1,19 @@
 //! Webhooks: an organization's events, sent to its receivers, each at least once.
 //!
-//! The outbox is the log itself. What a webhook still has to send follows from the events after the place that it has
-//! read up to, so a commit writes nothing for webhooks. Each webhook has its own worker, which alone owns its
-//! deliveries: a receiver that is slow or gone delays nobody else's. A commit that concerns its organization wakes the
-//! worker, and one that changes the webhook makes it look again, whatever becomes of who asked for the change. It reads
-//! the events after the place, stores the new place and a delivery for each wanted event in one commit, and only then
-//! sends. Results are stored in commits of their own, each with all that have gathered; at most 64 may wait for that.
-//! What a crash leaves unstored is sent again, under the same id: `H(event id ‖ webhook id)`.
+//! The outbox is the log itself. A webhook's unsent events are the ones after its stored position, so a commit writes
+//! nothing for webhooks. Each webhook has one worker, the only owner of its deliveries, so a slow or missing receiver
+//! delays no other webhook. A commit of its organization wakes the worker, and a commit that changes the webhook makes
+//! it check the webhook again. It reads the events after the position, stores the new position and a delivery for each
+//! wanted event in one commit, and only then sends. Results are stored in separate commits, each with all results
+//! gathered so far; at most 64 may wait. Unstored results of a crash are sent again, under the same id: `H(event id ‖
+//! webhook id)`.
 //!
-//! Pending deliveries are bounded (`WEBHOOK_PENDING_MAX`). At the bound the place stands still, and what happens
-//! meanwhile waits in the log. A worker has at most 8 attempts in flight, and one while its receiver fails; all workers
-//! together share `webhook_attempts_max`. Of the deliveries for one object only the first pending one is tried.
+//! Pending deliveries are bounded (`WEBHOOK_PENDING_MAX`). At the bound the position stands still, and further events
+//! wait in the log. A worker has at most 8 attempts in flight, and one while its receiver fails; all workers together
+//! share `webhook_attempts_max`. Of the deliveries for one object only the first pending one is tried.
 //!
-//! The [`Courier`] knows how to send; it is the server's (`src/webhooks.rs`). A 410 becomes the action
-//! `system.webhook_off`, signed by the operator's key; without that key the webhook rests until it is changed.
+//! The [`Courier`] sends; the server provides it (`src/webhooks.rs`). A 410 becomes the action `system.webhook_off`,
+//! signed by the operator's key; without that key the webhook pauses until it is changed.
 
 mod attempts;
 mod desk;
@@ -46,69 +46,64 @@ use orders::{Orderer, Redelivery, orders};
 pub use schedule::Schedule;
 use worker::Worker;
 
-/// How long it may take until a delivery is queued again.
+/// Time limit until a delivery is queued again.
 const REDELIVER_MAX: Duration = Duration::from_secs(10);
 
-/// What is to be delivered.
+/// Content of a delivery.
 #[derive(Clone, Debug)]
 pub struct Parcel {
     /// The webhook in its present state.
     pub webhook: Arc<Webhook>,
-    /// The delivery: the message's identifier, the same at every attempt.
+    /// The message's identifier, the same at every attempt.
     pub delivery_id: Id,
-    /// The event to report.
     pub event: Event,
 }
 
-/// The result of an attempt.
+/// Result of an attempt.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// The receiver accepted it.
-    Delivered {
-        /// The HTTP status.
-        status: u16,
-    },
-    /// It did not.
+    Delivered { status: u16 },
+    /// The receiver did not accept it.
     Failed {
         /// The HTTP status, if there was an answer.
         status: Option<u16>,
         /// The reason, in words for the webhook's owner.
         error: String,
-        /// How long the receiver asks not to be contacted, milliseconds.
+        /// How long the receiver asks for no further attempt, milliseconds.
         retry_after_ms: Option<u64>,
     },
-    /// The receiver reports that it is gone for good (410).
+    /// The receiver is gone for good (410).
     Gone,
 }
 
-/// A boxed future.
 pub type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Delivers to the receivers.
+/// Transport to the receivers.
 pub trait Courier: Send + Sync + 'static {
-    /// Makes one attempt. It ends by itself, in a bounded time.
+    /// Makes one attempt, in bounded time.
     fn deliver(&self, parcel: Parcel) -> Boxed<Verdict>;
 
     /// Switches a webhook off in the log; false if that is not allowed.
     fn switch_off(&self, webhook: Arc<Webhook>) -> Boxed<bool>;
 }
 
-/// How webhooks are served.
+/// Options of webhooks.
 pub struct WebhookOptions {
-    /// When attempts are made.
+    /// Times of the attempts.
     pub schedule: Schedule,
-    /// Attempts in flight at one time, over all webhooks.
+    /// Concurrent attempts over all webhooks.
     pub attempts_max: usize,
-    /// How many of them may belong to one organization.
+    /// Concurrent attempts of one organization.
     pub attempts_share: usize,
-    /// Makes the attempts.
+    /// Transport of the attempts.
     pub courier: Arc<dyn Courier>,
-    /// Where webhooks are served, preferably a runtime of its own: one batch can be due at thousands of receivers, and
-    /// requests would wait among the deliveries.
+    /// Runtime of the deliveries, preferably a separate one: a batch can be due at thousands of receivers, and requests
+    /// would wait among the deliveries.
     pub runtime: Handle,
 }
 
-/// Keeps one worker for each webhook that has not ended.
+/// Actor with one worker for each webhook that has not ended.
 pub(crate) struct Webhooks;
 
 pub(crate) struct WebhooksState {
@@ -118,7 +113,7 @@ pub(crate) struct WebhooksState {
     workers: HashMap<Id, Serving>,
 }
 
-/// A worker's task, which ends when this is dropped.
+/// Task of a worker, which ends on drop.
 struct Serving {
     orderer: Orderer,
     task: JoinHandle<()>,
@@ -131,7 +126,7 @@ impl Drop for Serving {
 }
 
 impl WebhooksState {
-    /// The webhook's worker; a new one if there is none, or if it has ended.
+    /// The webhook's worker, started if there is none or it has ended.
     fn worker(&mut self, id: Id) -> &Orderer {
         let entry = self.workers.entry(id);
         let (engine, options, attempts) = (&self.engine, &self.options, &self.attempts);
@@ -206,7 +201,7 @@ impl Actor for Webhooks {
     }
 }
 
-/// The webhooks that need a worker: those that live, and those whose deliveries are still to be deleted.
+/// Webhooks that need a worker: live ones, and ended ones with deliveries to delete.
 fn served(engine: &Engine) -> Result<Vec<Id>, ReadError> {
     let published = engine.published();
     let snapshot = &published.snapshot;
@@ -248,7 +243,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Makes a delivery again, at once; `also` is written with it.
+    /// Repeats a delivery now; `also` is written in the same commit.
     pub async fn redeliver(
         &self,
         webhook: Id,

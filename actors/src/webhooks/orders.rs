@@ -1,5 +1,5 @@
-//! What the actor asks of a webhook's worker. A change of the webhook is a mark of its own and never lost, however many
-//! other orders wait: a worker that misses it would use an old address, or rest for ever.
+//! Orders to a webhook's worker. A change of the webhook is a separate flag that is never lost, however many other
+//! orders wait: a worker that missed it would use an old address, or pause for ever.
 
 use std::sync::Arc;
 
@@ -10,38 +10,38 @@ use tokio::sync::{Notify, mpsc};
 
 use super::{AlsoWritten, RedeliverError};
 
-/// Deliveries that may wait to be made again by one worker.
+/// Bound on the repeated deliveries that wait for one worker.
 const REDELIVERIES_MAX: usize = 16;
 
-/// A delivery that is to be made again.
+/// Order to repeat a delivery.
 pub(super) struct Redelivery {
     pub(super) delivery: Id,
-    /// Is written with it.
+    /// Writes for the same commit.
     pub(super) also: Option<AlsoWritten>,
     pub(super) reply: RpcReplyPort<Result<DeliveryRow, RedeliverError>>,
 }
 
 /// A message to a worker.
 pub(super) enum Order {
-    /// Check the webhook again.
+    /// The webhook is to be checked again.
     Changed,
-    /// Make a delivery again.
+    /// A delivery is to be repeated.
     Redeliver(Redelivery),
 }
 
-/// The actor's side.
+/// Sending half, for the actor.
 pub(super) struct Orderer {
     changed: Arc<Notify>,
     redeliveries: mpsc::Sender<Redelivery>,
 }
 
-/// The worker's side.
+/// Receiving half, for the worker.
 pub(super) struct Orders {
     changed: Arc<Notify>,
     redeliveries: mpsc::Receiver<Redelivery>,
 }
 
-/// Both sides.
+/// Creates both halves.
 pub(super) fn orders() -> (Orderer, Orders) {
     let changed = Arc::<Notify>::default();
     let (sender, redeliveries) = mpsc::channel(REDELIVERIES_MAX);
@@ -59,19 +59,19 @@ pub(super) fn orders() -> (Orderer, Orders) {
 }
 
 impl Orderer {
-    /// The webhook is to be checked again. Several changes may count as one: a worker checks everything at once.
+    /// Orders a check of the webhook. Several changes may count as one: a worker checks everything together.
     pub(super) fn changed(&self) {
         self.changed.notify_one();
     }
 
-    /// Asks for a delivery. If too many wait, its reply is dropped, which tells the caller that it was not accepted.
+    /// Orders a repeated delivery. If too many wait, its reply is dropped, so the caller sees that it was not accepted.
     pub(super) fn redeliver(&self, redelivery: Redelivery) {
         let _taken = self.redeliveries.try_send(redelivery);
     }
 }
 
 impl Orders {
-    /// The next order, changes first; `None` once nobody can give any.
+    /// The next order, changes first; `None` once all senders are gone.
     pub(super) async fn next(&mut self) -> Option<Order> {
         tokio::select! {
             biased;

@@ -1,25 +1,25 @@
-//! When a delivery is tried, and retried.
+//! Times of attempts and retries.
 
 use kedge_protocol::Id;
 use kedge_protocol::hash::keccak_parts;
 
-/// The longest that a receiver may ask not to be contacted, milliseconds.
+/// Longest pause that a receiver may ask for, milliseconds.
 const RETRY_AFTER_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
-/// At most this part of a delay, a fifth, is added to it, so that deliveries that failed together are not retried
-/// together.
+/// Divisor of the jitter: up to a fifth of a delay is added to it, so that deliveries that failed together are not
+/// retried together.
 const JITTER_PARTS: u64 = 5;
 
-/// The delays before each attempt, seconds. After the last one a delivery is given up.
+/// Delays before each attempt, seconds. After the last attempt a delivery is given up.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Schedule(Vec<u64>);
 
 impl Schedule {
-    /// A schedule with these delays; the first is the one before the first attempt.
+    /// The first delay is the one before the first attempt.
     pub fn new(delays_s: Vec<u64>) -> Self {
         Self(delays_s)
     }
 
-    /// How long to wait before the next attempt after `tries` were made, milliseconds; `None` if that was the last.
+    /// Delay before the next attempt after `tries`, milliseconds; `None` after the last one.
     pub(crate) fn delay_ms(
         &self,
         delivery: &Id,
@@ -27,7 +27,7 @@ impl Schedule {
         retry_after_ms: Option<u64>,
     ) -> Option<u64> {
         let delay_ms = self.0.get(tries as usize)?.saturating_mul(1_000);
-        // Spread by the delivery's own identifier: no two are alike, and no randomness is needed.
+        // Spread by the delivery's identifier: no two are alike, and no randomness is needed.
         let spread = keccak_parts(&[&delivery.bytes, &tries.to_be_bytes()]).0[0];
         let jitter_ms = delay_ms / JITTER_PARTS * u64::from(spread) / 255;
         let asked_ms = retry_after_ms.unwrap_or(0).min(RETRY_AFTER_MS_MAX);

@@ -1,22 +1,22 @@
-//! Since when a webhook is on: the log has all that was done to it, each action with the place of the one before.
+//! Activation of a webhook: the log has all actions on it, each with the sequence of the previous one.
 
 use kedge_protocol::resource::Webhook;
 use kedge_rules::resources::webhook;
 use kedge_storage::{ReadError, Snapshot};
 
-/// How a webhook that is on came to be on, by what was done to it after a sequence.
+/// Activation of a webhook that is on, by the actions on it after a sequence.
 pub(super) struct SwitchedOn {
-    /// The action that switched it on. If that is archived, the first sequence that is not.
+    /// Sequence of the action that switched it on. If that is archived, the first sequence that is not.
     pub(super) since: Option<u64>,
     /// Whether it was off before that, and after the sequence.
     pub(super) was_off: bool,
 }
 
-/// Looks for the action that switched on a webhook that is on, among those after the sequence `after`. It need not be the
+/// Searches the actions after sequence `after` for the one that switched on a webhook that is on. It need not be the
 /// last one on the webhook.
 ///
 /// # Errors
-/// [`ReadError`] if the log cannot be read, or what it has does not fit the webhook.
+/// [`ReadError`] if the log cannot be read, or does not fit the webhook.
 pub(super) fn switched_on(
     snapshot: &Snapshot,
     webhook: &Webhook,

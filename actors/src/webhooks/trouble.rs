@@ -1,10 +1,10 @@
-//! Why a webhook's worker has to stop for a while.
+//! Errors that pause a webhook's worker.
 
 use kedge_storage::ReadError;
 
 use crate::api::SubmitError;
 
-/// Why a worker had to stop for a while.
+/// Reason why a worker pauses.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Trouble {
     #[error("the store could not be read: {0}")]

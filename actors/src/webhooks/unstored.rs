@@ -1,5 +1,5 @@
-//! What a worker has not stored yet: new deliveries, and results of attempts. Everything that gathers while one commit
-//! is in progress goes into the next, so that attempts do not wait for commits, nor commits for each other.
+//! Pending writes of a worker: new deliveries, and results of attempts. All writes gathered during one commit go into
+//! the next, so that attempts do not wait for commits, nor commits for each other.
 
 use kedge_rules::event::Event;
 use kedge_storage::{DeliveryRow, SideWrite};
@@ -9,10 +9,10 @@ use super::trouble::Trouble;
 use crate::api::SubmitError;
 use crate::engine::Engine;
 
-/// How many results may wait to be stored before no more attempts begin: what a crash may cause to be sent again.
+/// Bound on unstored results, above which no attempt begins: a crash may cause this many to be sent again.
 const RESULTS_MAX: usize = 64;
 
-/// A delivery that is begun once it is stored.
+/// Delivery that begins once it is stored.
 pub(super) struct New {
     pub(super) row: DeliveryRow,
     pub(super) event: Event,
@@ -22,18 +22,18 @@ pub(super) struct New {
 pub(super) struct Unstored {
     writes: Vec<SideWrite>,
     new: Vec<New>,
-    /// Results among the writes, and in the commit in progress.
+    /// Results among the gathered writes and in the commit in progress.
     results: usize,
     storing_results: usize,
     /// New deliveries in the commit in progress.
     storing_new: usize,
-    /// The commit in progress. It is a task, since a message to the committer that nobody drives would hold its place in
-    /// the line.
+    /// The commit in progress. It is a task, because a message to the committer that is not polled would hold its place
+    /// in the queue.
     storing: JoinSet<Result<Vec<New>, SubmitError>>,
 }
 
 impl Unstored {
-    /// Adds new deliveries, and the writes that make them and move the webhook's place.
+    /// Adds new deliveries, and the writes that create them and advance the webhook's position.
     pub(super) fn add_new(&mut self, writes: impl IntoIterator<Item = SideWrite>, new: Vec<New>) {
         self.writes.extend(writes);
         self.new.extend(new);
@@ -45,17 +45,17 @@ impl Unstored {
         self.results += 1;
     }
 
-    /// How many deliveries are not stored yet.
+    /// Number of unstored deliveries.
     pub(super) fn new_deliveries(&self) -> usize {
         self.new.len() + self.storing_new
     }
 
-    /// Whether attempts have to wait until results are stored.
+    /// Whether attempts must wait until results are stored.
     pub(super) fn is_full(&self) -> bool {
         self.results + self.storing_results >= RESULTS_MAX
     }
 
-    /// Begins to store what has gathered, unless a commit is in progress.
+    /// Begins to store the gathered writes, unless a commit is in progress.
     pub(super) fn begin(&mut self, engine: &Engine) {
         if !self.storing.is_empty() || self.writes.is_empty() {
             return;
@@ -71,8 +71,8 @@ impl Unstored {
         });
     }
 
-    /// Waits for the commit in progress and returns the deliveries that it has stored; `None` if there is none. Nothing
-    /// is lost if the caller stops waiting.
+    /// Waits for the commit in progress and returns its deliveries; `None` if there is none. Nothing is lost if the
+    /// caller stops waiting.
     pub(super) async fn stored(&mut self) -> Option<Result<Vec<New>, Trouble>> {
         let stored = self.storing.join_next().await?;
         self.storing_results = 0;

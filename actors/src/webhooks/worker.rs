@@ -1,4 +1,4 @@
-//! One webhook's worker: from its first look at the webhook until nothing is left of it.
+//! Worker of one webhook, from its first look at the webhook until all its rows are deleted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,12 +19,12 @@ const FORGOTTEN_AT_ONCE: usize = 64;
 /// How long a worker waits after a failed read or write.
 const TROUBLE_PAUSE: Duration = Duration::from_secs(5);
 
-/// What follows after a worker has served for a while.
+/// Next step after a worker has served for a while.
 #[derive(PartialEq, Eq)]
 pub(super) enum Next {
-    /// The webhook is to be checked again.
+    /// Check the webhook again.
     Look,
-    /// The worker is no longer needed.
+    /// End, because the worker is no longer needed.
     End,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Worker {
     pub(super) id: Id,
     pub(super) engine: Engine,
     pub(super) options: Arc<WebhookOptions>,
-    /// Attempts, over all webhooks.
+    /// Permits for attempts, over all webhooks.
     pub(super) attempts: Arc<Turns<Id>>,
     pub(super) orders: Orders,
 }
@@ -67,8 +67,8 @@ impl Worker {
         Ok(())
     }
 
-    /// The webhook as it is now, with its deliveries; `None` once nothing is left of it. The snapshot is held no longer
-    /// than this takes: what it shows cannot leave memory or the tables before that, and a webhook is served for months.
+    /// The webhook in its present state, with its deliveries; `None` once it is gone. The snapshot is dropped quickly:
+    /// it keeps its rows in memory and in the tables, and a webhook is served for months.
     async fn look(&self, desk: Option<Desk>) -> Result<Option<(Webhook, Desk)>, Trouble> {
         let published = self.engine.published();
         let Some(webhook) = published.snapshot.resource::<Webhook>(self.id)? else {
@@ -89,7 +89,7 @@ impl Worker {
         Ok(Some((webhook, desk)))
     }
 
-    /// Deletes everything about a webhook that was ended.
+    /// Deletes everything about an ended webhook.
     async fn forget(&self, snapshot: &Snapshot) -> Result<(), Trouble> {
         let mut after = None;
         loop {

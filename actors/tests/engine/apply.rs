@@ -1,4 +1,4 @@
-//! One apply: what the live engine has stored is what its log makes, in one piece and cut anywhere.
+//! One `Apply` for all: the live engine's rows are the ones that its log gives, in one piece and cut anywhere.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::cuts::{Log, explained};
 use crate::resources::ids;
 use crate::support::*;
 
-/// Objects with indexed places, owners that return, milestones, burned objects, and actions by others.
+/// Objects with indexed properties, returning owners, milestones, burned objects, and actions of other wallets.
 async fn objects(engine: &Engine, alice: &Client, bob: &Client) {
     let schema = r#"{"type":"object","properties":{"seat":{"type":"integer","x-index":true},
         "row":{"type":"string","x-index":true}}}"#
@@ -45,7 +45,7 @@ async fn objects(engine: &Engine, alice: &Client, bob: &Client) {
     let four = four.to_string();
     let to = |client: &Client| format!(r#"{{"to":"{}"}}"#, ids(client).0);
     let (to_alice, to_bob) = (to(alice), to(bob));
-    // It changes its indexed values and its owner several times in one request, and returns.
+    // Its indexed values and its owner change several times in one request, and return.
     let there = [
         ("update", one.as_str(), r#"{"properties":{"seat":4}}"#),
         ("set_attributes", &one, r#"{"attributes":{"row":"q"}}"#),
@@ -55,7 +55,7 @@ async fn objects(engine: &Engine, alice: &Client, bob: &Client) {
         ("mint", &ticket, r#"{"properties":{"seat":1}}"#),
     ];
     alice.send(engine, &there).await.unwrap();
-    // Objects of others: bob's, and one that anyone may scan.
+    // Objects of others: one of bob's, and one that anyone may scan.
     let back = [
         (
             "delete_attributes",
@@ -70,7 +70,7 @@ async fn objects(engine: &Engine, alice: &Client, bob: &Client) {
         let many: Vec<_> = (0..500).map(|_| ("emit", two.as_str(), "{}")).collect();
         alice.send(engine, &many).await.unwrap();
     }
-    // One that is refused on its own, and one that ends.
+    // An action refused alone, and one that burns its object.
     let some = [
         ("update", two.as_str(), r#"{"properties":{"seat":"no"}}"#),
         ("burn", &three, "{}"),
@@ -83,7 +83,7 @@ async fn objects(engine: &Engine, alice: &Client, bob: &Client) {
     assert!(published.snapshot.milestone(two, 1_002).unwrap().is_some());
 }
 
-/// Names and rights that are given up, claimed by others, ended.
+/// Names and rights that are released, claimed by others, ended.
 async fn accounts(engine: &Engine, alice: &Client, bob: &Client) {
     let (wallet, organization) = ids(alice);
     let (wallet, organization) = (wallet.to_string(), organization.to_string());
@@ -174,7 +174,7 @@ async fn records(engine: &Engine, alice: &Client) {
     engine.submit(sent.submission).await.unwrap();
 }
 
-/// The operator: tiers, and the keys that sign later batches.
+/// The operator's actions: tiers, and the keys that sign later batches.
 async fn operator(engine: &Engine, of: &Client) {
     let (_, organization_id) = ids(of);
     let operator = crate::support::operator(engine, organization_id).await;
@@ -266,7 +266,7 @@ async fn what_is_not_next_in_the_log_is_not_applied_and_nothing_after_it() {
     assert!(matches!(next, Err(ApplyError::Broken)), "{next:?}");
     assert!(matches!(apply.take_rows(), Err(ApplyError::Broken)));
 
-    // A batch with requests missing, and one that comes twice.
+    // A batch with requests missing, and a repeated one.
     let mut apply = Apply::from_nothing(Vec::new());
     assert!(matches!(
         apply.batch(&batch, &hashes),
@@ -280,14 +280,14 @@ async fn what_is_not_next_in_the_log_is_not_applied_and_nothing_after_it() {
         Err(ApplyError::Order { .. })
     ));
 
-    // What the store already holds is not applied to it again.
+    // Frames that the store already has are not applied again.
     let mut apply = Apply::over(snapshot).unwrap();
     let again = apply.request(&records[2], &leaves[2]);
     assert!(matches!(again, Err(ApplyError::Order { .. })), "{again:?}");
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
-/// The engine counts mints in memory. A store with another count has rows that the log does not make.
+/// The engine counts mints in memory. A store with another count has rows that the log does not give.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_group_that_is_not_what_its_records_make_is_never_written() {
     let folder = tempfile::tempdir().unwrap();

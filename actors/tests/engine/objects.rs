@@ -29,7 +29,7 @@ async fn what_decisions_leave_in_memory_is_bounded_and_who_is_refused_has_done_n
     let refused = alice.send(&engine, &mints).await;
     assert!(matches!(refused, Err(SubmitError::Overloaded)));
     assert_eq!(engine.published().head.sequence, before);
-    // What was held is free again, after a refusal and after an answer.
+    // The memory is free again, after a refusal and after an answer.
     for _ in 0..3 {
         let outcome = alice.send(&engine, &mints[..7]).await.unwrap();
         assert_eq!(minted(&outcome).len(), 7);
@@ -144,7 +144,7 @@ async fn a_hundred_clients_on_one_object_and_one_signer() {
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
-/// Batches over the same objects, some atomic and failing, so that decisions rest on what is refused afterwards.
+/// Batches over the same objects, some atomic and failing, so that decisions depend on decisions refused later.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn refused_atomic_batches_take_nothing_with_them() {
     let folder = tempfile::tempdir().unwrap();
@@ -200,7 +200,7 @@ async fn refused_atomic_batches_take_nothing_with_them() {
 }
 
 /// Atomic requests that lock an object and fail with another one. The object was never locked, so no other request may
-/// be refused because it is, and each reports the failure that is its own.
+/// be refused because of that, and each reports its real failure.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn nobody_is_refused_for_what_never_happened() {
     const OTHERS: usize = 8;
@@ -331,7 +331,7 @@ async fn a_signed_request_counts_once() {
         }
     );
 
-    // What failed as a whole cannot be sent again, even if it would succeed by now.
+    // A request that failed as a whole cannot be repeated, even if it would succeed by now.
     let object = alice
         .send_one(&engine, "mint", &kind, "{}")
         .await
@@ -370,7 +370,7 @@ async fn a_signed_request_counts_once() {
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
-/// The store forgets a refused request in its own time, once the deadline is past.
+/// The store forgets a refused request some time after its deadline.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_refused_request_that_is_forgotten_is_not_decided_again() {
     let folder = tempfile::tempdir().unwrap();
@@ -404,7 +404,7 @@ async fn a_refused_request_that_is_forgotten_is_not_decided_again() {
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
-/// What was refused of a request stands next to the log, whether something else of the request was done or nothing.
+/// Refused actions become events, whether the rest of the request was done or not.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn every_refused_action_is_an_event_of_its_organization() {
     let folder = tempfile::tempdir().unwrap();

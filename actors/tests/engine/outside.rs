@@ -1,4 +1,4 @@
-//! What the engine does outside its log: anchors and webhooks.
+//! Work outside the log: anchors and webhooks.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 
 use crate::support::{Client, DOMAIN, register, sequencer_key, start, template};
 
-/// A node whose contract holds nothing and refuses everything.
+/// A node whose contract holds nothing and that refuses everything.
 #[derive(Clone, Default)]
 struct Refusing {
     refused: Arc<AtomicU64>,
@@ -119,7 +119,7 @@ async fn a_checkpoint_has_one_anchor_however_often_it_fails() {
     assert_eq!(snapshot.anchor_number(row.id).unwrap(), Some(row.number));
 }
 
-/// Passes on the sequences of what is to be delivered.
+/// Passes on the sequences of deliveries.
 struct Channel(mpsc::UnboundedSender<u64>);
 
 impl Courier for Channel {
@@ -148,7 +148,7 @@ async fn make_template(engine: &Engine, client: &Client, name: &str) {
     template(engine, client, &format!(r#"{{"name":"{name}"}}"#)).await;
 }
 
-/// Waits until a webhook's worker has noted this.
+/// Waits until a webhook's worker has stored this pause.
 async fn rests(engine: &Engine, webhook: Id, rest: Option<Rest>) {
     loop {
         let outbox = engine.published().snapshot.outbox(webhook).unwrap();
@@ -192,8 +192,8 @@ async fn a_changed_webhook_is_served_as_it_is_although_nobody_says_that_it_chang
     assert!(engine.shutdown(Duration::from_secs(10)).await);
 }
 
-/// A webhook is made and off, switched on, off and on again, and changed once more, all before its worker looks: the
-/// requests are committed while nothing serves webhooks.
+/// A webhook is created off, switched on, off and on again, and changed once more, all before its worker looks: the
+/// requests are committed while webhooks are not served.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_webhook_reports_from_where_it_was_switched_on_although_it_was_changed_since() {
     let dir = tempfile::tempdir().unwrap();
@@ -229,13 +229,13 @@ async fn a_webhook_reports_from_where_it_was_switched_on_although_it_was_changed
         let sequence = tokio::time::timeout(soon, delivered.recv()).await.unwrap();
         found.push(sequence.unwrap());
     }
-    // Different objects' events are sent at once.
+    // Events of different objects are sent concurrently.
     found.sort_unstable();
     assert_eq!(found, expected[2..]);
     assert!(delivered.try_recv().is_err());
 }
 
-/// Says that the receiver is gone, once, and takes its time to switch the webhook off: until it has a permit.
+/// Reports once that the receiver is gone, and delays the switch-off until it has a permit.
 struct Slow {
     gone: AtomicU64,
     switching: mpsc::UnboundedSender<()>,
@@ -259,7 +259,7 @@ impl Courier for Slow {
     }
 }
 
-/// The worker has read up to where the webhook was on, and does not see that it was off meanwhile.
+/// The worker has read up to a position at which the webhook was on, and does not see that it was off meanwhile.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_webhook_does_not_report_what_happened_while_it_was_off_although_its_worker_was_busy() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Everything that is not an object: wallets and their keys, members, API keys, webhooks, files, templates that change,
-//! the operator's tiers.
+//! Everything but objects: wallets and their keys, members, API keys, webhooks, files, changing templates, the
+//! operator's tiers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,7 +70,7 @@ async fn refused(
     refusal.clone()
 }
 
-/// An invited person joins with the invitation, which serves once.
+/// An invited person joins with the invitation, which works once.
 async fn invite(engine: &Engine, admin: &Client, organization: &str) -> Client {
     let invite = r#"{"role":"admin","email":"user4@example.com"}"#;
     let invited = admin
@@ -105,7 +105,7 @@ async fn accounts_change_and_replay() {
         .send_one(&engine, "wallet.update", &wallet, change)
         .await;
     assert_eq!(renamed.version, 2);
-    // The address that she gave up is free, and the one that she claimed is not.
+    // Her released address is free, and her new one is not.
     let bob = register(&engine, 2).await;
     let (bob_id, _) = ids(&bob);
     let taken = r#"{"email":"alice@example.com"}"#;
@@ -156,8 +156,8 @@ async fn accounts_change_and_replay() {
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
-/// A key is removed while it signs: what is placed later is no longer its own. The replay, which checks every signer
-/// against the keys of that moment, agrees.
+/// A key is removed while it signs: its later actions are not placed. The replay, which checks every signer against the
+/// keys of that moment, agrees.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_removed_key_signs_nothing_that_is_placed_later() {
     let folder = tempfile::tempdir().unwrap();
@@ -215,7 +215,7 @@ async fn a_removed_key_signs_nothing_that_is_placed_later() {
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
-/// The secret that was replaced last still counts, for this long after it was replaced.
+/// The last replaced secret still counts, for this long after its replacement.
 #[track_caller]
 fn assert_overlap(engine: &Engine, of: Id, [current, previous]: [u8; 2], overlap_ms: u64) {
     let snapshot = &engine.published().snapshot;
@@ -278,8 +278,8 @@ async fn secrets_stand_beside_the_log() {
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
-/// Two rotations of one key, mostly in one commit group: the secret before the later one is that of the earlier one,
-/// never the one that the earlier one replaced.
+/// Two rotations of one key, mostly in one commit group: the previous secret is then the one of the first rotation,
+/// never the one before it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_secret_that_was_replaced_twice_at_once_does_not_come_back() {
     let folder = tempfile::tempdir().unwrap();
@@ -334,8 +334,8 @@ async fn a_file_is_what_was_signed() {
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
-/// Mints and a change of their template at the same time: whatever their order, the replay makes the same objects, so
-/// none was minted by outdated rules.
+/// Concurrent mints and a change of their template: whatever their order, the replay gives the same objects, so none
+/// was minted by outdated rules.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_template_changes_between_mints_or_not_at_all() {
     let folder = tempfile::tempdir().unwrap();
@@ -361,7 +361,7 @@ async fn a_template_changes_between_mints_or_not_at_all() {
             });
         }
         tasks.join_all().await;
-        // The name that is given up can be claimed again.
+        // The released name can be claimed again.
         if round == 0 {
             let fresh = template(&engine, &alice, r#"{"name":"fresh"}"#).await;
             let rename = r#"{"name":"renamed"}"#;
@@ -418,7 +418,7 @@ async fn the_operator_sets_tiers_and_nobody_else_does() {
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
-/// Who remembers what was read about a credential forgets it only when one may have ended.
+/// Caches of credentials are dropped only when one may have ended.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn it_is_known_when_credentials_may_have_ended() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Supply that several organizations want: requests wait in one order, and not forever.
+//! Supply wanted by several organizations: requests wait in one order, and not forever.
 
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use kedge_runtime::env::{Env as _, RealEnv};
 
 use crate::support::*;
 
-/// A request must end by then; if it takes longer, it is a deadlock.
+/// Time by which a request must end; a longer one is deadlocked.
 const PATIENCE: Duration = Duration::from_secs(5);
 const ROUNDS: u64 = 40;
 const SUPPLY: usize = 6;
@@ -62,7 +62,7 @@ async fn batches_that_mint_each_others_templates_never_wait_for_each_other() {
         });
         let mut made = 0;
         for task in tasks {
-            // If everything is used up, the request is refused action by action.
+            // Once everything is used up, the request is refused action by action.
             made += task.await.unwrap().unwrap();
         }
         assert_eq!(made, 2 * SUPPLY, "round {round}");
@@ -73,7 +73,7 @@ async fn batches_that_mint_each_others_templates_never_wait_for_each_other() {
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
-/// A clock that keeps the committer from continuing while it is closed, like a disk that hangs.
+/// A clock that stops the committer while it is closed, like a disk that hangs.
 #[derive(Default)]
 struct Gate {
     closed: Mutex<bool>,
@@ -98,7 +98,7 @@ impl Gate {
     }
 }
 
-/// Waits until this many requests are in flight, and stay so.
+/// Waits until this many requests stay in flight.
 async fn settles_at(engine: &Engine, count: usize) {
     let begun = Instant::now();
     while engine.requests_under_way() != count {
@@ -215,7 +215,7 @@ async fn who_waits_for_rights_ends_with_its_caller_and_holds_nobody_back() {
     assert_eq!(engine.submit(waits).await.err(), Some(SubmitError::Waited));
     settles_at(&engine, 1).await;
 
-    // What she sends next waits only for the commit.
+    // Her next request waits only for the commit.
     let next = bea.sign(bea.next_nonce(), false, &mint).submission;
     let engine_of_task = engine.clone();
     let next = tokio::spawn(async move { engine_of_task.submit(next).await });

@@ -1,4 +1,4 @@
-//! Clients that sign, an engine on its own store, and the replay that the store is compared with.
+//! Signing clients, an engine on a temporary store, and the replay that the store is compared with.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub(crate) fn sequencer_key() -> Arc<SigningKey> {
     Arc::new(SigningKey::from_bytes(&[0x5e; 32]).unwrap())
 }
 
-/// The engine holds this one too, and signs with it once the log names it.
+/// A second key of the engine, which signs once the log names it.
 pub(crate) fn next_key() -> SigningKey {
     SigningKey::from_bytes(&[0x5f; 32]).unwrap()
 }
@@ -56,12 +56,12 @@ pub(crate) async fn start(path: &Path) -> Engine {
     start_on(path, open(path)).await
 }
 
-/// An engine on a store that the test holds too.
+/// An engine on a store that the test keeps a handle to.
 pub(crate) async fn start_on(path: &Path, store: Arc<Store>) -> Engine {
     start_by(Arc::new(|| RealEnv.unix_ms()), path, store).await
 }
 
-/// An engine whose wall clock this is.
+/// An engine with this wall clock.
 pub(crate) async fn start_by(clock: Clock, path: &Path, store: Arc<Store>) -> Engine {
     let options = Options {
         domain: DOMAIN,
@@ -207,12 +207,12 @@ impl Client {
     }
 }
 
-/// Builds the receipt that a client would get, and checks it as a client would.
+/// Builds a client's receipt, and checks it as a client would.
 pub(crate) fn check_receipt(outcome: &Committed, contents: &[Hash]) {
     check_receipt_by(outcome, contents, &sequencer_key().address());
 }
 
-/// The same, where this key must have signed the batch.
+/// Checks a receipt whose batch this key must have signed.
 pub(crate) fn check_receipt_by(outcome: &Committed, contents: &[Hash], sequencer: &Address) {
     let Some(placement) = &outcome.placement else {
         return;
@@ -245,7 +245,7 @@ pub(crate) async fn register(engine: &Engine, byte: u8) -> Client {
     join(engine, byte, "").await
 }
 
-/// The operator, who acts on an organization.
+/// The operator as a client, acting on an organization.
 pub(crate) async fn operator(engine: &Engine, organization_id: Id) -> Client {
     let operator = Client {
         asker: Asker::Operator { organization_id },
@@ -256,7 +256,7 @@ pub(crate) async fn operator(engine: &Engine, organization_id: Id) -> Client {
     operator
 }
 
-/// Registers with more members in the registration, such as an invitation.
+/// Registers with additional members in the registration, such as an invitation.
 pub(crate) async fn join(engine: &Engine, byte: u8, more: &str) -> Client {
     let mut client = Client::new(byte);
     let address = client.key.address();
@@ -297,7 +297,7 @@ pub(crate) fn check_fold(engine: &Engine) {
     let mut state = State::new(snapshot.operators().unwrap());
     for record in published.snapshot.requests_from(1) {
         let record = record.unwrap();
-        // Registrations here disclose what they sign.
+        // Registrations here disclose the signed payload.
         record.verify_signature(&DOMAIN).unwrap();
         state.apply(&record).unwrap();
     }

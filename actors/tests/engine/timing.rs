@@ -1,4 +1,4 @@
-//! The times of sampled requests, and what an observer learns of them.
+//! The times of sampled requests, as an observer gets them.
 
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
@@ -19,14 +19,14 @@ const GROUP: SpanRef = SpanRef {
     span_id: 10,
 };
 
-/// The names of a group's span and of the requests in it, and when its steps were passed.
+/// A group's span, the spans of its requests, and the times of its steps.
 type CommittedGroup = (SpanRef, Vec<SpanRef>, Vec<Option<Instant>>);
 
-/// Notes what it is called with.
+/// Records its calls.
 #[derive(Default)]
 struct Noting {
     engine: OnceLock<Engine>,
-    /// Each durable request, and how far could be read at that moment.
+    /// Each durable request, with the visible sequence at that moment.
     placed: Mutex<Vec<(Member, u64)>>,
     committed: Mutex<Vec<CommittedGroup>>,
 }
@@ -67,7 +67,7 @@ const STEPS: [Passed; 5] = [
     Passed::Taken,
 ];
 
-/// All are there, and none is earlier than the one before.
+/// All times are there, and none is earlier than the one before.
 fn in_order(times: &[Option<Instant>]) {
     let times: Vec<Instant> = times.iter().map(|time| time.unwrap()).collect();
     assert!(times.is_sorted(), "{times:?}");
@@ -86,7 +86,7 @@ async fn a_sampled_request_passes_every_step_in_order() {
         "nothing is sampled"
     );
 
-    // One that is done, and one that is refused: both are in a group.
+    // One request is done and one refused: both are in a group.
     for (kind, target, sequence) in [("mint", of_ann.as_str(), true), ("burn", "nothing", false)] {
         let begun = Instant::now();
         let noting = Arc::clone(&observer) as Arc<dyn Observer>;

@@ -1,4 +1,4 @@
-//! A file of action ids: sorted, in blocks that a look-up reads one of, and never changed after it was written.
+//! File of action ids: sorted, in blocks of which a look-up reads one, and never changed after it was written.
 //! docs/STORAGE.md has its layout.
 
 use std::io;
@@ -14,20 +14,20 @@ pub(crate) type Entry = ([u8; 16], u64);
 
 /// Bytes of an entry: the id and the sequence.
 const ENTRY_BYTES: usize = 24;
-/// Bytes of a block: what a look-up reads.
+/// Bytes of a block, the unit of a look-up.
 pub(crate) const BLOCK_BYTES: usize = 4096;
 /// Entries of a block, except of the last one.
 pub(crate) const BLOCK_ENTRIES: usize = 170;
 /// Bytes of a block that its checksum covers.
 const CHECKED_BYTES: usize = BLOCK_BYTES - 4;
-/// Blocks that are read and written at once by a walk through a whole file.
+/// Blocks per read or write while a whole file is walked.
 const WALK_BLOCKS: usize = 64;
 const FOOTER_BYTES: usize = 40;
 const MAGIC: &[u8; 8] = b"KEDGEIDS";
 const VERSION: u32 = 1;
-/// The name's end.
+/// Suffix of the file names.
 const END: &str = ".ids";
-/// What is being written: new ids and merged files have each their own name, so that neither waits for the other.
+/// File in progress: new ids and merged files have different names, so that neither waits for the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Unfinished {
     New,
@@ -42,7 +42,7 @@ impl Unfinished {
         }
     }
 
-    /// Removes what an interrupted write left.
+    /// Removes the file of an interrupted write.
     pub(super) fn remove(self, env: &dyn Env, dir: &Path) -> io::Result<()> {
         match env.remove(&dir.join(self.name())) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -51,26 +51,19 @@ impl Unfinished {
     }
 }
 
-/// Why the ids in a file cannot be used.
+/// Reason why the ids in a file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FileError {
-    /// The system's error.
     #[error("{name}: {source}")]
-    Io {
-        /// The file.
-        name: String,
-        /// The error.
-        source: io::Error,
-    },
-    /// Its content is not what was written.
+    Io { name: String, source: io::Error },
+    /// Its content is not the written one.
     #[error("{name}: {what}")]
     Damaged {
-        /// The file.
         name: String,
-        /// What is wrong, and where.
+        /// Description of the damage, with its position.
         what: String,
     },
-    /// The writing was ended before it was finished.
+    /// The write was interrupted by the end of the server.
     #[error("it was ended early")]
     Ended,
 }
@@ -84,18 +77,18 @@ impl FileError {
     }
 }
 
-/// A file that is complete. It leads to the actions with the sequences `first` to `last`.
+/// Complete file of ids for the actions with the sequences `first` to `last`.
 pub(crate) struct IdFile {
     file: Arc<dyn File>,
     name: String,
     pub(super) first: u64,
     pub(crate) last: u64,
     pub(super) count: u64,
-    /// The first 8 bytes of each block's first id: they tell which block has an id.
+    /// The first 8 bytes of each block's first id, which select the block of an id.
     starts: Vec<u64>,
 }
 
-/// The sequences that a file with this name leads to; `None` if it is not a file of ids.
+/// The sequences of a file with this name; `None` if it is no file of ids.
 pub(super) fn sequences_of(name: &str) -> Option<(u64, u64)> {
     let (first, last) = name.strip_suffix(END)?.split_once('-')?;
     Some((first.parse().ok()?, last.parse().ok()?))
@@ -158,8 +151,8 @@ impl IdFile {
         })
     }
 
-    /// Writes a file of sorted entries that leads to the sequences `first` to `last`. It is durable and has its name
-    /// afterwards. `ending` ends the writing early.
+    /// Writes a file of sorted entries for the sequences `first` to `last`. It is durable and has its name afterwards.
+    /// `ending` interrupts the write.
     pub(super) fn write(
         env: &dyn Env,
         (dir, unfinished): (&Path, Unfinished),
@@ -169,7 +162,7 @@ impl IdFile {
     ) -> Result<Self, FileError> {
         let written = write_entries(env, (dir, unfinished), range, entries, ending);
         written.inspect_err(|_| {
-            // If it cannot be removed either, the next write empties it, and the next start removes it.
+            // If the removal fails too, the next write empties the file, and the next start removes it.
             let _ = unfinished.remove(env, dir);
         })
     }
@@ -191,7 +184,7 @@ impl IdFile {
         (self.count - before).min(BLOCK_ENTRIES as u64) as usize
     }
 
-    /// The entries of a block's bytes, once its checksum was found right.
+    /// The entries in a block's bytes, after a check of its checksum.
     fn checked<'a>(&self, block: usize, bytes: &'a [u8]) -> Result<&'a [u8], FileError> {
         let (content, crc) = bytes.split_at(CHECKED_BYTES);
         let entries = &content[..self.entries_in(block) * ENTRY_BYTES];
@@ -201,10 +194,10 @@ impl IdFile {
         Ok(entries)
     }
 
-    /// The sequence that an id leads to.
+    /// The sequence of an id.
     pub(super) fn sequence(&self, id: &[u8; 16]) -> Result<Option<u64>, FileError> {
         let wanted = prefix(id);
-        // Ids that begin alike may be on both sides of a block's start.
+        // Ids with the same beginning may be on both sides of a block's start.
         let from = self.starts.partition_point(|start| *start < wanted);
         let to = self.starts.partition_point(|start| *start <= wanted);
         let mut bytes = [0; BLOCK_BYTES];
@@ -227,7 +220,7 @@ impl IdFile {
         Ok(None)
     }
 
-    /// Walks the entries of one of `parts` equal parts of the file, in their order.
+    /// Walks the entries of one of `parts` equal parts of the file, in order.
     pub(crate) fn part(
         &self,
         part: usize,
@@ -295,7 +288,7 @@ fn write_entries(
     })
 }
 
-/// Adds a block of the next entries; returns how many.
+/// Appends a block of the next entries; returns how many.
 fn push_block(
     bytes: &mut Vec<u8>,
     entries: &mut Peekable<impl Iterator<Item = Result<Entry, FileError>>>,
@@ -314,14 +307,14 @@ fn push_block(
     Ok(count)
 }
 
-/// A walk through a part of a file.
+/// Walk through a part of a file.
 struct Walk<'a> {
     file: &'a IdFile,
-    /// The next block to be read.
+    /// Number of the next block.
     next: usize,
     end: usize,
     bytes: Vec<u8>,
-    /// Entries of blocks that were read.
+    /// Entries of the blocks read so far.
     ready: std::vec::IntoIter<Entry>,
 }
 

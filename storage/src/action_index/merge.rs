@@ -1,17 +1,17 @@
-//! Which files of ids are merged, and how: four files of about one size become one, so that there are few files to look
-//! into, and an id is written once for each quadrupling of the log.
+//! Merges of id files: four files of about one size become one, so that there are few files to search, and an id is
+//! written once for each quadrupling of the log.
 
 use std::sync::Arc;
 
 use super::FILE_ACTIONS;
 use super::file::{Entry, FileError, IdFile};
 
-/// So many neighbouring files of one size become one.
+/// Number of neighbouring files of one size that become one.
 const MERGED_AT_ONCE: usize = 4;
-/// Files merged at once, at most. There are more than [`MERGED_AT_ONCE`] only if merging was late.
+/// Bound on the files of one merge. There are more than [`MERGED_AT_ONCE`] only if merging was late.
 const MERGED_MAX: usize = 16;
 
-/// How often a file of this many ids was merged: its size in powers of [`MERGED_AT_ONCE`].
+/// How often a file of this many ids was merged: its size as a power of [`MERGED_AT_ONCE`].
 fn tier(count: u64) -> u32 {
     (count / FILE_ACTIONS as u64)
         .checked_ilog(MERGED_AT_ONCE as u64)
@@ -25,7 +25,7 @@ pub(super) fn next(files: &[Arc<IdFile>]) -> Option<&[Arc<IdFile>]> {
     files.get(chosen)
 }
 
-/// The oldest of the newest files that are all of one tier or smaller, from the smallest tier on.
+/// The oldest files of the newest run of one tier or smaller; the smallest tier with a long enough run wins.
 fn choose(tiers: &[u32]) -> Option<std::ops::Range<usize>> {
     let largest = tiers.iter().copied().max()?;
     (0..=largest).find_map(|tier| {
@@ -35,12 +35,12 @@ fn choose(tiers: &[u32]) -> Option<std::ops::Range<usize>> {
     })
 }
 
-/// The entries of all files, sorted. Of equal ids the one in the newest file stays.
+/// The entries of all files, sorted. Of equal ids the one in the newest file wins.
 pub(super) fn entries(files: &[Arc<IdFile>]) -> impl Iterator<Item = Result<Entry, FileError>> {
     let mut walks: Vec<_> = files.iter().map(|file| file.part(0, 1)).collect();
     let mut heads: Vec<Option<Result<Entry, FileError>>> =
         walks.iter_mut().map(Iterator::next).collect();
-    // An error comes before everything else.
+    // Errors sort before all entries.
     let key = |head: &Option<Result<Entry, FileError>>| match head {
         None => None,
         Some(Err(_)) => Some(0),
@@ -81,7 +81,7 @@ mod tests {
             (&[0, 0, 0, 0], Some(0..4)),
             (&[1, 0, 0, 0, 0], Some(1..5)),
             (&[1, 1, 1, 0, 0, 0, 0], Some(3..7)),
-            // Small ones of a stop are merged with their neighbours.
+            // Small files of orderly stops are merged with their neighbours.
             (&[1, 1, 1, 1], Some(0..4)),
             (&[2, 1, 1, 1, 1, 0], Some(1..6)),
             (&[2, 0, 1, 0, 1], Some(1..5)),

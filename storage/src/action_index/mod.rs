@@ -1,6 +1,6 @@
-//! Maps action ids to sequences. Ids are hashes: written one by one they would fall all over a table and cost more than
-//! everything else of an action. The newest stay in memory, where the log can restore them after a crash; the others are
-//! in sorted files of many, which are merged now and then (adr/0018).
+//! Index from action ids to sequences. Ids are hashes: written one by one they would scatter over a table and cost more
+//! than all other rows of an action. The newest stay in memory, where the log can restore them after a crash; the
+//! others are in large sorted files, which are merged from time to time (adr/0018).
 
 mod file;
 mod merge;
@@ -17,14 +17,14 @@ use parking_lot::{Mutex, MutexGuard};
 use self::file::Unfinished;
 pub(crate) use self::file::{Entry, FileError, IdFile};
 
-/// Ids that are merged between two calls that let the caller give way.
+/// Ids merged between two calls that let the caller pause.
 const MERGED_BETWEEN: usize = 4_096;
-/// Actions in memory that are worth a file. A start reads at most about twice as many again.
+/// Number of actions in memory that are worth a file. A start reads at most about twice as many again.
 pub(crate) const FILE_ACTIONS: usize = 128 * 1024;
-/// Actions added since a file was begun, at most: the thread that adds more writes a file itself.
+/// Bound on the actions added since a file was begun: the thread that adds more writes a file itself.
 pub(crate) const MEMORY_ACTIONS_MAX: usize = 16 * FILE_ACTIONS;
 
-/// The files' directory, in the store's.
+/// The files' directory, inside the store's.
 pub(crate) const DIRECTORY: &str = "action-ids";
 
 type Sequences = IdMap<[u8; 16], u64>;
@@ -32,11 +32,11 @@ type Sequences = IdMap<[u8; 16], u64>;
 #[derive(Default)]
 struct State {
     recent: Sequences,
-    /// What is being written to a file, or could not be written so far.
+    /// Actions that are being written to a file, or could not be written yet.
     leaving: Arc<Sequences>,
-    /// The complete files, in the order of their sequences, which have no gaps.
+    /// The complete files, in the order of their sequences, without gaps.
     files: Arc<Vec<Arc<IdFile>>>,
-    /// How many files there were when merging last failed: it is not tried again before there are more.
+    /// Number of files when merging last failed: it is not retried before there are more.
     unmerged: usize,
 }
 
@@ -46,7 +46,7 @@ impl State {
     }
 }
 
-/// The index.
+/// Index from action ids to sequences.
 pub(crate) struct ActionIndex {
     env: Arc<dyn Env>,
     dir: PathBuf,
@@ -59,11 +59,11 @@ pub(crate) struct ActionIndex {
 }
 
 impl ActionIndex {
-    /// Makes an index without actions.
+    /// Creates an index without actions.
     pub(crate) fn create(env: Arc<dyn Env>, dir: PathBuf) -> Result<Self, FileError> {
         let failed = in_dir(&dir);
         env.create_dir(&dir).map_err(&failed)?;
-        // They belong to a store that is gone.
+        // Old files belong to a store that no longer exists.
         for name in env.list(&dir).map_err(&failed)? {
             if file::sequences_of(&name).is_some() {
                 env.remove(&dir.join(name)).map_err(&failed)?;
@@ -72,7 +72,7 @@ impl ActionIndex {
         Self::open(env, dir, true)
     }
 
-    /// Opens the files in a directory. With `clean`, what interrupted writes and merges left is removed.
+    /// Opens the files in a directory. With `clean`, remains of interrupted writes and merges are removed.
     ///
     /// # Errors
     /// [`FileError`] if a file is damaged or missing.
@@ -92,7 +92,7 @@ impl ActionIndex {
             .into_iter()
             .filter_map(|name| Some((file::sequences_of(&name)?, name)))
             .collect();
-        // Of files that begin with the same sequence the longest comes first: the others were merged into it.
+        // Of files with the same first sequence the longest comes first: the others were merged into it.
         named.sort_unstable_by_key(|((first, last), _)| (*first, u64::MAX - last));
         let mut files: Vec<Arc<IdFile>> = Vec::new();
         for ((first, last), name) in named {
@@ -129,7 +129,7 @@ impl ActionIndex {
         self.state.lock()
     }
 
-    /// Adds actions that are in the log, in its order. Those that a file has already are skipped.
+    /// Adds actions of the log, in its order. The ones that a file already has are skipped.
     pub(crate) fn add(&self, actions: &[Entry]) {
         let is_full = {
             let mut state = self.state();
@@ -139,12 +139,11 @@ impl ActionIndex {
             state.recent.len() >= MEMORY_ACTIONS_MAX
         };
         if is_full {
-            // Upkeep does not keep up, or could not write.
+            // The maintenance thread is too slow, or could not write.
             self.write(MEMORY_ACTIONS_MAX);
         }
     }
 
-    /// The sequence of an action.
     pub(crate) fn sequence(&self, id: [u8; 16]) -> Result<Option<u64>, FileError> {
         let files = {
             let state = self.state();
@@ -162,7 +161,6 @@ impl ActionIndex {
         Ok(None)
     }
 
-    /// The complete files.
     pub(crate) fn files(&self) -> Arc<Vec<Arc<IdFile>>> {
         Arc::clone(&self.state().files)
     }
@@ -172,8 +170,8 @@ impl ActionIndex {
         self.state().in_files()
     }
 
-    /// Writes everything in memory to a file, once at least `count_min` actions were added since the last file was
-    /// begun. It waits while another thread writes one. What cannot be written stays in memory, and the log has it.
+    /// Writes all actions in memory to a file, once at least `count_min` were added since the last file was begun. It
+    /// waits while another thread writes one. After a failure the actions stay in memory, and the log has them.
     pub(crate) fn write(&self, count_min: usize) {
         let _one_at_a_time = self.writing.lock();
         let Some((first, actions)) = self.take(count_min) else {
@@ -184,7 +182,7 @@ impl ActionIndex {
         let last = entries.iter().map(|(_, sequence)| *sequence).max();
         let last = last.unwrap_or(0);
         let entries = entries.into_iter().map(Ok);
-        // A stop waits for this one.
+        // The end of the server waits for this write.
         let never = AtomicBool::new(false);
         let place = (&*self.dir, Unfinished::New);
         match IdFile::write(&*self.env, place, (first, last), entries, &never) {
@@ -199,8 +197,8 @@ impl ActionIndex {
         }
     }
 
-    /// Everything in memory with its first sequence, once at least `count_min` actions were added since the last file
-    /// was begun. So a file that could not be written is not tried again at every look.
+    /// All actions in memory with their first sequence, once at least `count_min` were added since the last file was
+    /// begun. So a failed write is not retried at every look.
     fn take(&self, count_min: usize) -> Option<(u64, Arc<Sequences>)> {
         let mut state = self.state();
         let first = state.in_files() + 1;
@@ -211,18 +209,18 @@ impl ActionIndex {
         if recent.len() < count_min || is_nothing {
             return None;
         }
-        // As many are likely to come until the next file: a table that grows is copied again and again.
+        // As many are likely to come until the next file, and a growing table would be copied repeatedly.
         let mut next = Sequences::default();
         next.reserve(recent.len());
         let mut all = std::mem::replace(recent, next);
-        // What could not be written before is written now.
+        // Actions of a failed write go into this file.
         all.extend(leaving.iter());
         *leaving = Arc::new(all);
         Some((first, Arc::clone(leaving)))
     }
 
-    /// Merges some files into one, if there are many; calls `between` now and then. Returns whether there may be more
-    /// to do at once.
+    /// Merges some files into one, if there are many; calls `between` regularly. Returns whether there may be more to
+    /// do right away.
     pub(crate) fn merge(&self, between: &mut dyn FnMut(usize)) -> bool {
         let _one_at_a_time = self.merging.lock();
         let files = {
@@ -264,19 +262,19 @@ impl ActionIndex {
             files.splice(at..at + merged.len(), [file]);
         }
         for file in merged {
-            // A look-up that has begun keeps it open. If it cannot be removed, the next start does that.
+            // A look-up may still have the file open. If the removal fails, the next start repeats it.
             let _ = self.env.remove(&file.path(&self.dir));
         }
         true
     }
 
-    /// Lets a [`Self::merge`] on another thread end soon.
+    /// Makes a [`Self::merge`] on another thread end soon.
     pub(crate) fn end(&self) {
         self.ending.store(true, Ordering::Relaxed);
     }
 }
 
-/// An error about the directory itself.
+/// Wraps an error of the directory itself.
 fn in_dir(dir: &Path) -> impl Fn(io::Error) -> FileError + use<> {
     let name = dir.display().to_string();
     move |source| FileError::Io {

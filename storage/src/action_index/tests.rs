@@ -1,4 +1,4 @@
-//! The index against a map in memory, with files on a disk that fails, fills up and forgets.
+//! The index compared with a map in memory, with files on a disk that fails, fills up and forgets.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -69,7 +69,7 @@ fn ids_lead_to_sequences_in_memory_in_files_and_after_merges() {
     assert!(index.files().len() < 4);
     finds(&index, last);
     assert_eq!(index.in_files(), last);
-    // Opened again: nothing is read from the log, and what it has already is not added twice.
+    // After the next opening nothing is read from the log, and known actions are not added twice.
     let index = open(&env);
     assert_eq!(index.in_files(), last);
     add(&index, 1..=last + 5);
@@ -82,7 +82,7 @@ fn ids_lead_to_sequences_in_memory_in_files_and_after_merges() {
     assert_eq!(walked, last);
 }
 
-/// Ids that begin alike, also where a block begins: grinding such ids costs little.
+/// Ids with the same beginning, also at the start of a block: grinding such ids costs little.
 #[test]
 fn ids_that_begin_alike_are_distinguished() {
     let env = SimulatedEnv::new();
@@ -114,7 +114,7 @@ fn a_file_that_was_not_written_is_tried_again_after_as_many_actions_or_when_all_
     assert!(taken(0).is_none());
     add(&index, 1..=3);
     assert_eq!(taken(3), Some((1, 3)));
-    // Nobody reports that these are written.
+    // These are not reported as written.
     add(&index, 4..=5);
     assert!(taken(3).is_none());
     assert_eq!(taken(0), Some((1, 5)));
@@ -148,7 +148,7 @@ fn a_full_disk_costs_nothing() {
     finds(&index, 5_000);
 }
 
-/// A crash at any operation of a write and a merge, with whatever was not synced lost: every id is in a file or after the
+/// A crash at any operation of a write and a merge, in which unsynced data is lost: every id is in a file or after the
 /// last one, where the log has it.
 #[test]
 fn a_crash_at_any_moment_loses_no_file_that_others_were_merged_into() {

@@ -1,54 +1,45 @@
-//! What a check of the store or of its log finds wrong.
+//! Faults that a check of the store or of its log finds.
 
 use crate::snapshot::ReadError;
 use crate::tables::Table;
 
-/// What does not hold, and where.
+/// Fault with its position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// Something at this sequence is not what it must be.
+    /// The log is wrong at this sequence.
     #[error("sequence {sequence}: {what}")]
     Wrong {
         /// The first bad sequence.
         sequence: u64,
-        /// What is wrong there.
+        /// Description of the fault.
         what: String,
     },
-    /// The request that begins at this sequence is not signed by whom it names, in a log that is whole otherwise.
+    /// The request that begins at this sequence is not signed by its stated signer, in a log that is otherwise whole.
     #[error("sequence {sequence}: {what}")]
     Signature {
         /// The request's first sequence.
         sequence: u64,
-        /// What is wrong with the signature.
         what: String,
     },
-    /// These sequences, or what belongs to them, cannot be read.
+    /// These sequences, or rows that belong to them, cannot be read.
     #[error("sequences {first_sequence} to {last_sequence} cannot be read: {source}")]
     Unreadable {
-        /// The first.
         first_sequence: u64,
-        /// The last.
         last_sequence: u64,
-        /// Why.
         source: ReadError,
     },
     /// A table outside the log cannot be read.
     #[error(transparent)]
     Table(#[from] ReadError),
-    /// What the check itself keeps on disk cannot be written or read.
+    /// The check's scratch files cannot be written or read.
     #[error("the check's own files: {0}")]
     Scratch(String),
-    /// The files of action ids hold something that the log does not explain.
+    /// The files of action ids hold ids that the log does not explain.
     #[error("the ids of actions: {0}")]
     Ids(String),
     /// A table holds rows that the log does not explain.
     #[error("table {}: {what}", .table.name())]
-    Rows {
-        /// Which table.
-        table: Table,
-        /// What is wrong with it.
-        what: String,
-    },
+    Rows { table: Table, what: String },
 }
 
 impl Fault {
@@ -59,7 +50,7 @@ impl Fault {
         }
     }
 
-    /// The first sequence that it is about, if it is about the log itself.
+    /// The fault's first sequence, if it is in the log.
     pub(crate) fn sequence(&self) -> Option<u64> {
         match self {
             Self::Wrong { sequence, .. } | Self::Signature { sequence, .. } => Some(*sequence),
@@ -69,7 +60,7 @@ impl Fault {
     }
 }
 
-/// Returns a fault at `sequence` unless `holds`.
+/// Returns a fault at `sequence` if `holds` is false.
 pub(crate) fn ensure(holds: bool, sequence: u64, what: &str) -> Result<(), Fault> {
     if holds {
         Ok(())

@@ -1,5 +1,5 @@
-//! A batch by itself: everything that can be checked with no more of the log than its own header states about what
-//! precedes it. So several threads can check batches at one time.
+//! Checks of a batch alone: everything that needs only its header's statements about the log before it. So several
+//! threads can check batches concurrently.
 
 use std::sync::Arc;
 
@@ -19,19 +19,19 @@ use super::{Fault, ensure};
 use crate::read::bad_request;
 use crate::snapshot::{ReadError, Snapshot};
 
-/// What batches are checked against.
+/// Keys and options of a check.
 #[derive(Clone, Debug)]
 pub(crate) struct Terms {
-    /// The separator of the log's domain.
+    /// The separator of the log's EIP-712 domain.
     pub(crate) separator: Hash,
-    /// Which key signs which headers.
+    /// The keys of the headers, by batch.
     pub(crate) keys: Arc<SequencerKeys>,
-    /// Whether the signatures of requests are checked too.
+    /// Whether requests' signatures are checked too.
     pub(crate) request_signatures: bool,
 }
 
 self_cell!(
-    /// A row of the log, and the request that it holds, borrowed from it.
+    /// A row of the log with the request borrowed from it.
     struct HeldRequest {
         owner: Vec<u8>,
         #[covariant]
@@ -39,7 +39,7 @@ self_cell!(
     }
 );
 
-/// A request that was checked, with what its leaves are made of.
+/// A checked request with its leaves.
 pub(crate) struct OwnRequest {
     held: HeldRequest,
     pub(crate) leaves: Vec<Leaf>,
@@ -51,23 +51,23 @@ impl OwnRequest {
     }
 }
 
-/// A batch that was checked on its own.
+/// Result of checking one batch.
 pub(crate) struct OwnBatch {
     pub(crate) batch: SignedBatch,
-    /// The requests up to the first that does not hold.
+    /// The requests before the first fault.
     pub(crate) requests: Vec<OwnRequest>,
-    /// What does not hold after them.
+    /// The fault after them, if there is one.
     pub(crate) end: Result<(), Fault>,
 }
 
-/// Reads batches and checks each on its own. Fast if they are asked for in order: it keeps the frame that it read last.
+/// Reads batches and checks each alone. Fast in order, because it keeps the last frame.
 pub(crate) struct BatchReader<'a> {
     snapshot: &'a Snapshot,
     terms: Terms,
     frame: Option<HeldFrame>,
 }
 
-/// A frame, with what is asked of it repeatedly.
+/// Parts of a frame that are used repeatedly.
 struct HeldFrame {
     frame: StoredFrame,
     batches: Vec<SignedBatch>,
@@ -88,7 +88,7 @@ impl HeldFrame {
         })
     }
 
-    /// The batch of this number, with its leaves.
+    /// A batch of the frame, with its leaves.
     fn batch(&self, number: u64) -> Option<(SignedBatch, &[Hash])> {
         let header = self.frame.header();
         let index = number.checked_sub(header.first_batch)?;
@@ -184,7 +184,7 @@ impl<'a> BatchReader<'a> {
         )
     }
 
-    /// The requests of a batch: consecutive without a gap, each with its leaves.
+    /// Checks the requests of a batch: consecutive without a gap, each with its leaves.
     fn requests(
         &self,
         frame: &StoredFrame,
@@ -258,7 +258,7 @@ fn placed_right(record: &RequestRecord<'_>, batch: &SignedBatch, next: u64) -> R
     )
 }
 
-/// Checks a request's actions against the batch's leaves from its own on; returns what they are made of.
+/// Checks a request's actions against the batch's leaves from the first one on; returns their leaf contents.
 fn leaves_of(
     record: &RequestRecord<'_>,
     hashes: &[ActionHashes],

@@ -1,4 +1,4 @@
-//! Compares two groups made of the same requests, by what they leave in a store.
+//! Comparison of two groups made from the same requests, by the rows they leave in a store.
 
 use std::cmp::Ordering;
 
@@ -7,7 +7,7 @@ use crate::snapshot::{ReadError, Snapshot};
 use crate::tables::{Table, meta};
 use crate::verify::Difference;
 
-/// A write: its table, its key, and its value, which is `None` if the row is deleted.
+/// Table, key and value of a write; `None` deletes the row.
 type Write<'a> = (Table, &'a [u8], Option<&'a [u8]>);
 
 /// True for rows that the log explains.
@@ -20,8 +20,7 @@ fn is_of_log((table, key, _): &Write<'_>) -> bool {
 
 impl Group {
     /// Checks that this group and another one leave the same rows of the log, and of all that follows from it, in the
-    /// store that `before` shows. How they get there does not matter: one may delete what does not exist, or write what
-    /// is there already.
+    /// store of `before`. The writes may differ: one group may delete an absent row, or write the present value.
     pub fn compare(&self, other: &Self, before: &Snapshot) -> Result<(), Difference> {
         if self.action_ids != other.action_ids {
             let mut pairs = self.action_ids.iter().zip(&other.action_ids);

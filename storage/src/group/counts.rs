@@ -1,6 +1,6 @@
-//! Counts of a template's objects, and the nonces that signers have spent. The table `nonces` keeps a spent nonce's
-//! place in the log next to its signer's window, in a slot that a later nonce reuses. So a retry with a spent nonce can
-//! be answered with what became of it.
+//! Counts of a template's objects, and signers' spent nonces. The table `nonces` keeps a spent nonce's sequence next to
+//! its signer's window, in a slot that a later nonce reuses. So a retry with a spent nonce can be answered with the
+//! earlier outcome.
 
 use kedge_protocol::nonce::NonceWindow;
 use kedge_protocol::{Address, Id};
@@ -9,12 +9,12 @@ use super::Group;
 use crate::tables::{Table, burned_key, spent_key, spent_row};
 
 impl Group {
-    /// How many objects of a template were minted.
+    /// Sets how many objects of a template were minted.
     pub fn put_minted(&mut self, template: Id, count: u64) {
         self.put(Table::Counters, &template.bytes, &count.to_be_bytes());
     }
 
-    /// How many of them were burned.
+    /// Sets how many of them were burned.
     pub fn put_burned(&mut self, template: Id, count: u64) {
         self.put(
             Table::Counters,
@@ -23,13 +23,13 @@ impl Group {
         );
     }
 
-    /// The nonces that a signer has spent.
+    /// Sets the nonces that a signer has spent.
     pub fn put_nonces(&mut self, signer: Address, nonces: &NonceWindow) {
         self.put(Table::Nonces, &signer.0, &nonces.to_bytes());
     }
 
-    /// Where in the log a signer's nonce was spent. The place is kept as long as the nonce's window can reach it; then
-    /// a later nonce reuses it.
+    /// Sets the sequence at which a signer's nonce was spent. It is kept as long as the nonce's window can reach it;
+    /// then a later nonce reuses its slot.
     pub fn put_spent(&mut self, signer: Address, nonce: u64, sequence: u64) {
         let place = spent_row(nonce, sequence);
         self.put(Table::Nonces, &spent_key(&signer, nonce), &place);

@@ -1,5 +1,4 @@
-//! Writes objects: their rows, the lists that hold them, the index over their properties, and an organization's counts
-//! of all that.
+//! Writes of objects: their rows, lists and property index, and an organization's counts.
 
 use kedge_protocol::Id;
 use kedge_protocol::limits::OBJECT_HISTORY_MAX;
@@ -11,14 +10,13 @@ use crate::tables::objects::{ObjectIndex, milestone_key, object_row};
 use crate::tables::{Table, properties};
 
 impl Group {
-    /// How many bytes an organization's requests have added.
+    /// Sets how many bytes an organization's requests have added.
     pub fn put_log_bytes(&mut self, organization: Id, bytes: u64) {
         self.put(Table::LogBytes, &organization.bytes, &bytes.to_be_bytes());
     }
 
-    /// An object's state, after the requests of the group: each image in turn, or the last alone
-    /// where none of the others is a milestone.
-    /// `previous_owner` is the owner before, where it changed.
+    /// Writes an object after the requests of the group: each image in turn, or the last alone if no other is a
+    /// milestone. `previous_owner` is the owner before, if it changed.
     pub fn put_object(&mut self, object: &Object, previous_owner: Option<Id>) {
         self.put_object_placed(object, &object.trace, previous_owner);
     }
@@ -59,8 +57,7 @@ impl Group {
         }
     }
 
-    /// An object's entry at one indexed place: an ordered value that moves from `before`, where it
-    /// had one, to `after`.
+    /// Changes an object's entry for one indexed property from the ordered value `before`, if it had one, to `after`.
     pub fn change_property(
         &mut self,
         object: &Object,

@@ -1,4 +1,4 @@
-//! Writes the sequencer's keys that the log names.
+//! Writes of the sequencer keys that the log names.
 
 use kedge_protocol::resource::SequencerKey;
 
@@ -8,7 +8,7 @@ use crate::tables::Table;
 use crate::tables::row::Row;
 
 impl Group {
-    /// A key of the sequencer, under the first batch that it signs.
+    /// Writes a sequencer key, under its first batch.
     pub fn put_sequencer_key(&mut self, named: &SequencerKey) {
         let key = named.entry.from_batch.to_be_bytes();
         self.put_with(Table::SequencerKeys, &key, |out| {

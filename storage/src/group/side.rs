@@ -1,4 +1,4 @@
-//! Writes that the chain does not cover: rows of the store, and side entries of the log.
+//! Side writes: rows that the hash chain does not cover, stored as side entries of the log.
 
 use kedge_log::SideEntry;
 use kedge_protocol::{Address, Hash, Id, Prefix};
@@ -12,7 +12,7 @@ use crate::tables::records::{IdempotencyRow, SecretRow, secret_key};
 use crate::tables::row::Row;
 use crate::tables::{Table, meta};
 
-/// A write that is not part of the chain: it travels in a group and is durable with it.
+/// Write outside the hash chain: it is part of a group and durable with it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[expect(
     clippy::large_enum_variant,
@@ -21,98 +21,73 @@ use crate::tables::{Table, meta};
 pub enum SideWrite {
     /// Sets a wallet's password hash.
     Password {
-        /// The wallet.
         wallet: Id,
         /// The hash, in PHC form.
         phc: String,
     },
-    /// Stores a refresh token, or that it was used.
+    /// Stores a refresh token, or marks it as used.
     Session {
-        /// The token's hash.
         token_hash: [u8; 32],
-        /// What is known of it.
         row: SessionRow,
     },
     /// Ends all sessions of a login.
     RevokeFamily {
-        /// The login.
         family: [u8; 16],
-        /// Until when that must be remembered: when its last token ends, Unix seconds.
+        /// End of the record, when the login's last token expires, Unix seconds.
         until_s: u64,
     },
-    /// Remembers what a request with an idempotency key did.
-    Idempotency {
-        /// Hash of caller, endpoint and key.
-        key: [u8; 32],
-        /// What it did.
-        row: IdempotencyRow,
-    },
-    /// Remembers a request that failed as a whole.
+    /// Stores the outcome of a request with an idempotency key.
+    Idempotency { key: [u8; 32], row: IdempotencyRow },
+    /// Stores that a request failed as a whole.
     Refused {
-        /// The digest that was signed.
         digest: Hash,
-        /// Until when it must be remembered, Unix seconds.
+        /// End of the record, Unix seconds.
         deadline_s: u64,
     },
     /// Sets the secret of an API key or of a webhook.
     Secret {
-        /// The key or webhook.
         of: Id,
-        /// Its secret, and the one before.
+        /// The present secret and the previous one.
         row: SecretRow,
     },
-    /// Notes when an API key was used last.
+    /// Sets the time at which an API key was last used.
     KeyUsed {
-        /// The key.
         key: Id,
         /// Unix milliseconds.
         at_ms: u64,
     },
-    /// Notes how far a webhook has read.
-    Outbox {
-        /// The webhook.
-        webhook: Id,
-        /// How far.
-        row: OutboxRow,
-    },
-    /// Stores a delivery in its present state.
+    /// Sets a webhook's position and pause.
+    Outbox { webhook: Id, row: OutboxRow },
+    /// Stores a delivery.
     Delivery(DeliveryRow),
     /// Deletes a delivery.
     DeliveryGone {
-        /// The webhook.
         webhook: Id,
-        /// The delivery's number.
         number: u64,
-        /// The delivery.
         delivery: Id,
     },
-    /// Deletes how far a webhook has read.
-    OutboxGone {
-        /// The webhook.
-        webhook: Id,
-    },
-    /// Sets the addresses whose keys sign for the operator.
+    /// Deletes a webhook's position.
+    OutboxGone { webhook: Id },
+    /// Sets the addresses that sign for the operator.
     Operators(Vec<Address>),
-    /// Stores an anchor in its present state.
+    /// Stores an anchor.
     Anchor(AnchorRow),
-    /// Stores what was sent to answer a case of the bond, or deletes it.
+    /// Stores the answer to a case of the bond, or deletes it.
     BondAnswer {
-        /// The case.
         case: Hash,
-        /// In the responder's own format; `None` deletes it.
+        /// The responder's format; `None` deletes it.
         sent: Option<Vec<u8>>,
     },
-    /// Sets how many requests an organization has sent today.
+    /// Sets an organization's number of requests today.
     Usage {
-        /// The organization.
         organization: Id,
-        /// The day and the count; they replace the previous day's.
+        /// Day and count; they replace the previous day's.
         usage: Usage,
     },
 }
 
 impl Group {
-    /// If the last write was to a row that nothing in the chain explains, the log gets it as a side entry.
+    /// Adds a side entry to the log if the last write was to a row that the chain does not explain.
     pub(super) fn note_side(&mut self, table: Table, key: &[u8]) {
         let is_side = table
             .side_number()
@@ -126,7 +101,7 @@ impl Group {
         }
     }
 
-    /// The rows of side entries that the log holds already.
+    /// Writes the rows of side entries that the log already holds.
     pub fn put_side_entries(&mut self, entries: &[SideEntry]) -> Result<(), CodecError> {
         for entry in entries {
             let table = Table::of_side_number(entry.table)
@@ -142,7 +117,7 @@ impl Group {
         Ok(())
     }
 
-    /// The addresses that sign for the operator from now on, if side entries set them.
+    /// The operator's addresses, if the side entries set them.
     pub fn operators_in(entries: &[SideEntry]) -> Result<Option<Vec<Address>>, CodecError> {
         let is_operators = |entry: &&SideEntry| {
             Table::of_side_number(entry.table) == Some(Table::Meta)
@@ -153,7 +128,7 @@ impl Group {
         value.map(meta::read_operators).transpose()
     }
 
-    /// A write outside the chain.
+    /// Adds a write outside the chain.
     pub fn put_side(&mut self, write: SideWrite) {
         match write {
             SideWrite::Password { wallet, phc } => {

@@ -1,4 +1,4 @@
-//! The writes of a group, as they are gathered and as they go to the store.
+//! Write buffer of a group, and its order for the store.
 
 use crate::tables::{Table, first_8};
 
@@ -6,7 +6,7 @@ use crate::tables::{Table, first_8};
 const LISTS: usize = 4;
 const PARTS: usize = Table::ALL.len() * LISTS;
 
-/// One write: where its key is in the bytes; its value follows the key.
+/// One write; its key begins at `start` of the bytes, and its value follows.
 #[derive(Clone, Copy)]
 struct Operation {
     table: Table,
@@ -16,7 +16,7 @@ struct Operation {
     value_bytes: Option<usize>,
 }
 
-/// Where a write goes.
+/// Sort position of a write.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     part: usize,
@@ -25,7 +25,7 @@ struct Place<'a> {
     write: &'a Operation,
 }
 
-/// Writes, with their keys and values in sequence.
+/// Writes with their keys and values, in the order of their addition.
 #[derive(Default)]
 pub(super) struct Writes {
     operations: Vec<Operation>,
@@ -77,17 +77,17 @@ impl Writes {
         });
     }
 
-    /// The value that was written last; `None` if that was a deletion.
+    /// The last write's value; `None` if it was a deletion.
     pub(super) fn last_value(&self) -> Option<&[u8]> {
         self.value(self.operations.last()?)
     }
 
-    /// Each row's last write, in the order of tables and keys: table, key, and the value, which is `None` if the row is
-    /// deleted. In this order a row's place in a table of 100,000 is found from the previous row's place.
+    /// Each row's last write, in the order of tables and keys: table, key and value, `None` if the row is deleted. In
+    /// this order a row's place in a table of 100,000 is found from the previous row's place.
     pub(super) fn in_order(&self) -> impl Iterator<Item = (Table, &[u8], Option<&[u8]>)> {
         let mut order = self.in_parts();
         for part in order.chunk_by_mut(|one, other| one.part == other.part) {
-            // Writes to the same row stay in sequence. Most parts of lists are in order already.
+            // Writes to one row stay in sequence. Most parts of lists are in order already.
             part.sort_by(|one, other| {
                 let first = one.first.cmp(&other.first);
                 first.then_with(|| self.key(one.write).cmp(self.key(other.write)))
@@ -152,8 +152,8 @@ impl Writes {
     }
 }
 
-/// The part of a write's table, and of its lists where those of several kinds are written in turn. Parts have the order
-/// of tables and keys.
+/// Part of a write: its table, and the kind of its list if lists of several kinds are written in turn. Parts have the
+/// order of tables and keys.
 fn part(table: Table, key: &[u8]) -> usize {
     let list = match (table, key.first()) {
         (Table::ObjectIndex, Some(kind)) => usize::from(*kind).min(LISTS - 1),

@@ -1,4 +1,4 @@
-//! Whether a log, the rows and the mark of what was released belong together.
+//! Consistency of a log, its rows and the mark of released headers.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::rocks::Database;
 use crate::store::{Access, StoreOptions};
 use crate::tables::meta::Applied;
 
-/// Checks that the index of actions leads to none that the log does not have: their sequences may be given again.
+/// Checks that the action index ends within the log: later sequences may be assigned again.
 pub(super) fn not_beyond(
     path: &Path,
     database: &Database,
@@ -30,7 +30,7 @@ pub(super) fn not_beyond(
     })
 }
 
-/// Checks that the log holds every frame after the last that was applied.
+/// Checks that the log holds every frame after the last applied one.
 pub(super) fn reaches_back(
     options: &StoreOptions,
     log: Option<&LogReader>,
@@ -87,7 +87,7 @@ pub(super) fn follows(
     Ok(())
 }
 
-/// Why the log accepts nothing, if it does not.
+/// Why the log accepts nothing; `None` if it accepts writes.
 pub(super) fn refuses(
     options: &StoreOptions,
     log: Option<&LogReader>,
@@ -102,14 +102,14 @@ pub(super) fn refuses(
     }
     let mark_path = mark_path(options);
     match mark {
-        // A log of several nodes: what it lacks comes from the others before this node leads.
+        // A shared log: missing frames come from the other nodes before this one leads.
         Mark::Released(released)
             if options.replicate.is_some() && position.next_batch < released.batches =>
         {
             None
         }
         Mark::Released(released) => {
-            // A batch that cannot be read does not count as another one: `verify` names it.
+            // An unreadable batch does not count as a different one: `verify` names it.
             let stored = |number| Some(log?.batch(number).ok()??.header.head);
             equivocation(position.next_batch, stored, *released, &mark_path)
         }

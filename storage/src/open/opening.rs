@@ -1,5 +1,5 @@
-//! A store that is being opened. First everything is inspected and nothing is changed. Then the caller, which knows the
-//! rules, brings the rows up to the log's end. Then the tail is checked.
+//! Opening of a store in three steps. First everything is inspected and nothing is changed. Then the caller, which
+//! knows the rules, brings the rows up to the log's end. Then the tail is checked.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -29,19 +29,19 @@ use crate::tables::meta::{Applied, LogHead};
 pub struct Opening {
     database: Arc<Database>,
     options: StoreOptions,
-    /// Where the log is written, if it accepts anything.
+    /// The log, if it accepts writes.
     log: Option<FileLog>,
-    /// Why it accepts nothing.
+    /// Why the log accepts nothing.
     why: Option<String>,
-    /// The rows of frames that are applied now, where the disk takes none.
+    /// Rows of the frames applied now, if the disk has no room.
     in_memory: Option<Recent>,
     mark: Mark,
-    /// Bytes of rows that were applied: about as many as they take in the log.
+    /// Bytes of applied rows: roughly their size in the log.
     applied_bytes: AtomicU64,
 }
 
 impl Store {
-    /// Opens a store whose rows do not lag its log, or makes one in empty directories.
+    /// Opens a store whose rows do not lag its log, or creates one in empty directories.
     ///
     /// # Errors
     /// [`OpenError`]; [`OpenError::Behind`] if frames have to be applied first ([`Store::begin`]).
@@ -49,8 +49,8 @@ impl Store {
         Self::begin(options, MissingMark::ReadOnly)?.finish()
     }
 
-    /// Opens the store for callers that walk the log and look up no action by its id: only actions whose ids are in
-    /// their table are found. The store is never changed.
+    /// Opens the store for walks through the log without look-ups of actions by id: only ids in the files are found.
+    /// The store is never changed.
     pub fn open_to_verify(options: StoreOptions) -> Result<Self, OpenError> {
         let options = StoreOptions {
             access: Access::Read,
@@ -59,7 +59,7 @@ impl Store {
         Self::begin(options, MissingMark::ReadOnly)?.finish()
     }
 
-    /// Makes a store of rows only, for comparing rows: it has no log, and nothing in it is durable.
+    /// Creates a store for comparing rows: it has no log, and nothing in it is durable.
     pub fn scratch(options: StoreOptions) -> Result<Self, OpenError> {
         let database = Arc::new(make(&options)?);
         Ok(Self {
@@ -79,9 +79,9 @@ impl Store {
         })
     }
 
-    /// Checks the store and its log, or makes them in empty directories. `missing` decides what happens if nothing
-    /// shows how far headers were released. A log that ends before the high-water mark, or has batches and no mark,
-    /// accepts nothing: not a byte of it is changed.
+    /// Checks the store and its log, or creates them in empty directories. `missing` decides if nothing shows which
+    /// headers were released. A log that ends before the high-water mark, or has batches and no mark, accepts nothing:
+    /// not a byte of it is changed.
     ///
     /// # Errors
     /// [`OpenError`]; nothing was changed then.
@@ -170,7 +170,7 @@ impl Opening {
             .map_or(0, |log| log.position().next_batch)
     }
 
-    /// The frames of the log that are to be applied, in order.
+    /// The frames to apply, in order.
     pub fn frames(
         &self,
     ) -> Result<impl Iterator<Item = Result<StoredFrame, OpenError>>, OpenError> {
@@ -187,7 +187,7 @@ impl Opening {
         }))
     }
 
-    /// Up to which frame everything is applied.
+    /// The last applied frame.
     fn applied(&self) -> Result<Applied, OpenError> {
         let applied = self.snapshot().applied();
         applied.map_err(unreadable(&self.options.path))
@@ -203,7 +203,7 @@ impl Opening {
         })
     }
 
-    /// Writes rows, all of them or none: with them the store has the state that the log had after the frame `through`.
+    /// Writes rows, all or none: the store then has the state after the frame `through`.
     pub fn apply(&self, rows: &Group, through: &StoredFrame) -> Result<(), OpenError> {
         let header = through.header();
         let applied = Applied {
@@ -223,11 +223,11 @@ impl Opening {
         Ok(())
     }
 
-    /// Opens the store.
+    /// Checks the log's end and opens the store.
     ///
     /// # Errors
-    /// [`OpenError::Behind`] if frames were not applied; [`OpenError::Tampered`] if the log's end does not hold. A log
-    /// whose end holds an action that its author did not sign, and is whole otherwise, accepts nothing.
+    /// [`OpenError::Behind`] if frames were not applied; [`OpenError::Tampered`] if the log's end is wrong. A log whose
+    /// end holds an action that its author did not sign, and is whole otherwise, accepts nothing.
     pub fn finish(mut self) -> Result<Store, OpenError> {
         let mut snapshot = self.snapshot();
         let path = self.options.path.clone();
@@ -291,7 +291,7 @@ impl Opening {
 }
 
 impl Opening {
-    /// Accepts nothing after an action that its author did not sign.
+    /// Closes the log to writes after an action that its author did not sign.
     fn refuse_unsigned(&mut self, unsigned: Option<&Unsigned>) {
         metrics::gauge!(UNSIGNED_ACTION).set(f64::from(u8::from(unsigned.is_some())));
         let Some(unsigned) = unsigned else {
@@ -308,17 +308,17 @@ impl Opening {
         metrics::gauge!(READ_ONLY).set(1.0);
     }
 
-    /// Names the first key in a log that is still empty, or replaces it if nothing was signed yet.
+    /// Names the first key in an empty log, or replaces it if nothing was signed yet.
     fn begin_with_key(&mut self, snapshot: Snapshot) -> Result<Snapshot, OpenError> {
         let key = self.options.sequencer;
         let named = snapshot.first_sequencer_key().ok();
-        // A log of several nodes is begun by the first that leads it.
+        // The first leader begins a shared log.
         let begun_here = self.options.replicate.is_none();
         let log = self.log.as_mut().filter(|_| begun_here);
         let is_settled = match &log {
-            // Rows that a start made while nothing could be appended name a key that no frame names.
+            // A start at which the log accepted nothing made rows with a key that no frame names.
             Some(log) => named == Some(key) && log.position().frame > 0,
-            // What the log names stays: nothing is signed now.
+            // The log's keys stay: nothing is signed now.
             None if begun_here => named.is_some(),
             None => named == Some(key),
         };
@@ -334,7 +334,7 @@ impl Opening {
             log.durability().sync().map_err(CommitError::from)?;
             batch_through(&self.database, &group, Applied::from(&position))
         } else {
-            // The log does not name the key yet: then it belongs to this copy of the rows only.
+            // The log does not name the key yet, so it is in this copy of the rows only.
             write_batch(&self.database, &group)
         };
         let written = self.database.raw().write_opt(batch, &row_writes());
@@ -355,7 +355,7 @@ pub(super) fn log_error(path: &Path) -> impl Fn(kedge_log::OpenError) -> OpenErr
     }
 }
 
-/// How frames are written to this log.
+/// The writer of this log.
 fn writing_to(log: FileLog, replicate: Option<&Replicate>, side_keys: SideKeys) -> Writing {
     let maintenance = log.maintenance();
     let log = match replicate {
@@ -370,7 +370,7 @@ fn writing_to(log: FileLog, replicate: Option<&Replicate>, side_keys: SideKeys) 
     }
 }
 
-/// Opens the store to read, with its head and up to which frame it follows the log; `None` if there is none.
+/// Opens the store for reading, with its head and its last applied frame; `None` if there is none.
 fn look(options: &StoreOptions) -> Result<Option<(Arc<Database>, LogHead, Applied)>, OpenError> {
     let path = options.path.as_path();
     match (is_empty(path)?, options.access) {
@@ -386,7 +386,7 @@ fn look(options: &StoreOptions) -> Result<Option<(Arc<Database>, LogHead, Applie
     Ok(Some((database, head, applied)))
 }
 
-/// Reads the log as it is; `None` if there is none.
+/// Reads the log without changing it; `None` if there is none.
 fn open_log(options: &StoreOptions) -> Result<Option<LogReader>, OpenError> {
     let path = options.log_path.as_path();
     let identity = options.domain.separator();

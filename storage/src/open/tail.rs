@@ -1,4 +1,4 @@
-//! The end of the log, recomputed at each start.
+//! The log's tail, recomputed at each start.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::snapshot::{ReadError, Snapshot};
 use crate::store::StoreOptions;
 use crate::tables::meta::LogHead;
 
-/// How many of the last batches are recomputed.
+/// Number of recomputed batches.
 const TAIL_BATCHES: u64 = 2;
 
-/// What a log's end lacks that is whole: a request there is not signed by whom it names.
+/// A request of an otherwise whole log that is not signed by its stated signer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Unsigned {
     /// The request's first sequence.
@@ -36,8 +36,8 @@ impl std::fmt::Display for Unsigned {
     }
 }
 
-/// Recomputes the last batches and compares them with the head, the tree and the signatures. `end` is where the log
-/// ends, if there is one. A wrong signature of a request is no damage: the sequencer has signed what stands there.
+/// Recomputes the last batches and compares them with the head, the tree and the signatures. `end` is the log's end, if
+/// there is a log. A wrong request signature is no damage: the sequencer has signed the batch.
 pub(super) fn check_tail(
     snapshot: &Snapshot,
     options: &StoreOptions,
@@ -54,7 +54,7 @@ pub(super) fn check_tail(
     }
 }
 
-/// Where the last batches lead.
+/// The head after the last batches.
 fn walked(
     snapshot: &Snapshot,
     options: &StoreOptions,
@@ -101,7 +101,7 @@ fn judged(
     }
 }
 
-/// The log must end where the rows state that it does.
+/// Checks that the log ends where the rows state.
 fn ends_at(end: &Position, head: &LogHead) -> Result<(), Fault> {
     ensure(
         end.next_sequence == head.sequence + 1 && end.next_batch == head.batches,

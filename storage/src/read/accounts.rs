@@ -1,4 +1,4 @@
-//! Wallets, organizations, and what is kept about them outside the log.
+//! Reads of wallets, organizations, and their rows outside the log.
 
 use kedge_protocol::resource::{Organization, Wallet};
 use kedge_protocol::{Address, Hash, Id, Prefix};
@@ -16,7 +16,6 @@ fn cut_off() -> CodecError {
 }
 
 impl Snapshot {
-    /// A wallet.
     pub fn wallet(&self, id: Id) -> Result<Option<Wallet>, ReadError> {
         self.resource(id)
     }
@@ -33,7 +32,7 @@ impl Snapshot {
         self.wallet_by(lookup::WALLET_EMAIL, email.as_bytes())
     }
 
-    /// The wallet that an address belongs to: one of its present or former keys.
+    /// The wallet of a signing address, present or former.
     pub fn wallet_by_address(&self, address: Address) -> Result<Option<Wallet>, ReadError> {
         self.wallet_by(lookup::WALLET_ADDRESS, &address.0)
     }
@@ -43,7 +42,6 @@ impl Snapshot {
         self.listed(organization, page)
     }
 
-    /// An organization.
     pub fn organization(&self, id: Id) -> Result<Option<Organization>, ReadError> {
         self.resource(id)
     }
@@ -57,7 +55,7 @@ impl Snapshot {
         })
     }
 
-    /// What is known of a refresh token.
+    /// A refresh token's row.
     pub fn session(&self, token_hash: [u8; 32]) -> Result<Option<SessionRow>, ReadError> {
         self.get(Table::Sessions, &session_key(&token_hash), |bytes| {
             let (_, row) = expiry(bytes).ok_or_else(cut_off)?;
@@ -65,13 +63,13 @@ impl Snapshot {
         })
     }
 
-    /// Whether a login's sessions were ended.
+    /// Whether all sessions of a login were ended.
     pub fn family_revoked(&self, family: [u8; 16]) -> Result<bool, ReadError> {
         let found = self.get(Table::Sessions, &family_key(&family), |_| Ok(()))?;
         Ok(found.is_some())
     }
 
-    /// What a request with this idempotency key did; expired ones may still be there.
+    /// The outcome of a request with this idempotency key; it may have expired.
     pub fn idempotency(&self, key: [u8; 32]) -> Result<Option<IdempotencyRow>, ReadError> {
         self.get(Table::Idempotency, &key, |bytes| {
             let (_, row) = expiry(bytes).ok_or_else(cut_off)?;
@@ -79,7 +77,7 @@ impl Snapshot {
         })
     }
 
-    /// How many requests an organization sent on the last day on which it sent any, as far as that is stored.
+    /// How many requests an organization sent on its last active day, as far as stored.
     pub fn usage(&self, organization: Id) -> Result<Option<Usage>, ReadError> {
         let (table, prefix) = (Table::Usage, Prefix::Organization);
         self.by_id(table, prefix, organization, |_, bytes| {
@@ -87,8 +85,7 @@ impl Snapshot {
         })
     }
 
-    /// The deadline (Unix seconds) of a request that failed as a whole, by the digest that was signed; one that is past may
-    /// still be there.
+    /// The deadline (Unix seconds) of a request that failed as a whole, by its signed digest; it may have passed.
     pub fn refused(&self, digest: Hash) -> Result<Option<u64>, ReadError> {
         self.get_number(Table::Refused, &digest.0)
     }

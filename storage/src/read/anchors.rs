@@ -1,4 +1,4 @@
-//! Anchors, and answers to cases of the bond.
+//! Reads of anchors, and of answers to the bond's cases.
 
 use kedge_protocol::{Id, Prefix};
 use rocksdb::Direction;
@@ -18,14 +18,12 @@ fn anchor(number: u64, bytes: &[u8]) -> Result<AnchorRow, CodecError> {
 }
 
 impl Snapshot {
-    /// An anchor by number.
     pub fn anchor(&self, number: u64) -> Result<Option<AnchorRow>, ReadError> {
         self.get(Table::Anchors, &row_key(number), |bytes| {
             anchor(number, bytes)
         })
     }
 
-    /// An anchor's number by its id.
     pub fn anchor_number(&self, id: Id) -> Result<Option<u64>, ReadError> {
         if id.prefix != Prefix::Anchor {
             return Ok(None);
@@ -38,7 +36,6 @@ impl Snapshot {
         self.list(Table::Anchors, ROWS, page, anchor)
     }
 
-    /// The newest anchor.
     pub fn last_anchor(&self) -> Result<Option<AnchorRow>, ReadError> {
         let page = Page {
             after: None,
@@ -48,7 +45,7 @@ impl Snapshot {
         Ok(self.anchors(page)?.pop())
     }
 
-    /// The anchor with the fewest batches that has not failed and holds this batch.
+    /// The anchor with the fewest batches that has not failed and covers this batch.
     pub fn anchor_covering(&self, batch_number: u64) -> Result<Option<AnchorRow>, ReadError> {
         let Some(batches) = batch_number.checked_add(1) else {
             return Ok(None);
@@ -71,7 +68,7 @@ impl Snapshot {
         Ok(None)
     }
 
-    /// What was sent to answer cases of the bond, in the responder's own format and in no particular order.
+    /// Answers to the bond's cases, in the responder's format and in no particular order.
     pub fn bond_answers(&self) -> Result<Vec<Vec<u8>>, ReadError> {
         let rows = self.raw_rows(Table::BondAnswers);
         rows.map(|row| Ok(row?.1.to_vec())).collect()

@@ -1,4 +1,4 @@
-//! Webhooks as they are served: all of them, how far each has read, and its deliveries.
+//! Reads of all webhooks, their positions and deliveries.
 
 use kedge_protocol::resource::Webhook;
 use kedge_protocol::{Id, Prefix};
@@ -27,7 +27,7 @@ impl Snapshot {
         self.every()
     }
 
-    /// How far a webhook has read; `None` before it was first served.
+    /// A webhook's position and pause; `None` before it was first served.
     pub fn outbox(&self, webhook: Id) -> Result<Option<OutboxRow>, ReadError> {
         self.get(Table::Deliveries, &outbox_key(&webhook), |bytes| {
             codec::decode(bytes).map(|Row(outbox)| outbox)

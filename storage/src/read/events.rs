@@ -1,5 +1,4 @@
-//! What events are made from: an organization's requests, what others did to its objects, and the events outside the
-//! log.
+//! Reads for events: an organization's requests, actions of others on its objects, and events outside the log.
 
 use kedge_protocol::Id;
 use kedge_protocol::event::Position;
@@ -44,18 +43,18 @@ impl LoggedRequest {
         })
     }
 
-    /// The batch that holds it.
+    /// The request's batch.
     pub fn batch_number(&self) -> u64 {
         self.batch_number
     }
 
-    /// True if the action at `sequence` is one of its own.
+    /// True if the request holds the action at `sequence`.
     pub fn holds(&self, sequence: u64) -> bool {
         let first = self.request.first_sequence;
         sequence >= first && sequence - first < self.count
     }
 
-    /// The action at a sequence that it holds.
+    /// The request's action at `sequence`.
     pub fn action(&self, sequence: u64) -> Result<PlacedAction, ReadError> {
         let read = || -> Result<PlacedAction, CodecError> {
             if !self.holds(sequence) {
@@ -69,15 +68,15 @@ impl LoggedRequest {
 }
 
 impl Snapshot {
-    /// The request that the action at `sequence` belongs to.
+    /// The request that holds the action at `sequence`.
     pub fn logged_request(&self, sequence: u64) -> Result<Option<LoggedRequest>, ReadError> {
         self.stored_request(sequence)?
             .map(LoggedRequest::of)
             .transpose()
     }
 
-    /// An organization's requests, as first sequence and count of actions: those whose first sequence is `from` or
-    /// comes after it, in the direction of the list.
+    /// An organization's requests, as first sequence and number of actions, from the first sequence `from` on, in the
+    /// direction of the list.
     pub fn request_ranges(
         &self,
         organization: Id,
@@ -108,7 +107,7 @@ impl Snapshot {
             })
     }
 
-    /// The events outside the log for an organization, or for everybody, from a place on, that place included.
+    /// An organization's events outside the log (`None`: the events for all), from a position on, inclusive.
     pub fn stored_events(
         &self,
         organization: Option<Id>,
@@ -136,7 +135,7 @@ impl Snapshot {
             })
     }
 
-    /// The numbers of the first and the last event outside the log that are kept for an organization, or for everybody.
+    /// Numbers of the first and the last stored event outside the log, of an organization or for all.
     pub fn stored_event_numbers(
         &self,
         organization: Option<Id>,
@@ -158,8 +157,8 @@ impl Snapshot {
         Ok(first.zip(last))
     }
 
-    /// The place of the last event of any kind: of the newest batch, or of later events outside the log. Later events
-    /// get places after it.
+    /// Position of the last event of any kind: of the newest batch, or of a later event outside the log. New events get
+    /// positions after it.
     pub fn last_position(&self) -> Result<Position, ReadError> {
         let sequence = self.head()?.sequence;
         let of_log = Position {
@@ -172,7 +171,7 @@ impl Snapshot {
         Ok(side_event.map_or(of_log, |side_event| side_event.max(of_log)))
     }
 
-    /// The origin of an object.
+    /// An object's organization and template.
     pub fn origin(&self, object: Id) -> Result<Option<Origin>, ReadError> {
         let origin = |object: Object| Origin {
             organization_id: object.organization_id,

@@ -1,5 +1,5 @@
-//! Lists of objects without the objects: their places in order of creation, or of a property's value. A search reads
-//! these before it knows which objects it wants.
+//! Lists of objects without the objects: their positions in order of creation, or of a property's value. A search reads
+//! these before it knows which objects it needs.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -15,9 +15,8 @@ use crate::tables::{Table, id};
 /// An object in a list.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Listed {
-    /// The sequence of the action that made it.
+    /// The sequence of the mint.
     pub created_sequence: u64,
-    /// The object.
     pub id: Id,
 }
 
@@ -30,17 +29,17 @@ impl Listed {
     }
 }
 
-/// A part of the order of creation, and its direction.
+/// Range in the order of creation, with a direction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Window {
-    /// The creation sequences, both ends included.
+    /// Creation sequences, both ends included.
     pub sequences: RangeInclusive<u64>,
     /// Newest first.
     pub descending: bool,
 }
 
 impl Window {
-    /// Keys that consist of `prefix` and a sequence of the window.
+    /// Keys with `prefix` and a sequence of the window.
     fn keys(&self, prefix: Vec<u8>) -> Range<Vec<u8>> {
         let mut start = prefix.clone();
         start.extend_from_slice(&self.sequences.start().to_be_bytes());
@@ -52,23 +51,21 @@ impl Window {
     }
 }
 
-/// Which entries of the property index are wanted.
+/// Range of the property index.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PropertyRange {
-    /// The template.
     pub template_id: Id,
-    /// The number of the indexed place among the template's.
+    /// Number of the indexed property in the template.
     pub path: u8,
-    /// Ordered values, from the first on, up to but without those that begin with the second.
+    /// Ordered values, from the first on, up to but without those with the second as a prefix.
     pub values: Range<Vec<u8>>,
 }
 
 /// An entry of the property index.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Indexed {
-    /// Its place: the ordered value ‖ the creation sequence.
+    /// Sort position: the ordered value ‖ the creation sequence.
     pub place: Box<[u8]>,
-    /// The object.
     pub object: Listed,
 }
 
@@ -78,7 +75,7 @@ fn listed(table: Table, row: Result<RawRow, ReadError>) -> Result<Listed, ReadEr
 }
 
 impl Snapshot {
-    /// The objects of a list, without reading them.
+    /// The objects of a list, without their rows.
     pub fn listed_objects(
         &self,
         index: ObjectIndex,
@@ -90,7 +87,7 @@ impl Snapshot {
             .map(|row| listed(Table::ObjectIndex, row))
     }
 
-    /// The objects that have one ordered value at an indexed place, in order of creation.
+    /// The objects with this ordered value of an indexed property, in order of creation.
     pub fn objects_with_value(
         &self,
         template: Id,
@@ -103,8 +100,8 @@ impl Snapshot {
             .map(|row| listed(Table::PropertyIndex, row))
     }
 
-    /// The entries of a part of the property index, ordered by value and, for one value, by creation; those after
-    /// `after`, the place of the last one seen.
+    /// Entries of a range of the property index, ordered by value and then by creation; only the ones after `after`,
+    /// the sort position of the last one seen.
     pub fn indexed_objects(
         &self,
         range: &PropertyRange,
@@ -136,7 +133,7 @@ impl Snapshot {
         })
     }
 
-    /// The first sequence whose action was placed at this time or later; the one after the log's end if there is none.
+    /// The first sequence that was placed at this time or later; the one after the log's end if there is none.
     pub fn first_sequence_at(&self, time_ms: u64) -> Result<u64, ReadError> {
         let mut range = 1..self.head()?.sequence + 1;
         while range.start < range.end {

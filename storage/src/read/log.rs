@@ -1,4 +1,4 @@
-//! The log: requests, actions, batches, the tree over them. Requests and batches are read from the log's own files, as
+//! Reads of the log: requests, actions, batches, the tree over them. Requests and batches come from the log's files, as
 //! far as the snapshot's head reaches.
 
 use kedge_log::StoredRequest;
@@ -16,7 +16,7 @@ use crate::snapshot::{ReadError, Snapshot};
 use crate::tables::Table;
 use crate::tables::batches::node_key;
 
-/// Reads a packed request and checks that it is at its own place.
+/// Reads a packed request and checks that it belongs at its sequence.
 pub(crate) fn packed(request: &StoredRequest) -> Result<PackedRequest<'_>, CodecError> {
     let packed = request.packed()?;
     if packed.head().first_sequence == request.first_sequence {
@@ -28,7 +28,7 @@ pub(crate) fn packed(request: &StoredRequest) -> Result<PackedRequest<'_>, Codec
     }
 }
 
-/// What is wrong with the request at a place of the log.
+/// The error for a bad request at a sequence.
 pub(crate) fn bad_request(first_sequence: u64) -> impl Fn(CodecError) -> ReadError {
     move |error| ReadError::Log(format!("the request at sequence {first_sequence}: {error}"))
 }
@@ -57,10 +57,10 @@ fn actions_within(
     read().map_err(bad_request(request.first_sequence))
 }
 
-/// Requests in order. What was read of a frame is kept until it is returned.
+/// Requests in order. The rest of a frame is kept until it is returned.
 pub(crate) struct Requests<'s> {
     snapshot: &'s Snapshot,
-    /// The sequence that the next request must hold.
+    /// The first sequence of the next request.
     next: u64,
     last: u64,
     read: std::vec::IntoIter<StoredRequest>,
@@ -82,7 +82,7 @@ impl Iterator for Requests<'_> {
                     return Some(Err(bad_request(request.first_sequence)(error)));
                 }
             },
-            // What follows it cannot be found.
+            // Without its end the next request cannot be found.
             Err(_) => self.next = u64::MAX,
         }
         Some(found)
@@ -102,7 +102,7 @@ impl Requests<'_> {
     }
 }
 
-/// Reads single actions from the log. It keeps the request read last: the next action wanted is often in it too.
+/// Reader of single actions. It keeps the last request, which often holds the next action too.
 pub struct LogReader<'s> {
     snapshot: &'s Snapshot,
     request: Option<StoredRequest>,
@@ -123,8 +123,8 @@ impl LogReader<'_> {
         }
     }
 
-    /// The action at `sequence`, if it is one on this resource: a step on the way back along its actions, each of which
-    /// states the one before. An action that would not lead back is none.
+    /// The action at `sequence`, if it is one on this resource: a step back along its actions, each of which states the
+    /// previous one. An action that does not lead back is an error.
     pub fn action_on(
         &mut self,
         resource: Id,
@@ -157,7 +157,7 @@ impl Snapshot {
         }
     }
 
-    /// The packed request that `sequence` falls into.
+    /// The packed request that holds `sequence`.
     pub(super) fn stored_request(&self, sequence: u64) -> Result<Option<StoredRequest>, ReadError> {
         if sequence == 0 || sequence > self.head()?.sequence {
             return Ok(None);
@@ -177,14 +177,14 @@ impl Snapshot {
         }
     }
 
-    /// Why there is no request at a sequence that the log once had.
+    /// The error for a sequence that the log once had.
     fn no_request(&self, sequence: u64) -> ReadError {
         let is_archived = |log: &kedge_log::LogReader| sequence < log.first_sequence();
         let missing = || format!("the request at sequence {sequence} is missing");
         self.not_here(is_archived, missing)
     }
 
-    /// Why something that the log once had is not here.
+    /// The error for a part of the log that is not here.
     fn not_here(
         &self,
         is_archived: impl FnOnce(&kedge_log::LogReader) -> bool,
@@ -213,8 +213,7 @@ impl Snapshot {
         })
     }
 
-    /// Of the request that `sequence` falls into: its first sequence, how many actions of it were done, and when they
-    /// were placed.
+    /// First sequence, number of done actions and time of the request that holds `sequence`.
     pub(super) fn request_times(&self, sequence: u64) -> Result<(u64, u64, u64), ReadError> {
         let request = self.stored_request(sequence)?;
         let request = request.ok_or_else(|| self.no_request(sequence))?;
@@ -227,13 +226,13 @@ impl Snapshot {
         ))
     }
 
-    /// The request that the action at `sequence` belongs to.
+    /// The request that holds the action at `sequence`.
     pub fn request_at(&self, sequence: u64) -> Result<Option<RequestRecord<'static>>, ReadError> {
         let request = self.stored_request(sequence)?;
         request.as_ref().map(owned_request).transpose()
     }
 
-    /// The action at `sequence`; the others of its request are not read.
+    /// The action at `sequence`, without the others of its request.
     pub fn action_at(&self, sequence: u64) -> Result<Option<PlacedAction>, ReadError> {
         if sequence == 0 || sequence > self.head()?.sequence {
             return Ok(None);
@@ -246,7 +245,7 @@ impl Snapshot {
             .map_err(bad_request(found.request.first_sequence))
     }
 
-    /// The actions from one sequence to another, both included, in order: those of a batch, for example.
+    /// The actions between two sequences, both included, in order; for example those of a batch.
     pub fn actions_between(&self, first: u64, last: u64) -> Result<Vec<PlacedAction>, ReadError> {
         let mut actions = Vec::new();
         for request in self.stored_requests(first, last)? {
@@ -321,7 +320,7 @@ impl Snapshot {
         limit: usize,
     ) -> Result<Vec<PlacedAction>, ReadError> {
         let mut sequence = object.trace.sequence;
-        // A cursor from an earlier page is itself an action of the object and leads to the next.
+        // A cursor from an earlier page is an action of the object and leads to the next.
         if let Some(before) = before
             && let Some(last_seen) = self.action_at(before)?
             && last_seen.action.resource == object.id
@@ -341,7 +340,6 @@ impl Snapshot {
         Ok(actions)
     }
 
-    /// A batch by number.
     pub fn batch(&self, number: u64) -> Result<Option<SignedBatch>, ReadError> {
         if number >= self.head()?.batches {
             return Ok(None);
@@ -350,13 +348,12 @@ impl Snapshot {
         found.ok_or_else(|| self.no_batch(number)).map(Some)
     }
 
-    /// Why there is no batch with a number that the log once had.
+    /// The error for a batch that the log once had.
     pub(crate) fn no_batch(&self, number: u64) -> ReadError {
         let is_archived = |log: &kedge_log::LogReader| number < log.first_batch();
         self.not_here(is_archived, || format!("batch {number} is missing"))
     }
 
-    /// A batch's number by its id.
     pub fn batch_number(&self, id: Id) -> Result<Option<u64>, ReadError> {
         if id.prefix != Prefix::Batch {
             return Ok(None);
@@ -408,8 +405,8 @@ impl Snapshot {
         found.ok_or_else(|| self.no_batch(number)).map(Some)
     }
 
-    /// The requests of an organization whose first sequences lie in a range, both ends included: those of a batch, for
-    /// example.
+    /// The requests of an organization with first sequences in a range, both ends included; for example those of a
+    /// batch.
     pub fn requests_of_organization(
         &self,
         organization: Id,
@@ -455,7 +452,7 @@ impl Snapshot {
     }
 }
 
-/// Why an object's history cannot be followed.
+/// The error for an object whose history cannot be followed.
 fn not_of(object: &Object, sequence: u64) -> ReadError {
     ReadError::Log(format!(
         "the action of {} at sequence {sequence} is missing",

@@ -1,4 +1,4 @@
-//! What a [`Snapshot`] can be asked.
+//! Reads of a [`Snapshot`].
 
 mod accounts;
 mod anchors;
@@ -25,20 +25,20 @@ pub use log::LogReader;
 pub(crate) use log::bad_request;
 pub use placed::PlacedAction;
 
-/// A part of a list. The cursor is the place of the last item seen: a creation sequence, an index or a number,
-/// depending on the list.
+/// Page of a list. The cursor is the number of the last item seen: a creation sequence, an index or a number, depending
+/// on the list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Page {
-    /// Begin after this place, in the direction of the list.
+    /// Cursor: the page begins after it, in the direction of the list.
     pub after: Option<u64>,
     /// Highest first.
     pub descending: bool,
-    /// At most this many items.
+    /// Largest number of items.
     pub limit: usize,
 }
 
 impl Page {
-    /// Where to begin; `None` if nothing can be there.
+    /// First number of the page; `None` if nothing can be there.
     fn start(&self) -> Option<u64> {
         match (self.after, self.descending) {
             (None, false) => Some(0),
@@ -57,7 +57,7 @@ impl Page {
     }
 }
 
-/// A key's last eight bytes: the place in a list.
+/// A key's last eight bytes: the number in a list.
 fn place_of(key: &[u8]) -> Result<u64, CodecError> {
     let (_, place) = key
         .split_last_chunk()
@@ -120,12 +120,12 @@ impl Snapshot {
         self.list(table, &prefix, page, |_, value| codec::array(value))
     }
 
-    /// The id that a lookup key leads to.
+    /// The id under a lookup key.
     fn lookup(&self, key: &[u8]) -> Result<Option<[u8; 16]>, ReadError> {
         self.get(Table::Lookup, key, codec::array)
     }
 
-    /// A resource, even if it was ended; an id with another prefix names none.
+    /// A resource, even an ended one; an id with another prefix names none.
     pub fn resource<T: Resource>(&self, id: Id) -> Result<Option<T>, ReadError> {
         self.by_id(T::TABLE, T::PREFIX, id, T::read)
     }
@@ -140,8 +140,8 @@ impl Snapshot {
         })
     }
 
-    /// A page of the resources that belong to another one; the cursor is their number there, the creation sequence or an
-    /// index.
+    /// A page of the resources that belong to another one; the cursor is their number there, the creation sequence or
+    /// an index.
     pub fn listed<T: Resource>(&self, of: Id, page: Page) -> Result<Vec<T>, ReadError> {
         let Some(list) = T::LIST else {
             return Ok(Vec::new());
@@ -150,7 +150,7 @@ impl Snapshot {
         self.rows_of(T::TABLE, &ids, T::read)
     }
 
-    /// The rows that listed ids lead to. A list names nothing that does not exist.
+    /// The rows of listed ids. Every listed id must have a row.
     fn rows_of<T>(
         &self,
         table: Table,

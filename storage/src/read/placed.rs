@@ -1,4 +1,4 @@
-//! One action read from the log.
+//! Single action read from the log.
 
 use kedge_protocol::action::{ActionWords, RequestHead, salt};
 use kedge_protocol::chain::{self, Leaf};
@@ -11,45 +11,40 @@ use crate::codec::CodecError;
 use kedge_log::StoredAction;
 use kedge_log::packed::{PackedRequest, owned_action};
 
-/// An action as the log holds it, with what its request states about it.
+/// An action of the log with its request's head and position.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PlacedAction {
-    /// Its place in the log.
     pub sequence: u64,
-    /// The batch that holds it.
     pub batch_number: u64,
-    /// Its place among the batch's leaves.
+    /// Index among the batch's leaves.
     pub leaf_index: u32,
-    /// When it was placed, milliseconds.
+    /// Time of its placement, Unix milliseconds.
     pub timestamp_ms: u64,
-    /// The organization of the wallet that asked.
+    /// The organization of the sender's wallet.
     pub organization_id: Id,
-    /// The wallet that asked.
     pub wallet_id: Id,
     /// Signer, nonce, deadline, atomic.
     pub head: RequestHead,
-    /// The signature over the request.
     pub signature: Signature,
     /// The seed of the request's salts.
     pub salt_seed: Hash,
-    /// The sequence of the request's first action that was done.
+    /// Sequence of the request's first done action.
     pub request_first_sequence: u64,
-    /// How many of the request's actions were done.
+    /// Number of the request's done actions.
     pub request_count: u32,
-    /// How many of them were refused.
+    /// Number of its refused actions.
     pub request_failed_count: u32,
-    /// The action.
     pub action: ActionRecord<'static>,
 }
 
 impl PlacedAction {
-    /// Reads the action at `position` among those of the packed request that were done.
+    /// Reads the done action at `position` of a packed request.
     pub(crate) fn read(request: &PackedRequest<'_>, position: usize) -> Result<Self, CodecError> {
         let action = owned_action(request.action(position)?);
         Self::of(request.head(), request.count(), position, action)
     }
 
-    /// An action that was read without the others of its request.
+    /// Reads an action that is stored without the rest of its request.
     pub(crate) fn single(stored: &StoredAction) -> Result<Self, CodecError> {
         let action = owned_action(stored.record()?);
         Self::of(&stored.request, stored.count, stored.position, action)
@@ -82,12 +77,10 @@ impl PlacedAction {
         })
     }
 
-    /// The action's salt.
     pub fn salt(&self) -> Hash {
         salt(&self.salt_seed, self.action.index)
     }
 
-    /// The action's authority.
     pub fn authority(&self) -> Hash {
         chain::authority_of_hash(&keccak(&self.signature.0), &self.salt())
     }
@@ -98,17 +91,15 @@ impl PlacedAction {
         ActionWords::of(&action.kind, &action.target, action.payload.as_bytes())
     }
 
-    /// The action's content.
     pub fn content(&self) -> Hash {
         chain::content(&self.words(), &self.head.signer, &self.authority())
     }
 
-    /// The action's identifier, from its content.
+    /// The action's identifier, derived from its content.
     pub fn id(&self) -> Id {
         Id::of_hash(Prefix::Action, &self.content())
     }
 
-    /// The action's leaf in the batch.
     pub fn leaf(&self) -> Leaf {
         let content = self.content();
         Leaf {

@@ -1,4 +1,4 @@
-//! Disputes by what they are about, secrets, the operator's addresses.
+//! Reads of disputes by subject, secrets, and the operator's addresses.
 
 use kedge_protocol::resource::Dispute;
 use kedge_protocol::{Address, Hash, Id, Prefix};
@@ -9,7 +9,7 @@ use crate::tables::records::{SecretRow, secret_key};
 use crate::tables::{Table, claim_key, evidence_key, id, meta};
 
 impl Snapshot {
-    /// The newest dispute that an organization brought with this evidence.
+    /// The newest dispute that an organization raised with this evidence.
     pub fn dispute_of_evidence(
         &self,
         organization: Id,
@@ -36,7 +36,7 @@ impl Snapshot {
         })
     }
 
-    /// When an API key was last used, Unix milliseconds, as far as that was recorded.
+    /// When an API key was last used, Unix milliseconds, as far as recorded.
     pub fn key_used(&self, key: Id) -> Result<Option<u64>, ReadError> {
         self.get_number(Table::KeyUses, &key.bytes)
     }

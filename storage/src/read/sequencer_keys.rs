@@ -1,4 +1,4 @@
-//! The sequencer's keys, as the log names them.
+//! Reads of the sequencer keys that the log names.
 
 use kedge_protocol::resource::SequencerKey;
 use kedge_protocol::{Address, SequencerKeys};
@@ -10,7 +10,7 @@ use crate::tables::meta::FIRST_KEY_KEY;
 use crate::tables::row::Row;
 
 impl Snapshot {
-    /// The key that signs from batch 0 on; the store was made with it.
+    /// The key that signs from batch 0 on.
     pub fn first_sequencer_key(&self) -> Result<Address, ReadError> {
         let read = |bytes: &[u8]| Ok(Address(codec::array(bytes)?));
         let found = self.get(Table::Meta, FIRST_KEY_KEY, read)?;
@@ -34,7 +34,7 @@ impl Snapshot {
         rows.collect()
     }
 
-    /// Every key of the log, with the batch that it is valid from.
+    /// Every key of the log, with its first batch.
     pub fn sequencer_keys(&self) -> Result<SequencerKeys, ReadError> {
         let mut keys = SequencerKeys::from(self.first_sequencer_key()?);
         for named in self.named_sequencer_keys()? {

@@ -1,4 +1,4 @@
-//! Objects, templates, variations and counters.
+//! Reads of objects, templates, variations and counters.
 
 use kedge_protocol::limits::OBJECT_HISTORY_MAX;
 use kedge_protocol::nonce::NonceWindow;
@@ -12,7 +12,7 @@ use crate::tables::objects::{ObjectIndex, milestone_key, read_object};
 use crate::tables::{Table, burned_key, lookup, name_key, spent_key};
 
 impl Snapshot {
-    /// A row by id; an id with another prefix names nothing in the table.
+    /// A row by id; an id with another prefix names no row of the table.
     pub(super) fn by_id<T>(
         &self,
         table: Table,
@@ -26,13 +26,12 @@ impl Snapshot {
         self.get(table, &id.bytes, |bytes| read(id.bytes, bytes))
     }
 
-    /// An object.
     pub fn object(&self, id: Id) -> Result<Option<Object>, ReadError> {
         self.by_id(Table::Objects, Prefix::Object, id, read_object)
     }
 
-    /// An object as it was at its last milestone at or before `version`, one that its history lists; `None` before the
-    /// first milestone.
+    /// An object at its last milestone at or before `version`, one that its history lists; `None` before the first
+    /// milestone.
     pub fn milestone(&self, id: Id, version: u64) -> Result<Option<Object>, ReadError> {
         let at = version - version % OBJECT_HISTORY_MAX;
         if at == 0 {
@@ -56,7 +55,7 @@ impl Snapshot {
         })
     }
 
-    /// Many objects, in the order of `ids`; `None` for those that do not exist.
+    /// Many objects, in the order of `ids`; `None` for absent ones.
     pub fn multi_objects(&self, ids: &[Id]) -> Result<Vec<Option<Object>>, ReadError> {
         let keys: Vec<_> = ids.iter().map(|id| id.bytes).collect();
         let rows = self.get_many(Table::Objects, &keys).into_iter().zip(ids);
@@ -76,7 +75,6 @@ impl Snapshot {
         self.rows_of(Table::Objects, &ids, read_object)
     }
 
-    /// A template.
     pub fn template(&self, id: Id) -> Result<Option<Template>, ReadError> {
         self.resource(id)
     }
@@ -109,7 +107,6 @@ impl Snapshot {
         self.listed(organization, page)
     }
 
-    /// A variation.
     pub fn variation(&self, id: Id) -> Result<Option<Variation>, ReadError> {
         self.resource(id)
     }
@@ -140,14 +137,14 @@ impl Snapshot {
         Ok(count.unwrap_or(0))
     }
 
-    /// How many bytes an organization's requests have added to the log and to the resources they make.
+    /// Bytes that an organization's requests have added to the log and to their resources.
     pub fn log_bytes(&self, organization: Id) -> Result<u64, ReadError> {
         let (table, prefix) = (Table::LogBytes, Prefix::Organization);
         let bytes = self.by_id(table, prefix, organization, |_, bytes| codec::number(bytes))?;
         Ok(bytes.unwrap_or(0))
     }
 
-    /// The nonces that a signer has spent.
+    /// A signer's spent nonces.
     pub fn nonces(&self, signer: Address) -> Result<NonceWindow, ReadError> {
         let window = self.get(Table::Nonces, &signer.0, |bytes| {
             NonceWindow::from_bytes(bytes)
@@ -156,7 +153,7 @@ impl Snapshot {
         Ok(window.unwrap_or_default())
     }
 
-    /// The first sequence of the request that spent a signer's nonce, while the window reaches it.
+    /// First sequence of the request that spent a signer's nonce, while the window reaches it.
     pub fn spent_at(&self, signer: Address, nonce: u64) -> Result<Option<u64>, ReadError> {
         let place = self.get(Table::Nonces, &spent_key(&signer, nonce), |bytes| {
             let (chunks, rest) = bytes.as_chunks::<8>();

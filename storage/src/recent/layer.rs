@@ -1,5 +1,5 @@
-//! A layer of recent rows: what was written between two flushes, in memory, readable as it stood after any group that
-//! still has a reader.
+//! Layer of recent rows: the writes between two flushes, in memory, readable in their state after any group that still
+//! has a reader.
 
 mod bytes;
 mod ordered;
@@ -18,40 +18,39 @@ use self::rows::Rows;
 use self::versions::{Version, Writer, seen};
 use crate::tables::Table;
 
-/// A row's key; nearly all of them fit in without an allocation.
+/// Key of a row; nearly all of them fit in without an allocation.
 pub(crate) type Key = Bytes<38>;
-/// A row as a reader sees it: `None` where the row was deleted.
+/// Row of a reader: `None` if it was deleted.
 pub(crate) type Row = (Key, Option<Box<[u8]>>);
 
-/// Locks of a table, one for each first byte of a key in most of them: ids spread over all, and a walk in the order of
-/// keys goes from one to the next.
+/// Locks of a table, mostly one for each first byte of a key: ids spread over all, and a walk in key order moves from
+/// one to the next.
 const SHARDS: usize = 256;
-/// Rows of a shard that are written under one lock, at most: as many as the processor can fetch at once.
+/// Bound on the rows of a shard that are written under one lock: as many as the processor can prefetch.
 const RUN_MAX: usize = 16;
 
 type Shard = RwLock<Rows>;
 
-/// Which keys of a walk are wanted.
+/// Range of keys.
 pub(crate) struct Range<'a> {
     pub(crate) from: Bound<&'a [u8]>,
     pub(crate) to: Bound<&'a [u8]>,
 }
 
 impl Range<'_> {
-    /// Every key.
     const ALL: Self = Self {
         from: Bound::Unbounded,
         to: Bound::Unbounded,
     };
 }
 
-/// Which shards of a table hold rows, a bit each: most walks find nothing recent, and looking into every shard would
-/// cost them more than the walk.
+/// Bitmap of the shards that hold rows: most walks find no recent row, and looking into every shard would cost them
+/// more than the walk.
 #[derive(Default)]
 struct Filled([AtomicU64; SHARDS / 64]);
 
 impl Filled {
-    /// Called under the shard's lock. A reader of the row sees it, because it learns of the row's group later.
+    /// Called under the shard's lock. A reader of the row sees the bit, because it learns of the row's group later.
     fn fill(&self, number: u8) {
         self.0[usize::from(number) / 64].fetch_or(1 << (number % 64), Ordering::Relaxed);
     }
@@ -61,10 +60,10 @@ impl Filled {
     }
 }
 
-/// What a write to a shard changed.
+/// Effect of a write on a shard's size.
 #[derive(Default)]
 struct Written {
-    /// How many rows are new.
+    /// Number of new rows.
     rows: usize,
     /// Bytes of keys and values.
     added_bytes: usize,
@@ -72,13 +71,13 @@ struct Written {
 }
 
 impl Written {
-    /// A row that was not there.
+    /// Counts a new row.
     fn added(&mut self, key: &[u8], value: Option<&[u8]>) {
         self.rows += 1;
         self.added_bytes += key.len() + value.map_or(0, <[u8]>::len);
     }
 
-    /// A row that was, of whose versions this many bytes went.
+    /// Counts a changed row, whose dropped versions had this many bytes.
     fn replaced(&mut self, value: Option<&[u8]>, freed_bytes: usize) {
         self.added_bytes += value.map_or(0, <[u8]>::len);
         self.freed_bytes += freed_bytes;
@@ -92,7 +91,7 @@ pub(crate) struct Layer {
     rows: AtomicUsize,
     /// Bytes of keys and values.
     content_bytes: AtomicUsize,
-    /// What the rows take besides.
+    /// Overhead of the rows.
     row_bytes: AtomicUsize,
 }
 
@@ -117,17 +116,17 @@ impl Layer {
         &self.shards[table as usize * SHARDS + usize::from(number)]
     }
 
-    /// How many rows it holds.
+    /// Number of rows.
     pub(crate) fn len(&self) -> usize {
         self.rows.load(Ordering::Relaxed)
     }
 
-    /// How many bytes all keys and values have.
+    /// Bytes of all keys and values.
     pub(crate) fn content_bytes(&self) -> usize {
         self.content_bytes.load(Ordering::Relaxed)
     }
 
-    /// About how many bytes of memory it takes.
+    /// Approximate memory.
     pub(crate) fn len_bytes(&self) -> usize {
         self.content_bytes() + self.row_bytes.load(Ordering::Relaxed)
     }
@@ -136,8 +135,8 @@ impl Layer {
         self.len_bytes() == 0
     }
 
-    /// Writes rows, in the order of tables and keys, for the group of this number. `read` are the groups, in order, as
-    /// whose last the layer is being read: versions that none of them sees go.
+    /// Writes rows, in the order of tables and keys, for the group of this number. `read` are the groups with readers,
+    /// in order: versions that none of them sees are dropped.
     pub(crate) fn write<'r>(
         &self,
         rows: impl Iterator<Item = (Table, &'r [u8], Option<&'r [u8]>)>,
@@ -176,13 +175,13 @@ impl Layer {
             let row_bytes = written.rows * rows.row_bytes();
             self.row_bytes.fetch_add(row_bytes, Ordering::Relaxed);
         }
-        // First what comes, then what goes: the sum never falls below zero.
+        // Added bytes first, so that the sum never falls below zero.
         let content_bytes = &self.content_bytes;
         content_bytes.fetch_add(written.added_bytes, Ordering::Relaxed);
         content_bytes.fetch_sub(written.freed_bytes, Ordering::Relaxed);
     }
 
-    /// Gives a row, as it stood after a group, to `found`, if it was written since the layer began.
+    /// Passes a row in its state after a group to `found`, if it was written since the layer began.
     pub(crate) fn get<T>(
         &self,
         table: Table,
@@ -196,7 +195,7 @@ impl Layer {
         Some(found(version.value()))
     }
 
-    /// Appends up to `count_max` rows of a range, as they stood after a group, in the order of keys or against it.
+    /// Appends up to `count_max` rows of a range in their state after a group, in either key order.
     pub(crate) fn scan(
         &self,
         table: Table,
@@ -241,7 +240,7 @@ impl Layer {
         }
     }
 
-    /// Every row's last write, in the order of tables and keys. Nobody writes to the layer any more.
+    /// Every row's last write, in the order of tables and keys. Only for a frozen layer.
     pub(crate) fn for_each_last(&self, mut each: impl FnMut(Table, &[u8], Option<&[u8]>)) {
         for (index, shard) in self.shards.iter().enumerate() {
             let rows = shard.read();
@@ -254,7 +253,7 @@ impl Layer {
     }
 }
 
-/// The number of a key's shard, which never falls from a key to a later one.
+/// The shard of a key, which never falls from a key to a later one.
 fn shard_of(table: Table, key: &[u8]) -> u8 {
     let first = key.first().copied().unwrap_or(0);
     if table != Table::ObjectIndex {

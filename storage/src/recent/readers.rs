@@ -1,31 +1,30 @@
-//! Who reads the rows as they were after which group: they are kept that long.
+//! Readers of recent rows, by group: rows are kept as long as they have readers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
-/// The groups after which readers see the rows, each with its number of readers.
+/// Number of readers of the rows after each group.
 #[derive(Default)]
 pub(super) struct Readers(Mutex<BTreeMap<u64, usize>>);
 
-/// A reader of the rows as they were after a group.
+/// Reader of the rows after a group.
 pub(crate) struct Reading {
     readers: Arc<Readers>,
     group: u64,
 }
 
 impl Readers {
-    /// How many readers each group has.
     pub(super) fn counts(&self) -> MutexGuard<'_, BTreeMap<u64, usize>> {
         self.0.lock()
     }
 
-    /// The groups that have readers, the first one first.
+    /// The groups with readers, in order.
     pub(super) fn groups(&self) -> Vec<u64> {
         self.counts().keys().copied().collect()
     }
 
-    /// Begins to read the rows as they were after a group.
+    /// Adds a reader of the rows after a group.
     pub(super) fn begin(self: &Arc<Self>, group: u64) -> Reading {
         *self.counts().entry(group).or_default() += 1;
         Reading {

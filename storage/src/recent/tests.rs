@@ -14,7 +14,7 @@ use super::*;
 use crate::store::{Store, StoreOptions};
 use crate::tables::events::EventRow;
 
-/// The operations on the store, in sequence.
+/// Operation on the store.
 #[derive(Clone, Debug)]
 enum Step {
     /// A row of a table that is read by its key.
@@ -24,9 +24,9 @@ enum Step {
     DeleteEvent(u8),
     Commit,
     Flush,
-    /// A snapshot is taken and held.
+    /// Takes and holds a snapshot.
     Look,
-    /// The one held longest is released.
+    /// Releases the oldest snapshot.
     LookAway,
 }
 
@@ -66,7 +66,7 @@ fn model_of(snapshot: &Snapshot) -> Model {
     })
 }
 
-/// Every way of reading returns what the rows hold.
+/// Compares every way of reading with the expected rows.
 fn read_in_all_ways(snapshot: &Snapshot, expected: &Model) {
     assert_eq!(&model_of(snapshot), expected);
     for (table, rows) in TABLES.into_iter().zip(expected) {

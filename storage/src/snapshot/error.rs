@@ -1,59 +1,47 @@
-//! Why a read of the store fails.
+//! Errors of reading the store.
 
 use crate::action_index::FileError;
 use crate::codec::CodecError;
 use crate::rocks::{Database, is_for_now};
 use crate::tables::Table;
 
-/// Why a read failed.
+/// Reason why a read failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
     /// RocksDB's error; its text names the file.
     #[error("reading table {}: {text}", .table.name())]
-    Rocks {
-        /// Which table.
-        table: Table,
-        /// RocksDB's error.
-        text: String,
-    },
-    /// A row does not have its table's form.
+    Rocks { table: Table, text: String },
+    /// A row is not in its table's format.
     #[error("table {}, key 0x{key}: {source}", .table.name())]
     Row {
-        /// Which table.
         table: Table,
         /// The row's key, hexadecimal.
         key: String,
-        /// What is wrong.
         source: CodecError,
     },
-    /// A file with the ids of actions cannot be read, or is damaged; the text names it.
+    /// A file of action ids cannot be read, or is damaged; the text names it.
     #[error("the ids of actions: {0}")]
     Ids(String),
-    /// The requested data is in segments that were removed from the log's directory.
+    /// The requested part is in segments that were removed from the log's directory.
     #[error("sequences up to {last_sequence} are archived{}", .place.as_ref().map(|place| format!(": they are in {place}")).unwrap_or_default())]
     Archived {
-        /// The last sequence that is not here.
+        /// The last missing sequence.
         last_sequence: u64,
-        /// The first batch that is here.
+        /// The first present batch.
         first_batch: u64,
-        /// Where they are, if that is known.
+        /// The segments' place, if known.
         place: Option<String>,
     },
-    /// The log cannot be read, or lacks something; the text states what and where.
+    /// The log cannot be read, or lacks a part; the text has the details.
     #[error("the log: {0}")]
     Log(String),
-    /// Something that must exist is missing.
+    /// A row that must exist is missing.
     #[error("table {}: {what} is missing", .table.name())]
-    Missing {
-        /// Which table.
-        table: Table,
-        /// What.
-        what: String,
-    },
+    Missing { table: Table, what: String },
 }
 
 impl ReadError {
-    /// Whether the system lacked something for now, such as file descriptors: the same read can succeed later.
+    /// Whether the system temporarily lacked resources, such as file descriptors: the same read can succeed later.
     pub fn is_for_now(&self) -> bool {
         match self {
             Self::Rocks { text, .. } | Self::Ids(text) | Self::Log(text) => is_for_now(text),
@@ -61,7 +49,7 @@ impl ReadError {
         }
     }
 
-    /// RocksDB's error about a table; the database remembers damage.
+    /// Maps RocksDB's error about a table; the database remembers damage.
     pub(crate) fn rocks(database: &Database, table: Table) -> impl Fn(rocksdb::Error) -> Self {
         move |error| {
             database.note_damage(table, &error);
@@ -72,7 +60,7 @@ impl ReadError {
         }
     }
 
-    /// The ids of actions cannot be read; the database remembers damage.
+    /// Maps an error of the action ids; the database remembers damage.
     pub(crate) fn ids(database: &Database) -> impl Fn(FileError) -> Self {
         move |error| {
             database.note_index_damage(&error);

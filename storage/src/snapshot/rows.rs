@@ -9,7 +9,7 @@ use super::{RawRow, ReadError, RowRef, Snapshot};
 use crate::recent::{Key, Layer, Range, Row};
 use crate::tables::Table;
 
-/// Rows copied from a layer at once, at first and at most: its lock is held meanwhile.
+/// First and largest number of rows copied under one lock of a layer.
 const SCANNED: usize = 16;
 const SCANNED_MAX: usize = 1024;
 
@@ -27,7 +27,7 @@ fn as_slice(bound: &Bound<Key>) -> Bound<&[u8]> {
 /// A scan of one layer's rows.
 struct LayerRows<'a> {
     layer: &'a Layer,
-    /// What was not copied yet.
+    /// The range that is not copied yet.
     bounds: Bounds,
     rows: VecDeque<Row>,
     scanned: usize,
@@ -41,7 +41,7 @@ pub(super) struct RecentRows<'a> {
     table: Table,
     group: u64,
     descending: bool,
-    /// The next row, if it was looked at already.
+    /// The next row, if it was peeked.
     next: Option<Row>,
 }
 
@@ -73,7 +73,7 @@ impl<'a> RecentRows<'a> {
         is_before(one, other, self.descending) == Ordering::Less
     }
 
-    /// The row at which the scan is.
+    /// The row at the scan's position.
     fn peek(&mut self) -> Option<&Row> {
         if self.next.is_none() {
             self.next = self.advance();
@@ -138,7 +138,7 @@ impl LayerRows<'_> {
     }
 }
 
-/// How two keys compare in the direction of a scan.
+/// Compares two keys in the direction of a scan.
 fn is_before(one: &[u8], other: &[u8], descending: bool) -> Ordering {
     let order = one.cmp(other);
     if descending { order.reverse() } else { order }
@@ -174,7 +174,7 @@ impl<B: Iterator<Item = Result<RawRow, ReadError>>> Iterator for Rows<'_, B> {
                 return self.base.next();
             }
             if order == Ordering::Equal {
-                // The recent row replaces it.
+                // The recent row replaces RocksDB's.
                 self.base.next();
             }
             if let Some((key, Some(value))) = self.recent.take() {
@@ -184,7 +184,7 @@ impl<B: Iterator<Item = Result<RawRow, ReadError>>> Iterator for Rows<'_, B> {
     }
 }
 
-/// Walks a table in key order. RocksDB's rows are read in place; none is copied.
+/// Walk along a table in key order. RocksDB's rows are read in place; none is copied.
 pub(crate) struct Cursor<'a> {
     snapshot: &'a Snapshot,
     table: Table,
@@ -207,13 +207,13 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Goes to the first row.
+    /// Moves to the first row.
     pub(crate) fn seek_to_first(&mut self) {
         self.base.seek_to_first();
         self.seek_recent(Bound::Unbounded);
     }
 
-    /// Goes to the first row whose key is `key` or more.
+    /// Moves to the first row whose key is at least `key`.
     pub(crate) fn seek(&mut self, key: &[u8]) {
         self.base.seek(key);
         self.seek_recent(Bound::Included(Key::from_slice(key)));
@@ -225,7 +225,7 @@ impl<'a> Cursor<'a> {
         self.pass_deleted();
     }
 
-    /// Whether the present row is a recent one, and whether RocksDB has it as well.
+    /// Whether the present row is a recent one, and whether RocksDB also has it.
     fn is_recent(&mut self) -> (bool, bool) {
         match (self.base.key(), self.recent.peek()) {
             (_, None) => (false, false),
@@ -268,7 +268,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Goes to the next row.
+    /// Moves to the next row.
     pub(crate) fn advance(&mut self) {
         let (is_recent, is_in_base) = self.is_recent();
         if is_recent {

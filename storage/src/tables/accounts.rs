@@ -1,4 +1,4 @@
-//! Wallets, organizations, and what is kept about them outside the log: password hashes, sessions.
+//! Rows of wallets and organizations, and their rows outside the log: password hashes, sessions.
 
 use bincode::{BorrowDecode, Encode};
 use kedge_protocol::Id;
@@ -23,7 +23,7 @@ stored! {
     }
 }
 
-// A number, and the limits of a custom tier.
+// Number, and the limits of a custom tier.
 stored_as! {
     Tier as (u8, Option<CustomLimits>),
     |tier| match *tier {
@@ -55,27 +55,25 @@ resource! {
 
 resource! { Organization in Organizations, Organization { name, tier, trace } }
 
-/// A refresh token that was issued.
+/// Issued refresh token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SessionRow {
-    /// The wallet it belongs to.
     pub wallet_id: Id,
-    /// The login that it comes from; one reuse ends all of its tokens.
+    /// The login that issued it; one reuse ends all of its tokens.
     pub family: [u8; 16],
-    /// Unix seconds.
+    /// Expiry, Unix seconds.
     pub expires_at_s: u64,
-    /// It was exchanged for a new one.
+    /// True once it was exchanged for a new one.
     pub used: bool,
 }
 
 stored! { SessionRow { wallet_id: Wallet, family, expires_at_s, used } }
 
-/// How many requests an organization sent on a day.
+/// An organization's number of requests on one day.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, BorrowDecode)]
 pub struct Usage {
     /// The UTC day: days since 1970-01-01.
     pub day: u64,
-    /// How many requests.
     pub requests: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Anchors: checkpoints before, on and after their way to the chain.
+//! Rows of anchors: checkpoints on their way to the chain.
 
 use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::{Address, Hash, Id};
@@ -6,54 +6,50 @@ use kedge_protocol::{Address, Hash, Id};
 use super::kind_key;
 use super::row::{numbered, stored};
 
-/// The progress of an anchor.
+/// Progress of an anchor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AnchorStatus {
-    /// Stored; nothing was sent yet.
+    /// Stored, not sent yet.
     Pending,
     /// A transaction was sent.
     Submitted,
-    /// A block holds it.
+    /// In a block.
     Confirmed,
-    /// A block that cannot be undone holds it.
+    /// In a block that cannot be undone.
     Finalized,
     /// Given up; a later anchor covers its batches.
     Failed,
 }
 
-/// An anchor.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AnchorRow {
-    /// Its number, from 0.
+    /// Consecutive number, from 0.
     pub number: u64,
-    /// The identifier made from the checkpoint.
+    /// Identifier derived from the checkpoint.
     pub id: Id,
-    /// The checkpoint to be anchored.
+    /// The anchored checkpoint.
     pub checkpoint: SignedCheckpoint,
     /// The first batch that no earlier anchor covers.
     pub first_batch: u64,
     /// The consistency proof from the last anchored history to this one.
     pub proof: Vec<Hash>,
-    /// Its progress.
     pub status: AnchorStatus,
     /// The contract that anchors it.
     pub contract: Address,
-    /// Every transaction that was sent for it, oldest first.
+    /// Hashes of all sent transactions; the one that counts is last.
     pub tx_hashes: Vec<Hash>,
-    /// What the sender noted before it sent, in its own format.
+    /// The sender's note about the transaction, in the sender's format.
     pub tx: Vec<u8>,
-    /// The block that holds it.
     pub block_number: Option<u64>,
-    /// That block's hash.
     pub block_hash: Option<Hash>,
-    /// How many times it was sent.
+    /// Number of sends.
     pub attempts: u32,
-    /// When the checkpoint was issued, milliseconds.
+    /// Time of the checkpoint, Unix milliseconds.
     pub issued_at_ms: u64,
 }
 
 impl AnchorRow {
-    /// The last batch that it covers; `None` for a checkpoint of the empty log.
+    /// The last covered batch; `None` for a checkpoint of the empty log.
     pub fn last_batch(&self) -> Option<u64> {
         self.checkpoint.checkpoint.batches.checked_sub(1)
     }
@@ -100,7 +96,7 @@ pub(crate) fn id_key(id: &Id) -> Vec<u8> {
     kind_key(NUMBER_OF_ID, &id.bytes)
 }
 
-/// The place of an anchor among those that hold as many batches or fewer.
+/// Sort key of an anchor among those that cover as many batches or fewer.
 pub(crate) fn batches_key(batches: u64, number: u64) -> [u8; 17] {
     let mut key = [NUMBER_BY_BATCHES; 17];
     key[1..9].copy_from_slice(&batches.to_be_bytes());

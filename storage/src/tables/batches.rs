@@ -1,4 +1,4 @@
-//! The log tree's nodes.
+//! Keys of the log tree's nodes.
 
 /// Level ‖ index.
 pub(crate) fn node_key(level: u32, index: u64) -> [u8; 9] {

@@ -1,5 +1,5 @@
-//! Deliveries of webhooks: how far each webhook has read its organization's events, and which of them are being
-//! delivered, or were lately.
+//! Rows of webhook deliveries: each webhook's position in its organization's events, and its pending and recent
+//! deliveries.
 
 use kedge_protocol::event::{EventType, Position};
 use kedge_protocol::{Id, Prefix};
@@ -8,10 +8,10 @@ use super::row::{numbered, stored, stored_as};
 use super::{id, kind_key};
 use crate::codec::CodecError;
 
-/// The progress of a delivery.
+/// Progress of a delivery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DeliveryStatus {
-    /// Another attempt will be made.
+    /// Another attempt follows.
     Pending,
     /// The receiver accepted it.
     Delivered,
@@ -22,37 +22,34 @@ pub enum DeliveryStatus {
 /// The delivery of one event to one webhook.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DeliveryRow {
-    /// The webhook.
     pub webhook_id: Id,
-    /// Its number among the webhook's deliveries, from 0: the order of the events.
+    /// Number among the webhook's deliveries, from 0, in the order of the events.
     pub number: u64,
-    /// Its identifier, made from event and webhook: the same at every attempt.
+    /// Identifier derived from event and webhook: the same at every attempt.
     pub id: Id,
-    /// The event.
     pub event_id: Id,
-    /// What the event reports.
+    /// The event's type.
     pub event_type: EventType,
-    /// The event's place.
+    /// The event's position.
     pub position: Position,
-    /// The object that the event is about.
+    /// The event's object.
     pub object_id: Option<Id>,
-    /// Its progress.
     pub status: DeliveryStatus,
-    /// Attempts in total.
+    /// Total attempts.
     pub attempts: u32,
-    /// Attempts since it was last requested: the place in the schedule.
+    /// Attempts since the last request for the delivery: the index in the schedule.
     pub tries: u32,
-    /// It was requested again: it is no longer ordered.
+    /// True once it was requested again, which ends its order.
     pub redelivery: bool,
-    /// The HTTP status of the last answer.
+    /// HTTP status of the last answer.
     pub response_status: Option<u16>,
-    /// Why the last attempt failed.
+    /// Error of the last attempt.
     pub error: Option<String>,
-    /// When it was queued, milliseconds.
+    /// Time of queueing, Unix milliseconds.
     pub created_at_ms: u64,
-    /// When the last attempt began, milliseconds.
+    /// Start of the last attempt, Unix milliseconds.
     pub last_attempt_at_ms: Option<u64>,
-    /// When the next attempt is due, milliseconds; set while it is pending.
+    /// Time of the next attempt, Unix milliseconds; set while it is pending.
     pub next_attempt_at_ms: Option<u64>,
 }
 
@@ -78,30 +75,27 @@ stored! {
     }
 }
 
-/// Why nothing is sent to a webhook.
+/// Reason why nothing is sent to a webhook.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rest {
-    /// It is switched off; what happens meanwhile is not reported later.
+    /// Switched off; later events are not reported.
     Off,
-    /// Its receiver is gone and it could not be switched off; it continues once it is changed from this version.
-    Gone {
-        /// The webhook's version at that time.
-        version: u64,
-    },
+    /// Its receiver is gone and it could not be switched off; it resumes once it is changed from this version.
+    Gone { version: u64 },
 }
 
-/// How far a webhook has read.
+/// A webhook's position in its events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OutboxRow {
-    /// Everything up to here is in the deliveries, or was not wanted.
+    /// Events up to here are in the deliveries, or were not wanted.
     pub position: Position,
-    /// The next delivery's number.
+    /// Number of the next delivery.
     pub next_number: u64,
     /// Why nothing is sent now.
     pub rest: Option<Rest>,
 }
 
-// A number, and the version of a webhook whose receiver is gone.
+// Number, and the version of a webhook whose receiver is gone.
 stored_as! {
     Option<Rest> as (u8, u64),
     |rest| match *rest {
@@ -127,7 +121,7 @@ pub(crate) fn outbox_key(webhook: &Id) -> Vec<u8> {
     kind_key(OUTBOX, &webhook.bytes)
 }
 
-/// The first bytes of the keys of a webhook's deliveries; their numbers follow.
+/// First bytes of the keys of a webhook's deliveries; their numbers follow.
 pub(crate) fn deliveries_prefix(webhook: &Id) -> Vec<u8> {
     kind_key(DELIVERY, &webhook.bytes)
 }
@@ -176,7 +170,7 @@ mod tests {
         }
     }
 
-    /// Numbers where none belong are damage: otherwise two rows would read as one.
+    /// Numbers outside the format are damage: otherwise two rows would read as one.
     #[test]
     fn a_webhook_that_is_not_gone_has_no_version() {
         for kind in [0_u8, 1] {

@@ -1,5 +1,4 @@
-//! Events outside the log: what failed, and how anchors progressed. Events that follow from the log are not stored
-//! again.
+//! Rows of events outside the log: failures, and progress of anchors. Events that follow from the log are not stored.
 
 use kedge_protocol::Id;
 use kedge_protocol::event::{EventType, Position};
@@ -10,23 +9,21 @@ use crate::codec::CodecError;
 /// An event outside the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EventRow {
-    /// Its identifier.
     pub id: Id,
-    /// What it reports.
     pub event_type: EventType,
-    /// When it happened, milliseconds.
+    /// Time of the event, Unix milliseconds.
     pub timestamp_ms: u64,
-    /// The organization that receives it; `None`: all.
+    /// The receiving organization; `None`: all.
     pub organization_id: Option<Id>,
-    /// The object that it is about.
+    /// The object concerned.
     pub object_id: Option<Id>,
-    /// The template that it is about.
+    /// The template concerned.
     pub template_id: Option<Id>,
     /// Further data: a JSON object.
     pub data: String,
 }
 
-// Its key holds whose it is. In the row, its number among those of the same organization precedes it.
+// The key holds the organization. The row begins with its number among that organization's events.
 stored! {
     EventRow (not organization_id = None) {
         id: Event,
@@ -41,7 +38,7 @@ stored! {
 const POSITION_BYTES: usize = 12;
 const KEY_BYTES: usize = 16 + POSITION_BYTES;
 
-/// Whose events: an organization's, or everybody's.
+/// Scope of events: an organization, or zero for all.
 pub(crate) fn scope(organization: Option<Id>) -> [u8; 16] {
     organization.map_or([0; 16], |id| id.bytes)
 }

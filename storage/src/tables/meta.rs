@@ -1,4 +1,4 @@
-//! What the store records about itself: its format, its domain, the log's head.
+//! Metadata of the store: its format, its domain, the log's head.
 
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::eip712::Domain;
@@ -7,7 +7,7 @@ use kedge_protocol::{Address, Hash};
 use super::row::stored;
 use crate::codec::{self, CodecError};
 
-/// Stores up to this version held their log themselves, as rows.
+/// Last version whose stores held their log as rows.
 pub(crate) const FORMAT_LOG_IN_STORE: u64 = 5;
 
 pub(crate) const FORMAT_KEY: &[u8] = b"format";
@@ -15,22 +15,22 @@ pub(crate) const DOMAIN_KEY: &[u8] = b"domain";
 /// The sequencer's key from batch 0 on.
 pub(crate) const FIRST_KEY_KEY: &[u8] = b"first_key";
 pub(crate) const HEAD_KEY: &[u8] = b"head";
-/// The frame of the log up to which everything was applied.
+/// The last frame whose rows are applied.
 pub(crate) const APPLIED_KEY: &[u8] = b"applied";
 pub(crate) const OPERATORS_KEY: &[u8] = b"operators";
-/// The place of the last event outside the log.
+/// The position of the last event outside the log.
 pub(crate) const EVENTS_KEY: &[u8] = b"events";
 
-/// The rows of this table that side entries of the log hold. The others follow from the log, or are about this copy of
-/// the state.
+/// Rows of this table that side entries of the log hold. The others follow from the log, or are about this copy of the
+/// state.
 pub(crate) const SIDE_KEYS: [&[u8]; 3] = [FIRST_KEY_KEY, OPERATORS_KEY, EVENTS_KEY];
 
-/// The last frame of the log whose writes a state holds.
+/// The last frame of the log whose rows a state holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Applied {
-    /// Its number; 0 if there is none.
+    /// Number; 0 if there is none.
     pub(crate) frame: u64,
-    /// Its hash: a state made from another log does not pass for one of this log.
+    /// Hash: a state made from another log does not pass for one of this log.
     pub(crate) hash: Hash,
 }
 
@@ -61,7 +61,7 @@ impl From<&kedge_log::Position> for Applied {
     }
 }
 
-/// The addresses that sign for the operator, in sequence.
+/// The addresses that sign for the operator, in order.
 pub(crate) fn read_operators(bytes: &[u8]) -> Result<Vec<Address>, CodecError> {
     let (addresses, rest) = bytes.as_chunks::<20>();
     if rest.is_empty() {
@@ -71,16 +71,16 @@ pub(crate) fn read_operators(bytes: &[u8]) -> Result<Vec<Address>, CodecError> {
     }
 }
 
-/// Where the log ends.
+/// Head of the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LogHead {
-    /// How many batches there are.
+    /// Number of batches.
     pub batches: u64,
     /// The last action's sequence; 0 before the first.
     pub sequence: u64,
     /// The hash chain's head; the domain separator before the first action.
     pub head: Hash,
-    /// When the last batch was sealed, milliseconds; 0 before the first.
+    /// Sealing time of the last batch, Unix milliseconds; 0 before the first.
     pub last_sealed_at_ms: u64,
 }
 
@@ -100,7 +100,7 @@ impl LogHead {
         }
     }
 
-    /// The end of a log whose last batch has this header. An unchecked header may name any numbers.
+    /// The head after a last batch with this header. An unchecked header may name any numbers.
     pub fn after(header: &BatchHeader) -> Self {
         let next_sequence = header
             .first_sequence

@@ -24,28 +24,27 @@ use kedge_protocol::{Address, Hash, Id, Prefix};
 /// The version of all keys and rows; a store with another version is rebuilt from the log.
 pub(crate) const FORMAT_VERSION: u64 = 7;
 
-/// What the rows of a table follow from.
+/// Source of a table's rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Follows {
-    /// From the log's actions: a replay rebuilds them, to the byte.
+    /// The log's actions: a replay rebuilds the rows to the byte.
     Actions,
-    /// From where things are in the log, into which they lead.
+    /// Positions in the log, which the rows lead to.
     Places,
-    /// Not from actions: the log has each write as a side entry, which names the table by this permanent number. Numbers
+    /// Other sources: the log has each write as a side entry, which names the table by this permanent number. Numbers
     /// are never reused.
     Side(u16),
-    /// From all of these, and some are about this copy of the state alone: the rows under [`meta::SIDE_KEYS`] are side
-    /// entries.
+    /// All of these, and this copy of the state alone: the rows under [`meta::SIDE_KEYS`] are side entries.
     Mixed(u16),
 }
 use Follows::{Actions, Mixed, Places, Side};
 
-/// How a table's rows are mostly read and what they are made of.
+/// Typical access to a table's rows, and their content.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
-    /// Read by whole key, which may be absent.
+    /// Reads are by whole key, which may be absent.
     pub(crate) points: bool,
-    /// Text that compresses, against hashes that do not.
+    /// Text that compresses, as opposed to hashes that do not.
     pub(crate) text: bool,
     pub(crate) block_kilobytes: usize,
 }
@@ -75,7 +74,6 @@ macro_rules! tables {
         pub enum Table { $($(#[$doc])* $name),* }
 
         impl Table {
-            /// Every table.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
             /// The column family's permanent name.
@@ -94,7 +92,7 @@ macro_rules! tables {
     };
 }
 
-// For each: its name, what its rows follow from, and their shape.
+// Name, source of the rows, and shape of each.
 tables! {
     /// Organization ‖ first sequence → count of actions.
     RequestsByOrganization = "requests_by_org", Places, LISTS;
@@ -128,11 +126,11 @@ tables! {
     Disputes = "disputes", Actions, ROWS;
     /// Action id → invitation.
     Invitations = "invitations", Actions, ROWS;
-    /// First batch → key of the sequencer that the log names.
+    /// First batch → sequencer key that the log names.
     SequencerKeys = "sequencer_keys", Actions, FEW;
     /// Kind ‖ key → id.
     Lookup = "lookup", Actions, HASHES;
-    /// Template id → count of minted objects; template id ‖ 1 → count of those that were burned.
+    /// Template id → count of minted objects; template id ‖ 1 → count of burned ones.
     Counters = "counters", Actions, HASHES;
     /// Signer → nonce window; signer ‖ slot → a nonce and the first sequence of its request.
     Nonces = "nonces", Actions, HASHES;
@@ -143,7 +141,7 @@ tables! {
     Events = "events", Side(1), LISTS;
     /// Anchor number → row.
     Anchors = "anchors", Side(2), ROWS;
-    /// Case of the operator's bond → what was sent to answer it.
+    /// Case of the operator's bond → its answer.
     BondAnswers = "bond_answers", Side(3), ROWS;
     /// Digest of a request that failed as a whole → its deadline, Unix seconds.
     Refused = "refused", Side(4), HASHES;
@@ -151,29 +149,29 @@ tables! {
     Credentials = "credentials", Side(5), HASHES;
     /// Prefix number ‖ id → secret of an API key or webhook.
     Secrets = "secrets", Side(6), HASHES;
-    /// Hash of a caller, an endpoint and a key → what its first request did.
+    /// Hash of caller, endpoint and key → outcome of the first request.
     Idempotency = "idempotency", Side(7), HASHES;
-    /// API key id → when it was last used, Unix milliseconds.
+    /// API key id → time of its last use, Unix milliseconds.
     KeyUses = "key_uses", Side(8), HASHES;
-    /// How far each webhook has read, and what it is sent.
+    /// Position of each webhook, and its deliveries.
     Deliveries = "deliveries", Side(9), ROWS;
     /// Refresh tokens and revoked families.
     Sessions = "sessions", Side(10), HASHES;
-    /// Organization id → how many requests it sent on its last day. One row each: a new day replaces the one before.
+    /// Organization id → number of requests on its last day. One row each: a new day replaces the previous one.
     Usage = "usage", Side(11), HASHES;
-    /// Organization id → bytes that its requests have added to the log and to the resources they make.
+    /// Organization id → bytes that its requests have added to the log and to their resources.
     LogBytes = "log_bytes", Actions, HASHES;
-    /// Format version, domain, first key, head, and up to which frame of the log everything here was applied.
+    /// Format version, domain, first key, head, and the last applied frame.
     Meta = "meta", Mixed(12), HASHES;
 }
 
 impl Table {
-    /// Whether a replay of the log rebuilds it, to the byte.
+    /// Whether a replay of the log rebuilds the table to the byte.
     pub fn is_state(self) -> bool {
         self.follows() == Actions
     }
 
-    /// Whether the log's actions and signed headers explain every row: the state, and what leads into the log.
+    /// Whether the log's actions and signed headers explain every row: the state, and the indexes of the log.
     pub fn is_derived(self) -> bool {
         matches!(self.follows(), Actions | Places)
     }
@@ -197,8 +195,7 @@ impl Table {
         tables.find(|table| table.side_number() == Some(number))
     }
 
-    /// Tables that get rows all over them with each object that is minted, so that every flushed file overlaps all that is
-    /// there.
+    /// Tables in which each minted object adds scattered rows, so that every flushed file overlaps all others.
     pub(crate) fn grows_with_mints(self) -> bool {
         matches!(
             self,
@@ -206,15 +203,14 @@ impl Table {
         )
     }
 
-    /// Tables whose rows begin with the time until which they are kept, Unix seconds. Later they are dropped when their
-    /// file is compacted, in the background; until then readers skip them. So what they answer does not depend on when that
-    /// happens.
+    /// Tables whose rows begin with their expiry, Unix seconds. Expired rows are dropped when their file is compacted,
+    /// in the background; until then readers skip them. So answers do not depend on when that happens.
     pub(crate) fn expires(self) -> bool {
         matches!(self, Self::Refused | Self::Sessions | Self::Idempotency)
     }
 }
 
-/// The permanent first bytes of keys in [`Table::Lookup`].
+/// Permanent first bytes of keys in [`Table::Lookup`].
 pub(crate) mod lookup {
     pub(crate) const WALLET_EMAIL: u8 = 1;
     pub(crate) const WALLET_ADDRESS: u8 = 2;
@@ -248,7 +244,7 @@ pub(crate) fn kind_key(kind: u8, rest: &[u8]) -> Vec<u8> {
     key
 }
 
-/// Kind ‖ id ‖ text: a name within something.
+/// Kind ‖ id ‖ text: a name within a resource.
 pub(crate) fn name_key(kind: u8, within: &Id, name: &str) -> Vec<u8> {
     let mut key = Vec::with_capacity(17 + name.len());
     key.push(kind);
@@ -257,7 +253,7 @@ pub(crate) fn name_key(kind: u8, within: &Id, name: &str) -> Vec<u8> {
     key
 }
 
-/// Kind ‖ id ‖ number: a place in a list of something.
+/// Kind ‖ id ‖ number: an entry in a resource's list.
 pub(crate) fn list_key(kind: u8, of: &Id, number: u64) -> [u8; 25] {
     let mut key = [0; 25];
     key[0] = kind;
@@ -287,7 +283,8 @@ pub(crate) fn burned_key(template: &Id) -> [u8; 17] {
     key
 }
 
-/// Slots for places of spent nonces: more than the window is wide, so that no two nonces of one window share one.
+/// Slots for the sequences of spent nonces: more than the window is wide, so that no two nonces of one window share
+/// one.
 const SPENT_SLOTS: u64 = 2 * NONCE_WINDOW;
 
 /// Signer ‖ slot of a nonce.
@@ -306,13 +303,13 @@ pub(crate) fn spent_row(nonce: u64, sequence: u64) -> [u8; 16] {
     row
 }
 
-/// When an expiring row ends, Unix seconds, and what follows in it.
+/// Expiry of a row, Unix seconds, and the rest of the row.
 pub(crate) fn expiry(row: &[u8]) -> Option<(u64, &[u8])> {
     let (seconds, rest) = row.split_first_chunk()?;
     Some((u64::from_be_bytes(*seconds), rest))
 }
 
-/// An identifier whose table determines what it names.
+/// An identifier whose prefix follows from its table.
 pub(crate) fn id(prefix: Prefix, bytes: [u8; 16]) -> Id {
     Id { prefix, bytes }
 }

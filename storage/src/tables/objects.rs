@@ -1,5 +1,5 @@
-//! Objects and the lists that hold them. The table `milestones` keeps an object once more at every 1,000th of its
-//! versions, the last two of them. So rebuilding it as it once stood never takes more than 1,000 actions.
+//! Rows of objects and their lists. The table `milestones` keeps an object again at every 1,000th of its versions, the
+//! last two of them. So rebuilding a past version never takes more than 1,000 actions.
 
 use kedge_protocol::limits::OBJECT_HISTORY_MAX;
 use kedge_protocol::resource::{Object, ObjectStatus, Trace};
@@ -11,7 +11,7 @@ use crate::codec::{self, CodecError};
 
 numbered! { ObjectStatus, "status of an object" { Active = 1, Locked = 2, Burned = 3 } }
 
-// The trace follows in its own row: an object gets the one that it is stored with when it is placed.
+// The trace follows in a separate row: an object gets its stored trace when it is placed.
 stored! {
     Object (not id = id(Prefix::Object, [0; 16]), trace = Trace::NEW) {
         organization_id: Organization,
@@ -24,7 +24,7 @@ stored! {
     }
 }
 
-/// An object as stored, under its id, with the trace that it has once it is placed.
+/// An object's stored row, with the trace that it has once it is placed.
 pub(crate) fn object_row<'a>(
     object: &'a Object,
     trace: &'a Trace,
@@ -42,9 +42,8 @@ pub(crate) fn read_object(key: [u8; 16], bytes: &[u8]) -> Result<Object, CodecEr
     })
 }
 
-/// Id ‖ turn. An object is kept once more at each version that is a multiple of its listed
-/// history; with two turns the last two are there, and whatever the history lists comes less than
-/// one history after one of them.
+/// Id ‖ turn. An object is kept again at each version that is a multiple of its listed history; with two turns the last
+/// two are there, and every listed version is less than one history after one of them.
 pub(crate) fn milestone_key(id: &Id, version: u64) -> [u8; 17] {
     let mut key = [0; 17];
     key[..16].copy_from_slice(&id.bytes);
@@ -52,28 +51,28 @@ pub(crate) fn milestone_key(id: &Id, version: u64) -> [u8; 17] {
     key
 }
 
-/// Where an object comes from; settled when it is minted.
+/// An object's organization and template, fixed at the mint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Origin {
-    /// The organization that issued it.
+    /// The issuing organization.
     pub organization_id: Id,
-    /// The template that it was made from.
+    /// The template of the mint.
     pub template_id: Id,
 }
 
 /// A list of objects, in order of creation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ObjectIndex {
-    /// Those that an organization issued.
+    /// Objects issued by an organization.
     Organization(Id),
-    /// Those of a template.
+    /// Objects of a template.
     Template(Id),
-    /// Those that a wallet owns.
+    /// Objects owned by a wallet.
     Owner(Id),
 }
 
 impl ObjectIndex {
-    /// The permanent kind byte, and whose list it is.
+    /// The permanent kind byte, and the list's owner.
     pub(crate) fn place(&self) -> (u8, &Id) {
         match self {
             Self::Organization(id) => (1, id),

@@ -1,13 +1,13 @@
-//! The index over objects' properties: template ‖ place ‖ ordered value ‖ creation sequence → object. Its values are
-//! bytes whose order is the values' order and of which none is a prefix of another; the rules (`rules`) make them.
-//! The table is state: `verify` compares it with a replay.
+//! Index over objects' properties: template ‖ property ‖ ordered value ‖ creation sequence → object. The rules
+//! (`rules`) encode values as bytes that sort like the values and of which none is a prefix of another. The table is
+//! state: `verify` compares it with a replay.
 
 use kedge_protocol::Id;
 
-/// How many bytes of a key come before the value.
+/// Bytes of a key before the value.
 pub(crate) const VALUE_AT: usize = 17;
 
-/// Template ‖ path ‖ the beginning of the rest.
+/// Template ‖ path ‖ the first bytes of the rest.
 pub(crate) fn value_key(template: &Id, path: u8, rest: &[u8]) -> Vec<u8> {
     let mut key = Vec::with_capacity(VALUE_AT + rest.len() + 8);
     key.extend_from_slice(&template.bytes);

@@ -1,4 +1,4 @@
-//! API keys, webhooks, files, disputes and invitations, and the secrets that are kept outside the log.
+//! Rows of API keys, webhooks, files, disputes and invitations, and of the secrets kept outside the log.
 
 use bincode::de::BorrowDecoder;
 use bincode::enc::Encoder;
@@ -27,7 +27,7 @@ numbered! {
     }
 }
 
-// The bits of its rights: create 1, read 2, update 4, delete 8.
+// Bits of its rights: create 1, read 2, update 4, delete 8.
 stored_as! {
     Crud as u8,
     |crud| {
@@ -100,7 +100,7 @@ resource! {
     }
 }
 
-/// The prefix of the subject, stored as text, determines what the next member is: for an action, a claim's context.
+/// The prefix of the subject, stored as text, determines the next member: for an action, a claim's context.
 impl Stored for Dispute {
     fn put<E: Encoder>(&self, encoder: &mut E) -> Result<(), EncodeError> {
         let found_by = match self.matter {
@@ -141,27 +141,26 @@ resource! {
     @row Dispute in Disputes, Dispute, listed in DISPUTES_OF_ORGANIZATION by organization_id, trace.created_sequence
 }
 
-/// The secret of an API key (a keyed hash of it) or of a webhook (the secret itself, which signs),
-/// and the one before it.
+/// Secret of an API key (a keyed hash of it) or of a webhook (the secret itself, which signs), and the previous one.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, BorrowDecode)]
 pub struct SecretRow {
-    /// The secret in force.
+    /// The present secret.
     pub current: Vec<u8>,
-    /// The one before it, and until when it is valid: Unix milliseconds.
+    /// The previous secret and the end of its validity, Unix milliseconds.
     pub previous: Option<(Vec<u8>, u64)>,
 }
 
-/// What a request with an idempotency key did: enough to answer it again from the log.
+/// Outcome of a request with an idempotency key: enough to answer it again from the log.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, BorrowDecode)]
 pub struct IdempotencyRow {
-    /// Until when it is remembered, Unix seconds.
+    /// Expiry, Unix seconds.
     pub until_s: u64,
     /// Hash of the request's content.
     pub request: [u8; 32],
-    /// The sequence of its first action that was done.
+    /// The sequence of its first done action.
     pub first_sequence: u64,
-    /// What its answer needs besides the log: of a signed request a [`Residue`](super::residue::Residue), of another
-    /// the answer itself. Never a secret.
+    /// The part of its answer that is not in the log: for a signed request a [`Residue`](super::residue::Residue),
+    /// otherwise the answer itself. Never a secret.
     pub residue: Vec<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! What a repeated request's answer needs besides the log: resources as an action left them, and refusals.
+//! Parts of a repeated request's answer that are not in the log: resources after an action, and refusals.
 
 use std::borrow::Cow;
 
@@ -13,18 +13,18 @@ use crate::codec::{self, CodecError};
 /// The content of [`IdempotencyRow::residue`](super::records::IdempotencyRow::residue) for a signed request.
 #[derive(Encode, BorrowDecode)]
 pub struct Residue<'a> {
-    /// The id of the request that was carried out: errors name it.
+    /// The id of the original request, for errors.
     pub request_id: &'a str,
-    /// How many objects had been made from the template that the request acts on.
+    /// How many objects the template that the request acts on had minted.
     pub minted: u64,
-    /// The actions that were refused: their index, and why, in the rules' JSON.
+    /// Refused actions: index, and reason in the rules' JSON.
     pub refusals: Vec<(u16, String)>,
-    /// What a single action made or changed, the resource acted on first; not placed yet.
+    /// Resources that a single action changed, the one acted on first; not placed yet.
     pub resources: Vec<ResourceRow<'a>>,
 }
 
 impl<'a> Residue<'a> {
-    /// Its bytes, and after them a secret that the answer shows once, sealed; empty if there is none.
+    /// Its bytes, followed by the sealed secret that the answer shows once; empty if there is none.
     pub fn encode(&self, sealed_secret: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::new();
         codec::encode_into(&mut bytes, self);
@@ -32,13 +32,13 @@ impl<'a> Residue<'a> {
         bytes
     }
 
-    /// Reads what [`Self::encode`] wrote.
+    /// Reads the bytes of [`Self::encode`].
     pub fn decode(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), CodecError> {
         codec::decode_beginning(bytes)
     }
 }
 
-/// A resource as its row.
+/// A resource in its stored form.
 #[derive(Encode, BorrowDecode)]
 pub struct ResourceRow<'a> {
     /// The number of its id's prefix.
@@ -58,22 +58,22 @@ impl ResourceRow<'_> {
         }
     }
 
-    /// What it is a resource of: the prefix of its id.
+    /// The prefix of its id.
     pub fn prefix(&self) -> Result<Prefix, CodecError> {
         Prefix::of_number(self.prefix).ok_or_else(|| self.unknown())
     }
 
-    /// The error of a prefix that no resource has.
+    /// The error for a prefix without a resource.
     pub fn unknown(&self) -> CodecError {
         CodecError::Number(self.prefix, "kind of a resource")
     }
 
-    /// The object that it is.
+    /// Reads it as an object.
     pub fn object(&self) -> Result<Object, CodecError> {
         read_object(self.id, &self.row)
     }
 
-    /// The resource that it is, of another type.
+    /// Reads it as another resource.
     pub fn read<T: Resource>(&self) -> Result<T, CodecError> {
         T::read(self.id, &self.row)
     }

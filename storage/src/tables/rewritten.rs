@@ -1,5 +1,4 @@
-//! Reads rows and writes them again: what fuzzing knows of all formats at once. A row has one form only, so what can be
-//! read is written as it was.
+//! Round trip of rows, for fuzzing all formats. A row has one form only, so every readable row is written unchanged.
 
 use bincode::{BorrowDecode, Encode};
 use kedge_protocol::resource::{
@@ -42,8 +41,8 @@ fn object(value: &[u8]) -> Result<Vec<u8>, CodecError> {
     Ok(out)
 }
 
-/// The values of a table, each of its forms read and written again; empty for tables whose values are numbers, hashes,
-/// ids or nothing. The idempotency keys' rows hold a form of their own, the second one.
+/// The values of a table, read and written again in each of its forms; empty for tables whose values are numbers,
+/// hashes, ids or nothing. The second form of the idempotency keys' rows is their residue.
 #[doc(hidden)]
 pub fn rewritten(table: Table, value: &[u8]) -> Vec<Result<Vec<u8>, CodecError>> {
     match table {

@@ -1,4 +1,4 @@
-//! How rows hold the protocol's types. Each type lists its members once, in the order of their bytes; writing and
+//! Row formats of the protocol's types. Each type lists its members once, in the order of their bytes; writing and
 //! reading both follow from that list.
 
 use bincode::de::BorrowDecoder;
@@ -14,16 +14,15 @@ use kedge_protocol::{Address, Hash, Id, Prefix};
 use super::Table;
 use crate::codec::{self, CodecError};
 
-/// A value with a form in rows.
+/// A value with a row format.
 pub trait Stored: Sized {
-    /// Writes it.
     fn put<E: Encoder>(&self, encoder: &mut E) -> Result<(), EncodeError>;
 
-    /// Reads what [`Self::put`] wrote.
+    /// Reads the bytes of [`Self::put`].
     fn take<'a, D: BorrowDecoder<'a, Context = ()>>(decoder: &mut D) -> Result<Self, DecodeError>;
 }
 
-/// Lets bincode write and read a [`Stored`] value.
+/// bincode adapter of a [`Stored`] value.
 pub(crate) struct Row<T>(pub(crate) T);
 
 impl<T: Stored> Encode for Row<&T> {
@@ -42,20 +41,19 @@ impl<'a, T: Stored> BorrowDecode<'a, ()> for Row<T> {
 
 /// A resource, stored under its id.
 pub trait Resource: Stored {
-    /// The table of its row.
+    /// Table of its row.
     const TABLE: Table;
-    /// The prefix of its id.
+    /// Prefix of its id.
     const PREFIX: Prefix;
-    /// The first byte of the keys in [`Table::Lookup`] that list it under what it belongs to; `None` if it is in no list.
+    /// First byte of the keys in [`Table::Lookup`] that list it under its owner; `None` if it is in no list.
     const LIST: Option<u8>;
 
-    /// Its identifier.
     fn id(&self) -> Id;
 
-    /// As [`Self::id`], to be set.
+    /// Mutable access to [`Self::id`].
     fn id_mut(&mut self) -> &mut Id;
 
-    /// What lists it, and its number there: the sequence of the action that made it, or an index.
+    /// The list's owner, and its number there: a creation sequence or an index.
     fn list_place(&self) -> Option<(Id, u64)>;
 
     /// Reads the row under this key.
@@ -99,13 +97,13 @@ impl StoredId for Option<Id> {
     }
 }
 
-/// An error of a row whose bytes have no meaning.
+/// The error for a row whose bytes have no meaning.
 pub(crate) fn meaningless(error: &CodecError) -> DecodeError {
     DecodeError::OtherString(error.to_string())
 }
 
-/// The members of a type in the order of their bytes: `member`, or `member: Prefix` for an identifier. Members that the
-/// row does not hold, because its key does or another row, come first, with what they are until they are set.
+/// The members of a type in the order of their bytes: `member`, or `member: Prefix` for an identifier. Members outside
+/// the row (in its key or in another row) come first, with their initial values.
 macro_rules! stored {
     ($type:ident $((not $($apart:ident = $until:expr),+))? {
         $($member:ident $(: $prefix:ident)?),+ $(,)?
@@ -147,8 +145,8 @@ macro_rules! stored {
 }
 pub(crate) use stored;
 
-/// As [`stored!`], for a resource with its table and its id's prefix; and with the list that it is in, whose that is and
-/// its number there.
+/// As [`stored!`], for a resource with its table and its id's prefix; and with its list: the owner, and its number
+/// there.
 macro_rules! resource {
     (
         $type:ident in $table:ident, $prefix:ident
@@ -191,7 +189,7 @@ macro_rules! resource {
 }
 pub(crate) use resource;
 
-/// A type that is stored as another one: how it becomes that, and how it is read from it.
+/// A type stored as another one: the conversions in both directions.
 macro_rules! stored_as {
     ($type:ty as $form:ty, $to:expr, $of:expr $(,)?) => {
         impl crate::tables::row::Stored for $type {
@@ -215,7 +213,7 @@ macro_rules! stored_as {
 }
 pub(crate) use stored_as;
 
-/// The permanent numbers of an enum's values; `what` is what they number.
+/// The permanent numbers of an enum's values; `what` names the enum.
 macro_rules! numbered {
     ($type:ident, $what:literal { $($value:ident = $number:literal),+ $(,)? }) => {
         crate::tables::row::stored_as! {
@@ -230,7 +228,7 @@ macro_rules! numbered {
 }
 pub(crate) use numbered;
 
-/// Types that bincode knows itself.
+/// Types that bincode supports directly.
 macro_rules! as_they_are {
     ($($type:ty),+) => {$(
         impl Stored for $type {
@@ -257,7 +255,7 @@ impl Stored for String {
     }
 
     fn take<'a, D: BorrowDecoder<'a, Context = ()>>(decoder: &mut D) -> Result<Self, DecodeError> {
-        // Borrowed first: a damaged length is no allocation.
+        // Borrowed first, so that a damaged length is no allocation.
         <&str>::borrow_decode(decoder).map(str::to_owned)
     }
 }
@@ -303,7 +301,7 @@ impl<T: Stored> Stored for Vec<T> {
 
     fn take<'a, D: BorrowDecoder<'a, Context = ()>>(decoder: &mut D) -> Result<Self, DecodeError> {
         let count: u64 = BorrowDecode::borrow_decode(decoder)?;
-        // A damaged count ends with the bytes: nothing is allocated for values that are not there.
+        // A damaged count ends with the bytes, and nothing is allocated for missing values.
         (0..count).map(|_| T::take(decoder)).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! The sequencer's keys that the log names, by the first batch that each signs.
+//! Rows of the sequencer keys that the log names, by their first batch.
 
 use kedge_protocol::KeyFrom;
 use kedge_protocol::resource::SequencerKey;

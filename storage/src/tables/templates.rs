@@ -1,4 +1,4 @@
-//! Templates and their variations.
+//! Rows of templates and variations.
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::{ActionRule, Template, Variation, Who};

@@ -1,5 +1,5 @@
-//! Rows: what is written reads back, and damaged bytes are an error or another value, never a panic and never the same
-//! value.
+//! Row formats: written rows read back, and damaged bytes are an error or another value, never a panic and never the
+//! same value.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -15,7 +15,7 @@ use super::row::{Resource, Row};
 use super::{FORMAT_VERSION, Table};
 use crate::codec::{CodecError, encode_into};
 
-/// A store of the same version must have the same tables: a new one would be empty there.
+/// Stores of one version have the same tables: a new one would be empty there.
 #[test]
 fn another_table_is_another_format() {
     let known = (7, 34);

@@ -1,6 +1,6 @@
-//! Compares the ids of actions and the table that leads to requests with the log. They are in another order than the
-//! log's, so looking each up by itself would jump about in them. Instead a window of the log is kept during the walk,
-//! and then all of them are read once, in their own order.
+//! Comparison of the action ids and of the request table with the log. They are in another order than the log, so
+//! single look-ups would jump about in them. Instead a window of the log is kept during the walk, and then all of them
+//! are read once, in their order.
 
 use std::sync::Arc;
 use std::thread;
@@ -17,39 +17,39 @@ use crate::codec;
 use crate::snapshot::{ReadError, Snapshot};
 use crate::tables::Table;
 
-/// What a row of an index leads to.
+/// Target of an index row.
 enum Leads {
-    /// To the action or request at this place of the window, and correctly.
+    /// The action or request at this place of the window.
     To(usize),
-    /// To another part of the log than the window.
+    /// A part of the log outside the window.
     Elsewhere,
-    /// To nothing that explains it.
+    /// No target; the text describes the fault.
     Astray(String),
 }
 
-/// The rows that lead to requests and actions, compared window by window.
+/// Check of the index rows of requests and actions, window by window.
 pub(super) struct Indexes<'a> {
     snapshot: &'a Snapshot,
     threads: usize,
-    /// About how many actions a window has: it ends with its last batch.
+    /// Approximate number of actions of a window, which ends with its last batch.
     window_actions: usize,
     /// The log's last sequence.
     last_sequence: u64,
-    /// The files with the ids of actions.
+    /// The files of action ids.
     id_files: Arc<Vec<Arc<IdFile>>>,
     window: Window,
-    /// The first row, of those seen, that nothing in the log explains.
+    /// The first row that the log does not explain.
     astray: Option<Fault>,
 }
 
-/// A part of the log: what the rows that lead to it must hold.
+/// Part of the log with the expected index rows.
 #[derive(Default)]
 struct Window {
-    /// The sequence before its first one.
+    /// The sequence before the first one.
     before: u64,
     /// The ids of its actions, in order.
     ids: Vec<[u8; 16]>,
-    /// Its requests, in order: the place of the first action, and the organization's number.
+    /// Its requests, in order: place of the first action, and number of the organization.
     requests: Vec<(u32, u32)>,
     /// Organizations, numbered in order of appearance.
     organizations: IdMap<[u8; 16], u32>,
@@ -65,7 +65,7 @@ impl<'a> Indexes<'a> {
         Self {
             snapshot,
             threads: threads.clamp(1, 256),
-            // Places in a window are kept in 32 bits.
+            // Places in a window are stored in 32 bits.
             window_actions: window_actions.clamp(1, 1 << 31),
             last_sequence,
             id_files: snapshot.id_files(),
@@ -87,9 +87,9 @@ impl<'a> Indexes<'a> {
         window.ids.extend(ids);
     }
 
-    /// Called after a batch: checks the window once it is full.
+    /// Called after a batch: checks a full window.
     pub(super) fn batch_ends(&mut self) -> Result<(), Fault> {
-        // What a window keeps of an organization takes about as much as three actions.
+        // An organization takes about as much of a window as three actions.
         let kept = self.window.ids.len() + 3 * self.window.organizations.len();
         if kept >= self.window_actions {
             self.check()?;
@@ -97,7 +97,7 @@ impl<'a> Indexes<'a> {
         Ok(())
     }
 
-    /// Checks the rest of the log. If the whole log was walked, returns the first row that leads to nothing in it.
+    /// Checks the rest of the log. If the whole log was walked, returns the first row without a target.
     pub(super) fn finish(mut self) -> Result<Option<Fault>, Fault> {
         if !self.window.ids.is_empty() || self.last_sequence == 0 {
             self.check()?;
@@ -105,7 +105,7 @@ impl<'a> Indexes<'a> {
         Ok(self.astray)
     }
 
-    /// Walks the ids and the table, and begins the next window. Returns the first sequence that no row leads to.
+    /// Walks the ids and the table, and begins the next window. Fails at the first sequence without a row.
     fn check(&mut self) -> Result<(), Fault> {
         let Window {
             before,
@@ -147,7 +147,7 @@ impl<'a> Indexes<'a> {
         Ok(())
     }
 
-    /// Walks a part of every file of ids.
+    /// Walks one part of every file of ids.
     fn ids(&self, part: usize) -> Result<Seen, ReadError> {
         let mut seen = Seen::new(self.window.ids.len());
         let mut lead = |file: &IdFile| -> Result<(), FileError> {
@@ -170,7 +170,7 @@ impl<'a> Indexes<'a> {
         Ok(seen)
     }
 
-    /// Walks a part of the keys of the table that leads to requests.
+    /// Walks one part of the request table's keys.
     fn listed(&self, part: usize) -> Result<Seen, ReadError> {
         let table = Table::RequestsByOrganization;
         // Keys begin with hashes, so their first bytes spread evenly.
@@ -274,7 +274,7 @@ impl Window {
     }
 }
 
-/// What was seen while walking a table.
+/// Result of walking a table.
 struct Seen {
     found: Bits,
     astray: Option<Fault>,
@@ -288,7 +288,7 @@ impl Seen {
         }
     }
 
-    /// Adds what was seen after it.
+    /// Adds the result of the next part.
     fn with(mut self, later: Self) -> Self {
         for (word, more) in self.found.0.iter_mut().zip(later.found.0) {
             *word |= more;
@@ -298,7 +298,7 @@ impl Seen {
     }
 }
 
-/// A bit for each place of a window.
+/// Bitmap of a window's places.
 struct Bits(Vec<u64>);
 
 impl Bits {
@@ -306,7 +306,7 @@ impl Bits {
         self.0[place / 64] |= 1 << (place % 64);
     }
 
-    /// The first of `places` whose bit is not set.
+    /// The first of `places` without a bit.
     fn first_missing(&self, places: usize) -> Option<usize> {
         let word = self.0.iter().position(|word| *word != u64::MAX)?;
         let place = word * 64 + self.0[word].trailing_ones() as usize;

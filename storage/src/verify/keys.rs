@@ -1,4 +1,4 @@
-//! The sequencer's keys: the list that the store keeps must be the one that its log names.
+//! Check of the sequencer keys: the store's list must be the one that its log names.
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::{KeyFrom, SequencerKeys};
@@ -7,8 +7,8 @@ use crate::check::Fault;
 use crate::snapshot::Snapshot;
 use crate::tables::Table;
 
-/// The keys with which headers are checked: the store's own list if it begins with the trusted one, otherwise the
-/// trusted one. The first header of another key then contradicts it.
+/// The keys for checking headers: the store's list if it begins with the trusted one, otherwise the trusted one. The
+/// first header of another key then contradicts it.
 pub(super) fn to_check_with(
     snapshot: &Snapshot,
     trusted: &SequencerKeys,
@@ -23,8 +23,8 @@ pub(super) fn to_check_with(
     })
 }
 
-/// Checks that the list used is the store's, and that each key after the first is named by an action of the log before
-/// its first batch.
+/// Checks that the used list is the store's, and that an action of the log names each key after the first before its
+/// first batch.
 pub(super) fn check(snapshot: &Snapshot, checked: &SequencerKeys) -> Result<(), Fault> {
     let rows = |what| Fault::Rows {
         table: Table::SequencerKeys,

@@ -1,7 +1,7 @@
-//! Walks a whole store and checks everything that needs no rules: headers, signatures, hashes, trees, every resource's
-//! chain, every index of the log. As many threads as there are cores check batches; what joins batches is checked in
-//! order. A caller that knows the rules replays the requests on the way (`replay`) and compares the result with the
-//! state tables ([`compare_state`]).
+//! Verification of a whole store, of everything that needs no rules: headers, signatures, hashes, trees, every
+//! resource's chain, every index of the log. As many threads as there are cores check batches; the joins between
+//! batches are checked in order. A caller that knows the rules replays the requests meanwhile (`replay`) and compares
+//! the result with the state tables ([`compare_state`]).
 
 mod index;
 mod keys;
@@ -30,54 +30,48 @@ use crate::snapshot::{ReadError, Snapshot};
 use crate::tables::Table;
 use crate::tables::anchors::AnchorRow;
 
-/// The progress of a walk.
+/// Progress of a verification.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
-    /// Batches checked.
+    /// Checked batches.
     pub batches: u64,
-    /// Batches in total.
     pub batches_total: u64,
-    /// The last sequence checked.
+    /// The last checked sequence.
     pub sequence: u64,
 }
 
-/// What was checked.
+/// Numbers of checked items.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Summary {
-    /// Batches.
     pub batches: u64,
-    /// Requests.
     pub requests: u64,
-    /// Actions.
     pub actions: u64,
     /// Keys that joined a wallet without their consent: possible in a log that is older than the rule.
     pub additions_without_consent: u64,
-    /// Resources that actions acted on.
+    /// Resources with actions.
     pub resources: u64,
-    /// Anchors.
     pub anchors: u64,
 }
 
-/// The options for checking a store.
+/// Options of a verification.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The log that it must hold.
+    /// The domain that the log must have.
     pub domain: Domain,
-    /// The keys that are trusted to sign its headers: all of them, or those up to some batch. Keys that the log names
-    /// after these are believed once the log is found to name them.
+    /// Trusted keys of the headers: all of them, or those up to some batch. Later keys are believed once the log is
+    /// found to name them.
     pub keys: SequencerKeys,
-    /// Whether the signatures of requests are checked; those of headers always are.
+    /// Whether requests' signatures are checked; headers' always are.
     pub request_signatures: bool,
-    /// Threads that check batches.
     pub threads: usize,
-    /// Actions that are compared with the indexes at once: 24 bytes of memory each.
+    /// Actions of a window that is compared with the indexes: 24 bytes of memory each.
     pub window_actions: usize,
-    /// The memory for how each resource stands, in bytes, and a directory for what does not fit into it: about 100 bytes a
-    /// resource. It is the caller's to remove. `None` keeps all of it in memory.
+    /// Memory for the resources' heads, in bytes, and a directory for the rest, about 100 bytes a resource, which the
+    /// caller removes. `None` keeps everything in memory.
     pub resources: Option<(usize, PathBuf)>,
 }
 
-/// A window of the log that is compared with the indexes: the bytes of an action.
+/// Memory of an action in a window that is compared with the indexes.
 const WINDOW_ACTION_BYTES: usize = 24;
 
 impl Plan {
@@ -93,8 +87,8 @@ impl Plan {
         }
     }
 
-    /// The same with about this much memory, whatever the length of the log. What does not fit into it goes to the
-    /// directory `scratch`.
+    /// The same plan with about this much memory, whatever the length of the log. The rest goes to the directory
+    /// `scratch`.
     #[must_use]
     pub fn within(self, memory_bytes: usize, scratch: &Path) -> Self {
         Self {
@@ -106,9 +100,8 @@ impl Plan {
     }
 }
 
-/// Checks the whole store as the snapshot shows it. `progress` is called after each batch; `replay` with every request
-/// in order and what the leaves of its actions are made of, and may refuse it. The fault returned is the first one in
-/// the order of the log.
+/// Checks the whole store of a snapshot. `progress` is called after each batch; `replay` gets every request in order
+/// with the contents of its leaves, and may refuse it. The returned fault is the first one in the order of the log.
 pub fn verify(
     snapshot: &Snapshot,
     plan: &Plan,
@@ -167,7 +160,7 @@ pub fn verify(
     Ok(summary)
 }
 
-/// The fault that ended the walk, or one of an index before it.
+/// The fault that ended the walk, or an earlier one of an index.
 fn first_of(walked: Fault, indexed: Option<Fault>) -> Fault {
     match (walked.sequence(), indexed) {
         (Some(walked), Some(indexed)) if indexed.sequence().is_some_and(|at| at < walked) => {
@@ -177,7 +170,8 @@ fn first_of(walked: Fault, indexed: Option<Fault>) -> Fault {
     }
 }
 
-/// Reads every table to its end that the walk has not read; those of the log hold no more rows than the log explains.
+/// Reads the tables that the walk has not read, to their ends; those of the log hold no more rows than the log
+/// explains.
 fn check_counts(snapshot: &Snapshot, summary: &Summary) -> Result<(), Fault> {
     for &table in Table::ALL {
         let expected = match table {
@@ -204,7 +198,7 @@ fn check_counts(snapshot: &Snapshot, summary: &Summary) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Checks that every anchor's checkpoint is this log's, signed.
+/// Checks that every anchor's checkpoint is a signed one of this log.
 fn check_anchors(snapshot: &Snapshot, domain: &Domain, keys: &SequencerKeys) -> Result<u64, Fault> {
     let separator = domain.separator();
     let mut page = Page {

@@ -1,4 +1,4 @@
-//! Checks batches on several threads and passes them on in their order.
+//! Thread pool that checks batches and returns them in order.
 
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
@@ -7,8 +7,8 @@ use crate::check::Fault;
 use crate::check::own::{BatchReader, OwnBatch, Terms};
 use crate::snapshot::{ReadError, Snapshot};
 
-/// Batches that a thread checks consecutively before it skips those of the others. As many wait for their turn, so that
-/// no thread idles while another's are joined.
+/// Consecutive batches of a thread before it skips those of the others. As many wait for their turn, so that no thread
+/// idles while another's are joined.
 const RUN_BATCHES: u64 = 8;
 
 type Read = Result<OwnBatch, ReadError>;
@@ -51,7 +51,7 @@ fn check_lane(
     let starts = (lane * RUN_BATCHES..batches).step_by((lanes * RUN_BATCHES) as usize);
     for start in starts {
         for number in start..batches.min(start + RUN_BATCHES) {
-            // Nothing after the first fault is received.
+            // After the first fault the receiver is gone.
             if checked.send(reader.batch(number)).is_err() {
                 return;
             }

@@ -1,4 +1,4 @@
-//! Every resource's own chain: each of its actions extends the one before.
+//! Check of every resource's chain: each of its actions extends the previous one.
 
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ impl<'a> Resources<'a> {
         }
     }
 
-    /// How many resources actions acted on.
+    /// Number of resources with actions.
     pub(super) fn acted_on(&self) -> u64 {
         self.acted_on
     }
@@ -40,8 +40,8 @@ impl<'a> Resources<'a> {
         Ok(())
     }
 
-    /// The leaf's integrity is the previous one, as the action names it, combined with the action's content: it is the
-    /// resource's own if that one is.
+    /// Checks an action's leaf. Its integrity combines the previous one, as the action names it, with the action's
+    /// content: it is right if the previous one is the resource's.
     fn action(&mut self, action: &ActionRecord<'_>, leaf: &Leaf) -> Result<(), Fault> {
         let before = self.standings.get(action.resource)?.unwrap_or(NOTHING);
         let extends = action.version == before.version + 1

@@ -1,5 +1,5 @@
-//! How each resource stands after its last action, in bounded memory. The newest stay in memory. Once there are too
-//! many, all go to a scratch database, where a look-up finds them again.
+//! State of each resource after its last action, in bounded memory. The newest stay in memory. Once there are too many,
+//! all go to a scratch database, where look-ups find them.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use rocksdb::{BlockBasedOptions, Cache, DB, Options, WriteBatch, WriteOptions};
 
 use crate::check::Fault;
 
-/// About what an entry takes in memory.
+/// Approximate memory of an entry.
 const ENTRY_BYTES: usize = 128;
 /// Bytes of a stored entry.
 const ROW_BYTES: usize = 49;
@@ -20,11 +20,11 @@ pub(super) struct Standing {
     pub(super) version: u64,
     pub(super) integrity: Hash,
     pub(super) sequence: u64,
-    /// Whether an action named it; the organization that a registration makes with its wallet is there before one does.
+    /// Whether an action named it; a registration creates an organization with its wallet before an action names it.
     pub(super) is_acted_on: bool,
 }
 
-/// Before a resource's first action.
+/// State before a resource's first action.
 pub(super) const NOTHING: Standing = Standing {
     version: 0,
     integrity: Hash::ZERO,
@@ -55,7 +55,7 @@ impl Standing {
     }
 }
 
-/// The standings of all resources.
+/// The states of all resources.
 pub(super) struct Standings<'a> {
     recent: IdMap<Id, Standing>,
     bounds: Option<&'a (usize, PathBuf)>,
@@ -63,8 +63,7 @@ pub(super) struct Standings<'a> {
 }
 
 impl<'a> Standings<'a> {
-    /// Takes about this much memory, and makes a folder in the directory if that is not enough. Without bounds all of it is
-    /// in memory.
+    /// Uses about this much memory, and a folder in the directory for the rest. Without bounds everything is in memory.
     pub(super) fn new(bounds: Option<&'a (usize, PathBuf)>) -> Self {
         Self {
             recent: IdMap::default(),
@@ -125,7 +124,7 @@ fn open(scratch: &Path, memory_bytes: usize) -> Result<DB, Fault> {
     let mut blocks = BlockBasedOptions::default();
     blocks.set_block_cache(&Cache::new_lru_cache(memory_bytes / 4));
     blocks.set_cache_index_and_filter_blocks(true);
-    // Most look-ups are for what is not there: new resources.
+    // Most look-ups are for new resources, which are absent.
     blocks.set_bloom_filter(10.0, false);
     let mut options = Options::default();
     options.create_if_missing(true);

@@ -1,15 +1,14 @@
-//! Compares two stores' state tables.
+//! Comparison of two stores' tables.
 
 use crate::snapshot::{RawRow, ReadError, Snapshot};
 use crate::tables::{Table, expiry};
 
-/// Where two stores differ.
+/// Difference between two stores.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Difference {
     /// A row is in only one of them, or holds other bytes.
     #[error("table {}: the rows under key 0x{key} differ", .table.name())]
     Row {
-        /// Which table.
         table: Table,
         /// The first key that differs, hexadecimal.
         key: String,
@@ -34,8 +33,8 @@ impl Difference {
     }
 }
 
-/// Compares the state tables of two stores byte by byte: those of a store, and those that a replay of its log has made
-/// in an empty one.
+/// Compares the state tables of two stores byte by byte: a store's, and the ones of a replay of its log into an empty
+/// store.
 pub fn compare_state(one: &Snapshot, other: &Snapshot) -> Result<(), Difference> {
     let state = Table::ALL.iter().copied().filter(|table| table.is_state());
     compare_tables(one, other, &state.collect::<Vec<_>>())
@@ -67,8 +66,8 @@ pub fn compare_tables(
     Ok(())
 }
 
-/// Compares a store with one that was made from its log alone: every row of every table, including the side entries'.
-/// Only rows that have expired may differ: each store drops these in its own time.
+/// Compares a store with one made from its log alone: every row of every table, including those of side entries. Only
+/// expired rows may differ: each store drops these in its own time.
 ///
 /// # Errors
 /// [`Difference`] names the first row that differs.

@@ -1,4 +1,4 @@
-//! An action's id leads to it, wherever its place in the index is: in memory, in a file, or about to move.
+//! Action ids lead to their actions, whether they are in memory, in a file, or being moved.
 
 use std::path::Path;
 
@@ -43,13 +43,13 @@ fn ids_lead_to_actions_before_and_after_they_move_into_a_file() {
     );
     drop((early, late));
 
-    // Killed: what was only in memory comes back from the log.
+    // Killed: the ids in memory come back from the log.
     kill(store, directory.path());
     assert!(names(directory.path()).is_empty());
     let store = open(directory.path()).unwrap();
     assert_eq!(found(&store.snapshot(), &ids), all(32));
 
-    // Closed: everything is in a file, and the next start reads nothing for it.
+    // Closed: every id is in a file, and the next start reads nothing for them.
     store.close().unwrap();
     assert_eq!(names(directory.path()), [name(1, 32)]);
     let store = open(directory.path()).unwrap();
@@ -92,7 +92,7 @@ fn small_files_are_merged() {
     }
     let four = names(directory.path());
     assert_eq!(four.len(), 4);
-    // What a killed merge leaves.
+    // Remains of a killed merge.
     let place = directory_of(directory.path());
     std::fs::copy(place.join(&four[0]), place.join("merged.tmp")).unwrap();
     let store = open(directory.path()).unwrap();
@@ -110,7 +110,7 @@ fn refused(data: &Path) -> String {
     }
 }
 
-/// A store without one of its files, or with one of another log, is refused, with what to do.
+/// A store without one of its files, or with one of another log, is refused with a remedy.
 #[test]
 fn files_that_do_not_belong_together_are_refused() {
     let directory = tempfile::tempdir().unwrap();
@@ -156,7 +156,7 @@ fn files_that_do_not_belong_together_are_refused() {
     assert_eq!(found(&snapshot, &ids(&snapshot)), all(16));
     drop((snapshot, store));
 
-    // What a store left that is gone belongs to no other one.
+    // Files of a removed store belong to no other one.
     for entry in std::fs::read_dir(rows_path(directory.path())).unwrap() {
         let path = entry.unwrap().path();
         if path.is_file() {

@@ -1,4 +1,4 @@
-//! What was sent to answer cases of the bond: kept until it is forgotten, whatever happens to the process.
+//! Answers to cases of the bond: kept until they are forgotten, whatever happens to the process.
 
 use kedge_protocol::Hash;
 use kedge_storage::{Group, SideWrite, Store};

@@ -1,5 +1,5 @@
-//! Damaged files: a byte flipped anywhere, a write that a crash cut off, a hole in the middle. The store opens with
-//! everything, or reports what is wrong. It never panics and never loses anything silently.
+//! Damaged files: a byte flipped anywhere, a write cut off by a crash, a hole in the middle. The store opens with
+//! everything, or reports the damage. It never panics and never loses anything silently.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,18 +13,18 @@ use kedge_storage::{Mode, OpenError, Snapshot, Store, Table};
 use crate::segments::{PAGE_BYTES, SEGMENT_HEADER_BYTES, frames_of};
 use crate::support::{Log, copy, files, kill, open, options, plan};
 
-/// Bytes that are flipped, one at a time.
+/// Number of flipped bytes, one at a time.
 const FLIPS: u64 = 400;
 /// Threads that share them.
 const THREADS: usize = 2;
-/// The seed of a run that sets none.
+/// Seed of a run without `KEDGE_TEST_SEED`.
 const SEED: u64 = 1;
 
 /// A small seeded generator: the seed determines the whole run.
 struct Numbers(u64);
 
 impl Numbers {
-    /// The seed in `KEDGE_TEST_SEED`, or else always the same; printed, so that a failure can be repeated.
+    /// The seed in `KEDGE_TEST_SEED`, or else always the same; printed for repeating a failure.
     fn seeded() -> Self {
         let given = std::env::var("KEDGE_TEST_SEED").ok();
         let seed = given.map_or(SEED, |text| text.parse().unwrap());
@@ -39,8 +39,7 @@ impl Numbers {
     }
 }
 
-/// A store as a killed process leaves it: rows in table files, and a log that has more than these, in both sealed and
-/// raw segments.
+/// A store in the state after a kill: rows in table files, and a longer log, in both sealed and raw segments.
 pub(crate) fn killed(data: &Path, applied: u64, unapplied: u64) -> Log {
     let mut log = Log::default();
     let store = open(data).unwrap();
@@ -84,8 +83,8 @@ pub(crate) fn is_found(data: &Path, log: &Log, whole: &Store) -> bool {
     !is_whole(&snapshot, &whole.snapshot())
 }
 
-/// True if everything that the log holds and every row of every table is there, byte for byte; false if a read reports
-/// that something is unavailable. A silent difference is what must not happen.
+/// True if everything in the log and every row of every table is there, byte for byte; false if a read reports that
+/// something is unavailable. A silent difference must not happen.
 fn is_whole(found: &Snapshot, whole: &Snapshot) -> bool {
     for number in 0..whole.head().unwrap().batches {
         let expected = whole.batch_with_leaves(number).unwrap();
@@ -131,8 +130,8 @@ fn kind(name: &str) -> &str {
     end.unwrap_or_else(|| name.split('-').next().unwrap())
 }
 
-/// Flips one byte after another, anywhere in any file. A flip that is not found changed nothing: the log and every row
-/// are as they were.
+/// Flips one byte after another, anywhere in any file. An unnoticed flip changed nothing: the log and every row are
+/// unchanged.
 #[test]
 fn a_flipped_byte_is_found_or_changes_nothing() {
     let place = tempfile::tempdir().unwrap();
@@ -150,7 +149,7 @@ fn a_flipped_byte_is_found_or_changes_nothing() {
         let offset = numbers.below(fs::metadata(original.join(file)).unwrap().len());
         flips.push((file, offset as usize, 1 << numbers.below(8)));
     }
-    // Tried and found, by kind of file.
+    // Flips and findings, by kind of file.
     let counts: Mutex<BTreeMap<String, (u64, u64)>> = Mutex::default();
     let damage = |damaged: &Path, (file, offset, bit): (&Path, usize, u8)| {
         let name = file.file_name().unwrap().to_str().unwrap();
@@ -226,8 +225,8 @@ fn damage_in_a_table_file_names_the_file() {
     assert!(text.contains(name), "{text} does not name {name}");
 }
 
-/// The table files that a store reads. Others that a merge has replaced may still be there: a process that is killed does
-/// not delete them.
+/// The table files that a store reads. Others that a merge has replaced may still be there: a killed process does not
+/// delete them.
 fn tables_in_use(data: &Path) -> Vec<PathBuf> {
     let (store, options) = (data.join("store"), rocksdb::Options::default());
     let families = rocksdb::DB::list_cf(&options, &store).unwrap();

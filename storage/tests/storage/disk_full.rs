@@ -1,6 +1,6 @@
-//! A full disk: nothing acknowledged is lost, and committing continues when there is room. The disk is a small memory
-//! file system that only this test sees, in a user and mount namespace of its own. Where the system allows neither, the
-//! test says so and prints the error.
+//! Full disk: nothing acknowledged is lost, and committing continues when there is room. The disk is a small memory
+//! file system in the test's own user and mount namespace. Where the system allows neither, the test says so and prints
+//! the error.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -26,7 +26,7 @@ fn rocksdb_recovers_however_often_a_flush_is_tried() {
     run_on_a_small_disk("disk_full::flushed_again_and_again");
 }
 
-/// Runs a test of this file in a process that has a small disk.
+/// Runs a test of this file in a process with a small disk.
 fn run_on_a_small_disk(inner: &str) {
     let place = tempfile::tempdir().unwrap();
     let mount = format!(
@@ -88,12 +88,12 @@ fn when_there_is_room<T>(mut step: impl FnMut() -> Result<T, CommitError>) -> T 
     }
 }
 
-/// The step that a full disk has stopped.
+/// The step that the full disk stopped.
 #[derive(PartialEq, Eq, Debug)]
 enum Stopped {
     /// The log has nothing of the group.
     Append,
-    /// The log has it, and ends here with it; the rows have nothing of it.
+    /// The log has the group and ends here; the rows have nothing of it.
     Apply(LogPosition),
 }
 
@@ -139,7 +139,7 @@ fn fill(place: &Path) {
     while file.write_all(&block).is_ok() {}
 }
 
-/// A system that does not report how much room a disk has: only a flush finds out.
+/// A system that does not report the free space of a disk: only a flush finds out.
 #[derive(Debug)]
 struct Unmeasured(RealEnv);
 
@@ -223,7 +223,7 @@ fn flushed_again_and_again() {
     std::fs::remove_file(filler(place)).unwrap();
     let freed = Instant::now();
     when_there_is_room(|| store.flush());
-    // RocksDB looks every five seconds whether there is room.
+    // RocksDB checks every five seconds whether there is room.
     let limit = Duration::from_secs(20);
     assert!(freed.elapsed() < limit, "{:?}", freed.elapsed());
     store.close().unwrap();
@@ -258,7 +258,7 @@ fn on_a_small_disk() {
     store.close().unwrap();
     std::fs::remove_dir_all(&data).unwrap();
 
-    // The log has room, the rows have none: what the log has already is applied once there is room.
+    // The log has room, the rows have none: the group is in the log and is applied once there is room.
     options.segments.first_segment_bytes = 24 << 20;
     options.segments.segment_bytes = 24 << 20;
     let store = open(&options);
@@ -279,7 +279,7 @@ fn on_a_small_disk() {
     assert_eq!(snapshot.head().unwrap(), log.head);
     drop(snapshot);
 
-    // A kill loses rows that were never written to the disk, and nothing that the log has.
+    // A kill loses rows that were never written to the disk, and nothing of the log.
     log.payload_bytes = 100;
     log.commit_many(&store, 3);
     kill(store, &data);

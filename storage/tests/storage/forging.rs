@@ -1,5 +1,5 @@
-//! A log that somebody who knows its format rewrote with a change: every checksum and every hash of a frame holds. Only
-//! what the sequencer signed contradicts it.
+//! Forged log: an attacker who knows its format rewrote it with a change. Every checksum and every hash of a frame
+//! holds; only the sequencer's signatures contradict it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use kedge_protocol::record::RequestRecord;
 
 use crate::support::{log_path, options, tamper};
 
-/// What a frame holds.
+/// Parts of a frame.
 pub(crate) struct Parts {
     pub(crate) requests: Vec<RequestRecord<'static>>,
     pub(crate) batches: Vec<SignedBatch>,
@@ -23,7 +23,8 @@ pub(crate) struct Parts {
 /// A change to a frame.
 pub(crate) type Change = fn(&mut Parts);
 
-/// The number of the frame with this batch, if every batch has its own frame and only the first key comes before them.
+/// The number of the frame with this batch, if every batch has a separate frame and only the first key comes before
+/// them.
 pub(crate) fn frame_of(batch: u64) -> u64 {
     batch + 2
 }

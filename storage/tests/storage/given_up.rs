@@ -1,4 +1,4 @@
-//! A log that several nodes share gives up frames when a leadership ends: whatever was appended is not durable then.
+//! A shared log gives up frames when a leadership ends: appended frames are not durable then.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ impl kedge_log::Log for EndsEarly {
         if !self.has_ended.load(Ordering::Relaxed) {
             return self.file.append(frame);
         }
-        // What a leader would have published: the file has nothing of it.
+        // The frames that a leader would have published; the file has none of them.
         let after = self.file.position();
         let reached = Reached {
             term: 1,
@@ -76,7 +76,7 @@ fn what_the_log_gave_up_is_never_durable() {
     assert!(matches!(error, CommitError::Fenced(_)), "{error}");
     let error = store.commit(group).unwrap_err();
     assert!(matches!(error, CommitError::Fenced(_)), "{error}");
-    // Nothing of it was applied, and what is durable still is.
+    // Nothing of them was applied, and durable frames stay.
     assert_eq!(store.log_position(), Some(before));
     assert_eq!(store.snapshot().head().unwrap(), head);
     store.sync_through(&before).unwrap();

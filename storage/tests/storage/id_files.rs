@@ -1,4 +1,4 @@
-//! The files of action ids, read and written by docs/STORAGE.md alone, as somebody who changes them would.
+//! The files of action ids, read and written by docs/STORAGE.md alone, as an attacker would.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub(crate) fn names(data: &Path) -> Vec<String> {
     names
 }
 
-/// The name of the file that leads to these sequences.
+/// The name of the file with these sequences.
 pub(crate) fn name(first: u64, last: u64) -> String {
     format!("{first:020}-{last:020}.ids")
 }
@@ -71,7 +71,7 @@ fn written(ids: &Ids, first: u64, last: u64) -> Vec<u8> {
     bytes
 }
 
-/// Changes the ids of a store that has one file of them.
+/// Changes the ids of a store with one file of them.
 pub(crate) fn change(data: &Path, change: impl FnOnce(&mut Ids)) {
     let names = names(data);
     let [name] = names.as_slice() else {

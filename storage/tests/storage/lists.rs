@@ -76,7 +76,7 @@ fn a_time_leads_to_the_first_sequence_of_it() {
     assert_eq!(empty.first_sequence_at(0), Ok(1));
 }
 
-/// A store with entries of one place: the objects' values, in order of creation.
+/// A store with entries of one indexed property: the objects' values, in order of creation.
 fn indexed(values: &[&[u8]]) -> (tempfile::TempDir, Vec<Object>, kedge_storage::Store) {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path()).unwrap();

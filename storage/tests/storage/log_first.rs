@@ -1,4 +1,4 @@
-//! The log comes first: rows follow what is durable in it, and are restored from it when they are lost.
+//! The log comes first: rows follow its durable frames, and are restored from it when they are lost.
 
 use std::fs;
 use std::path::Path;
@@ -39,7 +39,7 @@ fn with_mark(place: &Path, data: &Path) -> StoreOptions {
     }
 }
 
-/// One write of each kind that the chain does not cover, and rows that are deleted again.
+/// One side write of each kind, and rows that are deleted again.
 fn side_writes() -> Vec<SideWrite> {
     let (wallet, webhook) = (id(Prefix::Wallet, 1), id(Prefix::Webhook, 1));
     vec![
@@ -173,7 +173,7 @@ fn assert_same_but_for_the_log(found: &Snapshot, expected: &Snapshot) {
     assert!(rows(found) == rows(expected));
 }
 
-/// A process that applies a part of it and ends leaves the rows of a frame, and the next one continues there.
+/// A process that applies a part and ends leaves the rows of a frame, and the next one continues there.
 #[test]
 fn applying_can_end_after_any_frame() {
     let place = tempfile::tempdir().unwrap();
@@ -279,7 +279,7 @@ fn without_the_side_key_the_opening_names_it() {
         assert!(text.contains(what), "{text}");
         assert!(text.contains("from a backup"), "{text}");
     }
-    // Another key seals from now on; the old one opens what it has sealed.
+    // Another key seals from now on; the old one still opens its entries.
     let mut both = SideKeys::one(1, [1; 32]);
     both.add(2, [2; 32]);
     let store = open_with(with(both.clone())).unwrap();
@@ -293,7 +293,7 @@ fn without_the_side_key_the_opening_names_it() {
     assert_eq!(store.snapshot().operators().unwrap(), [Address([9; 20])]);
     store.close().unwrap();
 
-    // Rows that do not lag need no key to be opened; nothing can be sealed then.
+    // A store whose rows do not lag opens without a key; nothing can be sealed then.
     let store = Store::open(with(SideKeys::none())).unwrap();
     let mut group = Group::new();
     group.put_side(SideWrite::Operators(Vec::new()));
@@ -364,7 +364,7 @@ fn a_copy_of_the_log_brings_the_rows_of_its_end() {
     let (group, _) = log.batch(&[vec![Step::Mint { owner: 1 }]]);
     let refused = store.commit(group).unwrap_err();
     assert!(matches!(refused, CommitError::ReadOnly(_)), "{refused}");
-    // Derived rows are on the disk at once.
+    // Derived rows are on the disk immediately.
     kill(store, &copied);
     assert!(crate::support::contents(&log_path(&copied)) == before);
     let looking = StoreOptions {

@@ -1,4 +1,4 @@
-//! The store's tests: a real RocksDB on a real disk, a log with every signature right.
+//! Tests of the store: a real RocksDB on a real disk, a log with valid signatures.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![allow(

@@ -1,5 +1,5 @@
-//! The high-water mark of released headers: a store that ends before it, or has none, opens read-only, and its log
-//! stays as it is.
+//! The high-water mark of released headers: a store that ends before it, or has none, opens read-only, and its log is
+//! unchanged.
 
 use std::path::Path;
 
@@ -75,7 +75,7 @@ fn another_history_than_the_released_one_is_read_only() {
     assert!(text.contains("holds 0 batches"), "{text}");
 }
 
-/// A first start that must not append anything makes rows which no frame stands for.
+/// A first start that must not append anything makes rows without a frame.
 #[test]
 fn a_log_that_begins_after_a_start_without_a_mark_names_its_first_key() {
     let place = tempfile::tempdir().unwrap();
@@ -97,14 +97,14 @@ fn a_log_that_begins_after_a_start_without_a_mark_names_its_first_key() {
     log.commit_many(&store, 2);
     store.release(&log.head).unwrap();
     store.close().unwrap();
-    // The rows are lost: the log alone says whose it is.
+    // The rows are lost: only the log names its first key.
     std::fs::remove_dir_all(rows_path(&data)).unwrap();
     let opening = Store::begin(with_mark, MissingMark::ReadOnly).unwrap();
     apply_frames(&opening).unwrap();
     assert_eq!(opening.snapshot().first_sequencer_key().unwrap(), key);
 }
 
-/// What may stand in place of a mark, and what is said of it.
+/// Files in place of a mark, with the expected texts.
 fn without_meaning(whole: &[u8]) -> [(Option<Vec<u8>>, &'static str); 5] {
     let mut torn = whole.to_vec();
     torn[20] ^= 1;
@@ -119,7 +119,7 @@ fn without_meaning(whole: &[u8]) -> [(Option<Vec<u8>>, &'static str); 5] {
     ]
 }
 
-/// A mark that does not show what was released is not mistaken for "nothing was".
+/// A mark without a meaning is not mistaken for "nothing was released".
 #[test]
 fn a_store_whose_mark_says_nothing_is_read_only_and_unchanged() {
     let place = tempfile::tempdir().unwrap();
@@ -181,7 +181,7 @@ fn a_store_whose_mark_says_nothing_is_read_only_and_unchanged() {
     log.commit_many(&store, 1);
 }
 
-/// The mark advances without a sync, so a machine that loses its power can leave both slots that take turns damaged.
+/// The mark advances without a sync, so a power loss can damage both slots that take turns.
 #[test]
 fn a_mark_that_lost_its_last_advances_is_the_one_of_the_start() {
     let place = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What does not open, or opens read-only, and what it reports.
+//! Stores that do not open, or open read-only, and their errors.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use kedge_protocol::Address;
 use kedge_protocol::signature::SigningKey;
 use kedge_storage::{Access, Fault, Mode, OpenError, Store, StoreOptions, Table};
 
-/// A store that was closed, and its log.
+/// A closed store, and its log.
 pub(crate) fn made(batches: u64) -> (tempfile::TempDir, Log) {
     let directory = tempfile::tempdir().unwrap();
     let mut log = Log::default();
@@ -47,8 +47,7 @@ fn another_chain_or_contract_is_refused_by_name() {
     assert!(text.contains(&contract), "{text}");
 }
 
-/// A store that an older program left: its log was in tables that no longer exist, and its last tables did not exist
-/// yet.
+/// A store of an older program: its log was in tables that no longer exist, and its last tables did not exist yet.
 fn older(data: &Path, format: u8, unknown: &[Table]) {
     let mut db = raw(data);
     for table in ["log", "leaves", "batches"] {
@@ -142,7 +141,7 @@ fn a_log_keeps_the_key_that_it_began_with() {
     assert_eq!(keys, other(empty.path()).sequencer.into());
 }
 
-/// The key in force for a batch decides, not the one for which the store is opened.
+/// The key in force for a batch decides, not the one that the store is opened with.
 #[test]
 fn a_log_of_another_first_key_is_refused() {
     let (directory, _) = made(1);
@@ -199,7 +198,7 @@ fn a_log_with_another_end_is_refused() {
         let error = open(copied.path()).unwrap_err();
         assert_eq!(sequence_of(&error), sequence, "{what}: {error}");
     }
-    // No leaf holds a nonce, so the log is whole, and its author did not sign that.
+    // No leaf holds a nonce, so the log is whole, but its author did not sign that.
     let copied = tempfile::tempdir().unwrap();
     copy(directory.path(), copied.path());
     forge(copied.path(), 4, |parts| parts.requests[0].head.nonce += 1);
@@ -209,7 +208,7 @@ fn a_log_with_another_end_is_refused() {
     assert_eq!(open(directory.path()).unwrap().mode(), Mode::ReadWrite);
 }
 
-/// The sequencer has signed the batch, so the log is whole; but nothing may attest it, or be written after it.
+/// The sequencer has signed the batch, so the log is whole; but it must not be attested or extended.
 #[test]
 fn an_action_that_its_author_did_not_sign_is_read_and_nothing_follows_it() {
     let directory = tempfile::tempdir().unwrap();
@@ -237,7 +236,7 @@ fn an_action_that_its_author_did_not_sign_is_read_and_nothing_follows_it() {
     store.close().unwrap();
     assert_eq!(contents(&log_path(directory.path())), before);
 
-    // Damage next to it is damage.
+    // Damage next to it is still found.
     tamper(directory.path(), "meta", b"head", |row| {
         *row.last_mut().unwrap() ^= 1;
     });
@@ -245,7 +244,7 @@ fn an_action_that_its_author_did_not_sign_is_read_and_nothing_follows_it() {
     assert!(matches!(error, OpenError::Tampered(_)), "{error}");
 }
 
-/// So is each change to the rows that lead to them.
+/// Each change to the rows that lead to them is found too.
 #[test]
 fn rows_that_contradict_the_end_of_the_log_are_refused() {
     type Change = fn(&mut Vec<u8>);
@@ -293,7 +292,7 @@ fn a_head_before_the_end_of_the_log_is_refused() {
     assert!(error.to_string().contains(what), "{error}");
 }
 
-/// RocksDB opens without checking every file; what it would only miss later is found at once.
+/// RocksDB opens without checking every file; the store finds the missing ones at its start.
 #[test]
 fn table_files_that_are_missing_or_cut_off_are_named() {
     let (directory, _) = made(4);
@@ -374,7 +373,7 @@ fn a_store_can_be_looked_at_and_be_made_read_only() {
     })
     .unwrap_err();
     assert!(matches!(error, OpenError::Absent(_)), "{error}");
-    // What a kill left lags its log: a store opened only for reading applies nothing.
+    // The rows after a kill lag the log: a store opened only for reading applies nothing.
     drop(store);
     let mut log = log;
     let store = open(directory.path()).unwrap();
@@ -398,8 +397,8 @@ fn a_store_can_be_looked_at_and_be_made_read_only() {
     );
 }
 
-/// A crash ended a first start: what it left holds nothing, and the next start makes the store. Nothing else mistakes
-/// it for a store meanwhile, and a finished one is never mistaken for unfinished.
+/// A crash ended a first start: its remains hold nothing, and the next start creates the store. Nothing else mistakes
+/// them for a store meanwhile, and a finished store is never mistaken for an unfinished one.
 #[test]
 fn a_store_that_was_never_finished_is_made_again() {
     let place = tempfile::tempdir().unwrap();

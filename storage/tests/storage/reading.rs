@@ -1,4 +1,4 @@
-//! What was committed reads back, by every path that leads to it, before and after a restart.
+//! Committed rows read back, by every path that leads to them, before and after a restart.
 
 use crate::support::{Log, Step, domain, id, open, sequencer};
 use kedge_protocol::checkpoint::Checkpoint;
@@ -42,7 +42,7 @@ fn the_log_reads_back_after_a_restart() {
     assert_eq!(check_log(&store.snapshot(), &log), seen);
 }
 
-/// Checks every way into the log; returns the first object's history.
+/// Checks every path into the log; returns the first object's history.
 fn check_log(snapshot: &Snapshot, log: &Log) -> Vec<u64> {
     assert_eq!(snapshot.head().unwrap(), log.head);
     let requests: Vec<_> = snapshot.requests_from(1).map(Result::unwrap).collect();
@@ -164,7 +164,7 @@ fn lists_of_objects_follow_their_owners() {
     let store = open(directory.path()).unwrap();
     let mint = |owner| Step::Mint { owner };
     log.commit(&store, &[vec![mint(1), mint(1), mint(2)]]);
-    // Made and transferred within one batch.
+    // Minted and transferred within one batch.
     let object = log.objects.len();
     let transfer = Step::Transfer { object, owner: 2 };
     log.commit(&store, &[vec![mint(1)], vec![transfer]]);

@@ -1,5 +1,5 @@
-//! API keys, webhooks, files, invitations, custom tiers and secrets read back as they were written, and names that are
-//! given up lead nowhere.
+//! API keys, webhooks, files, invitations, custom tiers and secrets read back as written, and released names lead
+//! nowhere.
 
 use kedge_protocol::resource::{
     ApiKey, Area, Crud, CustomLimits, File, Invitation, Organization, Permission, Role, Tier,

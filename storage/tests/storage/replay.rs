@@ -1,5 +1,4 @@
-//! The rules of the test's own log: what a frame leaves in the store, read from the frame alone. So rows that a kill
-//! lost are restored.
+//! Rules of the test log: the rows of a frame, derived from the frame alone. So rows that a kill lost are restored.
 
 use std::path::Path;
 
@@ -15,7 +14,7 @@ use kedge_storage::{
 
 use crate::support::{Log, Step, options, put_request};
 
-/// Opens the store in a data directory and applies the frames that its log has more than its rows.
+/// Opens the store in a data directory and applies the frames whose rows are missing.
 pub(crate) fn open(data: &Path) -> Result<Store, OpenError> {
     open_with(options(data))
 }
@@ -30,7 +29,7 @@ pub(crate) fn open_where(options: StoreOptions, missing: MissingMark) -> Result<
     opening.finish()
 }
 
-/// Applies what the log has more than the rows, a frame at a time; returns the numbers of the frames.
+/// Applies the missing frames one at a time; returns their numbers.
 pub(crate) fn apply_frames(opening: &Opening) -> Result<Vec<u64>, OpenError> {
     apply_some(opening, usize::MAX)
 }
@@ -59,7 +58,7 @@ pub(crate) fn apply_some(opening: &Opening, count: usize) -> Result<Vec<u64>, Op
 }
 
 impl Log {
-    /// The log as it was when these were the rows.
+    /// The log at the time of these rows.
     pub(crate) fn of(snapshot: &Snapshot) -> Result<Self, ReadError> {
         let new = Self::default();
         let head = snapshot.head()?;
@@ -78,7 +77,7 @@ impl Log {
         })
     }
 
-    /// The rows that a frame leaves.
+    /// The rows that follow from a frame.
     fn rows_of(&mut self, frame: &StoredFrame, side: &[SideEntry]) -> Result<Group, String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
         let mut rows = Group::of_rows();
@@ -107,7 +106,7 @@ impl Log {
         Ok(rows)
     }
 
-    /// What the `i`-th action of a request did.
+    /// The step of the `i`-th action of a request.
     fn step(&self, record: &RequestRecord<'_>, i: usize) -> Result<Step, String> {
         let action = &record.actions[i];
         let owner = || -> Option<u64> {

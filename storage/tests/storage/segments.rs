@@ -1,4 +1,4 @@
-//! The log's segments: frames that a crash cut off, damage, missing segments, logs that belong to other rows.
+//! Segments of the log: frames cut off by a crash, damage, missing segments, logs that belong to other rows.
 
 use std::fs;
 use std::ops::Range;
@@ -50,8 +50,7 @@ fn last_frame(segment: &Path) -> Range<usize> {
     frames_of(&bytes).last().unwrap()
 }
 
-/// Every field of every header in the open segment, not a sample: these are what a recovery can mistake for a cut-off
-/// end.
+/// Every field of every header in the open segment, not a sample: a recovery could mistake these for a cut-off end.
 #[test]
 fn damage_inside_a_segment_is_never_a_silent_end() {
     let place = tempfile::tempdir().unwrap();
@@ -84,8 +83,7 @@ fn damage_inside_a_segment_is_never_a_silent_end() {
     }
 }
 
-/// A crash in the middle of a write: what was not acknowledged is lost, the rest stays, and the store accepts commits
-/// again.
+/// A crash in the middle of a write: unacknowledged data is lost, the rest stays, and the store accepts commits again.
 #[test]
 fn a_frame_cut_off_before_its_release_is_dropped() {
     let place = tempfile::tempdir().unwrap();
@@ -168,7 +166,7 @@ fn a_frame_cut_off_after_its_release_makes_the_store_read_only() {
     }
 }
 
-/// Rows that were written to the disk show that a frame was durable, even if nothing was released with it.
+/// Rows on the disk show that a frame was durable, even if nothing was released with it.
 #[test]
 fn a_frame_that_was_applied_is_never_taken_for_a_cut_off_one() {
     let directory = tempfile::tempdir().unwrap();
@@ -326,7 +324,7 @@ fn segments_that_are_missing_are_named() {
     }
 }
 
-/// Older segments may be kept elsewhere. The store continues, and reports what is not here.
+/// Older segments may be kept elsewhere. The store continues, and reports what is missing.
 #[test]
 fn a_log_without_its_first_segment_continues() {
     let place = tempfile::tempdir().unwrap();
@@ -352,7 +350,7 @@ fn a_log_without_its_first_segment_continues() {
     assert!(error.contains("begins with frame"), "{error}");
 }
 
-/// Rows and a log that do not belong together, whichever of them has more.
+/// Rows and a log that do not belong together, whichever is longer.
 #[test]
 fn the_rows_of_another_log_are_refused() {
     let place = tempfile::tempdir().unwrap();

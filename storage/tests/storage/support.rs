@@ -1,5 +1,4 @@
-//! A small sequencer without rules: it makes a log that is right in every hash and signature, and the rows that go with
-//! it, on a real store.
+//! A small sequencer without rules: it makes a log with valid hashes and signatures, and its rows, on a real store.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -41,17 +40,18 @@ pub(crate) fn id(prefix: Prefix, number: u64) -> Id {
     Id::of_hash(prefix, &kedge_protocol::hash::keccak(&number.to_be_bytes()))
 }
 
-/// Where the rows are in a data directory.
+/// Directory of the rows in a data directory.
 pub(crate) fn rows_path(data: &Path) -> PathBuf {
     data.join("store")
 }
 
-/// Where the log is in a data directory.
+/// Directory of the log in a data directory.
 pub(crate) fn log_path(data: &Path) -> PathBuf {
     data.join("log")
 }
 
-/// A store with the rows and the log in one data directory. The log's segments are small, so that there are several.
+/// Options for a store with rows and log in one data directory. The log's segments are small, so that there are
+/// several.
 pub(crate) fn options(data: &Path) -> StoreOptions {
     let mut segments = LogOptions {
         segment_bytes: 64 << 10,
@@ -66,7 +66,7 @@ pub(crate) fn options(data: &Path) -> StoreOptions {
     }
 }
 
-/// Everything is verified, on more than one thread.
+/// Options for a full verification on more than one thread.
 pub(crate) fn plan() -> Plan {
     Plan {
         threads: 2,
@@ -74,19 +74,19 @@ pub(crate) fn plan() -> Plan {
     }
 }
 
-/// What one action is to do.
+/// Step of one action.
 #[derive(Clone)]
 pub(crate) enum Step {
-    /// Makes an object, owned by wallet `owner`.
+    /// Mints an object, owned by wallet `owner`.
     Mint { owner: u64 },
-    /// Changes the object that was minted `object`-th.
+    /// Changes the `object`-th minted object.
     Update { object: usize },
-    /// Gives the object that was minted `object`-th to wallet `owner`.
+    /// Gives the `object`-th minted object to wallet `owner`.
     Transfer { object: usize, owner: u64 },
 }
 
 impl Step {
-    /// The number of the wallet that has the object afterwards; 0 if that does not change.
+    /// The number of the object's wallet afterwards; 0 if that does not change.
     fn owner(&self) -> u64 {
         match self {
             Self::Mint { owner } | Self::Transfer { owner, .. } => *owner,
@@ -98,7 +98,7 @@ impl Step {
 /// Objects after an action, with the previous owner if it changed.
 pub(crate) type Touched = Vec<(Object, Option<Id>)>;
 
-/// An object's last action before this one: the integrity that it left, and its sequence.
+/// An object's last action before this one: its integrity, and its sequence.
 pub(crate) type Before = (Hash, u64);
 
 /// The log so far, and the objects in it.
@@ -111,7 +111,7 @@ pub(crate) struct Log {
     /// Bytes of each action's payload.
     pub(crate) payload_bytes: usize,
     pub(crate) nonce: u64,
-    /// Requests are signed by another key than the one that they name.
+    /// Requests are signed by another key than the stated one.
     pub(crate) forged: bool,
 }
 
@@ -204,7 +204,7 @@ impl Log {
         (record, contents, touched)
     }
 
-    /// Does what the `i`-th action of a request asks for.
+    /// Applies the step of a request's `i`-th action.
     pub(crate) fn apply(
         &mut self,
         step: &Step,
@@ -243,7 +243,7 @@ impl Log {
         )
     }
 
-    /// One batch of these requests, in a group with everything that belongs to it.
+    /// One batch of these requests, in a group with all its writes.
     pub(crate) fn batch(&mut self, requests: &[Vec<Step>]) -> (Group, SignedBatch) {
         let mut group = Group::new();
         let mut leaves = Vec::new();
@@ -271,7 +271,7 @@ impl Log {
         (group, batch)
     }
 
-    /// A sealed batch, and where the log ends with it.
+    /// Adds a sealed batch, and the log's head after it.
     pub(crate) fn put_batch(&mut self, group: &mut Group, batch: &SignedBatch, leaves: &[Hash]) {
         let header = &batch.header;
         group.put_batch(batch, leaves);
@@ -318,7 +318,7 @@ impl Log {
     }
 }
 
-/// A request, with everything that it leaves; returns the leaves of its actions.
+/// Adds a request with all its writes; returns the leaves of its actions.
 pub(crate) fn put_request(
     group: &mut Group,
     record: &RequestRecord<'_>,
@@ -340,7 +340,7 @@ pub(crate) fn put_request(
     leaves.map(|leaf| leaf.hash()).collect()
 }
 
-/// The rows through RocksDB itself, as a tamperer would open them.
+/// The rows through RocksDB itself, as an attacker would open them.
 pub(crate) fn raw(data: &Path) -> rocksdb::DB {
     let options = rocksdb::Options::default();
     let path = rows_path(data);
@@ -380,7 +380,7 @@ pub(crate) fn files(of: &Path) -> Vec<(PathBuf, u64)> {
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let entry = entry.unwrap();
-            // A file that has vanished again.
+            // The file has vanished meanwhile.
             let Ok(metadata) = entry.metadata() else {
                 continue;
             };
@@ -408,11 +408,11 @@ pub(crate) fn contents(of: &Path) -> Vec<(PathBuf, Vec<u8>)> {
         .collect()
 }
 
-/// Ends a store as a killed process would: the rows that RocksDB has not written to its files are gone.
+/// Ends a store like a killed process: rows that RocksDB has not written to its files are gone.
 pub(crate) fn kill(store: Store, data: &Path) {
     let place = tempfile::tempdir().unwrap();
     let living = place.path().join("living");
-    // Its files as they were at one moment: retried if it tidied them meanwhile.
+    // Copies its files as they were at one moment; retried if the store tidied them meanwhile.
     loop {
         let before = files(data);
         copy(data, &living);

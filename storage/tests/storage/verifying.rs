@@ -1,4 +1,4 @@
-//! A whole store is walked: every change to it is named, and a replay gives the same state.
+//! Verification of a whole store: every change to it is named, and a replay gives the same state.
 
 use std::path::Path;
 
@@ -219,8 +219,8 @@ fn states_compare_to_the_byte() {
     assert_eq!(difference, expected);
 }
 
-/// What is found with windows of the log as small as a batch, slightly larger, and as large as the whole log, and with
-/// how each resource stands in memory or not: the same.
+/// The result with windows of the log as small as a batch, slightly larger, and as large as the whole log, and with
+/// resource states in memory or not; always the same.
 pub(crate) fn found_with_each_window(snapshot: &Snapshot) -> Result<Summary, Fault> {
     let scratch = tempfile::tempdir().unwrap();
     let found = [1, 9, 1 << 20].map(|window_actions| {
@@ -238,7 +238,7 @@ pub(crate) fn found_with_each_window(snapshot: &Snapshot) -> Result<Summary, Fau
     found
 }
 
-/// The text of the fault that is found after a store was changed.
+/// The text of the fault found after a change to the store.
 fn found_after(change: impl Fn(&Path, &Log)) -> String {
     let (directory, log) = made();
     change(directory.path(), &log);
@@ -248,8 +248,8 @@ fn found_after(change: impl Fn(&Path, &Log)) -> String {
         .to_string()
 }
 
-/// The text of the fault that is found after the ids of actions were changed; `change` also gets those of all actions in
-/// the log's order.
+/// The text of the fault found after a change to the action ids; `change` also gets those of all actions in the log's
+/// order.
 fn found_after_ids(change: impl Fn(&mut Ids, &[[u8; 16]])) -> String {
     found_after(|data, _| {
         id_files::change(data, |ids| {
@@ -342,7 +342,7 @@ fn the_lists_of_organizations_hold_every_request_and_nothing_else() {
     assert_eq!(found(1, 33, Some(2)), astray(1, 33, beyond));
 }
 
-/// An index's fault is found at the end of a window. It does not hide a fault of the log before it, nor does a later
+/// An index's fault is found at the end of a window. It does not hide an earlier fault of the log, nor does a later
 /// fault of the log hide it.
 #[test]
 fn the_first_fault_of_all_is_told() {
@@ -376,7 +376,7 @@ fn the_first_fault_of_all_is_told() {
     assert_eq!(refuse_at(13, &snapshot), id);
 }
 
-/// Rows that lead to batches and nodes that nobody made are found wherever they are.
+/// Rows for absent batches and nodes are found wherever they are.
 #[test]
 fn a_row_too_many_is_found() {
     let number = 3u64.to_be_bytes().to_vec();
@@ -419,7 +419,7 @@ fn a_row_too_many_is_found() {
     }
 }
 
-/// Ids that a start finds in the log need not be in a file.
+/// The newest ids, which a start finds in the log, need not be in a file.
 #[test]
 fn the_newest_ids_may_be_in_no_file() {
     let (directory, _) = made();
@@ -442,7 +442,7 @@ fn the_newest_ids_may_be_in_no_file() {
     assert_eq!(fault.to_string(), expected);
 }
 
-/// The signatures of requests, and nothing else, are skipped if the caller asks for that.
+/// Only the signatures of requests are skipped if the caller asks for that.
 #[test]
 fn signatures_of_requests_can_be_left_out() {
     let directory = tempfile::tempdir().unwrap();
@@ -477,7 +477,7 @@ fn signatures_of_requests_can_be_left_out() {
     );
 }
 
-/// More batches than the threads can hold at once are joined in order, however many there are.
+/// More batches than the threads hold together are joined in order, however many there are.
 #[test]
 fn many_batches_are_joined_in_order_on_any_number_of_threads() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What the committer remembers of rows that may not be in the published snapshot yet.
+//! Rows that may not be in the published snapshot yet.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -10,10 +10,10 @@ use kedge_storage::{Group, SecretRow};
 use super::Committer;
 use crate::commit::error::CommitterError;
 
-/// How many entries the committer's caches hold before they are emptied, as soon as no write is in flight.
+/// Entries after which the committer's caches are emptied, as soon as no write is in flight.
 const CACHE_MAX: usize = 100_000;
 
-/// Rows as this and earlier groups leave them, by their keys.
+/// Rows after this and earlier groups, by key.
 #[derive(Default)]
 pub(crate) struct Caches {
     nonces: HashMap<Address, NonceWindow>,
@@ -24,7 +24,7 @@ pub(crate) struct Caches {
 }
 
 impl Committer {
-    /// The signer's window as this and earlier groups leave it.
+    /// The signer's window after this and earlier groups.
     pub(super) fn window(&mut self, signer: Address) -> Result<&mut NonceWindow, CommitterError> {
         Ok(match self.caches.nonces.entry(signer) {
             Entry::Occupied(entry) => entry.into_mut(),
@@ -35,7 +35,7 @@ impl Committer {
         })
     }
 
-    /// How many objects the template has made, this and earlier groups included.
+    /// How many objects the template has minted, including those of this and earlier groups.
     pub(super) fn minted(&mut self, template: Id) -> Result<&mut u64, CommitterError> {
         Ok(match self.caches.minted.entry(template) {
             Entry::Occupied(entry) => entry.into_mut(),
@@ -43,7 +43,7 @@ impl Committer {
         })
     }
 
-    /// Counts what a request adds to the log, and what its actions add, for its organization.
+    /// Adds a request's log bytes to its organization, and those of its actions.
     pub(super) fn count_bytes(
         &mut self,
         group: &mut Group,
@@ -62,7 +62,7 @@ impl Committer {
         Ok(())
     }
 
-    /// Whether the caches hold so much that it is time to empty them.
+    /// Whether the caches are full enough to be emptied.
     pub(crate) fn remembers_much(&self) -> bool {
         let entries = [
             self.caches.nonces.len(),
@@ -75,7 +75,7 @@ impl Committer {
         entries.into_iter().any(|entries| entries > CACHE_MAX)
     }
 
-    /// Empties them, before a group and only when everything handed over is published.
+    /// Empties the caches, before a group and only when everything handed over is published.
     pub(crate) fn forget(&mut self) {
         self.caches = Caches::default();
         self.side_events.forget();

@@ -1,5 +1,4 @@
-//! The committer's thread: it receives what is placed, decides how long a group stays open, waits, and hands groups
-//! over.
+//! The committer's thread: it receives placed units, decides how long a group stays open, waits, and hands groups over.
 
 use std::time::Instant;
 
@@ -13,11 +12,11 @@ use crate::commit::group::CommitGroup;
 use crate::commit::writer::{Threads, Writing};
 use crate::pipeline::placed::CommitterMessage;
 
-/// What the committer's thread owns.
+/// State of the committer's thread.
 pub(crate) struct CommitterThread {
     pub(crate) committer: Committer,
     pub(crate) work: mpsc::Receiver<CommitterMessage>,
-    /// Where it waits; `None` if it is a task.
+    /// The runtime for waits; `None` if the committer is a task.
     pub(crate) runtime: Option<Runtime>,
     pub(crate) writing: Writing,
 }
@@ -30,7 +29,7 @@ impl CommitterThread {
         waits: Waits,
     ) -> Result<(), CommitterError> {
         let formed = self.form_groups(&waits).await;
-        // When nothing gives them groups any more, the threads finish what they were given and end.
+        // The threads after it see the closed channel, finish their groups and end.
         drop(self);
         threads.ended().await;
         formed
@@ -47,7 +46,7 @@ impl CommitterThread {
         Ok(())
     }
 
-    /// Forms a group that begins with this; `None` if there is nothing to write.
+    /// Forms a group that begins with this message; `None` if there is nothing to write.
     async fn form(
         &mut self,
         first: CommitterMessage,
@@ -119,7 +118,7 @@ impl CommitterThread {
     }
 }
 
-/// Waits on the thread's own runtime, which is blocked meanwhile, or as the task that this is.
+/// Waits on the thread's runtime, which is blocked meanwhile, or as a task.
 async fn wait_on<F: Future>(runtime: Option<&Runtime>, what: F) -> F::Output {
     match runtime {
         Some(runtime) => runtime.block_on(what),
@@ -147,7 +146,7 @@ mod tests {
         future.poll(&mut Context::from_waker(Waker::noop()))
     }
 
-    /// How many requests a group holds that may be handed over now.
+    /// How many requests the group has, if it is ready.
     fn requests(formed: Poll<Result<Option<CommitGroup>, CommitterError>>) -> usize {
         match formed {
             Poll::Ready(Ok(Some(formed))) => formed.afterwards.placed.len(),
@@ -155,7 +154,7 @@ mod tests {
         }
     }
 
-    /// A thread with so many groups ahead, its input, the groups, and how many of them count as published.
+    /// A thread with this many groups ahead, its input, its groups, and the counter of published ones.
     struct Setting {
         thread: CommitterThread,
         sender: mpsc::Sender<CommitterMessage>,
@@ -169,7 +168,7 @@ mod tests {
             let (formed, _) = bench.group(100 + number);
             writing.hand_over(formed).unwrap();
         }
-        // The next one is not held for others.
+        // Far enough from the last group that the next one does not wait.
         env.advance(Duration::from_millis(1));
         let (sender, work) = mpsc::channel(10);
         let thread = CommitterThread {

@@ -1,5 +1,5 @@
-//! Units that have their places and wait, in order, because the key of the next batch is not known or not held. Side
-//! writes pass them. `Engine::mode` refuses new requests with the reason.
+//! Placed units that wait, in order, because the key of the next batch is unknown or not at hand. Side writes overtake
+//! them. `Engine::mode` refuses new requests with the reason.
 
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_rules::image::Image;
@@ -11,7 +11,7 @@ use crate::pipeline::placed::{CommitterMessage, PlacedUnit};
 
 impl Committer {
     /// Puts a unit into the open batch. If no batch can be signed, the unit waits, and so does everything after it that
-    /// may rest on it.
+    /// may depend on it.
     pub(super) fn take(
         &mut self,
         forming: &mut OpenGroup,
@@ -38,7 +38,7 @@ impl Committer {
         Ok(())
     }
 
-    /// What is known of the keys has changed: retries what waited, in order.
+    /// Retries the waiting units in order, after a change of the known keys.
     pub(super) fn take_parked(
         &mut self,
         forming: &mut OpenGroup,
@@ -52,7 +52,7 @@ impl Committer {
             }
         }
         if self.parked.is_empty() {
-            // An open batch has its key already; what counts is the one after it.
+            // An open batch has its key already; the one after it counts.
             let open = u64::from(!forming.open.is_empty());
             self.signing.review(self.head.batches + open);
         }
@@ -61,8 +61,8 @@ impl Committer {
         Ok(())
     }
 
-    /// If the image is a key that the log names: it signs from its first batch on. The rules ensure that this is a
-    /// later batch. If it is not, nothing may be signed any more.
+    /// If the image is a sequencer key, notes that it signs from its first batch on. The rules ensure that this is a
+    /// later batch. If it is not, no batch may be signed any more.
     pub(super) fn note_key(&self, image: &Image) -> Result<(), CommitterError> {
         let number = self.head.batches;
         match image {

@@ -1,5 +1,5 @@
-//! The writer's steps: each group is compared if it is in the sample, and appended to the log. Once no group is left,
-//! one sync makes all of them durable.
+//! The writer's steps. A group of the sample is compared; then it is appended to the log. Once no group is left, one
+//! sync makes all of them durable.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use crate::commit::agreement::Sampler;
 use crate::commit::error::CommitterError;
 use crate::commit::group::CommitGroup;
 
-/// What the writer waits for.
+/// Condition that the writer waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Until {
-    /// For room on the disk, or for the store to accept commits again; it retries after this long.
+    /// Room on the disk, or a store that accepts commits again; retried after this long.
     Passed(Duration),
-    /// For every durable group to be published.
+    /// All durable groups published.
     Published,
 }
 
@@ -31,14 +31,14 @@ struct Next {
     stage: Stage,
 }
 
-/// What remains to be done with a group.
+/// Next step of a group.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Not yet checked whether it is in the sample.
+    /// Not yet checked for the sample.
     Given,
-    /// It is in the sample: it is compared before it is appended.
+    /// In the sample, so it is compared first.
     Compare,
-    /// It is appended.
+    /// Ready for the log.
     Append,
 }
 
@@ -51,14 +51,14 @@ pub(super) struct Writer {
     sampler: Sampler,
     given: VecDeque<Next>,
     waiting: Waiting,
-    /// Groups in the log that are not yet durable.
+    /// Groups in the log that are not durable yet.
     appended: Vec<Logged>,
-    /// Groups that are durable, for the releaser.
+    /// Durable groups for the releaser.
     durable: Vec<Logged>,
 }
 
 impl Writer {
-    /// `sampler` determines which groups are compared before they are appended.
+    /// `sampler` selects the groups that are compared first.
     pub(super) fn new(outlet: &Outlet, sampler: Sampler) -> Self {
         Self {
             env: Arc::clone(&outlet.env),
@@ -81,13 +81,12 @@ impl Writer {
         });
     }
 
-    /// Appends the first of the given groups or, if none is left, makes durable what was appended. `None` if there is
-    /// nothing to do.
+    /// Appends the first waiting group or, if there is none, syncs the appended ones. `None` if there is nothing to do.
     ///
-    /// A full disk accepts nothing of the group, and the group waits: what the sequencer has placed cannot be taken
-    /// back, and new requests are refused meanwhile. The same holds for a store that accepts no commits for now,
-    /// because the chain contradicts it: nothing of the group was released. What was appended before does not wait with
-    /// it. Once the server ends, it does not wait for the chain any more.
+    /// If the disk is full, the group waits: placed units cannot be withdrawn, and new requests are refused meanwhile.
+    /// The same holds for a store that accepts no commits for now, because the chain contradicts it: nothing of the
+    /// group was released. Groups that were appended before do not wait with it. Once the server ends, it does not wait
+    /// for the chain any more.
     pub(super) fn step(&mut self) -> Result<Option<Step<(), Until>>, CommitterError> {
         let Some(next) = self.given.front_mut() else {
             let is_any = !self.appended.is_empty();
@@ -133,7 +132,7 @@ impl Writer {
         }
     }
 
-    /// Makes durable what is appended.
+    /// Makes the appended groups durable.
     fn sync(&mut self) -> Result<(), CommitterError> {
         if let Some(last) = self.appended.last() {
             self.store.sync_through(&last.position)?;
@@ -147,13 +146,13 @@ impl Writer {
         Ok(())
     }
 
-    /// Returns the groups that became durable, in order. They are for the releaser, whatever the last step's result.
+    /// Takes the groups that became durable, in order. They go to the releaser whatever the last step's result.
     pub(super) fn durable(&mut self) -> impl Iterator<Item = Logged> {
         self.durable.drain(..)
     }
 }
 
-/// A group that differs from what its records make does not get into the log, nor does anything after it.
+/// Keeps a group that differs from its records, and everything after it, out of the log.
 fn check(sampler: &Sampler, store: &Store, formed: &CommitGroup) -> Result<(), CommitterError> {
     let placed = &formed.afterwards.placed;
     let checked = sampler.check(store, &formed.group, placed);

@@ -1,5 +1,5 @@
 //! The releaser's steps: each applies the rows of one durable group and publishes it. After the sync, never before,
-//! come the high-water mark of released headers, then one published (head, snapshot) pair, then the replies.
+//! come the high-water mark of released headers, one published (head, snapshot) pair, and the replies.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::pipeline::decision::outcomes;
 use crate::pipeline::placed::PlacedUnit;
 use crate::pipeline::world::Published;
 
-/// A group larger than this gives its memory back.
+/// Size above which a group's memory is freed and not reused.
 const SPENT_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Publishes durable groups in order.
@@ -33,7 +33,7 @@ pub(super) struct Releaser {
     stuck: Stuck,
 }
 
-/// A group that is published and not yet answered.
+/// A published group whose callers have no answer yet.
 #[must_use = "nobody is answered before `answer` is called"]
 pub(super) struct Released {
     afterwards: Afterwards,
@@ -41,7 +41,6 @@ pub(super) struct Released {
 }
 
 impl Releaser {
-    /// It publishes through `outlet`.
     pub(super) fn new(outlet: Outlet) -> Self {
         Self {
             outlet,
@@ -51,13 +50,13 @@ impl Releaser {
         }
     }
 
-    /// Accepts the next group. It must be durable.
+    /// Accepts the next group, which must be durable.
     pub(super) fn give(&mut self, logged: Logged) {
         self.given.push_back(logged);
     }
 
-    /// Applies the rows of the first of the given groups and publishes it; `None` if none is left. The log has the
-    /// group, so it is never given up: if the disk is full, it waits.
+    /// Applies the rows of the first waiting group and publishes it; `None` if none waits. The log has the group, so it
+    /// is never given up: if the disk is full, it waits.
     pub(super) fn step(&mut self) -> Result<Option<Step<Released, Duration>>, CommitterError> {
         let Self {
             outlet,
@@ -90,11 +89,11 @@ impl Releaser {
         Ok(released.transpose()?.map(Step::Done))
     }
 
-    /// Called after the last group: writes all rows to the disk.
+    /// Writes all rows to the disk, after the last group.
     pub(super) fn end(&self) -> Result<(), CommitterError> {
         let store = &self.outlet.store;
         if self.outlet.failed.is_set() {
-            // Nothing may follow what the writer could not write.
+            // Nothing may follow a group that the writer could not write.
             return Ok(());
         }
         store.write_index();
@@ -116,7 +115,7 @@ impl Releaser {
 }
 
 impl Released {
-    /// Answers every caller that waits for the group. Returns the group, emptied, for reuse.
+    /// Answers every caller that waits for the group. Returns the empty group for reuse.
     pub(super) fn answer(self) -> Option<Group> {
         answer(self.afterwards);
         let mut group = self.group;
@@ -128,7 +127,7 @@ impl Released {
 }
 
 impl Outlet {
-    /// Releases what the store holds with this group: its actions by their ids, the mark of its headers, its state.
+    /// Publishes the state with this group: action ids, the mark of released headers, head and snapshot.
     fn release(&self, formed: CommitGroup, snapshot: Snapshot) -> Result<Released, CommitterError> {
         let CommitGroup {
             mut group,
@@ -138,7 +137,7 @@ impl Outlet {
         } = formed;
         self.store.index(&group.take_action_ids());
         self.store.release(&head)?;
-        // Before anybody can read what follows from them.
+        // Noted before readers can see the group's effects.
         if let Some(observed) = &afterwards.observed {
             observed.placed();
         }
@@ -166,7 +165,7 @@ impl Outlet {
         metrics::gauge!(metric::CHAIN_BATCHES).set(head.batches as f64);
     }
 
-    /// Notifies the listeners that there is something new to read. Whoever asked for it may be gone.
+    /// Notifies webhooks and listeners, even if the callers are gone.
     fn wake(&self, afterwards: &Afterwards) {
         for (placed, _) in &afterwards.placed {
             placed
@@ -208,7 +207,7 @@ fn answer(afterwards: Afterwards) {
             nonce_highest: placed.nonce_highest,
         }));
     }
-    // Nobody waits for what is made of the times.
+    // No caller waits for the traces.
     if let Some(observed) = observed {
         observed.committed();
     }

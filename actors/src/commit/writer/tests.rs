@@ -1,4 +1,4 @@
-//! The steps from a formed group to its answer, taken by hand on one thread and in chosen orders.
+//! The steps from a formed group to its answer, on one thread and in chosen orders.
 
 pub(crate) mod bench;
 mod forming;
@@ -34,7 +34,7 @@ fn is_answered(reply: &mut Reply) -> bool {
 }
 
 impl Bench {
-    /// Takes a step of the writer, and gives the releaser what it made durable: the number of groups.
+    /// Takes a step of the writer, and gives the releaser the durable groups; also returns their number.
     fn write(&mut self) -> (Option<Step<(), Until>>, usize) {
         let step = self.writer.step().unwrap();
         let mut count = 0;
@@ -58,7 +58,7 @@ impl Bench {
 fn groups_are_appended_synced_applied_and_only_then_answered() {
     let place = tempfile::tempdir().unwrap();
     let mut bench = Bench::new(place.path(), &SimulatedEnv::new(), 0);
-    // The second is formed before anything of the first can be read.
+    // The second group is formed before anything of the first can be read.
     let (first, mut first_reply) = bench.group(1);
     let (second, mut second_reply) = bench.group(2);
     bench.writer.give(first);
@@ -106,7 +106,7 @@ fn what_was_not_synced_is_lost_unanswered_and_what_was_is_applied_by_the_next_st
 
     let mut bench = Bench::new(place.path(), &env, 0);
     assert_eq!(bench.published_batches(), 1);
-    // Nothing of the lost one is in the way when it is sent again.
+    // The lost group leaves nothing that would stop its repetition.
     let (again, mut reply) = bench.group(2);
     bench.writer.give(again);
     assert_eq!((bench.write(), bench.write()), ((DONE, 0), (DONE, 1)));
@@ -135,7 +135,7 @@ fn a_step_that_found_no_room_is_taken_again_and_doubles_nothing() {
         env.fail(1, fault);
         let (step, durable) = bench.write();
         assert_eq!(step, blocked());
-        // What was appended before does not wait with it.
+        // Groups that were appended before do not wait with it.
         assert_eq!(
             durable,
             usize::from(fault == Fault::Error(ErrorKind::StorageFull))
@@ -179,7 +179,7 @@ fn what_the_chain_holds_up_is_given_up_once_the_server_ends() {
     bench.ending.store(true, Ordering::Relaxed);
     let given_up = bench.writer.step().unwrap_err();
     assert!(given_up.to_string().contains("given up"), "{given_up}");
-    // What is durable is answered.
+    // Durable groups are answered.
     bench.release().answer();
     assert!(is_answered(&mut first_reply) && !is_answered(&mut second_reply));
     drop(bench);
@@ -208,7 +208,7 @@ fn a_group_of_the_sample_is_compared_once_those_before_it_are_applied() {
     assert!(is_answered(&mut second_reply));
 }
 
-/// How many files with rows there are below a folder.
+/// Number of files with rows below a folder.
 fn tables(folder: &Path) -> usize {
     let entries = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
     let counts = entries.map(|entry| match entry.path() {
@@ -245,7 +245,7 @@ fn a_look_at_the_keys_alone_makes_no_group() {
 struct Run {
     bench: Bench,
     random: u64,
-    /// Groups that are formed but not yet given to the writer.
+    /// Formed groups that the writer does not have yet.
     formed: VecDeque<CommitGroup>,
     released: VecDeque<Released>,
     replies: Vec<Reply>,
@@ -266,7 +266,7 @@ impl Run {
         (self.random >> 33) % bound
     }
 
-    /// Takes a step; false once one has failed: the process ends then.
+    /// Takes a step; false once one has failed, which ends the process.
     fn step(&mut self) -> bool {
         match self.below(8) {
             0 | 1 => {

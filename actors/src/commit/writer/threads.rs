@@ -1,5 +1,5 @@
-//! The two threads that follow the committer. Each receives a group, lets its steps do the work, pauses where a step
-//! asks for it, and sends the result on. In a simulator they are tasks (`running.rs`).
+//! The threads of writer and releaser. Each receives a group, runs its steps, pauses where a step asks for it, and
+//! sends the result on. In a simulator they are tasks (`running.rs`).
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::commit::agreement::Sampler;
 use crate::commit::error::CommitterError;
 use crate::commit::group::CommitGroup;
 
-/// How long the writer waits before it checks again whether what it appended was applied.
+/// How long the writer waits before it checks again whether its groups were applied.
 const SETTLING_PAUSE: Duration = Duration::from_micros(200);
 
 /// The threads that follow the committer.
@@ -23,10 +23,9 @@ pub(crate) struct Threads {
     releaser: Part,
 }
 
-/// Starts the writer and the releaser. They end when the committer's end is dropped. If one of them fails, it ends
-/// early and reports that itself, at once: the committer would notice it with the next group at the earliest. `sampler`
-/// compares groups before they are written. The channels need no bounds: the committer hands over no more groups than
-/// may be ahead of what is published.
+/// Starts writer and releaser; they end when the committer drops its end. If one of them fails, it ends early and
+/// reports that itself, because the committer would notice only with the next group. `sampler` selects groups for
+/// comparison. The channels need no bounds: the committer hands over only a few groups ahead of the published ones.
 pub(crate) fn start(
     outlet: Outlet,
     sampler: Sampler,
@@ -79,7 +78,7 @@ struct WriterThread {
     writer: Writer,
     formed: mpsc::UnboundedReceiver<CommitGroup>,
     logged: mpsc::UnboundedSender<Logged>,
-    /// How many groups were given to the releaser, and how many of them are published.
+    /// How many groups the releaser has received, and how many of them are published.
     given: u64,
     published: watch::Receiver<u64>,
 }
@@ -93,7 +92,7 @@ impl WriterThread {
         Ok(())
     }
 
-    /// Accepts one more group, if one has arrived, and does one step; false if nothing is left to do.
+    /// Accepts a group, if one has arrived, and takes one step; false if nothing is left to do.
     async fn step(&mut self, waits: &Waits) -> Result<bool, CommitterError> {
         waits.before("writer").await;
         let step = self.writer.step();
@@ -111,7 +110,7 @@ impl WriterThread {
         Ok(true)
     }
 
-    /// Gives the releaser what is durable.
+    /// Gives the durable groups to the releaser.
     fn hand_on(&mut self) -> Result<(), CommitterError> {
         for logged in self.writer.durable() {
             self.given += 1;
@@ -121,7 +120,7 @@ impl WriterThread {
         Ok(())
     }
 
-    /// Waits until the store holds every group that was given to the releaser.
+    /// Waits until the store has applied every group that the releaser has received.
     async fn settle(&mut self, waits: &Waits) -> Result<(), CommitterError> {
         while *self.published.borrow() < self.given {
             self.published
@@ -136,9 +135,9 @@ impl WriterThread {
 struct ReleaserThread {
     releaser: Releaser,
     logged: mpsc::UnboundedReceiver<Logged>,
-    /// How many groups are published.
+    /// Number of published groups.
     count: watch::Sender<u64>,
-    /// Receives groups no longer in use.
+    /// Receives empty groups for reuse.
     spent: mpsc::UnboundedSender<Group>,
 }
 
@@ -150,11 +149,11 @@ impl ReleaserThread {
             while let Some(step) = self.releaser.step()? {
                 match step {
                     Step::Done(released) => {
-                        // Before the answers: the next group is handed over while they are sent.
+                        // Before the answers, so that the next group is handed over while they are sent.
                         self.count.send_modify(|count| *count += 1);
                         waits.before("releaser").await;
                         if let Some(group) = released.answer() {
-                            // The committer may have ended: then the group is not needed.
+                            // The committer may have ended and need no group.
                             let _ = self.spent.send(group);
                         }
                     }

@@ -1,4 +1,4 @@
-//! A step of a commit that is to be retried, logged as often as it helps.
+//! Retry of a blocked commit step, with throttled logging.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -6,19 +6,19 @@ use std::time::{Duration, Instant};
 use kedge_runtime::env::Env;
 use kedge_storage::CommitError;
 
-/// How long to wait before a full disk is tried again.
+/// Pause before a full disk is tried again.
 const NO_SPACE_PAUSE: Duration = Duration::from_millis(250);
-/// How long to wait before a store that accepts no commits for now is tried again.
+/// Pause before a store that accepts no commits is tried again.
 const SUSPENDED_PAUSE: Duration = Duration::from_secs(1);
-/// A step that still waits for the same reason is logged again after this long.
+/// Time after which a step that still waits for the same reason is logged again.
 const LOG_AGAIN_AFTER: Duration = Duration::from_mins(1);
 
-/// A step that waits for room on the disk, or for the store to accept commits again.
+/// Wait of a step for room on the disk, or for the store to accept commits again.
 #[derive(Default)]
 pub(super) struct Waiting(Delay);
 
 impl Waiting {
-    /// The step met an error. If that is no failure, returns how long to wait before the retry.
+    /// Judges a step's error. If it is no failure, returns the pause before the retry.
     pub(super) fn pause(
         &mut self,
         error: CommitError,
@@ -56,14 +56,14 @@ impl Waiting {
     }
 }
 
-/// Why a group is not written yet.
+/// Reason why a group is not written yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Reason {
     NoSpace,
     Suspended,
 }
 
-/// How long a group has been waiting to be written, and when that was logged.
+/// Start of a group's wait, and its last log entry.
 #[derive(Default)]
 struct Delay {
     began: Option<Instant>,
@@ -71,7 +71,8 @@ struct Delay {
 }
 
 impl Delay {
-    /// The group waits. Returns whether to log that: when it begins, when the reason changes, and then once a minute.
+    /// Notes that the group waits. Returns whether to log that: at its start, when the reason changes, and then once a
+    /// minute.
     fn is_due(&mut self, reason: Reason, now: Instant) -> bool {
         self.began.get_or_insert(now);
         let is_known = self.logged.is_some_and(|(logged, at)| {
@@ -88,7 +89,7 @@ impl Delay {
 mod tests {
     use super::*;
 
-    /// Whether the store still accepts no commits does not matter: that may have ended since.
+    /// The suspension may have ended meanwhile, so the step is retried without a look at the store.
     #[test]
     fn a_step_is_tried_again_after_what_ends_by_itself_alone() {
         let no = || "no".to_owned();

@@ -1,4 +1,4 @@
-//! Bytes of a key or a value, kept in place where they are few: most rows are small, and an allocation for each would cost
+//! Bytes of a key or a value, stored inline if they are few: most rows are small, and an allocation for each would cost
 //! more than the rest of writing and dropping them.
 
 use std::borrow::Borrow;
@@ -7,7 +7,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 
-/// Up to `N` bytes in place, more in an allocation.
+/// Up to `N` bytes inline, more in an allocation.
 #[derive(Clone)]
 pub(crate) struct Bytes<const N: usize>(Form<N>);
 
@@ -36,7 +36,7 @@ impl<const N: usize> Bytes<N> {
         }
     }
 
-    /// Becomes these bytes, in its own memory where they fit.
+    /// Sets these bytes, in its present memory if they fit.
     pub(super) fn set(&mut self, bytes: &[u8]) {
         match &mut self.0 {
             Form::Many(many) if many.len() == bytes.len() => many.copy_from_slice(bytes),
@@ -87,7 +87,7 @@ impl<const N: usize> Ord for Bytes<N> {
 
 impl<const N: usize> Hash for Bytes<N> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        // As a borrowed slice: look-ups are by slice.
+        // As a borrowed slice, because look-ups are by slice.
         self.as_slice().hash(state);
     }
 }

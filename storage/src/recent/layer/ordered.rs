@@ -1,5 +1,5 @@
-//! Rows in the order of their keys, in blocks of neighbours. Lists grow at a few places: most rows follow the one that was
-//! written last, in the same block, and neither look for their place nor allocate.
+//! Rows in key order, in blocks of neighbours. Lists grow at a few places: most rows follow the last written one, in
+//! the same block, without a search or an allocation.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, RangeBounds};
@@ -7,15 +7,15 @@ use std::ops::{Bound, RangeBounds};
 use super::versions::{Version, Versions, Writer};
 use super::{Key, Range, Written};
 
-/// Rows of a block, at most.
+/// Bound on the rows of a block.
 const BLOCK_ROWS_MAX: usize = 32;
 
 /// Lists write each of their rows once.
 type Row = (Key, Versions<1>);
 type Block = Vec<Row>;
 
-/// Each block under a key that is not above its first one, and above all of the blocks before. That of the first is
-/// empty.
+/// Each block under a key that is not above its first row's, and above all rows of the blocks before. The first block's
+/// key is empty.
 #[derive(Default)]
 pub(super) struct Ordered(BTreeMap<Key, Block>);
 
@@ -26,7 +26,7 @@ impl Ordered {
         Some(&block[at.ok()?].1)
     }
 
-    /// Writes rows that are in the order of keys.
+    /// Writes rows that are in key order.
     pub(super) fn write(
         &mut self,
         mut rows: &[(&[u8], Option<&[u8]>)],
@@ -57,7 +57,7 @@ impl Ordered {
         written
     }
 
-    /// Those of a range, in the order of keys.
+    /// The rows of a range, in key order.
     pub(super) fn range<'a>(
         &'a self,
         range: &Range<'a>,
@@ -100,7 +100,7 @@ fn within<'a>(block: &'a Block, from: Bound<&[u8]>, to: Bound<&[u8]>) -> std::sl
     block.get(start..end).unwrap_or_default().iter()
 }
 
-/// Writes a row to the block in which it belongs; false if it is new, and the block full.
+/// Writes a row to its block; false if it is new, and the block full.
 fn write_to(
     block: &mut Block,
     key: &[u8],
@@ -130,8 +130,8 @@ fn write_to(
     true
 }
 
-/// Ends a full block before a row's place if that is its end, and in its middle otherwise. Returns the block that
-/// follows, and its key.
+/// Splits a full block at the row's place if that is its end, and in its middle otherwise. Returns the following block,
+/// and its key.
 fn split(block: &mut Block, key: &[u8]) -> (Key, Block) {
     let mut upper = Block::with_capacity(BLOCK_ROWS_MAX);
     if block.last().is_none_or(|(last, _)| &**last >= key) {

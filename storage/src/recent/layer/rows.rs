@@ -1,5 +1,5 @@
-//! The rows of one shard of a layer, as they are kept: in order where walks are frequent, by hash where nearly every
-//! access is by whole key. A look-up in a tree of a few hundred keys misses the cache at each level.
+//! Rows of one shard of a layer: ordered where walks are frequent, hashed where nearly every access is by whole key. A
+//! look-up in a tree of a few hundred keys misses the cache at each level.
 
 use std::hint::black_box;
 use std::ops::RangeBounds;
@@ -12,15 +12,15 @@ use super::versions::{Version, Versions, Writer};
 use super::{Range, Written};
 use crate::tables::{Table, first_8};
 
-/// What a processor fetches at once.
+/// Size of a prefetch.
 const CACHE_LINE_BYTES: usize = 64;
-/// Lines of a value that are fetched ahead: the processor sees by itself where a walk through more leads.
+/// Lines of a value that are prefetched; the processor predicts the rest of a longer walk.
 const FETCHED_LINES_MAX: usize = 8;
 
 /// An identifier.
 type ShortKey = Bytes<22>;
 
-/// Most rows that change have the newest version and the one before.
+/// Most rows that change have the newest version and the previous one.
 type Hashed = IdMap<ShortKey, Versions<2>>;
 
 pub(super) enum Rows {
@@ -29,7 +29,7 @@ pub(super) enum Rows {
 }
 
 impl Rows {
-    /// None yet, for a table.
+    /// No rows, for a table.
     pub(super) fn of(table: Table) -> Self {
         match table {
             Table::Objects | Table::LogBytes => Self::Hashed(IdMap::default()),
@@ -37,7 +37,7 @@ impl Rows {
         }
     }
 
-    /// About how many bytes a row takes besides its key and its values.
+    /// Approximate memory of a row besides its key and its values.
     pub(super) fn row_bytes(&self) -> usize {
         match self {
             Self::Ordered(_) => 64,
@@ -52,7 +52,7 @@ impl Rows {
         }
     }
 
-    /// Writes rows that are in the order of keys.
+    /// Writes rows that are in key order.
     pub(super) fn write(&mut self, rows: &[(&[u8], Option<&[u8]>)], writer: Writer<'_>) -> Written {
         match self {
             Self::Ordered(ordered) => ordered.write(rows, writer),
@@ -60,7 +60,7 @@ impl Rows {
         }
     }
 
-    /// Those of a range, in the order of keys.
+    /// The rows of a range, in key order.
     pub(super) fn range<'a>(
         &'a self,
         range: &Range<'a>,
@@ -78,8 +78,8 @@ impl Rows {
     }
 }
 
-/// The rows lie all over the memory, so the processor is first made to fetch all of them, which takes about as long as
-/// fetching one.
+/// Writes hashed rows. They are scattered over the memory, so all of them are prefetched first, which takes about as
+/// long as one.
 fn write_hashed(
     hashed: &mut Hashed,
     rows: &[(&[u8], Option<&[u8]>)],
@@ -102,7 +102,7 @@ fn write_hashed(
     written
 }
 
-/// Has the processor fetch a row that is about to be written, with its oldest version, whose memory the new one gets.
+/// Prefetches a row that is about to be written, with its oldest version, whose memory the new one reuses.
 fn fetch(rows: &Hashed, key: &[u8]) {
     let oldest = rows.get(key).and_then(|versions| versions.first());
     let value = oldest.and_then(Version::value);

@@ -1,4 +1,4 @@
-//! Layers, compared with plain maps.
+//! Layers compared with plain maps.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -8,12 +8,12 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Tables of lists, of lists of several kinds, and of rows by their id.
+/// A table of lists, one of lists of several kinds, and one of rows by id.
 const TABLES: [Table; 3] = [Table::Events, Table::ObjectIndex, Table::Objects];
 
 type Rows = BTreeMap<(usize, Vec<u8>), Option<Vec<u8>>>;
 
-/// Keys of all lengths, many of them neighbours, and some with the first bytes after the last list's kind.
+/// Keys of all lengths, many of them neighbours, and some beyond the last list's kind.
 fn key() -> impl Strategy<Value = Vec<u8>> {
     let first = prop_oneof![Just(1), Just(2), Just(3), 4..=255u8];
     let list = prop_oneof![Just(0u8), Just(7), Just(64), Just(255)];
@@ -33,7 +33,7 @@ fn key() -> impl Strategy<Value = Vec<u8>> {
 
 type Write = (usize, Vec<u8>, Option<Vec<u8>>);
 
-/// Rows in the order in which a list grows, and single ones.
+/// Rows in the order of a growing list, and single ones.
 fn group() -> impl Strategy<Value = Vec<Write>> {
     let value = prop::option::weighted(0.9, prop::collection::vec(any::<u8>(), 0..40));
     let run = (0..3usize, key(), 0..100u8, value).prop_map(|(table, key, rows, value)| {
@@ -102,7 +102,7 @@ proptest! {
             for (table, key, value) in group {
                 writes.insert((table, key), value);
             }
-            // Tables have other numbers than their places in the list, and are in their order.
+            // Tables are ordered by their numbers, which are not their places in this list.
             let mut writes_in_order: Vec<_> = writes.iter().collect();
             writes_in_order.sort_by_key(|((table, _), _)| TABLES[*table] as usize);
             let write = writes_in_order.into_iter().map(|((table, key), value)| {

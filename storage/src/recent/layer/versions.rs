@@ -1,15 +1,14 @@
-//! The versions of a row: what groups wrote to it, as long as somebody may read it.
+//! Versions of a row, kept as long as they may have a reader.
 
 use smallvec::{Array, SmallVec};
 
 use super::bytes::Bytes;
 
-/// A value: those of lists and counters are in place.
+/// Value; those of lists and counters are inline.
 type Value = Bytes<22>;
 
-/// What a group wrote to a row.
+/// Write of a group to a row.
 pub(super) struct Version {
-    /// The group's number.
     group: u64,
     /// `None` deletes.
     value: Option<Value>,
@@ -28,19 +27,19 @@ impl Version {
     }
 }
 
-/// The versions of a row that somebody may read, oldest first; `N` of them need no allocation.
+/// Versions of a row that may have readers, oldest first; `N` of them need no allocation.
 pub(super) type Versions<const N: usize> = SmallVec<[Version; N]>;
 
-/// A group that writes.
+/// The writing group.
 #[derive(Clone, Copy)]
 pub(super) struct Writer<'a> {
     pub(super) group: u64,
-    /// The groups, in order, as whose last the rows are being read: versions that none of them sees go.
+    /// Groups with readers, in order: versions that none of them sees are dropped.
     pub(super) read: &'a [u64],
 }
 
 impl Writer<'_> {
-    /// Adds a row's newest version, and drops those that nobody reads. Returns how many bytes of values went.
+    /// Adds a row's newest version, and drops the ones without a reader. Returns how many bytes of values were dropped.
     pub(super) fn push<A: Array<Item = Version>>(
         self,
         versions: &mut SmallVec<A>,
@@ -61,7 +60,7 @@ impl Writer<'_> {
                 spare = Some(value);
             }
         }
-        // Most rows keep their length: then the memory of the version that goes will do.
+        // Most rows keep their length, so the memory of a dropped version fits.
         let value = value.map(|value| {
             let mut own = spare.unwrap_or_default();
             own.set(value);
@@ -76,13 +75,13 @@ impl Writer<'_> {
     }
 }
 
-/// Whether somebody reads the rows as they stood after a group from `from` on and before `next`.
+/// Whether the rows have a reader after a group from `from` on and before `next`.
 fn is_read(read: &[u64], from: u64, next: u64) -> bool {
     let at = read.partition_point(|group| *group < from);
     read.get(at).is_some_and(|group| *group < next)
 }
 
-/// The last version of those up to a group.
+/// The last version up to a group.
 pub(super) fn seen(versions: &[Version], group: u64) -> Option<&Version> {
     versions.iter().rev().find(|version| version.group <= group)
 }

@@ -1,5 +1,5 @@
-//! The parts from the committer to the answer on one thread: rows in a directory, the log on a simulated disk, and
-//! requests that are decided and placed by hand.
+//! Test bench for the path from the committer to the answer on one thread: rows in a directory, the log on a simulated
+//! disk, and requests decided and placed without actors.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -50,7 +50,7 @@ const DOMAIN: Domain = Domain {
 
 const NOW_MS: u64 = 1_800_000_000_000;
 
-/// Where a caller receives its request's outcome.
+/// Receiver of a request's outcome.
 pub(crate) type Reply = oneshot::Receiver<Result<Committed, SubmitError>>;
 
 pub(crate) struct Bench {
@@ -59,7 +59,7 @@ pub(crate) struct Bench {
     pub(super) published: Arc<ArcSwap<Published>>,
     pub(super) disk_full: Arc<AtomicBool>,
     pub(super) ending: Arc<AtomicBool>,
-    /// Groups that were compared with what their records make.
+    /// Number of groups compared with their records.
     pub(super) compared: Arc<AtomicU64>,
     pub(crate) committer: Committer,
     pub(super) writer: Writer,
@@ -74,7 +74,7 @@ fn key() -> SigningKey {
     SigningKey::from_bytes(&[0x5e; 32]).unwrap()
 }
 
-/// Opens the store whose rows are in `place` and whose log is on the disk of `env`.
+/// Opens the store with rows in `place` and the log on the disk of `env`.
 pub(super) fn open(place: &Path, env: &SimulatedEnv) -> Store {
     let mut options =
         kedge_storage::StoreOptions::of_store(&place.join("store"), DOMAIN, key().address());
@@ -84,7 +84,6 @@ pub(super) fn open(place: &Path, env: &SimulatedEnv) -> Store {
     open_store(options).unwrap()
 }
 
-/// Room for all that a test asks at once.
 fn signing(snapshot: &Snapshot) -> Signing {
     let keys = snapshot.sequencer_keys().unwrap();
     let held = HeldKeys::new(key(), []);
@@ -101,7 +100,7 @@ fn room(env: &Arc<dyn Env>) -> Arc<Room> {
 }
 
 impl Bench {
-    /// On a store that exists or is created; every `compare_every`-th group is compared.
+    /// On a new or existing store; every `compare_every`-th group is compared.
     pub(crate) fn new(place: &Path, env: &SimulatedEnv, compare_every: u64) -> Self {
         env.set_unix_ms(NOW_MS);
         let store = Arc::new(open(place, env));
@@ -170,7 +169,7 @@ impl Bench {
         }
     }
 
-    /// A registration that is decided and placed.
+    /// A decided and placed registration.
     pub(crate) fn registration(&mut self, number: u16) -> (CommitterMessage, Reply) {
         let submission = Arc::new(registration(number, &self.env));
         let place = self.room.enter(&submission).unwrap();
@@ -204,7 +203,7 @@ impl Bench {
         (work, answer)
     }
 
-    /// One group of this work.
+    /// A group of this work.
     pub(super) fn form(&mut self, work: impl IntoIterator<Item = CommitterMessage>) -> Closed {
         let mut forming = self.committer.begin(Group::new());
         for work in work {
@@ -222,7 +221,7 @@ impl Bench {
         }
     }
 
-    /// Another outlet to the same store, for threads that take the steps.
+    /// Another outlet of the same store, for threads.
     pub(super) fn outlet(&self) -> Outlet {
         let env: Arc<dyn Env> = Arc::new(self.env.clone());
         Outlet {
@@ -249,8 +248,7 @@ impl Bench {
     }
 }
 
-/// The committer's end of threads that are not there: with it, the groups that it hands over, and the number of those
-/// that count as published.
+/// The committer's end without threads behind it, the groups that it hands over, and the counter of published groups.
 pub(crate) fn writing() -> (
     Writing,
     mpsc::UnboundedReceiver<CommitGroup>,

@@ -1,4 +1,4 @@
-//! What a group takes, and how long it stays open for more.
+//! Formation of groups: what a group accepts and how long it stays open.
 
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
@@ -18,7 +18,7 @@ use crate::commit::committer::Closed;
 use crate::commit::record::residue;
 use crate::pipeline::placed::CommitterMessage;
 
-/// Something to be stored outside the log, which nobody waits for.
+/// A side write without a caller.
 fn side() -> CommitterMessage {
     CommitterMessage::Side {
         writes: Vec::new(),
@@ -63,7 +63,7 @@ fn a_group_stays_open_while_several_requests_are_missing_in_it() {
     let (work, _replies): (Vec<_>, Vec<_>) =
         (1..=5).map(|number| bench.registration(number)).unzip();
     let mut forming = bench.committer.begin(Group::new());
-    // What is stored besides is no request.
+    // A side write is no request.
     bench.committer.add(&mut forming, side()).unwrap();
     let held = work.into_iter().take(3).map(|work| {
         bench.committer.add(&mut forming, work).unwrap();
@@ -86,7 +86,7 @@ fn a_full_group_waits_for_nobody() {
     assert_eq!(bench.committer.held_until(&forming), None);
 }
 
-/// The number of each batch of the group, and how many actions it has.
+/// Number and action count of each batch of the group.
 fn batches(closed: Closed) -> Vec<(u64, u32)> {
     let Closed::Whole(formed) = closed else {
         panic!("requests make a group")
@@ -118,12 +118,12 @@ fn a_request_that_has_no_room_in_the_open_batch_is_in_the_next_one() {
     let CommitterMessage::Placed(unit) = &mut second else {
         panic!("a registration is placed")
     };
-    // As many places as a request can have.
+    // The most actions that a request can have.
     unit.placed = vec![unit.placed[0]; 500];
     assert_eq!(batches(bench.form([first, second])), [(0, 1), (1, 500)]);
 }
 
-/// The store's health is tried out with such a group.
+/// The check of the store's health uses such a group.
 #[test]
 fn what_somebody_waits_for_makes_a_group_although_it_writes_nothing() {
     let place = tempfile::tempdir().unwrap();
@@ -165,7 +165,7 @@ fn of_large_groups_every_so_many_is_in_the_sample() {
     assert_eq!(compared, [0, 1, 1, 2]);
 }
 
-/// What is remembered of rows that are not published yet is forgotten once it is much.
+/// The committer's caches of unpublished rows are emptied once they are large.
 #[test]
 fn more_than_a_hundred_thousand_entries_are_much() {
     let place = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What the committer may hand over, and the threads that take it.
+//! Hand-over of groups: how many may be ahead, and the threads that take them.
 
 use std::pin::pin;
 use std::sync::Arc;

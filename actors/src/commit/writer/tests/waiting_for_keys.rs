@@ -14,7 +14,7 @@ use crate::commit::committer::Closed;
 use crate::pipeline::placed::CommitterMessage;
 
 impl Bench {
-    /// The contract names these keys, each from a batch on.
+    /// Sets the contract's keys, each with its first batch.
     fn contract_names(&self, keys: &[(Address, u64)]) {
         let term = |&(key, from_batch): &(Address, u64)| KeyTerm {
             from_batch,
@@ -38,7 +38,7 @@ impl Bench {
     }
 }
 
-/// What is known of the keys has changed.
+/// The message after a change of the known keys.
 fn keys() -> CommitterMessage {
     CommitterMessage::Keys {
         done: oneshot::channel().0,
