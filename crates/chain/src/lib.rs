@@ -1,9 +1,9 @@
-//! The Ethereum side of the service: a JSON-RPC client, the binding of the anchor contract, transactions and their life
-//! until finality, and a small embedded chain for development.
+//! Ethereum side of the service: a JSON-RPC client, bindings of the contracts, transactions until finality, and an
+//! embedded chain for development.
 //!
-//! **Architecture invariant:** only this crate knows ethers-core and revm; what other crates call is in the protocol's
-//! own types (`Hash`, `Address`, `Signature`). Only the RPC client's raw methods show ethers-core's shapes, and nothing
-//! outside needs those.
+//! **Architecture invariant:** only this crate knows ethers-core and revm. Other crates call it with the protocol's
+//! types (`Hash`, `Address`, `Signature`); ethers-core's types appear only in the RPC client's raw methods, which no
+//! other crate needs.
 
 pub mod contract;
 mod convert;
