@@ -190,7 +190,7 @@ impl Watchtower {
         &self.lacking
     }
 
-    /// Restores [`Self::lacking`] after a restart.
+    /// Restores [`Self::lacking()`] after a restart.
     pub fn resume_lacking(&mut self, lacking: BTreeMap<u64, u64>) {
         self.lacking = lacking;
     }
