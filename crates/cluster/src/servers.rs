@@ -18,7 +18,7 @@ pub type Answer<'a, T> = BoxFuture<'a, Result<T, StreamError>>;
 /// Place of a published message, once the stream has acknowledged it; or why it did not in time.
 pub type Acknowledgement = BoxFuture<'static, Result<u64, String>>;
 
-/// Messages of the stream in order, while a consumer lasts; ends with an error or the last item.
+/// Messages of the stream in order, while a consumer lasts; an error is the last item.
 pub type Arriving = Pin<Box<dyn Stream<Item = Result<Arrived, String>> + Send + Sync>>;
 
 /// First and last place of the stream.

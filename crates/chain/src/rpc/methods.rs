@@ -118,8 +118,8 @@ impl RpcClient {
     /// tag.
     ///
     /// # Errors
-    /// Also if a node that supported the tag before refuses it now: a stalled finality must not be replaced by a block
-    /// depth.
+    /// Also if a node that named a final block before names none now, or refuses for a reason other than the tag: a
+    /// stalled finality must not be replaced by a block depth.
     pub async fn final_block(&self) -> Result<Option<u64>, RpcError> {
         let knew = || self.has_finalized.load(Ordering::Relaxed);
         match self.block(At::Finalized).await {

@@ -27,8 +27,9 @@ pub struct Update {
     /// Batch count that identifies the intent.
     pub batches: u64,
     pub status: AnchorStatus,
-    /// The transaction in the chain, or else the last one sent; this and the block are unset outside a block.
+    /// The transaction in the chain, or else the last one sent.
     pub tx_hash: Option<Hash>,
+    /// Set, like the following three, while the transaction is in a block.
     pub block_number: Option<u64>,
     pub block_hash: Option<Hash>,
     pub gas_used: Option<u64>,
