@@ -35,7 +35,6 @@ pub const EMBEDDED_BLOCK_NUMBER: &str = "kedge_embedded_chain_block_number";
 /// Requests that the embedded chain answered, by `outcome`.
 pub const EMBEDDED_REQUESTS_TOTAL: &str = "kedge_embedded_chain_requests_total";
 
-/// The outcomes of an anchor transaction.
 const ANCHOR_OUTCOMES: [&str; 7] = [
     "sent",
     "bumped",
@@ -46,7 +45,6 @@ const ANCHOR_OUTCOMES: [&str; 7] = [
     "failed",
 ];
 
-/// The outcomes of an answer.
 const BOND_OUTCOMES: [&str; 10] = [
     "sent",
     "bumped",

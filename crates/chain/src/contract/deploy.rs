@@ -25,7 +25,6 @@ pub struct DeployOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deployment {
     pub address: Address,
-    /// The deployment transaction.
     pub tx_hash: Hash,
     /// The block that holds it.
     pub block_number: u64,

@@ -122,9 +122,7 @@ pub fn unpause_calldata() -> Vec<u8> {
 pub struct AnchoredEvent {
     pub checkpoint: Checkpoint,
     pub tx_hash: Hash,
-    /// The block's height.
     pub block_number: u64,
-    /// The block's hash.
     pub block_hash: Hash,
 }
 

@@ -5,15 +5,12 @@ use ethers_core::utils::rlp::RlpStream;
 use revm::primitives::alloy_primitives::Bloom;
 use revm::primitives::{Address, B256, b256, keccak256};
 
-/// The most gas a block may use.
 pub(super) const BLOCK_GAS_LIMIT: u64 = 30_000_000;
-/// The base fee of the genesis block, in wei per gas.
 pub(super) const GENESIS_BASE_FEE_WEI: u64 = 1_000_000_000;
 
 /// keccak256 of the RLP of an empty list: no uncles.
 pub(super) const EMPTY_UNCLES: B256 =
     b256!("1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347");
-/// The root of an empty trie.
 pub(super) const EMPTY_ROOT: B256 =
     b256!("56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421");
 /// SHA-256 of the empty string: no requests (EIP-7685).

@@ -52,7 +52,6 @@ pub struct EmbeddedOptions {
     pub journal_path: PathBuf,
     /// JSON-RPC address; port 0 chooses a free one.
     pub listen: SocketAddr,
-    /// The source of block times.
     pub clock: Clock,
 }
 

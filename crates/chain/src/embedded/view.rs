@@ -86,7 +86,6 @@ fn recipient(kind: TxKind) -> Value {
     }
 }
 
-/// A mined transaction.
 pub(super) fn transaction(block: &Block, mined: &Mined) -> Value {
     let transaction = &mined.transaction;
     let env = &transaction.env;

@@ -49,14 +49,10 @@ pub enum RpcError {
     Transport(String),
     /// No answer arrived in time.
     #[error("the node did not answer within {timeout_ms} ms")]
-    Timeout {
-        /// The time limit, in milliseconds.
-        timeout_ms: u64,
-    },
+    Timeout { timeout_ms: u64 },
     /// An HTTP status other than 2xx, without an RPC error in the body.
     #[error("the node answered with HTTP status {status}")]
     Status { status: u16 },
-    /// The body exceeded the limit.
     #[error("the node's answer is larger than {limit_bytes} bytes")]
     TooLarge { limit_bytes: usize },
     /// The body is not the expected JSON.

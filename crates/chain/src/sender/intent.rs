@@ -47,7 +47,6 @@ pub struct OwnAttempt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inclusion {
     pub tx_hash: Hash,
-    /// The block's height.
     pub block_number: u64,
     pub block_hash: Hash,
     pub gas_used: u64,

@@ -20,7 +20,6 @@ pub struct Fees {
 pub struct FeePolicy {
     /// Ceiling of the cap, in wei per gas; a transaction that needs more waits.
     pub max_fee_ceiling_wei: u128,
-    /// The smallest tip, in wei per gas.
     pub tip_min_wei: u128,
     /// First cap as a multiple of base fee and tip: 2 outlasts six full blocks.
     pub base_fee_multiplier: u128,

@@ -30,7 +30,7 @@ pub(crate) const TERMS: BondTerms = BondTerms {
     open_cases_max: 3,
 };
 
-/// An anchor contract with its bond on its own node.
+/// An anchor contract with its bond on a separate node.
 pub(crate) struct Bonded {
     pub(crate) anvil: Anvil,
     pub(crate) rpc: RpcClient,

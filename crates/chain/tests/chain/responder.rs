@@ -109,7 +109,7 @@ impl Asked {
             .unwrap()
     }
 
-    /// Looks, and prepares each missing answer; returns how many were missing.
+    /// Reads the bond and prepares each missing answer; returns how many were missing.
     async fn look(&self, responder: &mut Responder<Files>) -> usize {
         responder.look_again();
         self.look_at(responder, now_ms()).await

@@ -41,7 +41,6 @@ pub(super) struct Shown {
     /// The action's signer.
     pub(super) person: Person,
     pub(super) template: Id,
-    /// The mint action.
     pub(super) action_id: Id,
     /// The minted object.
     pub(super) object_id: Id,

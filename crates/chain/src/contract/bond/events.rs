@@ -21,7 +21,6 @@ pub struct CaseOpened {
     pub leaf: Hash,
     /// The challenged action's sequence; zero for a demand.
     pub sequence: u64,
-    /// The deadline for an answer, Unix seconds.
     pub deadline_s: u64,
 }
 
